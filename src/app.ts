@@ -1,0 +1,59 @@
+import { Hono } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { routePath } from 'hono/route'
+import type { AppEnv } from './context.ts'
+import { StorageError } from './db/database.ts'
+import { ApiError } from './errors.ts'
+import { describeError, log } from './log.ts'
+import { plansRoute } from './routes/plans.ts'
+import { tokenRoute } from './routes/token.ts'
+
+/** Names the request, reads the clock once, and writes the one log line of the request. */
+const traceRequest = createMiddleware<AppEnv>(async function traceRequest(c, next) {
+  const requestId = crypto.randomUUID()
+  const nowMs = Date.now()
+  c.set('requestId', requestId)
+  c.set('nowMs', nowMs)
+  await next()
+  c.res.headers.set('X-Request-Id', requestId)
+
+  const { partner, answeredBy, refusal } = c.var
+  log(c.res.status < 500 ? 'info' : 'error', {
+    event: 'request',
+    requestId,
+    method: c.req.method,
+    route: routePath(c, -1),
+    status: c.res.status,
+    durationMs: Date.now() - nowMs,
+    partner: partner?.shortName,
+    country: partner?.country,
+    tier: answeredBy?.tier,
+    ageSeconds: answeredBy?.ageSeconds,
+    error: refusal?.code,
+    reason: refusal?.reason,
+  })
+})
+
+export const app = new Hono<AppEnv>()
+  .use(traceRequest)
+  .route('/api/v3/partners/auth', tokenRoute)
+  .route('/api/v3/partners/:shortName/plans', plansRoute)
+
+app.notFound((c) => {
+  const refusal = new ApiError('not_found')
+  c.set('refusal', refusal)
+  return refusal.toResponse(c.var.requestId)
+})
+
+app.onError((error, c) => {
+  const refusal = toApiError(error)
+  c.set('refusal', refusal)
+  return refusal.toResponse(c.var.requestId)
+})
+
+function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const reason = describeError(error)
+  if (error instanceof StorageError) return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
+  return new ApiError('internal_error', { reason })
+}

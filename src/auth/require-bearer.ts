@@ -1,0 +1,48 @@
+// Guards the plan list: a valid access token (RFC 6750) of a partner that exists and is active.
+import { createMiddleware } from 'hono/factory'
+import { readThrough, type Cache } from '../cache/read-through.ts'
+import { readConfig } from '../config.ts'
+import { cacheOf, type AppEnv } from '../context.ts'
+import { openDatabase, runQuery } from '../db/database.ts'
+import { selectPartnerAccess, type PartnerAccess } from '../db/partners.ts'
+import { ApiError, type ErrorCode } from '../errors.ts'
+import { verifyAccessToken } from './access-token.ts'
+
+/** Sets `c.var.partner`, or throws one of the 401s. */
+export const requireBearer = createMiddleware<AppEnv & { Variables: { partner: PartnerAccess } }>(
+  async function requireBearer(c, next) {
+    const token = /^Bearer +(.+)$/i.exec(c.req.header('Authorization') ?? '')?.[1]
+    if (token === undefined) throw refusal('missing_token')
+
+    const { signingKeys } = await readConfig(c.env)
+    const verified = await verifyAccessToken(token, signingKeys, Math.floor(c.var.nowMs / 1000))
+    if (verified.kind === 'expired') throw refusal('expired_token')
+    if (verified.kind === 'invalid') throw refusal('invalid_token', verified.reason)
+
+    const { sub, partner: shortName } = verified.claims
+    const partner = await findPartnerAccess(c.env.DB, cacheOf(c), sub)
+    if (partner?.shortName !== shortName) throw refusal('invalid_token', 'unknown_partner')
+    c.set('partner', partner)
+    if (partner.isSuspended) throw refusal('invalid_token', 'suspended_partner')
+    await next()
+  },
+)
+
+/** RFC 6750 section 3.1: the error is named only when a token was sent. */
+function refusal(code: ErrorCode, reason?: string): ApiError {
+  const error = code === 'missing_token' ? '' : ', error="invalid_token"'
+  return new ApiError(code, {
+    headers: { 'WWW-Authenticate': `Bearer realm="partners"${error}` },
+    ...(reason && { reason }),
+  })
+}
+
+/** Cached like plan lists: a suspension or another country reaches live tokens within two minutes. */
+async function findPartnerAccess(d1: D1Database, cache: Cache, clientId: string): Promise<PartnerAccess | undefined> {
+  const { body } = await readThrough(cache, `partner:v1:${clientId}`, async () => {
+    const partner = await runQuery(selectPartnerAccess(openDatabase(d1), clientId))
+    return { body: new TextEncoder().encode(JSON.stringify(partner ?? null)), isStorable: partner !== undefined }
+  })
+  const partner: PartnerAccess | null = JSON.parse(new TextDecoder().decode(body))
+  return partner ?? undefined
+}

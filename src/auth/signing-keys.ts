@@ -1,0 +1,65 @@
+// The keys that sign and verify access tokens: a JWK Set (RFC 7517 section 5) of "oct" keys, kept in one secret.
+import { decodeBase64Url, encodeBase64Url } from '../base64.ts'
+import { isJsonObject } from '../json.ts'
+
+/** One HS256 key, ready for use. */
+export interface SigningKey {
+  kid: string
+  /** For hono/jwt's `sign`, which writes `kid` into the header only when it is given a JWK. */
+  jwk: { kty: 'oct'; k: string; alg: 'HS256'; kid: string }
+  /** Imported once, for verifying. */
+  verifyKey: CryptoKey
+  /** The first segment of every token that this key signs, to the letter. */
+  encodedHeader: string
+}
+
+/** RFC 7518 section 3.2: an HS256 key has at least as many bits as the hash. */
+const minimumKeyBytes = 32
+
+/**
+ * Reads a JWK Set as JSON. The first key signs, all of them verify.
+ * @throws Error that says what is wrong and never holds any part of the value.
+ */
+export async function importSigningKeys(jwkSet: string): Promise<[SigningKey, ...SigningKey[]]> {
+  const imported: SigningKey[] = []
+  for (const [index, entry] of parseKeys(jwkSet).entries()) {
+    const key = await importKey(entry, `key ${index + 1}`)
+    if (imported.some(({ kid }) => kid === key.kid)) throw new Error(`key ${index + 1} has the kid of an earlier key`)
+    imported.push(key)
+  }
+  const [first, ...rest] = imported
+  if (first === undefined) throw new Error('has no key')
+  return [first, ...rest]
+}
+
+/** A new random 256-bit key in the form that `importSigningKeys` reads. */
+export function generateJwk(): { kty: 'oct'; kid: string; alg: 'HS256'; k: string } {
+  const k = encodeBase64Url(crypto.getRandomValues(new Uint8Array(minimumKeyBytes)))
+  return { kty: 'oct', kid: crypto.randomUUID(), alg: 'HS256', k }
+}
+
+function parseKeys(jwkSet: string): unknown[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(jwkSet)
+  } catch {
+    throw new Error('is not JSON')
+  }
+  if (!isJsonObject(parsed) || !Array.isArray(parsed['keys'])) throw new Error('is not a JWK Set: {"keys":[…]}')
+  return parsed['keys']
+}
+
+async function importKey(jwk: unknown, what: string): Promise<SigningKey> {
+  if (!isJsonObject(jwk) || jwk['kty'] !== 'oct') throw new Error(`${what} is not a JWK of kty "oct"`)
+  const { k, kid, alg = 'HS256' } = jwk
+  if (alg !== 'HS256') throw new Error(`${what} has an alg other than HS256`)
+  if (typeof kid !== 'string' || kid === '') throw new Error(`${what} has no kid`)
+  const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
+  if (typeof k !== 'string' || bytes === undefined) throw new Error(`${what} has no base64url k`)
+  if (bytes.length < minimumKeyBytes) throw new Error(`${what} is shorter than ${minimumKeyBytes} bytes`)
+
+  const verifyKey = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+  const header = new TextEncoder().encode(JSON.stringify({ alg: 'HS256', typ: 'JWT', kid }))
+  const encodedHeader = encodeBase64Url(header)
+  return { kid, jwk: { kty: 'oct', k, alg: 'HS256', kid }, verifyKey, encodedHeader }
+}

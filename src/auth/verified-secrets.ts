@@ -1,0 +1,39 @@
+// What this isolate remembers of secrets it has verified, so that PBKDF2 is paid once per isolate and secret.
+// It holds HMACs under a key that never leaves the isolate, by stored hash: a rotated secret misses at once, because
+// the hashes that are asked about still come from D1.
+import { equalBytes } from './secret.ts'
+
+const lifetimeMs = 10 * 60_000
+const mostEntries = 1000
+
+const macs = new Map<string, { mac: Uint8Array; expiresAtMs: number }>()
+const hmac = { name: 'HMAC', hash: 'SHA-256' }
+let isolateKey: CryptoKey | undefined
+
+/** The one of `hashes` that `secret` was verified against before, or undefined. */
+export async function recallHash(
+  secret: string,
+  hashes: readonly string[],
+  nowMs: number,
+): Promise<string | undefined> {
+  const mac = await computeMac(secret)
+  return hashes.find((hash) => {
+    const known = macs.get(hash)
+    return known !== undefined && known.expiresAtMs > nowMs && equalBytes(known.mac, mac)
+  })
+}
+
+/** Remembers that `secret` was verified against `hash`; the oldest memory makes room. */
+export async function rememberHash(secret: string, hash: string, nowMs: number): Promise<void> {
+  const mac = await computeMac(secret)
+  macs.delete(hash)
+  macs.set(hash, { mac, expiresAtMs: nowMs + lifetimeMs })
+  const [oldest] = macs.keys()
+  if (macs.size > mostEntries && oldest !== undefined) macs.delete(oldest)
+}
+
+async function computeMac(secret: string): Promise<Uint8Array> {
+  const randomKey = crypto.getRandomValues(new Uint8Array(32))
+  isolateKey ??= await crypto.subtle.importKey('raw', randomKey, hmac, false, ['sign'])
+  return new Uint8Array(await crypto.subtle.sign('HMAC', isolateKey, new TextEncoder().encode(secret)))
+}

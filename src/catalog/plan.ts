@@ -1,0 +1,149 @@
+// The one schema of a plan: its type, the rules an import has to meet, and later the OpenAPI document come from here.
+// Only Node runs it; the Worker imports the types alone.
+import { code as findCurrency } from 'currency-codes'
+import { iso31661 } from 'iso-3166'
+import { z } from 'zod'
+
+const countryCodes = new Set(iso31661.map(({ alpha2 }) => alpha2))
+
+export function isCountryCode(text: string): boolean {
+  return countryCodes.has(text)
+}
+
+const mostSignificantDigits = 15
+const largestId = Number.MAX_SAFE_INTEGER - 1
+
+export const countryCode = z
+  .string({ error: 'a country code' })
+  .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
+
+const currencyCode = z
+  .string({ error: 'a currency code' })
+  .refine(
+    (text) => /^[A-Z]{3}$/.test(text) && findCurrency(text) !== undefined,
+    'an ISO 4217 currency code in upper case, such as "KES"',
+  )
+
+/** Tab and line feed are the ones a text may hold. */
+// oxlint-disable-next-line no-control-regex -- these are what it looks for
+const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f]/
+
+/** Text that SQLite and every JSON parser give back unchanged. */
+const text = (longest: number) =>
+  z
+    .string({ error: `text of 1 to ${longest} characters` })
+    .min(1, `text of 1 to ${longest} characters`)
+    .max(longest, `text of 1 to ${longest} characters`)
+    .refine((value) => value.isWellFormed() && !controlCharacter.test(value), 'text without control characters')
+
+const httpsUrl = z
+  .string({ error: 'an https URL' })
+  .max(2000, 'an https URL of at most 2,000 characters')
+  .refine((value) => /^https:\/\/[^\s]+$/.test(value) && URL.canParse(value), 'an https URL')
+
+const id = z
+  .int({ error: `an integer from 0 to ${largestId}` })
+  .min(0, 'an integer of 0 or more')
+  .max(largestId, `an integer of at most ${largestId}`)
+
+/** More digits than these would not survive SQLite's JSON; no amount of money and no return has them. */
+const hasFewDigits = (value: number) => Number(value.toPrecision(mostSignificantDigits)) === value
+
+const amounts = z
+  .record(
+    z
+      .string()
+      .refine((code) => currencyCode.safeParse(code).success, 'an ISO 4217 currency code in upper case, such as "KES"'),
+    z
+      .number({ error: 'a number of 0 or more' })
+      .min(0, 'a number of 0 or more')
+      .refine(hasFewDigits, `a number of at most ${mostSignificantDigits} significant digits`),
+    { error: 'an object of amounts by currency code, such as {"KES":1000}' },
+  )
+  .describe('Amounts in major units, keyed by ISO 4217 currency code.')
+
+const performance = (years: string) =>
+  z
+    .number({ error: 'a number of per cent per year, or null' })
+    .min(-100, 'a number of -100 or more, or null')
+    .refine(hasFewDigits, `a number of at most ${mostSignificantDigits} significant digits`)
+    .nullable()
+    .describe(`Annualised return over ${years} in per cent per year; null where it is not known.`)
+
+const named = (what: string) =>
+  z
+    .strictObject({ id, name: text(200) }, { error: objectError('an object with id and name, or null') })
+    .nullable()
+    .describe(what)
+
+/** Says which members are unknown, and else what is expected. */
+function objectError(expected: string) {
+  return ({ code, keys }: { code?: string; keys?: string[] }) =>
+    code === 'unrecognized_keys' ? `no member ${keys?.map((key) => JSON.stringify(key)).join(', ')}` : expected
+}
+
+const planShape = {
+  id: id.describe('Internal plan ID.'),
+  identifier: z
+    .string({ error: 'letters, digits, dots, underscores and hyphens' })
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, '1 to 100 letters, digits, dots, underscores and hyphens')
+    .describe('Stable machine-readable identifier of the plan.'),
+  name: text(200).describe('Formal plan name.'),
+  coolName: text(200).describe('Short friendly display name, preferred in user-facing UI.'),
+  about: text(10_000).describe('Longer description.'),
+  hint: text(300).describe('Short marketing tagline.'),
+  imageUrl: httpsUrl.describe('URL of the plan’s artwork.'),
+  thumbnail: httpsUrl.describe('URL of the thumbnail of the artwork.'),
+  sector: text(200).describe('Sector the fund invests in.'),
+  fundType: text(64).describe('Classification of the fund, such as MONEY_MARKET.'),
+  profitType: text(64).describe('How returns are generated, such as VARIABLE.'),
+  profitTypeDescription: text(2000).describe('Text describing profitType.'),
+  performance1: performance('1 year'),
+  performance3: performance('3 years'),
+  performance5: performance('5 years'),
+  performance10: performance('10 years'),
+  performanceDate: z.iso.date('a calendar date as YYYY-MM-DD').describe('As-of date of the performance figures.'),
+  currency: currencyCode.describe('Base currency of the plan, ISO 4217.'),
+  minInvestableAmounts: amounts,
+  minTopUpAmounts: amounts,
+  tenor: text(200).describe('Investment term.'),
+  lockInPeriod: id.describe('Lock-in period in days; 0 means none.'),
+  partialWithdrawable: z.boolean('true or false').describe('Whether partial withdrawals are allowed.'),
+  factSheet: httpsUrl.describe('Link to an informational document.'),
+  prospectus: httpsUrl.describe('Link to a legal document.'),
+  isInvestable: z.boolean('true or false').describe('Whether the plan currently accepts new investment.'),
+  nonInvestableNote: text(2000).nullable().describe('Why isInvestable is false; null where it is true.'),
+  category: z
+    .strictObject(
+      { id, name: text(200), displayName: text(200), tagLine: text(300) },
+      { error: objectError('an object with id, name, displayName and tagLine, or null') },
+    )
+    .nullable()
+    .describe('Plan category.'),
+  planType: named('Plan type.'),
+  productRiskLevel: named('Risk rating.'),
+  fundManager: named('Managing entity.'),
+  fundCurrency: z
+    .strictObject({ currency: currencyCode }, { error: objectError('an object with currency, or null') })
+    .nullable()
+    .describe('Operating currency of the fund.'),
+}
+
+/** A plan as partners see it, field by field in the contract's order. */
+export const planSchema = z.strictObject(planShape)
+export type Plan = z.infer<typeof planSchema>
+
+/** A plan as a catalog file has it: with the countries that may see it. */
+export const catalogPlanSchema = z
+  .strictObject(
+    { ...planShape, viewableIn: z.array(countryCode, 'an array of country codes') },
+    { error: objectError('an object') },
+  )
+  .superRefine((plan, context) => {
+    if (plan.isInvestable === (plan.nonInvestableNote === null)) return
+    const message = plan.isInvestable
+      ? 'null, as isInvestable is true'
+      : 'a text that explains why isInvestable is false'
+    context.addIssue({ code: 'custom', path: ['nonInvestableNote'], message, input: plan.nonInvestableNote })
+  })
+export type CatalogPlan = z.infer<typeof catalogPlanSchema>

@@ -1,0 +1,28 @@
+// What a request carries through the app.
+import type { Context } from 'hono'
+import type { Cache } from './cache/read-through.ts'
+import type { PartnerAccess } from './db/partners.ts'
+import type { ApiError } from './errors.ts'
+
+export interface AppEnv {
+  Bindings: Env
+  Variables: {
+    requestId: string
+    /** When the request came in, in Unix milliseconds: the one clock reading of a request. */
+    nowMs: number
+    /** Set once a token has been verified. */
+    partner?: PartnerAccess
+    /** Set once a request is refused, for the log line. */
+    refusal?: ApiError
+    /** Set once a plan list was answered, for the log line. */
+    answeredBy?: { tier: string; ageSeconds: number }
+  }
+}
+
+export function cacheOf(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'var'>): Cache {
+  return {
+    kv: c.env.CATALOG_CACHE,
+    nowMs: c.var.nowMs,
+    waitUntil: (work) => c.executionCtx.waitUntil(work),
+  }
+}

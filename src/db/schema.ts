@@ -1,0 +1,119 @@
+// The tables as drizzle types them. The truth is migrations/*.sql; test/db/schema.test.ts holds the two together.
+import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+
+const restrict = { onUpdate: 'restrict', onDelete: 'restrict' } as const
+
+export const partners = sqliteTable('partners', {
+  id: integer().primaryKey(),
+  shortName: text('short_name').notNull().unique(),
+  name: text().notNull(),
+  country: text().notNull(),
+  clientId: text('client_id').notNull().unique(),
+  createdAt: integer('created_at').notNull(),
+  suspendedAt: integer('suspended_at'),
+})
+
+export const partnerSecrets = sqliteTable(
+  'partner_secrets',
+  {
+    id: integer().primaryKey(),
+    partnerId: integer('partner_id')
+      .notNull()
+      .references(() => partners.id, restrict),
+    hash: text().notNull().unique(),
+    createdAt: integer('created_at').notNull(),
+    expiresAt: integer('expires_at'),
+  },
+  (table) => [index('partner_secrets_by_partner').on(table.partnerId)],
+)
+
+export const planCategories = sqliteTable('plan_categories', {
+  id: integer().primaryKey(),
+  name: text().notNull(),
+  displayName: text('display_name').notNull(),
+  tagLine: text('tag_line').notNull(),
+})
+
+export const planTypes = sqliteTable('plan_types', {
+  id: integer().primaryKey(),
+  name: text().notNull(),
+})
+
+export const riskLevels = sqliteTable('risk_levels', {
+  id: integer().primaryKey(),
+  name: text().notNull(),
+})
+
+export const fundManagers = sqliteTable('fund_managers', {
+  id: integer().primaryKey(),
+  name: text().notNull(),
+})
+
+export const plans = sqliteTable(
+  'plans',
+  {
+    id: integer().primaryKey(),
+    identifier: text().notNull().unique(),
+    name: text().notNull(),
+    coolName: text('cool_name').notNull(),
+    about: text().notNull(),
+    hint: text().notNull(),
+    imageUrl: text('image_url').notNull(),
+    thumbnail: text().notNull(),
+    sector: text().notNull(),
+    fundType: text('fund_type').notNull(),
+    profitType: text('profit_type').notNull(),
+    profitTypeDescription: text('profit_type_description').notNull(),
+    performance1: real('performance_1'),
+    performance3: real('performance_3'),
+    performance5: real('performance_5'),
+    performance10: real('performance_10'),
+    performanceDate: text('performance_date').notNull(),
+    currency: text().notNull(),
+    tenor: text().notNull(),
+    lockInPeriodDays: integer('lock_in_period_days').notNull(),
+    isPartialWithdrawable: integer('is_partial_withdrawable', { mode: 'boolean' }).notNull(),
+    factSheet: text('fact_sheet').notNull(),
+    prospectus: text().notNull(),
+    isInvestable: integer('is_investable', { mode: 'boolean' }).notNull(),
+    nonInvestableNote: text('non_investable_note'),
+    categoryId: integer('category_id').references(() => planCategories.id, restrict),
+    planTypeId: integer('plan_type_id').references(() => planTypes.id, restrict),
+    riskLevelId: integer('risk_level_id').references(() => riskLevels.id, restrict),
+    fundManagerId: integer('fund_manager_id').references(() => fundManagers.id, restrict),
+    fundCurrency: text('fund_currency'),
+  },
+  (table) => [
+    index('plans_by_category').on(table.categoryId),
+    index('plans_by_plan_type').on(table.planTypeId),
+    index('plans_by_risk_level').on(table.riskLevelId),
+    index('plans_by_fund_manager').on(table.fundManagerId),
+  ],
+)
+
+export const planMinimums = sqliteTable(
+  'plan_minimums',
+  {
+    planId: integer('plan_id')
+      .notNull()
+      .references(() => plans.id, restrict),
+    currency: text().notNull(),
+    minInvestableAmount: real('min_investable_amount'),
+    minTopUpAmount: real('min_top_up_amount'),
+  },
+  (table) => [primaryKey({ columns: [table.planId, table.currency] })],
+)
+
+export const planViewability = sqliteTable(
+  'plan_viewability',
+  {
+    country: text().notNull(),
+    planId: integer('plan_id')
+      .notNull()
+      .references(() => plans.id, restrict),
+  },
+  (table) => [
+    primaryKey({ columns: [table.country, table.planId] }),
+    index('plan_viewability_by_plan').on(table.planId),
+  ],
+)

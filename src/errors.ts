@@ -1,0 +1,51 @@
+// The one envelope of every refusal, and the one table of codes. Nothing else in src decides a status of 400 or more.
+
+const refusals = {
+  invalid_request: { status: 400, message: 'The request is malformed.' },
+  invalid_client: { status: 401, message: 'Client ID or client secret is wrong.' },
+  missing_token: { status: 401, message: 'Send an access token: Authorization: Bearer <access_token>.' },
+  expired_token: { status: 401, message: 'The access token has expired. Get a new one from the token endpoint.' },
+  invalid_token: { status: 401, message: 'The access token is not valid. Get a new one from the token endpoint.' },
+  forbidden: { status: 403, message: 'The short name in the path is not the one of your access token.' },
+  not_found: { status: 404, message: 'There is nothing at this path.' },
+  method_not_allowed: { status: 405, message: 'This path does not support this method.' },
+  rate_limited: { status: 429, message: 'Too many token requests. Try again later.' },
+  internal_error: { status: 500, message: 'Something went wrong on our side.' },
+  unavailable: { status: 503, message: 'The service cannot answer right now. Try again shortly.' },
+} as const satisfies Record<string, { status: number; message: string }>
+
+export type ErrorCode = keyof typeof refusals
+
+export interface ErrorBody {
+  message: string
+  error: ErrorCode
+  requestId: string
+}
+
+interface Refusal {
+  /** Replaces the code's own message, where saying more helps the caller and tells an attacker nothing. */
+  message?: string
+  headers?: Record<string, string>
+  /** The real reason, for the log alone. */
+  reason?: string
+}
+
+/** The only error that routes throw on purpose; `app.onError` turns it into a response. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ErrorCode
+  readonly headers: Record<string, string>
+  readonly reason: string | undefined
+
+  constructor(code: ErrorCode, { message, headers = {}, reason }: Refusal = {}) {
+    super(message ?? refusals[code].message)
+    this.code = code
+    this.headers = headers
+    this.reason = reason
+  }
+
+  toResponse(requestId: string): Response {
+    const body: ErrorBody = { message: this.message, error: this.code, requestId }
+    return Response.json(body, { status: refusals[this.code].status, headers: this.headers })
+  }
+}

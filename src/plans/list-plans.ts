@@ -1,0 +1,17 @@
+// The plan list of a country and filter, as the finished body of a response.
+import { readThrough, type Answer, type Cache } from '../cache/read-through.ts'
+import { openDatabase, runQuery } from '../db/database.ts'
+import { selectPlans, type PlanFilter } from '../db/plans.ts'
+import { canonicalFilter } from './filter.ts'
+
+/** Everything under this prefix is outdated when the catalog changes. */
+export const planListKeyPrefix = 'plans:v1:'
+
+/** @throws StorageError when D1 can't answer and there is no usable copy. */
+export function listPlans(d1: D1Database, cache: Cache, country: string, filter: PlanFilter): Promise<Answer> {
+  return readThrough(cache, `${planListKeyPrefix}${country}:${canonicalFilter(filter)}`, async () => {
+    const plans = await runQuery(selectPlans(openDatabase(d1), country, filter))
+    const envelope = { message: 'Plans fetched successfully', data: { total: plans.length, plans } }
+    return { body: new TextEncoder().encode(JSON.stringify(envelope)), isStorable: plans.length > 0 }
+  })
+}

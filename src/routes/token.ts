@@ -1,0 +1,79 @@
+// POST /api/v3/partners/auth: client credentials for a short-lived access token.
+import { Hono } from 'hono'
+import { issueAccessToken } from '../auth/access-token.ts'
+import { parseBasic, type ClientCredentials } from '../auth/basic.ts'
+import { findMatchingHash } from '../auth/secret.ts'
+import { recallHash, rememberHash } from '../auth/verified-secrets.ts'
+import { readConfig } from '../config.ts'
+import type { AppEnv } from '../context.ts'
+import { openDatabase, runQuery } from '../db/database.ts'
+import { selectClient } from '../db/partners.ts'
+import { ApiError } from '../errors.ts'
+import { describeError, log } from '../log.ts'
+import { methodNotAllowed } from './method-not-allowed.ts'
+
+/** The period of AUTH_RATE_LIMIT in wrangler.toml. */
+const rateLimitPeriodSeconds = 60
+
+export const tokenRoute = new Hono<AppEnv>()
+  // The body is never read: no credential is taken from it, and whatever an OAuth library posts is fine.
+  .post('/', async function token(c) {
+    const { signingKeys, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
+    const { clientId, clientSecret } = readCredentials(c.req.header('Authorization'))
+    const { nowMs } = c.var
+    const nowSeconds = Math.floor(nowMs / 1000)
+
+    const client = await runQuery(selectClient(openDatabase(c.env.DB), clientId))
+    const hashes = (client?.secrets ?? [])
+      .filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
+      .map(({ hash }) => hash)
+    let matching = await recallHash(clientSecret, hashes, nowMs)
+    if (matching === undefined) {
+      await limitRate(c.env.AUTH_RATE_LIMIT, c.req.header('CF-Connecting-IP'))
+      matching = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
+      if (matching !== undefined) await rememberHash(clientSecret, matching, nowMs)
+    }
+
+    if (client === undefined) throw invalidClient('unknown_client')
+    if (matching === undefined) throw invalidClient('wrong_secret')
+    if (client.isSuspended) throw invalidClient('suspended_partner')
+
+    const accessToken = await issueAccessToken(
+      { sub: clientId, partner: client.shortName },
+      { key: signingKeys[0], nowSeconds, lifetimeSeconds: tokenLifetimeSeconds },
+    )
+    c.header('Cache-Control', 'no-store')
+    return c.json({ access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' })
+  })
+  .all('/', methodNotAllowed('POST'))
+
+const malformedHeader = {
+  missing: 'Send an Authorization header: Basic <Base64 of client_id:client_secret>.',
+  'not-basic': 'The Authorization header has to use the Basic scheme: Basic <Base64 of client_id:client_secret>.',
+  malformed: 'The Authorization header is malformed: after Basic comes the Base64 of client_id:client_secret in UTF-8.',
+}
+
+function readCredentials(header: string | undefined): ClientCredentials {
+  const parsed = parseBasic(header)
+  if (parsed.kind === 'credentials') return parsed.credentials
+  throw new ApiError('invalid_request', { message: malformedHeader[parsed.kind], reason: parsed.kind })
+}
+
+/** One body for every cause; only the log knows which. */
+function invalidClient(reason: string): ApiError {
+  return new ApiError('invalid_client', {
+    reason,
+    headers: { 'WWW-Authenticate': 'Basic realm="partners", charset="UTF-8"' },
+  })
+}
+
+/** Bounds how often one address can make us derive a key. A missing or failing limiter lets the request pass. */
+async function limitRate(limiter: RateLimit | undefined, address = 'unknown'): Promise<void> {
+  let isWithinLimit = true
+  try {
+    isWithinLimit = (await limiter?.limit({ key: address }))?.success ?? true
+  } catch (error) {
+    log('warn', { event: 'rate_limiter_failed', reason: describeError(error) })
+  }
+  if (!isWithinLimit) throw new ApiError('rate_limited', { headers: { 'Retry-After': String(rateLimitPeriodSeconds) } })
+}

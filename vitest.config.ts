@@ -1,0 +1,28 @@
+import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-workers'
+import { defineConfig } from 'vitest/config'
+
+// A key for tests alone: random, and new in every run.
+const k = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
+const bindings = {
+  JWT_KEYS: JSON.stringify({ keys: [{ kty: 'oct', alg: 'HS256', kid: 'test', k }] }),
+  TEST_MIGRATIONS: await readD1Migrations('migrations'),
+}
+
+export default defineConfig({
+  test: {
+    // The Worker's log lines show where a test fails.
+    silent: 'passed-only',
+    projects: [
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings } })],
+        test: {
+          name: 'worker',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/ops/**'],
+          setupFiles: ['test/support/migrate.ts'],
+        },
+      },
+      { test: { name: 'ops', include: ['test/ops/**/*.test.ts'], testTimeout: 60_000 } },
+    ],
+  },
+})
