@@ -23,8 +23,13 @@ const viewableIn = sql`(select json_group_array(${planViewability.country} order
   JSON.parse(json),
 )
 
-/** The ID and identifier of every plan. */
-export function selectPlanKeys(db: Database): Promise<{ id: number; identifier: string }[]> {
+export interface PlanKey {
+  id: number
+  identifier: string
+}
+
+/** Of every plan. */
+export function selectPlanKeys(db: Database): Promise<PlanKey[]> {
   return db.select({ id: plans.id, identifier: plans.identifier }).from(plans)
 }
 

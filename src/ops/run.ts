@@ -1,0 +1,40 @@
+// The operators' command line as a whole: its commands, and the one place that decides an exit code.
+import { Command, CommanderError } from 'commander'
+import { ConfigError } from '../config.ts'
+import { addCatalogCommands } from './catalog.ts'
+import { addPartnerCommands } from './partner.ts'
+import { UserError } from './user-error.ts'
+
+/** What a command reads and writes besides the database; a test passes its own. */
+export interface Io {
+  stdin: AsyncIterable<Uint8Array | string>
+  stdout: { write(text: string): unknown }
+  stderr: { write(text: string): unknown }
+}
+
+/** @returns the exit code: 0, 2 for a mistake of the user's, which stderr names line by line, 1 for a bug. */
+export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2> {
+  const program = new Command('ops')
+    .description('Operate the partner investment plan catalog.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+      outputError: (text, write) => write(`${text.trim().replaceAll('\n', ' ')}\n`),
+    })
+  addPartnerCommands(program, io)
+  addCatalogCommands(program, io)
+
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    // Commander has written its own message by now; --help is no mistake.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    const isMistake = error instanceof UserError || error instanceof ConfigError
+    io.stderr.write(
+      isMistake ? `${error.message}\n` : `A bug: ${error instanceof Error ? error.stack : String(error)}\n`,
+    )
+    return isMistake ? 2 : 1
+  }
+}

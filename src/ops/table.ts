@@ -1,0 +1,9 @@
+/** Columns for people: as wide as their widest cell, headed by their names. */
+export function formatTable(rows: readonly Record<string, string>[]): string {
+  if (rows[0] === undefined) return ''
+  const names = Object.keys(rows[0])
+  const lines = [names, ...rows.map((row) => names.map((name) => row[name] ?? ''))]
+  const widths = names.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)))
+  const format = (cells: string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
+  return lines.map((cells) => `${format(cells).trimEnd()}\n`).join('')
+}

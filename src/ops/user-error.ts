@@ -1,0 +1,8 @@
+/** A mistake of the user's. Each problem is a line that says what is wrong and names the mend. */
+export class UserError extends Error {
+  override readonly name = 'UserError'
+
+  constructor(...problems: string[]) {
+    super(problems.join('\n'))
+  }
+}
