@@ -8,6 +8,8 @@ const bindings = {
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
+const nodeTests = ['test/ops/**/*.test.ts', 'test/catalog/**/*.test.ts']
+
 export default defineConfig({
   test: {
     // The Worker's log lines show where a test fails.
@@ -18,11 +20,11 @@ export default defineConfig({
         test: {
           name: 'worker',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/ops/**'],
+          exclude: nodeTests,
           setupFiles: ['test/support/migrate.ts'],
         },
       },
-      { test: { name: 'ops', include: ['test/ops/**/*.test.ts'], testTimeout: 60_000 } },
+      { test: { name: 'node', include: nodeTests, testTimeout: 60_000, hookTimeout: 60_000 } },
     ],
   },
 })

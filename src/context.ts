@@ -10,8 +10,8 @@ export interface AppEnv {
     requestId: string
     /** When the request came in, in Unix milliseconds: the one clock reading of a request. */
     nowMs: number
-    /** Set once a token has been verified. */
-    partner?: PartnerAccess
+    /** Set once the caller is known; by the token endpoint for the log line alone. */
+    partner?: Pick<PartnerAccess, 'shortName'> & Partial<PartnerAccess>
     /** Set once a request is refused, for the log line. */
     refusal?: ApiError
     /** Set once a plan list was answered, for the log line. */

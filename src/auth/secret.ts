@@ -13,7 +13,7 @@ const clientSecretLength = 40
 const saltBytes = 16
 const digestBytes = 32
 
-export type RandomBytes = (length: number) => Uint8Array<ArrayBuffer>
+export type RandomBytes = (length: number) => Uint8Array
 const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
 export function generateClientId(random = randomBytes): string {
@@ -90,7 +90,7 @@ export function isIterationCount(value: number): boolean {
 }
 
 /** PBKDF2-HMAC-SHA-256 (RFC 8018 section 5.2), 32 bytes. */
-async function deriveDigest(secret: string, salt: Uint8Array<ArrayBuffer>, iterations: number) {
+async function deriveDigest(secret: string, salt: Uint8Array, iterations: number) {
   const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), 'PBKDF2', false, ['deriveBits'])
   const parameters = { name: 'PBKDF2', hash: 'SHA-256', salt, iterations }
   return new Uint8Array(await crypto.subtle.deriveBits(parameters, key, digestBytes * 8))

@@ -10,19 +10,17 @@ export function isCountryCode(text: string): boolean {
   return countryCodes.has(text)
 }
 
-const mostSignificantDigits = 15
+const mostDigits = 15
 const largestId = Number.MAX_SAFE_INTEGER - 1
 
 export const countryCode = z
   .string({ error: 'a country code' })
   .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
 
+const isoCurrency = 'an ISO 4217 currency code in upper case, such as "KES"'
 const currencyCode = z
   .string({ error: 'a currency code' })
-  .refine(
-    (text) => /^[A-Z]{3}$/.test(text) && findCurrency(text) !== undefined,
-    'an ISO 4217 currency code in upper case, such as "KES"',
-  )
+  .refine((text) => /^[A-Z]{3}$/.test(text) && findCurrency(text) !== undefined, isoCurrency)
 
 /** Tab and line feed are the ones a text may hold. */
 // oxlint-disable-next-line no-control-regex -- these are what it looks for
@@ -36,37 +34,35 @@ const text = (longest: number) =>
     .max(longest, `text of 1 to ${longest} characters`)
     .refine((value) => value.isWellFormed() && !controlCharacter.test(value), 'text without control characters')
 
-const httpsUrl = z
-  .string({ error: 'an https URL' })
-  .max(2000, 'an https URL of at most 2,000 characters')
-  .refine((value) => /^https:\/\/[^\s]+$/.test(value) && URL.canParse(value), 'an https URL')
+const httpsUrl = text(2000).refine((value) => /^https:\/\/\S+$/.test(value) && URL.canParse(value), 'an https URL')
 
 const id = z
   .int({ error: `an integer from 0 to ${largestId}` })
   .min(0, 'an integer of 0 or more')
   .max(largestId, `an integer of at most ${largestId}`)
 
-/** More digits than these would not survive SQLite's JSON; no amount of money and no return has them. */
-const hasFewDigits = (value: number) => Number(value.toPrecision(mostSignificantDigits)) === value
+/** What SQLite reads and writes exactly. No amount of money and no return has more digits. */
+const isShortDecimal = (value: number) =>
+  /^-?[0-9.]+$/.test(String(value)) && String(value).replaceAll(/[-.]/g, '').length <= mostDigits
+const shortDecimal = `a decimal number of at most ${mostDigits} digits`
 
-const amounts = z
-  .record(
-    z
-      .string()
-      .refine((code) => currencyCode.safeParse(code).success, 'an ISO 4217 currency code in upper case, such as "KES"'),
-    z
-      .number({ error: 'a number of 0 or more' })
-      .min(0, 'a number of 0 or more')
-      .refine(hasFewDigits, `a number of at most ${mostSignificantDigits} significant digits`),
-    { error: 'an object of amounts by currency code, such as {"KES":1000}' },
-  )
-  .describe('Amounts in major units, keyed by ISO 4217 currency code.')
+const amounts = (what: string) =>
+  z
+    .record(
+      z.string().refine((code) => currencyCode.safeParse(code).success, isoCurrency),
+      z.number({ error: 'a number of 0 or more' }).min(0, 'a number of 0 or more').refine(isShortDecimal, shortDecimal),
+      {
+        error: ({ code }) =>
+          code === 'invalid_key' ? isoCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
+      },
+    )
+    .describe(`${what} in major units, keyed by ISO 4217 currency code.`)
 
 const performance = (years: string) =>
   z
     .number({ error: 'a number of per cent per year, or null' })
     .min(-100, 'a number of -100 or more, or null')
-    .refine(hasFewDigits, `a number of at most ${mostSignificantDigits} significant digits`)
+    .refine(isShortDecimal, shortDecimal)
     .nullable()
     .describe(`Annualised return over ${years} in per cent per year; null where it is not known.`)
 
@@ -104,8 +100,8 @@ const planShape = {
   performance10: performance('10 years'),
   performanceDate: z.iso.date('a calendar date as YYYY-MM-DD').describe('As-of date of the performance figures.'),
   currency: currencyCode.describe('Base currency of the plan, ISO 4217.'),
-  minInvestableAmounts: amounts,
-  minTopUpAmounts: amounts,
+  minInvestableAmounts: amounts('Minimum initial investment'),
+  minTopUpAmounts: amounts('Minimum top-up'),
   tenor: text(200).describe('Investment term.'),
   lockInPeriod: id.describe('Lock-in period in days; 0 means none.'),
   partialWithdrawable: z.boolean('true or false').describe('Whether partial withdrawals are allowed.'),
@@ -136,7 +132,12 @@ export type Plan = z.infer<typeof planSchema>
 /** A plan as a catalog file has it: with the countries that may see it. */
 export const catalogPlanSchema = z
   .strictObject(
-    { ...planShape, viewableIn: z.array(countryCode, 'an array of country codes') },
+    {
+      ...planShape,
+      viewableIn: z
+        .array(countryCode, 'an array of country codes')
+        .refine((countries) => new Set(countries).size === countries.length, 'each country once'),
+    },
     { error: objectError('an object') },
   )
   .superRefine((plan, context) => {

@@ -13,7 +13,7 @@ export interface PlanFilter {
   currency?: string
 }
 
-/** `{"KES":1000}` by SQLite, which writes 15 significant digits: as many as catalog/plan.ts allows. */
+/** `{"KES":1000}` by SQLite, which writes 15 digits: as many as catalog/plan.ts allows. */
 const amountsByCurrency = (amount: SQLiteColumn) =>
   sql`(select json_group_object(${planMinimums.currency}, ${amount}) filter (where ${amount} is not null)
        from ${planMinimums} where ${planMinimums.planId} = ${plans.id})`.mapWith(

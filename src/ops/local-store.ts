@@ -27,7 +27,7 @@ export function resolvePath(path: string): string {
  */
 export async function withLocalStore<T>({ persistTo }: StoreOptions, work: (store: Store) => Promise<T>): Promise<T> {
   const state = persistTo === undefined ? resolve('.wrangler/state') : resolve(persistTo)
-  const mend = `npm run -s migrate${persistTo === undefined ? '' : ` -- --persist-to ${state}`}`
+  const mend = `npm run -s migrate -- --local${persistTo === undefined ? '' : ` --persist-to ${state}`}`
   if (!existsSync(resolve(state, 'v3/d1')))
     throw new UserError(`There is no local database in ${state}. Make one: ${mend}`)
 

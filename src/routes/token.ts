@@ -24,6 +24,7 @@ export const tokenRoute = new Hono<AppEnv>()
     const nowSeconds = Math.floor(nowMs / 1000)
 
     const client = await runQuery(selectClient(openDatabase(c.env.DB), clientId))
+    if (client) c.set('partner', { shortName: client.shortName })
     const hashes = (client?.secrets ?? [])
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
       .map(({ hash }) => hash)

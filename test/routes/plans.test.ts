@@ -1,14 +1,345 @@
-import { expect, test } from 'vitest'
-import { fetchToken, requestPlans } from '../support/requests.ts'
-import { makePlan, seedPartner, seedPlans } from '../support/seed.ts'
+import { env } from 'cloudflare:workers'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { planSchema, type CatalogPlan } from '../../src/catalog/plan.ts'
+import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
+import { arbitraryCatalog, makePlan } from '../support/plan.ts'
+import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
 
-test('a partner exchanges its credentials for a token and lists a plan', async () => {
-  const { viewableIn: _, ...plan } = makePlan()
+let partner: TestPartner
+let token: string
+
+beforeEach(async () => {
+  partner = await seedPartner('KE')
+  token = await fetchToken(partner)
+  await emptyCatalog()
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+async function emptyCatalog() {
+  const tables = ['plan_viewability', 'plan_minimums', 'plans']
+  await env.DB.batch(tables.map((table) => env.DB.prepare(`delete from ${table}`)))
+  const { keys } = await env.CATALOG_CACHE.list()
+  await Promise.all(keys.map(({ name }) => env.CATALOG_CACHE.delete(name)))
+}
+
+const list = (query = '', headers: Record<string, string> = {}) =>
+  requestPlans({ shortName: partner.shortName, token, query, headers })
+const listIds = async (query = '') => {
+  const { data } = await (await list(query)).json<{ data: { plans: { id: number }[] } }>()
+  return data.plans.map(({ id }) => id)
+}
+const asPartnersSee = ({ viewableIn: _viewableIn, ...plan }: CatalogPlan) => plan
+const breakD1 = () =>
+  vi.spyOn(env.DB, 'prepare').mockImplementation(() => {
+    throw new Error('D1_ERROR: down')
+  })
+
+describe('the list', () => {
+  test('has every field of every plan, as it was imported', async () => {
+    const full = makePlan({ id: 2 })
+    const sparse = makePlan({
+      id: 10,
+      performance1: null,
+      performance3: null,
+      performance5: null,
+      minInvestableAmounts: { UGX: 100_000 },
+      minTopUpAmounts: {},
+      partialWithdrawable: false,
+      isInvestable: false,
+      nonInvestableNote: 'Closed until the next tranche.',
+      category: null,
+      planType: null,
+      productRiskLevel: null,
+      fundManager: null,
+      fundCurrency: null,
+    })
+    await seedPlans(sparse, full)
+
+    const response = await list()
+
+    expect(response.status).toBe(200)
+    expect(Object.fromEntries(response.headers)).toEqual({
+      'cache-control': 'private, no-cache',
+      'cache-status': 'kv; fwd=miss; stored',
+      'content-type': 'application/json',
+      etag: expect.stringMatching(/^"[\w-]{22}"$/),
+      vary: 'Authorization',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    })
+    const body = await response.json<{ data: { plans: object[] } }>()
+    const plans = [full, sparse].map(asPartnersSee)
+    expect(body).toEqual({ message: 'Plans fetched successfully', data: { total: 2, plans } })
+    expect(Object.keys(body.data.plans[0] ?? {})).toEqual(Object.keys(planSchema.shape))
+  })
+
+  test('has any plan that the schema allows unchanged', async () => {
+    await fc.assert(
+      fc
+        .asyncProperty(arbitraryCatalog, async (catalog) => {
+          await seedPlans(...catalog)
+          const plans = catalog.filter(({ viewableIn }) => viewableIn.includes('KE')).map(asPartnersSee)
+          expect(await (await list()).json()).toMatchObject({ data: { total: plans.length, plans } })
+        })
+        .afterEach(emptyCatalog),
+      { numRuns: 20 },
+    )
+  })
+
+  test('holds the plans that are viewable in the partner’s country, in ascending ID', async () => {
+    await seedPlans(
+      makePlan({ id: 30, viewableIn: ['KE', 'UG'] }),
+      makePlan({ id: 4, viewableIn: ['KE'] }),
+      makePlan({ id: 5, viewableIn: ['UG'] }),
+      makePlan({ id: 6, viewableIn: [] }),
+      makePlan({ id: 7, isInvestable: false, nonInvestableNote: 'Closed.' }),
+    )
+    expect(await listIds()).toEqual([4, 7, 30])
+
+    const ugandan = await seedPartner('UG')
+    const response = await requestPlans({ shortName: ugandan.shortName, token: await fetchToken(ugandan) })
+    const { data } = await response.json<{ data: { plans: { id: number }[] } }>()
+    expect(data.plans.map(({ id }) => id)).toEqual([5, 30])
+  })
+
+  test('is empty where nothing matches', async () => {
+    const response = await list()
+    expect(await response.json()).toEqual({ message: 'Plans fetched successfully', data: { total: 0, plans: [] } })
+  })
+
+  test('takes one query for the partner and one for the plans', async () => {
+    await seedPlans(makePlan())
+    const prepare = vi.spyOn(env.DB, 'prepare')
+    await list()
+    expect(prepare).toHaveBeenCalledTimes(2)
+    await list()
+    expect(prepare).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('filters', () => {
+  beforeEach(async () => {
+    const bond = { id: 8, name: 'Bonds', displayName: 'Bonds', tagLine: 'Lend' }
+    await seedPlans(
+      makePlan({ id: 1, currency: 'KES', fundType: 'MONEY_MARKET' }),
+      makePlan({ id: 2, currency: 'USD', fundType: 'MONEY_MARKET' }),
+      makePlan({ id: 3, currency: 'USD', fundType: 'BOND', category: bond }),
+      makePlan({ id: 4, currency: 'KES', fundType: "Shari'ah & co", category: null }),
+    )
+  })
+
+  test.each([
+    ['?currency=USD', [2, 3]],
+    ['?currency=usd', [2, 3]],
+    ['?currency=ZZZ', []],
+    ['?fundType=MONEY_MARKET', [1, 2]],
+    ['?fundType=money_market', []],
+    ["?fundType=Shari'ah%20%26+co", [4]],
+    ['?categoryId=3', [1, 2]],
+    ['?categoryId=08', [3]],
+    ['?categoryId=99999999999999999999', []],
+    ['?currency=USD&fundType=MONEY_MARKET', [2]],
+    ['?currency=USD&fundType=BOND&categoryId=8', [3]],
+    ['?currency=KES&categoryId=8', []],
+    ['?currency=&fundType=&categoryId=', [1, 2, 3, 4]],
+    ['?page=2', [1, 2, 3, 4]],
+    [`?fundType=${encodeURIComponent("' or 1=1 --")}`, []],
+    [`?fundType=${'A'.repeat(10_000)}`, []],
+  ])('%s', async (query, ids) => {
+    expect(await listIds(query)).toEqual(ids)
+    expect(await listIds(query), 'from the cache').toEqual(ids)
+  })
+
+  test('that can’t be read are a 400 that names them all', async () => {
+    const message =
+      'categoryId has to be a decimal integer of 0 or more, such as 3. currency is given more than once: give it once.'
+    await expectRefusal(await list('?categoryId=x&currency=KES&currency=USD'), 400, 'invalid_request', message)
+  })
+
+  test('with random values leave nothing in KV', async () => {
+    await list()
+    const before = await env.CATALOG_CACHE.list()
+    for (let value = 0; value < 20; value++) await list(`?fundType=random-${value}&categoryId=${1000 + value}`)
+    expect(await env.CATALOG_CACHE.list()).toEqual(before)
+  })
+
+  test('share an entry when they mean the same', async () => {
+    await list('?currency=USD&fundType=BOND')
+    const response = await list('?fundType=BOND&categoryId=&currency=usd')
+    expect(response.headers.get('Cache-Status')).toMatch(/^kv; hit/)
+  })
+})
+
+describe('without a valid token', () => {
+  const refused = async (error: string, challenge: string, request: Parameters<typeof requestPlans>[0]) => {
+    const response = await requestPlans(request)
+    expect(response.headers.get('WWW-Authenticate')).toBe(challenge)
+    await expectRefusal(response, 401, error)
+  }
+  const unnamed = 'Bearer realm="partners"'
+  const named = 'Bearer realm="partners", error="invalid_token"'
+
+  test.each([
+    ['none', undefined],
+    ['another scheme', basic('a', 'b')],
+    ['the scheme alone', 'Bearer'],
+    ['the token alone', 'abc'],
+  ])('it asks for one: %s', async (_, authorization) => {
+    const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization }
+    await refused('missing_token', unnamed, { shortName: partner.shortName, headers })
+  })
+
+  test('it says that a token of ours has expired', async () => {
+    vi.setSystemTime(Date.now() + 3600_000)
+    await refused('expired_token', named, { shortName: partner.shortName, token })
+  })
+
+  test.each([
+    ['garbage', () => 'garbage'],
+    ['two tokens', () => `${token} ${token}`],
+    ['an altered one', () => token.replace(/\.ey/, '.eY')],
+    ['a forged one', () => `${btoa('{"alg":"none","typ":"JWT"}').replaceAll('=', '')}.${token.split('.')[1]}.`],
+  ])('it refuses any other: %s', async (_, make) => {
+    await refused('invalid_token', named, { shortName: partner.shortName, token: make() })
+  })
+
+  test('it refuses a token of a partner that is gone', async () => {
+    await env.DB.batch([env.DB.prepare('delete from partner_secrets'), env.DB.prepare('delete from partners')])
+    await refused('invalid_token', named, { shortName: partner.shortName, token })
+  })
+
+  test('it says nothing of paths and filters', async () => {
+    await refused('missing_token', unnamed, { shortName: 'nobody', query: '?categoryId=x' })
+  })
+
+  test('the scheme may be in any case', async () => {
+    const headers = { Authorization: `bearer ${token}` }
+    expect((await requestPlans({ shortName: partner.shortName, headers })).status).toBe(200)
+  })
+})
+
+describe('with another partner’s short name', () => {
+  test.each([
+    ['of a partner', async () => (await seedPartner()).shortName],
+    ['of nobody', () => 'nobody'],
+    ['in another case', () => partner.shortName.toUpperCase()],
+    ['that is escaped', () => `${partner.shortName}%2F`],
+    ['that can’t be unescaped', () => '%ff'],
+    ['with a filter that can’t be read', () => 'nobody'],
+  ])('%s it is a 403', async (_, name) => {
+    const response = await requestPlans({ shortName: await name(), token, query: '?categoryId=x' })
+    await expectRefusal(response, 403, 'forbidden')
+  })
+
+  test('its own name may be percent-encoded', async () => {
+    expect((await requestPlans({ shortName: partner.shortName.replace('p', '%70'), token })).status).toBe(200)
+  })
+})
+
+describe('what an operator changes reaches live tokens within two minutes', () => {
+  const twoMinutesLater = () => vi.setSystemTime(Date.now() + 121_000)
+
+  test('suspension, whatever the path says', async () => {
+    await list()
+    await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
+    twoMinutesLater()
+    await expectRefusal(await list(), 401, 'invalid_token')
+    await expectRefusal(await requestPlans({ shortName: 'nobody', token }), 401, 'invalid_token')
+    await expectRefusal(await requestToken(basic(partner.clientId, partner.clientSecret)), 401, 'invalid_client')
+  })
+
+  test('another country', async () => {
+    await seedPlans(makePlan({ id: 1, viewableIn: ['KE'] }), makePlan({ id: 2, viewableIn: ['UG'] }))
+    expect(await listIds()).toEqual([1])
+    await env.DB.prepare(`update partners set country = 'UG' where client_id = ?`).bind(partner.clientId).run()
+    twoMinutesLater()
+    expect(await listIds()).toEqual([2])
+  })
+
+  test('another catalog', async () => {
+    await seedPlans(makePlan({ id: 1 }))
+    expect(await listIds()).toEqual([1])
+    await seedPlans(makePlan({ id: 1, viewableIn: [] }), makePlan({ id: 2 }))
+    twoMinutesLater()
+    expect(await listIds()).toEqual([2])
+  })
+})
+
+describe('conditional requests', () => {
+  test('with the entity tag at hand get a 304 without a body', async () => {
+    await seedPlans(makePlan())
+    const etag = (await list()).headers.get('ETag') ?? ''
+    for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const response = await list('', { 'If-None-Match': condition })
+      expect([response.status, await response.text()]).toEqual([304, ''])
+      expect(Object.fromEntries(response.headers)).toEqual({
+        'cache-control': 'private, no-cache',
+        'cache-status': expect.stringMatching(/^kv; hit; ttl=/),
+        etag,
+        vary: 'Authorization',
+        'x-request-id': expect.any(String),
+      })
+    }
+  })
+
+  test('with another tag get the list', async () => {
+    await seedPlans(makePlan())
+    const etag = (await list()).headers.get('ETag') ?? ''
+    for (const condition of ['"other"', etag.slice(1, -1), '']) {
+      expect((await list('', { 'If-None-Match': condition })).status).toBe(200)
+    }
+    await seedPlans(makePlan({ name: 'Another name' }))
+    vi.setSystemTime(Date.now() + 121_000)
+    expect((await list('', { 'If-None-Match': etag })).status).toBe(200)
+  })
+})
+
+describe('when D1 can’t answer', () => {
+  test('a list that was served before is served, and says how old it is', async () => {
+    await seedPlans(makePlan())
+    await list()
+    vi.setSystemTime(Date.now() + 3000_000)
+    breakD1()
+    const response = await list()
+    expect([response.status, response.headers.get('Cache-Status')]).toEqual([
+      200,
+      'kv; hit; ttl=-2940; detail=storage-unavailable',
+    ])
+  })
+
+  test('any other is a 503', async () => {
+    await list()
+    breakD1()
+    const response = await list('?currency=KES')
+    expect(response.headers.get('Retry-After')).toBe('5')
+    await expectRefusal(response, 503, 'unavailable')
+  })
+
+  test('because it hangs, a 503 comes within 5 s', async () => {
+    await list()
+    vi.spyOn(env.DB, 'prepare').mockReturnValue({ bind: () => ({ raw: () => new Promise(() => {}) }) } as never)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const response = list('?currency=KES')
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))
+    await vi.advanceTimersByTimeAsync(5000)
+    await expectRefusal(await response, 503, 'unavailable')
+  })
+})
+
+test('HEAD answers as GET does, without the body', async () => {
   await seedPlans(makePlan())
-  const partner = await seedPartner()
+  const get = await list()
+  const head = await requestPlans({ shortName: partner.shortName, token, method: 'HEAD' })
+  expect([head.status, await head.text()]).toEqual([200, ''])
+  expect(head.headers.get('ETag')).toBe(get.headers.get('ETag'))
+  expect(head.headers.get('Content-Type')).toBe('application/json')
+})
 
-  const response = await requestPlans(partner.shortName, await fetchToken(partner))
-
-  expect(response.status).toBe(200)
-  expect(await response.json()).toEqual({ message: 'Plans fetched successfully', data: { total: 1, plans: [plan] } })
+test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is not allowed', async (method) => {
+  const response = await requestPlans({ shortName: partner.shortName, token, method })
+  expect(response.headers.get('Allow')).toBe('GET, HEAD')
+  await expectRefusal(response, 405, 'method_not_allowed')
 })

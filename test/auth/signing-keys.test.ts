@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { generateJwk, importSigningKeys } from '../../src/auth/signing-keys.ts'
+
+const k = 'k'.repeat(43).slice(0, -1) + 'g'
+const key = { kty: 'oct', kid: 'a', k }
+
+test('a generated key can be read back, alone or among others', async () => {
+  const [first, second] = [generateJwk(), generateJwk()]
+  const imported = await importSigningKeys(JSON.stringify({ keys: [first, second] }))
+  expect(imported.map(({ kid }) => kid)).toEqual([first.kid, second.kid])
+  expect(first.k).not.toBe(second.k)
+})
+
+test.each([
+  ['no JSON', 'k', 'is not JSON'],
+  ['no object', [key], 'is not a JWK Set: {"keys":[…]}'],
+  ['a lone key', key, 'is not a JWK Set: {"keys":[…]}'],
+  ['no key', { keys: [] }, 'has no key'],
+  ['another kind of key', { keys: [{ ...key, kty: 'RSA' }] }, 'key 1 is not a JWK of kty "oct"'],
+  ['another algorithm', { keys: [{ ...key, alg: 'HS512' }] }, 'key 1 has an alg other than HS256'],
+  ['no kid', { keys: [{ kty: 'oct', k }] }, 'key 1 has no kid'],
+  ['a kid twice', { keys: [key, key] }, 'key 2 has the kid of an earlier key'],
+  ['no k', { keys: [key, { kty: 'oct', kid: 'b' }] }, 'key 2 has no base64url k'],
+  ['a k that is no base64url', { keys: [{ ...key, k: `${k.slice(1)}=` }] }, 'key 1 has no base64url k'],
+  ['a key of 31 bytes', { keys: [{ ...key, k: 'A'.repeat(41) + 'A' }] }, 'key 1 is shorter than 32 bytes'],
+])('refuses %s and names it, not the value', async (_, value, message) => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  await expect(importSigningKeys(text)).rejects.toThrow(new Error(message))
+})

@@ -1,0 +1,158 @@
+import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { readThrough, type Cache } from '../../src/cache/read-through.ts'
+
+const second = 1000
+const hour = 3600 * second
+const start = Date.UTC(2026, 0, 1)
+let key: string
+let keys = 0
+
+beforeEach(() => {
+  key = `test:${++keys}`
+})
+afterEach(() => vi.restoreAllMocks())
+
+interface Source {
+  text?: string
+  isStorable?: boolean
+  fails?: boolean
+}
+
+/** One read `ageMs` after the start, with the work after the response done. */
+async function readAt(
+  ageMs: number,
+  { text = 'first', isStorable = true, fails = false }: Source = {},
+  kv?: KVNamespace,
+) {
+  const context = createExecutionContext()
+  const cache: Cache = {
+    kv: kv ?? env.CATALOG_CACHE,
+    nowMs: start + ageMs,
+    waitUntil: (work) => context.waitUntil(work),
+  }
+  let loads = 0
+  const load = async () => {
+    loads++
+    if (fails) throw new Error('D1 is down')
+    return { body: new TextEncoder().encode(text), isStorable }
+  }
+  const answer = await readThrough(cache, key, load)
+  await waitOnExecutionContext(context)
+  const { body, tier, ageSeconds, cacheStatus } = answer
+  return { text: new TextDecoder().decode(body), tier, ageSeconds, cacheStatus, loads }
+}
+
+const fromD1 = (text: string, cacheStatus: string) => ({ text, tier: 'd1', ageSeconds: 0, cacheStatus, loads: 1 })
+const fromKv = (ageSeconds: number, loads: number, detail = '') => {
+  const cacheStatus = `kv; hit; ttl=${60 - ageSeconds}${detail}`
+  return { text: 'first', tier: 'kv', ageSeconds, cacheStatus, loads }
+}
+
+describe('by age', () => {
+  test('up to 60 s it serves the copy', async () => {
+    expect(await readAt(0)).toEqual(fromD1('first', 'kv; fwd=miss; stored'))
+    expect(await readAt(60 * second, { text: 'second' })).toEqual(fromKv(60, 0))
+  })
+
+  test('up to 2 min it serves the copy and refreshes it after the response', async () => {
+    await readAt(0)
+    expect(await readAt(61 * second, { text: 'second' })).toEqual(fromKv(61, 1))
+    expect(await readAt(62 * second)).toMatchObject({ text: 'second', tier: 'kv', ageSeconds: 1, loads: 0 })
+  })
+
+  test('later it asks D1 first', async () => {
+    await readAt(0)
+    expect(await readAt(120 * second)).toMatchObject({ text: 'first', ageSeconds: 120 })
+    await readAt(0)
+    await env.CATALOG_CACHE.delete(key)
+    await readAt(0)
+    expect(await readAt(121 * second, { text: 'second' })).toEqual(fromD1('second', 'kv; fwd=stale; stored'))
+  })
+
+  test('up to 24 h it serves the copy when D1 fails, and says so', async () => {
+    await readAt(0)
+    const detail = '; detail=storage-unavailable'
+    expect(await readAt(24 * hour, { fails: true })).toEqual(fromKv(24 * 3600, 1, detail))
+    await expect(readAt(24 * hour + second, { fails: true })).rejects.toThrow('D1 is down')
+  })
+
+  test('a refresh that fails leaves the copy', async () => {
+    await readAt(0)
+    expect(await readAt(90 * second, { fails: true })).toEqual(fromKv(90, 1))
+    expect(await readAt(91 * second, { fails: true })).toEqual(fromKv(91, 1))
+  })
+
+  test('a copy from the future is no copy, but for the difference of clocks', async () => {
+    await readAt(0)
+    expect(await readAt(-59 * second)).toEqual(fromKv(0, 0))
+    expect(await readAt(-61 * second, { text: 'second' })).toEqual(fromD1('second', 'kv; fwd=miss; stored'))
+  })
+
+  test('KV lets go of a copy after 24 h', async () => {
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    await readAt(0)
+    expect(put.mock.calls[0]?.[2]).toMatchObject({ expirationTtl: 24 * 3600 })
+  })
+})
+
+describe('what is not storable', () => {
+  test('is answered and not kept', async () => {
+    expect(await readAt(0, { isStorable: false })).toEqual(fromD1('first', 'kv; fwd=miss'))
+    expect(await env.CATALOG_CACHE.get(key)).toBeNull()
+  })
+
+  test('ends the copy of what was there before', async () => {
+    await readAt(0)
+    await readAt(121 * second, { isStorable: false })
+    await expect(readAt(122 * second, { fails: true })).rejects.toThrow('D1 is down')
+  })
+})
+
+describe('KV is a miss and never an error', () => {
+  const broken = (kv: Partial<KVNamespace>) => ({ ...kv }) as KVNamespace
+  const failing = () => Promise.reject(new Error('KV GET failed: 500'))
+
+  test('when it is not bound', async () => {
+    const context = createExecutionContext()
+    const cache: Cache = { kv: undefined, nowMs: start, waitUntil: (work) => context.waitUntil(work) }
+    const answer = await readThrough(cache, key, async () => ({ body: new Uint8Array(1), isStorable: true }))
+    expect(answer).toMatchObject({ tier: 'd1', cacheStatus: 'kv; fwd=miss' })
+  })
+
+  test('when reading and writing fail', async () => {
+    const kv = broken({ getWithMetadata: failing, put: failing })
+    expect(await readAt(0, {}, kv)).toMatchObject({ text: 'first', tier: 'd1' })
+  })
+
+  test('when it hangs: the answer comes within 2 s', async () => {
+    vi.useFakeTimers()
+    const kv = broken({ getWithMetadata: () => new Promise<never>(() => {}), put: async () => {} })
+    const answer = readAt(0, {}, kv)
+    await vi.advanceTimersByTimeAsync(2000)
+    vi.useRealTimers()
+    expect(await answer).toMatchObject({ text: 'first', tier: 'd1' })
+  })
+
+  test.each([
+    ['another value', async () => env.CATALOG_CACHE.put(key, 'garbage', await metadata())],
+    ['a truncated value', async () => env.CATALOG_CACHE.put(key, 'firs', await metadata())],
+    ['no metadata', async () => env.CATALOG_CACHE.put(key, 'first')],
+    ['other metadata', async () => env.CATALOG_CACHE.put(key, 'first', { metadata: [1, 'x'] })],
+    [
+      'no time',
+      async () =>
+        env.CATALOG_CACHE.put(key, 'first', { metadata: { ...(await metadata()).metadata, storedAtMs: '1' } }),
+    ],
+  ])('when it holds %s', async (_, garble) => {
+    await readAt(0)
+    await garble()
+    expect(await readAt(second, { text: 'second' })).toEqual(fromD1('second', 'kv; fwd=miss; stored'))
+  })
+
+  async function metadata() {
+    const { metadata: stored } = await env.CATALOG_CACHE.getWithMetadata<Record<string, unknown>>(key)
+    return { metadata: stored }
+  }
+})

@@ -1,0 +1,172 @@
+import { readFile } from 'node:fs/promises'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { formatCatalog, parseCatalog } from '../../src/catalog/catalog-file.ts'
+import { arbitraryCatalog, makePlan } from '../support/plan.ts'
+
+const parse = (...plans: unknown[]) => parseCatalog(JSON.stringify({ plans }))
+
+test('what is written reads back unchanged', () => {
+  fc.assert(
+    fc.property(arbitraryCatalog, (plans) => {
+      expect(parseCatalog(formatCatalog(plans))).toEqual({ kind: 'catalog', plans })
+    }),
+  )
+})
+
+test('any text gets an answer, and nothing but a catalog is one', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      expect(parseCatalog(text).kind).toBe('invalid')
+    }),
+  )
+})
+
+test.each([
+  ['', /^The file is not JSON: /],
+  ['{"plans":', /^The file is not JSON: /],
+  ['null', /^The file has to be an object with one member, "plans", which is an array\.$/],
+  ['[]', /^The file has to be an object/],
+  ['{"plans":{}}', /^The file has to be an object/],
+  ['{"plans":[],"more":1}', /^The file has to be an object/],
+])('%j is no catalog', (text, defect) => {
+  expect(parseCatalog(text)).toEqual({ kind: 'invalid', defects: [expect.stringMatching(defect)] })
+})
+
+describe('a defect is named with its plan, its field, what is there and what would be right', () => {
+  const { name: _name, ...nameless } = makePlan()
+  test.each<[unknown, string]>([
+    [nameless, 'Plan "plan-1": name: expected text of 1 to 200 characters; found nothing.'],
+    [{ ...makePlan(), id: '1' }, 'Plan "plan-1": id: expected an integer from 0 to 9007199254740990; found "1".'],
+    [
+      { ...makePlan(), identifier: 7 },
+      'Plan number 1: identifier: expected letters, digits, dots, underscores and hyphens; found 7.',
+    ],
+    [{ ...makePlan(), hint: '' }, 'Plan "plan-1": hint: expected text of 1 to 300 characters; found "".'],
+    [
+      { ...makePlan(), about: 'a\0' },
+      'Plan "plan-1": about: expected text without control characters; found "a\\u0000".',
+    ],
+    [
+      { ...makePlan(), about: '\ud800' },
+      'Plan "plan-1": about: expected text without control characters; found "\\ud800".',
+    ],
+    [{ ...makePlan(), imageUrl: 'http://x' }, 'Plan "plan-1": imageUrl: expected an https URL; found "http://x".'],
+    [
+      { ...makePlan(), performance1: '13%' },
+      'Plan "plan-1": performance1: expected a number of per cent per year, or null; found "13%".',
+    ],
+    [
+      { ...makePlan(), performanceDate: '2026-02-29' },
+      'Plan "plan-1": performanceDate: expected a calendar date as YYYY-MM-DD; found "2026-02-29".',
+    ],
+    [
+      { ...makePlan(), currency: 'kes' },
+      'Plan "plan-1": currency: expected an ISO 4217 currency code in upper case, such as "KES"; found "kes".',
+    ],
+    [
+      { ...makePlan(), currency: 'ZZZ' },
+      'Plan "plan-1": currency: expected an ISO 4217 currency code in upper case, such as "KES"; found "ZZZ".',
+    ],
+    [
+      { ...makePlan(), minTopUpAmounts: { KES: -1 } },
+      'Plan "plan-1": minTopUpAmounts.KES: expected a number of 0 or more; found -1.',
+    ],
+    [
+      { ...makePlan(), minTopUpAmounts: { KSH: 1 } },
+      'Plan "plan-1": minTopUpAmounts.KSH: expected an ISO 4217 currency code in upper case, such as "KES"; found 1.',
+    ],
+    [
+      { ...makePlan(), minTopUpAmounts: { KES: 0.1 + 0.2 } },
+      'Plan "plan-1": minTopUpAmounts.KES: expected a decimal number of at most 15 digits; found 0.30000000000000004.',
+    ],
+    [
+      { ...makePlan(), lockInPeriod: 0.5 },
+      'Plan "plan-1": lockInPeriod: expected an integer from 0 to 9007199254740990; found 0.5.',
+    ],
+    [{ ...makePlan(), isInvestable: 'yes' }, 'Plan "plan-1": isInvestable: expected true or false; found "yes".'],
+    [
+      { ...makePlan(), isInvestable: false },
+      'Plan "plan-1": nonInvestableNote: expected a text that explains why isInvestable is false; found null.',
+    ],
+    [
+      { ...makePlan(), nonInvestableNote: 'Why?' },
+      'Plan "plan-1": nonInvestableNote: expected null, as isInvestable is true; found "Why?".',
+    ],
+    [
+      { ...makePlan(), planType: { id: 1 } },
+      'Plan "plan-1": planType.name: expected text of 1 to 200 characters; found nothing.',
+    ],
+    [
+      { ...makePlan(), planType: 'Bond' },
+      'Plan "plan-1": planType: expected an object with id and name, or null; found "Bond".',
+    ],
+    [
+      { ...makePlan(), colour: 'red' },
+      'Plan "plan-1": expected no member "colour"; found {"id":1,"identifier":"plan-1"',
+    ],
+    [
+      { ...makePlan(), viewableIn: ['KE', 'XX'] },
+      'Plan "plan-1": viewableIn.1: expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "XX".',
+    ],
+    [
+      { ...makePlan(), viewableIn: ['KE', 'KE'] },
+      'Plan "plan-1": viewableIn: expected each country once; found ["KE","KE"].',
+    ],
+    ['a plan', 'Plan number 1: expected an object; found "a plan".'],
+  ])('%#', (plan, defect) => {
+    expect(parse(plan)).toEqual({ kind: 'invalid', defects: [expect.stringContaining(defect)] })
+  })
+
+  test('and all of a file’s are named at once', () => {
+    const result = parse(
+      makePlan({ name: '' }),
+      makePlan({ id: 2 }),
+      null,
+      makePlan({ id: 4, currency: 'x', tenor: '' }),
+    )
+    expect(result).toEqual({
+      kind: 'invalid',
+      defects: [
+        expect.stringContaining('Plan "plan-1": name:'),
+        expect.stringContaining('Plan number 3:'),
+        expect.stringContaining('Plan "plan-4": currency:'),
+        expect.stringContaining('Plan "plan-4": tenor:'),
+      ],
+    })
+  })
+
+  test('two plans that claim the same, or disagree, too', () => {
+    const result = parse(
+      makePlan(),
+      makePlan({ id: 1, identifier: 'other' }),
+      makePlan({ id: 2, identifier: 'plan-1' }),
+      makePlan({ id: 3, fundManager: { id: 6, name: 'Another name' } }),
+    )
+    expect(result).toEqual({
+      kind: 'invalid',
+      defects: [
+        'Plan "other": id: 1 is the id of plan "plan-1" too.',
+        'Plan "plan-1": identifier: it is in the file twice.',
+        'Plan "plan-3": fundManager: id 6 stands for something else in plan "plan-1".',
+      ],
+    })
+  })
+})
+
+test('the demo catalog has 34 plans and every special case', async () => {
+  const result = parseCatalog(await readFile('src/catalog/demo.json', 'utf8'))
+  if (result.kind === 'invalid') throw new Error(result.defects.join('\n'))
+  const { plans } = result
+  const only = (condition: (plan: (typeof plans)[number]) => boolean) => plans.filter(condition).map(({ id }) => id)
+
+  expect(plans.length).toBe(34)
+  expect(only(({ viewableIn }) => viewableIn.length > 1)).toEqual([109, 110])
+  expect(only(({ viewableIn }) => viewableIn.length === 0)).toHaveLength(1)
+  expect(only(({ isInvestable }) => !isInvestable)).toHaveLength(1)
+  expect(only(({ minInvestableAmounts }) => Object.keys(minInvestableAmounts).length === 2)).toHaveLength(1)
+  expect(only((plan) => plan.performance1 === null && plan.performance10 === null)).toHaveLength(1)
+  expect(only(({ category }) => category === null)).toHaveLength(1)
+  expect(only(({ fundManager }) => fundManager === null)).toHaveLength(1)
+  expect(only(({ name }) => name.includes("'"))).toEqual([108, 304])
+})

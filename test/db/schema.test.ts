@@ -1,0 +1,137 @@
+import { applyD1Migrations, reset, type D1Migration } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
+import { getTableColumns } from 'drizzle-orm'
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { describe, expect, test } from 'vitest'
+import * as schema from '../../src/db/schema.ts'
+import { makePlan } from '../support/plan.ts'
+import { seedPartner, seedPlans } from '../support/seed.ts'
+
+const tables = Object.values(schema).filter((table) => table instanceof SQLiteTable)
+
+async function pragma<Row>(call: string): Promise<Row[]> {
+  const { results } = await env.DB.prepare(`select * from ${call}`).all<Row>()
+  return results
+}
+
+test('the migrated database has the tables of the drizzle schema, and no others, all of them strict', async () => {
+  const rows = await pragma<{ name: string; type: string; strict: number }>('pragma_table_list')
+  const migrated = rows.filter(({ name }) => !/^(sqlite_|_cf_|d1_)/.test(name))
+  expect(migrated.map(({ name }) => name).toSorted()).toEqual(
+    tables.map((table) => getTableConfig(table).name).toSorted(),
+  )
+  expect(migrated.filter(({ strict }) => strict !== 1)).toEqual([])
+})
+
+describe.each(tables.map((table) => [getTableConfig(table).name, table] as const))('%s', (name, table) => {
+  test('has the same columns', async () => {
+    const migrated = await pragma<{ name: string; type: string; notnull: number; pk: number }>(
+      `pragma_table_xinfo('${name}')`,
+    )
+    const composite = getTableConfig(table).primaryKeys[0]?.columns.map((column) => column.name) ?? []
+    const expected = Object.values(getTableColumns(table)).map((column) => ({
+      name: column.name,
+      type: column.getSQLType().toUpperCase(),
+      isRequired: column.notNull && !column.primary,
+      key: composite.indexOf(column.name) + 1 || Number(column.primary),
+    }))
+    const found = migrated.map(({ name: column, type, notnull, pk }) => ({
+      name: column,
+      type,
+      isRequired: notnull === 1,
+      key: pk,
+    }))
+    expect(found).toEqual(expected)
+  })
+
+  test('has the same foreign keys, all of them restricting', async () => {
+    const migrated = await pragma<{ table: string; from: string; to: string; on_update: string; on_delete: string }>(
+      `pragma_foreign_key_list('${name}')`,
+    )
+    const found = migrated.map(({ from, table: target, to, on_update, on_delete }) =>
+      [from, target, to, on_update, on_delete].join(' '),
+    )
+    const expected = getTableConfig(table).foreignKeys.map((key) => {
+      const { columns, foreignTable, foreignColumns } = key.reference()
+      return `${columns[0]?.name} ${getTableConfig(foreignTable).name} ${foreignColumns[0]?.name} RESTRICT RESTRICT`
+    })
+    expect(found.toSorted()).toEqual(expected.toSorted())
+  })
+
+  test('has the same indexes', async () => {
+    const found: string[] = []
+    for (const { name: index, unique, origin } of await pragma<{ name: string; unique: number; origin: string }>(
+      `pragma_index_list('${name}')`,
+    )) {
+      const columns = await pragma<{ name: string }>(`pragma_index_info('${index}')`)
+      if (origin !== 'pk') found.push(`${unique} ${columns.map((column) => column.name).join(',')}`)
+    }
+    const { indexes } = getTableConfig(table)
+    const uniques = Object.values(getTableColumns(table)).filter(({ isUnique }) => isUnique)
+    const expected = [
+      ...indexes.map(
+        ({ config }) => `0 ${config.columns.map((column) => ('name' in column ? column.name : '?')).join(',')}`,
+      ),
+      ...uniques.map((column) => `1 ${column.name}`),
+    ]
+    expect(found.toSorted()).toEqual(expected.toSorted())
+  })
+})
+
+describe('the database refuses', () => {
+  test.each([
+    [
+      'a country in lower case',
+      `insert into partners (short_name, name, country, client_id, created_at) values ('aa', 'A', 'ke', 'AAAAAAAAAAAAAAAA', 0)`,
+    ],
+    [
+      'a short name that is none',
+      `insert into partners (short_name, name, country, client_id, created_at) values ('A/b', 'A', 'KE', 'AAAAAAAAAAAAAAAA', 0)`,
+    ],
+    [
+      'a client ID that is none',
+      `insert into partners (short_name, name, country, client_id, created_at) values ('aa', 'A', 'KE', 'short', 0)`,
+    ],
+    [
+      'a secret of nobody',
+      `insert into partner_secrets (partner_id, hash, created_at) values (999, '$pbkdf2-sha256$', 0)`,
+    ],
+    ['a date that is none', `update plans set performance_date = '2026-02-30'`],
+    ['a currency that is none', `update plans set currency = 'Kes'`],
+    ['a plain http URL', `update plans set prospectus = 'http://docs.example.com'`],
+    ['a note on a plan that is investable', `update plans set non_investable_note = 'Why?'`],
+    ['no note on a plan that is not', `update plans set is_investable = 0`],
+    ['a negative lock-in', `update plans set lock_in_period_days = -1`],
+    ['a negative minimum', `update plan_minimums set min_top_up_amount = -1`],
+    ['a category that is none', `update plans set category_id = 999`],
+    ['deleting a category in use', `delete from plan_categories`],
+    ['deleting a plan that is viewable', `delete from plans`],
+    ['text for a number', `update plans set performance_1 = 'high'`],
+  ])('%s', async (_, statement) => {
+    await seedPlans(makePlan())
+    await expect(env.DB.prepare(statement).run()).rejects.toThrow(/constraint failed|cannot store/)
+  })
+})
+
+test('every migration keeps what the ones before it hold', async () => {
+  const rowsOf = async (migrations: D1Migration[]) => {
+    const rows: Record<string, unknown[]> = {}
+    const names = migrations.flatMap(({ queries }) =>
+      queries.flatMap((query) => /CREATE TABLE (\w+)/.exec(query)?.[1] ?? []),
+    )
+    for (const name of names) rows[name] = (await env.DB.prepare(`select * from ${name}`).all()).results
+    return rows
+  }
+  for (let step = 1; step <= env.TEST_MIGRATIONS.length; step++) {
+    await reset()
+    const before = env.TEST_MIGRATIONS.slice(0, step)
+    await applyD1Migrations(env.DB, before)
+    // The oldest tables first: what a later migration adds is filled from that step on.
+    await seedPartner()
+    if (before.some(({ name }) => name.includes('catalog'))) await seedPlans(makePlan())
+    const filled = await rowsOf(before)
+    expect(Object.values(filled).every((rows) => rows.length > 0)).toBe(true)
+    await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
+    expect(await rowsOf(before)).toEqual(filled)
+  }
+})

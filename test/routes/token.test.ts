@@ -1,0 +1,222 @@
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { hashSecret } from '../../src/auth/secret.ts'
+import { basic, expectRefusal, fetchToken, requestPlans, requestToken, send, tokenPath } from '../support/requests.ts'
+import { seedPartner, type TestPartner } from '../support/seed.ts'
+
+let partner: TestPartner
+
+beforeEach(async () => {
+  partner = await seedPartner()
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const signIn = ({ clientId, clientSecret } = partner, bindings?: Env) =>
+  requestToken(basic(clientId, clientSecret), bindings)
+const wrongSecret = () => basic(partner.clientId, 'A'.repeat(40))
+
+describe('with the right secret', () => {
+  test('it answers with a token, as the contract has it', async () => {
+    const response = await signIn()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('Content-Type')).toBe('application/json')
+    expect(response.headers.get('Cache-Control')).toBe('no-store')
+    expect(response.headers.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/)
+    expect(await response.json()).toEqual({
+      access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+      expires_in: 3600,
+      token_type: 'Bearer',
+    })
+  })
+
+  test('every call issues a fresh token, and earlier ones stay valid', async () => {
+    const [first, second] = [await fetchToken(partner), await fetchToken(partner)]
+    expect(first).not.toBe(second)
+    for (const token of [first, second]) {
+      expect((await requestPlans({ shortName: partner.shortName, token })).status).toBe(200)
+    }
+  })
+
+  test('the lifetime can be configured, and is the token’s own', async () => {
+    const response = await signIn(partner, { ...env, TOKEN_LIFETIME_SECONDS: 90 } as Env)
+    const { access_token: token, expires_in } = await response.json<{ access_token: string; expires_in: number }>()
+    expect(expires_in).toBe(90)
+    vi.setSystemTime(Date.now() + 91_000)
+    await expectRefusal(await requestPlans({ shortName: partner.shortName, token }), 401, 'expired_token')
+  })
+
+  test.each([
+    ['a form, as OAuth libraries post', 'grant_type=client_credentials', 'application/x-www-form-urlencoded'],
+    ['other credentials', 'client_id=x&client_secret=y', 'application/x-www-form-urlencoded'],
+    ['broken JSON', '{', 'application/json'],
+    ['an unknown type', '\0', 'x/y'],
+  ])('the body is not read: %s', async (_, body, type) => {
+    const headers = { Authorization: basic(partner.clientId, partner.clientSecret), 'Content-Type': type }
+    expect((await send(tokenPath, { method: 'POST', headers, body })).status).toBe(200)
+  })
+
+  test('it costs one query, and PBKDF2 only the first time in an isolate', async () => {
+    const prepare = vi.spyOn(env.DB, 'prepare')
+    const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
+    await signIn()
+    expect([prepare.mock.calls.length, deriveBits.mock.calls.length]).toEqual([1, 1])
+    await signIn()
+    expect([prepare.mock.calls.length, deriveBits.mock.calls.length]).toEqual([2, 1])
+    vi.setSystemTime(Date.now() + 601_000)
+    await signIn()
+    expect(deriveBits).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('with a header that can’t be read', () => {
+  test.each([
+    ['none', undefined, 'Send an Authorization header: Basic <Base64 of client_id:client_secret>.'],
+    [
+      'another scheme',
+      'Bearer abc',
+      'The Authorization header has to use the Basic scheme: Basic <Base64 of client_id:client_secret>.',
+    ],
+    [
+      'malformed',
+      'Basic abc',
+      'The Authorization header is malformed: after Basic comes the Base64 of client_id:client_secret in UTF-8.',
+    ],
+  ])('%s, it answers 400 and says what would be right', async (_, header, message) => {
+    const response = await requestToken(header)
+    expect(response.headers.has('WWW-Authenticate')).toBe(false)
+    await expectRefusal(response, 400, 'invalid_request', message)
+  })
+
+  test('credentials in the body don’t help', async () => {
+    const body = `grant_type=client_credentials&client_id=${partner.clientId}&client_secret=${partner.clientSecret}`
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    await expectRefusal(await send(tokenPath, { method: 'POST', headers, body }), 400, 'invalid_request')
+  })
+})
+
+describe('a client that is refused', () => {
+  const refused: [string, () => Promise<Response>][] = [
+    ['unknown', () => requestToken(basic('ABCDEFGHIJKLMNOP', partner.clientSecret))],
+    ['with a wrong secret', () => requestToken(wrongSecret())],
+    [
+      'with another partner’s secret',
+      async () => requestToken(basic(partner.clientId, (await seedPartner()).clientSecret)),
+    ],
+    ['with an ID in another case', () => requestToken(basic(partner.clientId.toLowerCase(), partner.clientSecret))],
+    ['with an empty ID', () => requestToken(basic('', partner.clientSecret))],
+    ['with an empty secret', () => requestToken(basic(partner.clientId, ''))],
+    [
+      'suspended',
+      async () => {
+        await signIn()
+        await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
+        return await signIn()
+      },
+    ],
+    [
+      'with an expired secret',
+      async () => {
+        await signIn()
+        await env.DB.prepare(`update partner_secrets set expires_at = unixepoch()`).run()
+        return await signIn()
+      },
+    ],
+    [
+      'whose stored hash is none of ours',
+      async () => {
+        await env.DB.prepare(`update partner_secrets set hash = '$pbkdf2-sha256$' || id`).run()
+        return await signIn()
+      },
+    ],
+  ]
+  test.each(refused)('%s gets the same 401 as any other', async (_, request) => {
+    const response = await request()
+    expect(Object.fromEntries(response.headers)).toEqual({
+      'content-type': 'application/json',
+      'www-authenticate': 'Basic realm="partners", charset="UTF-8"',
+      'x-request-id': expect.any(String),
+    })
+    await expectRefusal(response, 401, 'invalid_client', 'Client ID or client secret is wrong.')
+  })
+
+  test('costs the same derivations, known or not', async () => {
+    const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
+    const costs: unknown[] = []
+    for (const authorization of [wrongSecret(), basic('ABCDEFGHIJKLMNOP', partner.clientSecret)]) {
+      deriveBits.mockClear()
+      await requestToken(authorization, { ...env, PBKDF2_ITERATIONS: 1000 } as Env)
+      costs.push(deriveBits.mock.calls.map(([parameters]) => parameters))
+    }
+    const derivation = expect.objectContaining({ iterations: 1000 })
+    expect(costs).toEqual([
+      [derivation, derivation],
+      [derivation, derivation],
+    ])
+  })
+})
+
+test('of two live secrets both work, until one expires', async () => {
+  const second = 'B'.repeat(40)
+  await env.DB.prepare(
+    `insert into partner_secrets (partner_id, hash, created_at) select id, ?, 0 from partners where client_id = ?`,
+  )
+    .bind(await hashSecret(second, 1000), partner.clientId)
+    .run()
+  await env.DB.prepare(`update partner_secrets set expires_at = unixepoch() + 60 where hash != ''`).run()
+  expect((await signIn()).status).toBe(200)
+  expect((await requestToken(basic(partner.clientId, second))).status).toBe(200)
+  vi.setSystemTime(Date.now() + 61_000)
+  expect((await signIn()).status).toBe(401)
+})
+
+describe('the rate limit', () => {
+  const limiter = (limit: RateLimit['limit']) => ({ ...env, AUTH_RATE_LIMIT: { limit } }) as Env
+  const exhausted = limiter(async () => ({ success: false }))
+
+  test('stops whoever would make us derive a key, before it is derived', async () => {
+    const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
+    const response = await requestToken(wrongSecret(), exhausted)
+    expect(response.headers.get('Retry-After')).toBe('60')
+    await expectRefusal(response, 429, 'rate_limited')
+    expect(deriveBits).not.toHaveBeenCalled()
+  })
+
+  test('is counted per address', async () => {
+    const limit = vi.fn<RateLimit['limit']>(async () => ({ success: true }))
+    await requestToken(wrongSecret(), limiter(limit))
+    expect(limit).toHaveBeenCalledWith({ key: expect.stringMatching(/^2001:db8::/) })
+  })
+
+  test('does not concern a secret that this isolate knows', async () => {
+    await signIn()
+    expect((await signIn(partner, exhausted)).status).toBe(200)
+  })
+
+  test('lets requests pass where it fails or is not bound', async () => {
+    const failing = limiter(() => Promise.reject(new Error('down')))
+    expect((await signIn(partner, failing)).status).toBe(200)
+    const other = await seedPartner()
+    expect((await signIn(other, { ...env, AUTH_RATE_LIMIT: undefined } as never)).status).toBe(200)
+  })
+})
+
+test('when D1 can’t answer, it says so and when to come back', async () => {
+  vi.spyOn(env.DB, 'prepare').mockImplementation(() => {
+    throw new Error('D1_ERROR: down')
+  })
+  const response = await signIn()
+  expect(response.headers.get('Retry-After')).toBe('5')
+  await expectRefusal(response, 503, 'unavailable')
+})
+
+test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is not allowed', async (method) => {
+  const response = await send(tokenPath, {
+    method,
+    headers: { Authorization: basic(partner.clientId, partner.clientSecret) },
+  })
+  expect([response.status, response.headers.get('Allow')]).toEqual([405, 'POST'])
+  if (method !== 'HEAD') await expectRefusal(response, 405, 'method_not_allowed')
+})
