@@ -3,8 +3,11 @@ import { defineConfig } from 'vitest/config'
 
 // A key for tests alone: random, and new in every run.
 const k = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
+const JWT_KEYS = JSON.stringify({ keys: [{ kty: 'oct', alg: 'HS256', kid: 'test', k }] })
+// Wrangler looks for required secrets here, and else warns; the binding wins over a .dev.vars.
+process.env['JWT_KEYS'] = JWT_KEYS
 const bindings = {
-  JWT_KEYS: JSON.stringify({ keys: [{ kty: 'oct', alg: 'HS256', kid: 'test', k }] }),
+  JWT_KEYS,
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
