@@ -6,8 +6,8 @@ import { countryCode, type CatalogPlan } from '../catalog/plan.ts'
 import { replacePlansStatements, selectCatalog, selectPlanKeys, type PlanKey } from '../db/catalog.ts'
 import { openDatabase, runStatements } from '../db/database.ts'
 import { planListKeyPrefix } from '../plans/list-plans.ts'
+import type { Io } from './io.ts'
 import { resolvePath, withLocalStore, type Store, type StoreOptions } from './local-store.ts'
-import type { Io } from './run.ts'
 import { UserError } from './user-error.ts'
 
 export function addCatalogCommands(program: Command, io: Io): void {

@@ -2,15 +2,9 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { addCatalogCommands } from './catalog.ts'
+import type { Io } from './io.ts'
 import { addPartnerCommands } from './partner.ts'
 import { UserError } from './user-error.ts'
-
-/** What a command reads and writes besides the database; a test passes its own. */
-export interface Io {
-  stdin: AsyncIterable<Uint8Array | string>
-  stdout: { write(text: string): unknown }
-  stderr: { write(text: string): unknown }
-}
 
 /** @returns the exit code: 0, 2 for a mistake of the user's, which stderr names line by line, 1 for a bug. */
 export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2> {

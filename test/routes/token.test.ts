@@ -135,6 +135,7 @@ describe('a client that is refused', () => {
   test.each(refused)('%s gets the same 401 as any other', async (_, request) => {
     const response = await request()
     expect(Object.fromEntries(response.headers)).toEqual({
+      'cache-control': 'no-store',
       'content-type': 'application/json',
       'www-authenticate': 'Basic realm="partners", charset="UTF-8"',
       'x-request-id': expect.any(String),

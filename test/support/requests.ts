@@ -55,6 +55,7 @@ export async function expectRefusal(response: Response, status: number, error: s
   const requestId = response.headers.get('X-Request-Id')
   expect(requestId).toMatch(/^[0-9a-f-]{36}$/)
   expect(response.headers.get('Content-Type')).toBe('application/json')
+  expect(response.headers.get('Cache-Control')).toBe('no-store')
   const body = await response.json<ErrorBody>()
   expect({ status: response.status, ...body }).toEqual({
     status,
