@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
+import { ConfigError } from './config.ts'
 import type { AppEnv } from './context.ts'
 import { StorageError } from './db/database.ts'
 import { ApiError } from './errors.ts'
@@ -8,7 +9,7 @@ import { describeError, log } from './log.ts'
 import { plansRoute } from './routes/plans.ts'
 import { tokenRoute } from './routes/token.ts'
 
-/** Names the request, reads the clock once, and writes the one log line of the request. */
+/** Names the request, reads the clock that everything in it goes by, and writes its one log line. */
 const traceRequest = createMiddleware<AppEnv>(async function traceRequest(c, next) {
   const requestId = crypto.randomUUID()
   const nowMs = Date.now()
@@ -55,5 +56,7 @@ function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const reason = describeError(error)
   if (error instanceof StorageError) return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
-  return new ApiError('internal_error', { reason })
+  if (error instanceof ConfigError) return new ApiError('internal_error', { reason })
+  // Only a bug gets here, and its stack says where it is.
+  return new ApiError('internal_error', { reason: (error instanceof Error && error.stack) || reason })
 }

@@ -67,6 +67,5 @@ export function readPbkdf2Iterations({ PBKDF2_ITERATIONS = mostPbkdf2Iterations 
 }
 
 function parsePositiveInteger(value: string | number): number | undefined {
-  const number = /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : undefined
-  return number
+  return /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : undefined
 }

@@ -8,7 +8,7 @@ export interface AppEnv {
   Bindings: Env
   Variables: {
     requestId: string
-    /** When the request came in, in Unix milliseconds: the one clock reading of a request. */
+    /** When the request came in, in Unix milliseconds: the clock that everything in it goes by. */
     nowMs: number
     /** Set once the caller is known; by the token endpoint for the log line alone. */
     partner?: Pick<PartnerAccess, 'shortName'> & Partial<PartnerAccess>

@@ -54,6 +54,13 @@ describe('a broken configuration is a 500 with a fixed text, and a line in the l
   })
 })
 
+test('a bug is a 500 with a fixed text, and its stack is in the log', async () => {
+  const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const response = await requestToken(basic('a', 'b'), { ...env, DB: undefined } as never)
+  await expectRefusal(response, 500, 'internal_error', 'Something went wrong on our side.')
+  expect(String(error.mock.calls)).toMatch(/"reason":"TypeError: .*\\n {4}at /)
+})
+
 test('a request is one line in the log, without a secret or a token', async () => {
   const info = vi.spyOn(console, 'info').mockImplementation(() => {})
   const { clientId, clientSecret, shortName } = await seedPartner()

@@ -10,7 +10,7 @@ const audience = 'partner-investment-plan-catalog'
 /** Another machine's clock may be ahead of ours by this much when it issued a token that is used at once. */
 const clockSkewSeconds = 60
 
-/** Ours have under 600 characters. */
+/** Ours have under 1,000 characters. */
 const longestToken = 2048
 
 export interface AccessTokenClaims {

@@ -25,10 +25,6 @@ export function generateClientSecret(random = randomBytes): string {
   return randomText(clientSecretLength, random)
 }
 
-export function isClientId(text: string): boolean {
-  return /^[A-Za-z0-9]{16}$/.test(text)
-}
-
 /** Rejection sampling: a byte is used only below the largest multiple of 62, so that no character is likelier. */
 function randomText(length: number, random: RandomBytes): string {
   const limit = 256 - (256 % alphabet.length)
@@ -56,7 +52,8 @@ export async function hashSecret(secret: string, iterations: number, random = ra
  * Finds the stored hash that `secret` belongs to, or undefined.
  *
  * A refusal always costs `mostLiveSecrets` derivations, whether the client is unknown (no hashes), has one secret or
- * two, so that its time does not tell which. `dummyIterations` is what a derivation costs that has no hash to check.
+ * two, so that its time does not tell which. `dummyIterations` is what a derivation costs that has no hash to check: the
+ * configured number, with which all but old secrets are hashed.
  */
 export async function findMatchingHash(
   secret: string,

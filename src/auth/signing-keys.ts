@@ -16,6 +16,9 @@ export interface SigningKey {
 /** RFC 7518 section 3.2: an HS256 key has at least as many bits as the hash. */
 const minimumKeyBytes = 32
 
+/** It is part of every token. */
+const longestKid = 64
+
 /**
  * Reads a JWK Set as JSON. The first key signs, all of them verify.
  * @throws Error that says what is wrong and never holds any part of the value.
@@ -54,6 +57,7 @@ async function importKey(jwk: unknown, what: string): Promise<SigningKey> {
   const { k, kid, alg = 'HS256' } = jwk
   if (alg !== 'HS256') throw new Error(`${what} has an alg other than HS256`)
   if (typeof kid !== 'string' || kid === '') throw new Error(`${what} has no kid`)
+  if (kid.length > longestKid) throw new Error(`${what} has a kid of over ${longestKid} characters`)
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined) throw new Error(`${what} has no base64url k`)
   if (bytes.length < minimumKeyBytes) throw new Error(`${what} is shorter than ${minimumKeyBytes} bytes`)

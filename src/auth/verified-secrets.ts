@@ -7,7 +7,6 @@ const lifetimeMs = 10 * 60_000
 const mostEntries = 1000
 
 const macs = new Map<string, { mac: Uint8Array; expiresAtMs: number }>()
-const hmac = { name: 'HMAC', hash: 'SHA-256' }
 let isolateKey: CryptoKey | undefined
 
 /** The one of `hashes` that `secret` was verified against before, or undefined. */
@@ -33,7 +32,12 @@ export async function rememberHash(secret: string, hash: string, nowMs: number):
 }
 
 async function computeMac(secret: string): Promise<Uint8Array> {
-  const randomKey = crypto.getRandomValues(new Uint8Array(32))
-  isolateKey ??= await crypto.subtle.importKey('raw', randomKey, hmac, false, ['sign'])
+  isolateKey ??= await generateKey()
   return new Uint8Array(await crypto.subtle.sign('HMAC', isolateKey, new TextEncoder().encode(secret)))
+}
+
+/** Not at module scope: there, Workers give no random bytes. */
+function generateKey(): Promise<CryptoKey> {
+  const key = crypto.getRandomValues(new Uint8Array(32))
+  return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])
 }

@@ -1,6 +1,7 @@
 // The handle on D1, and what happens when D1 does not answer.
 import { drizzle, type DrizzleD1Database } from 'drizzle-orm/d1'
-import { withDeadline } from '../deadline.ts'
+import { DrizzleQueryError } from 'drizzle-orm/errors'
+import { DeadlineError, withDeadline } from '../deadline.ts'
 
 export type Database = DrizzleD1Database
 
@@ -11,21 +12,23 @@ export function openDatabase(d1: D1Database): Database {
   return drizzle(d1)
 }
 
-/** D1 failed or was too slow. The message is D1's own: it names no parameter. */
+/** D1 failed or was too slow. The message is D1's own, which names no parameter. */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
 }
 
 /**
  * Waits for a query with a deadline.
- * @throws StorageError. Drizzle's own error holds the SQL and its parameters; only D1's, its cause, gets out.
+ * @throws StorageError when D1 fails. Drizzle's own error holds the SQL and its parameters; only D1's, its cause, gets
+ * out. Anything else is a bug and passes as it is.
  */
 export async function runQuery<T>(query: Promise<T>): Promise<T> {
   try {
     return await withDeadline(query, deadlineMs, 'D1')
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-    throw new StorageError(cause instanceof Error ? cause.message : 'D1 failed')
+    if (error instanceof DeadlineError) throw new StorageError(error.message)
+    if (!(error instanceof DrizzleQueryError)) throw error
+    throw new StorageError(error.cause instanceof Error ? error.cause.message : 'D1 failed')
   }
 }
 

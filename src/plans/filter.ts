@@ -9,15 +9,15 @@ export type FilterResult = { kind: 'filter'; filter: PlanFilter } | { kind: 'inv
  */
 export function parsePlanFilter(query: URLSearchParams): FilterResult {
   const problems: string[] = []
-  const read = (name: string, pattern: RegExp, expected: string): string | undefined => {
+  const read = (name: string, pattern?: RegExp, expected?: string): string | undefined => {
     const [value, ...others] = query.getAll(name).filter((text) => text !== '')
     if (others.length > 0) problems.push(`${name} is given more than once: give it once.`)
-    else if (value !== undefined && !pattern.test(value)) problems.push(`${name} has to be ${expected}.`)
+    else if (value !== undefined && pattern?.test(value) === false) problems.push(`${name} has to be ${expected}.`)
     return value
   }
   const categoryId = read('categoryId', /^[0-9]+$/, 'a decimal integer of 0 or more, such as 3')
-  const fundType = read('fundType', /^/, 'a fund type')
   const currency = read('currency', /^[A-Za-z]{3}$/, 'a currency code of three letters, such as KES')
+  const fundType = read('fundType')
   if (problems.length > 0) return { kind: 'invalid', problems }
 
   const filter: PlanFilter = {}

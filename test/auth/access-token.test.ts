@@ -50,6 +50,11 @@ test('a token is valid for its lifetime to the second, and expired after it', as
   expect(await verify(token, nowSeconds + 60)).toEqual({ kind: 'expired' })
 })
 
+test('a token may come from a clock that is up to a minute ahead', async () => {
+  expect(await verify(await issue(), nowSeconds - 60)).toEqual({ kind: 'valid', claims: subject })
+  expect(await verify(await issue(), nowSeconds - 61)).toEqual({ kind: 'invalid', reason: 'bad_iat' })
+})
+
 test('a token of an older key stays valid, one of a retired key does not', async () => {
   expect(await verify(await issue(olderKey))).toEqual({ kind: 'valid', claims: subject })
   expect(await verify(await issue(retiredKey))).toEqual({ kind: 'invalid', reason: 'foreign_header' })

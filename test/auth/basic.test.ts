@@ -37,6 +37,7 @@ test.each([
   ['Basic Og==', '', ''],
   ['Basic   YTpi', 'a', 'b'],
   ['Basic YTpiOmM=', 'a', 'b:c'],
+  ['Basic 77u/YTpi', '\ufeffa', 'b'],
 ])('reads %s', (header, clientId, clientSecret) => {
   expect(parseBasic(header)).toEqual({ kind: 'credentials', credentials: { clientId, clientSecret } })
 })

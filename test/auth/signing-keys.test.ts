@@ -19,6 +19,7 @@ test.each([
   ['another kind of key', { keys: [{ ...key, kty: 'RSA' }] }, 'key 1 is not a JWK of kty "oct"'],
   ['another algorithm', { keys: [{ ...key, alg: 'HS512' }] }, 'key 1 has an alg other than HS256'],
   ['no kid', { keys: [{ kty: 'oct', k }] }, 'key 1 has no kid'],
+  ['a kid of 65 characters', { keys: [{ ...key, kid: 'a'.repeat(65) }] }, 'key 1 has a kid of over 64 characters'],
   ['a kid twice', { keys: [key, key] }, 'key 2 has the kid of an earlier key'],
   ['no k', { keys: [key, { kty: 'oct', kid: 'b' }] }, 'key 2 has no base64url k'],
   ['a k that is no base64url', { keys: [{ ...key, k: `${k.slice(1)}=` }] }, 'key 1 has no base64url k'],

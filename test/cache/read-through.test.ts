@@ -12,7 +12,17 @@ let keys = 0
 beforeEach(() => {
   key = `test:${++keys}`
 })
-afterEach(() => vi.restoreAllMocks())
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+/** What KV holds after a read at that age. */
+async function storedAt(ageMs: number) {
+  await readAt(ageMs)
+  const { value: body, metadata } = await env.CATALOG_CACHE.getWithMetadata(key)
+  return { body: body ?? '', metadata }
+}
 
 interface Source {
   text?: string
@@ -62,6 +72,22 @@ describe('by age', () => {
     expect(await readAt(62 * second)).toMatchObject({ text: 'second', tier: 'kv', ageSeconds: 1, loads: 0 })
   })
 
+  test('nobody waits for a refresh', async () => {
+    await readAt(0)
+    const cache = { kv: env.CATALOG_CACHE, nowMs: start + 61 * second, waitUntil: () => {} }
+    expect(await readThrough(cache, key, () => new Promise<never>(() => {}))).toMatchObject({ tier: 'kv' })
+  })
+
+  test('an isolate refreshes once, even while KV goes on showing the old copy', async () => {
+    const { body, metadata } = await storedAt(0)
+    const loads: number[] = []
+    for (let ageMs = 61 * second; ageMs < 121 * second; ageMs += second) {
+      loads.push((await readAt(ageMs)).loads)
+      await env.CATALOG_CACHE.put(key, body, { metadata })
+    }
+    expect(loads.filter((count) => count > 0).length).toBe(2)
+  })
+
   test('later it asks D1 first', async () => {
     await readAt(0)
     expect(await readAt(120 * second)).toMatchObject({ text: 'first', ageSeconds: 120 })
@@ -78,10 +104,21 @@ describe('by age', () => {
     await expect(readAt(24 * hour + second, { fails: true })).rejects.toThrow('D1 is down')
   })
 
+  test('a caller waits 1 s for D1 when there is a copy', async () => {
+    await readAt(0)
+    const stored = await env.CATALOG_CACHE.getWithMetadata(key, 'arrayBuffer')
+    vi.useFakeTimers()
+    const kv = { getWithMetadata: async () => stored } as never
+    const cache = { kv, nowMs: start + 121 * second, waitUntil: () => {} }
+    const answer = readThrough(cache, key, () => new Promise<never>(() => {}))
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(await answer).toMatchObject({ tier: 'kv', ageSeconds: 121 })
+  })
+
   test('a refresh that fails leaves the copy', async () => {
     await readAt(0)
-    expect(await readAt(90 * second, { fails: true })).toEqual(fromKv(90, 1))
-    expect(await readAt(91 * second, { fails: true })).toEqual(fromKv(91, 1))
+    expect(await readAt(70 * second, { fails: true })).toEqual(fromKv(70, 1))
+    expect(await readAt(110 * second, { fails: true })).toEqual(fromKv(110, 1))
   })
 
   test('a copy from the future is no copy, but for the difference of clocks', async () => {
@@ -126,6 +163,23 @@ describe('KV is a miss and never an error', () => {
     expect(await readAt(0, {}, kv)).toMatchObject({ text: 'first', tier: 'd1' })
   })
 
+  test('when deleting fails', async () => {
+    await readAt(0)
+    vi.spyOn(env.CATALOG_CACHE, 'delete').mockImplementation(failing)
+    expect(await readAt(121 * second, { isStorable: false })).toMatchObject({ tier: 'd1' })
+  })
+
+  test('but one that takes 1.9 s is none', async () => {
+    await readAt(0)
+    const stored = await env.CATALOG_CACHE.getWithMetadata(key, 'arrayBuffer')
+    vi.useFakeTimers()
+    const slow = () => new Promise((resolve) => setTimeout(resolve, 1900, stored))
+    const answer = readAt(0, {}, broken({ getWithMetadata: slow as never }))
+    await vi.advanceTimersByTimeAsync(1900)
+    vi.useRealTimers()
+    expect(await answer).toEqual(fromKv(0, 0))
+  })
+
   test('when it hangs: the answer comes within 2 s', async () => {
     vi.useFakeTimers()
     const kv = broken({ getWithMetadata: () => new Promise<never>(() => {}), put: async () => {} })
@@ -136,7 +190,7 @@ describe('KV is a miss and never an error', () => {
   })
 
   test.each([
-    ['another value', async () => env.CATALOG_CACHE.put(key, 'garbage', await metadata())],
+    ['a longer value', async () => env.CATALOG_CACHE.put(key, 'garbage', await metadata())],
     ['a truncated value', async () => env.CATALOG_CACHE.put(key, 'firs', await metadata())],
     ['no metadata', async () => env.CATALOG_CACHE.put(key, 'first')],
     ['other metadata', async () => env.CATALOG_CACHE.put(key, 'first', { metadata: [1, 'x'] })],
