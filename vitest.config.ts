@@ -1,9 +1,9 @@
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-workers'
 import { defineConfig } from 'vitest/config'
+import { generateJwk } from './src/auth/signing-keys.ts'
 
 // A key for tests alone: random, and new in every run.
-const k = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
-const JWT_KEYS = JSON.stringify({ keys: [{ kty: 'oct', alg: 'HS256', kid: 'test', k }] })
+const JWT_KEYS = JSON.stringify({ keys: [generateJwk()] })
 // Wrangler looks for required secrets here, and else warns; the binding wins over a .dev.vars.
 process.env['JWT_KEYS'] = JWT_KEYS
 const bindings = {

@@ -1,6 +1,7 @@
 // What this isolate remembers of secrets it has verified, so that PBKDF2 is paid once per isolate and secret.
 // It holds HMACs under a key that never leaves the isolate, by stored hash: a rotated secret misses at once, because
 // the hashes that are asked about still come from D1.
+import { setBounded } from '../bounded-map.ts'
 import { equalBytes } from './secret.ts'
 
 const lifetimeMs = 10 * 60_000
@@ -25,10 +26,7 @@ export async function recallHash(
 /** Remembers that `secret` was verified against `hash`; the oldest memory makes room. */
 export async function rememberHash(secret: string, hash: string, nowMs: number): Promise<void> {
   const mac = await computeMac(secret)
-  macs.delete(hash)
-  macs.set(hash, { mac, expiresAtMs: nowMs + lifetimeMs })
-  const [oldest] = macs.keys()
-  if (macs.size > mostEntries && oldest !== undefined) macs.delete(oldest)
+  setBounded(macs, hash, { mac, expiresAtMs: nowMs + lifetimeMs }, mostEntries)
 }
 
 async function computeMac(secret: string): Promise<Uint8Array> {

@@ -1,6 +1,7 @@
 // isolate memory → KV → D1. The policy; nothing outside this folder knows the tiers.
 // Age counts from when D1 was asked, in whichever tier the copy lies, so that a change is seen within two minutes.
 // (The memory tier will stand where `readFromKv` is called: same entry, same policy.)
+import { setBounded } from '../bounded-map.ts'
 import { withDeadline } from '../deadline.ts'
 import { describeError, log } from '../log.ts'
 import { computeEtag, type CacheEntry } from './entry.ts'
@@ -87,14 +88,11 @@ function answerFromKv({ body, etag }: CacheEntry, ageMs: number, detail = ''): A
   return { body, etag, tier: 'kv', ageSeconds: Math.floor(ageMs / 1000), cacheStatus }
 }
 
-/** Remembers that it said yes; the oldest memory makes room. */
+/** Remembers that it said yes. */
 function mayRefresh(key: string, nowMs: number): boolean {
   const last = refreshedAtMs.get(key)
   if (last !== undefined && Math.abs(nowMs - last) < refreshPauseMs) return false
-  refreshedAtMs.delete(key)
-  refreshedAtMs.set(key, nowMs)
-  const [oldest] = refreshedAtMs.keys()
-  if (refreshedAtMs.size > mostRefreshes && oldest !== undefined) refreshedAtMs.delete(oldest)
+  setBounded(refreshedAtMs, key, nowMs, mostRefreshes)
   return true
 }
 

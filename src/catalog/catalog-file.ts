@@ -1,7 +1,7 @@
 // A catalog file, `{ "plans": [ … ] }`: reading one with every defect named, and writing one. Node only.
-import { z } from 'zod'
+import type { z } from 'zod'
 import { isJsonObject } from '../json.ts'
-import { catalogPlanSchema, type CatalogPlan } from './plan.ts'
+import { abbreviate, catalogPlanSchema, type CatalogPlan } from './plan.ts'
 
 export type CatalogResult = { kind: 'catalog'; plans: CatalogPlan[] } | { kind: 'invalid'; defects: string[] }
 
@@ -13,29 +13,36 @@ export function formatCatalog(plans: readonly CatalogPlan[]): string {
 export function parseCatalog(json: string): CatalogResult {
   let file: unknown
   try {
-    file = JSON.parse(json)
+    file = JSON.parse(json, refusePrototype)
   } catch (error) {
-    return {
-      kind: 'invalid',
-      defects: [`The file is not JSON: ${error instanceof Error ? error.message : 'unreadable'}`],
-    }
+    const reason = error instanceof Error ? error.message : 'unreadable'
+    return { kind: 'invalid', defects: [`The file is not JSON: ${reason}`] }
   }
   if (!isJsonObject(file) || !Array.isArray(file['plans']) || Object.keys(file).length > 1) {
     return { kind: 'invalid', defects: ['The file has to be an object with one member, "plans", which is an array.'] }
   }
+  const plans: CatalogPlan[] = []
+  const defects = new Set<string>()
   const candidates: unknown[] = file['plans']
-  const results = candidates.map((candidate) => catalogPlanSchema.safeParse(candidate))
-  const defects = results.flatMap(({ error }, index) =>
-    (error?.issues ?? []).map((issue) => describeIssue(candidates[index], index, issue)),
-  )
-  const plans = results.flatMap(({ data }) => data ?? [])
-  defects.push(...findConflicts(plans))
-  return defects.length > 0 ? { kind: 'invalid', defects } : { kind: 'catalog', plans }
+  for (const [index, candidate] of candidates.entries()) {
+    const { data, error } = catalogPlanSchema.safeParse(candidate)
+    if (data) plans.push(data)
+    for (const issue of error?.issues ?? []) defects.add(describeIssue(candidate, index, issue))
+  }
+  for (const conflict of findConflicts(plans)) defects.add(conflict)
+  return defects.size > 0 ? { kind: 'invalid', defects: [...defects] } : { kind: 'catalog', plans }
+}
+
+/** The one member that objects would lose without a word. */
+function refusePrototype(name: string, value: unknown): unknown {
+  if (name === '__proto__') throw new Error('it has a member named "__proto__"')
+  return value
 }
 
 function describeIssue(plan: unknown, index: number, { path, message }: z.core.$ZodIssue): string {
   const found = path.reduce<unknown>((value, key) => Reflect.get(Object(value), key), plan)
-  const field = path.length === 0 ? '' : ` ${path.join('.')}:`
+  const names = path.map((name) => (/^\w{1,40}$/.test(String(name)) ? String(name) : abbreviate(name)))
+  const field = names.length === 0 ? '' : ` ${names.join('.')}:`
   return `${namePlan(plan, index)}:${field} expected ${message}; found ${abbreviate(found)}.`
 }
 
@@ -45,35 +52,30 @@ function namePlan(plan: unknown, index: number): string {
   return typeof identifier === 'string' ? `Plan ${abbreviate(identifier)}` : `Plan number ${index + 1}`
 }
 
-function abbreviate(value: unknown): string {
-  if (value === undefined) return 'nothing'
-  const json = JSON.stringify(value)
-  return json.length > 80 ? `${json.slice(0, 79)}…` : json
-}
-
-/** What no plan shows by itself: two plans that claim the same, or disagree on what they share. */
-function findConflicts(plans: readonly CatalogPlan[]): string[] {
+/**
+ * What no plan shows by itself: two plans that claim the same, or disagree on what they share. A catalog that has such
+ * plans can't be stored; the later plan is named first.
+ */
+export function findConflicts(plans: Iterable<CatalogPlan>): string[] {
   const conflicts: string[] = []
   const seen = new Map<string, { json: string; by: string }>()
   const claim = (key: string, value: unknown, by: string, describe: (other: string) => string) => {
     const json = JSON.stringify(value)
     const earlier = seen.get(key)
     if (earlier === undefined) seen.set(key, { json, by })
-    else if (earlier.json !== json) conflicts.push(`Plan ${JSON.stringify(by)}: ${describe(earlier.by)}`)
+    else if (earlier.json !== json) conflicts.push(`Plan "${by}": ${describe(earlier.by)}`)
   }
-  for (const [index, plan] of plans.entries()) {
-    const { identifier } = plan
-    claim(`id ${plan.id}`, index, identifier, (other) => `id: ${plan.id} is the id of plan "${other}" too.`)
-    claim(`identifier ${identifier}`, index, identifier, () => 'identifier: it is in the file twice.')
+  let index = 0
+  for (const plan of plans) {
+    const { id, identifier } = plan
+    index++
+    claim(`id ${id}`, index, identifier, (other) => `id: ${id} is the id of plan "${other}" too.`)
+    claim(`identifier ${identifier}`, index, identifier, () => 'identifier: another plan has it, too.')
     for (const field of ['category', 'planType', 'productRiskLevel', 'fundManager'] as const) {
       const value = plan[field]
       if (value === null) continue
-      claim(
-        `${field} ${value.id}`,
-        value,
-        identifier,
-        (other) => `${field}: id ${value.id} stands for something else in plan "${other}".`,
-      )
+      const describe = (other: string) => `${field}: id ${value.id} stands for something else in plan "${other}".`
+      claim(`${field} ${value.id}`, value, identifier, describe)
     }
   }
   return conflicts

@@ -26,20 +26,21 @@ const currencyCode = z
 // oxlint-disable-next-line no-control-regex -- these are what it looks for
 const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f]/
 
-/** Text that SQLite and every JSON parser give back unchanged. */
-const text = (longest: number) =>
-  z
-    .string({ error: `text of 1 to ${longest} characters` })
-    .min(1, `text of 1 to ${longest} characters`)
-    .max(longest, `text of 1 to ${longest} characters`)
-    .refine((value) => value.isWellFormed() && !controlCharacter.test(value), 'text without control characters')
+/** Text that shows something, and that SQLite and every JSON parser give back unchanged. */
+const text = (longest: number) => {
+  const expected = `text of 1 to ${longest} characters`
+  return z
+    .string(expected)
+    .max(longest, expected)
+    .refine((value) => value.trim() !== '', expected)
+    .refine((value) => !controlCharacter.test(value), 'text without control characters other than tab and line feed')
+    .refine((value) => value.isWellFormed(), 'well-formed Unicode text')
+}
 
 const httpsUrl = text(2000).refine((value) => /^https:\/\/\S+$/.test(value) && URL.canParse(value), 'an https URL')
 
-const id = z
-  .int({ error: `an integer from 0 to ${largestId}` })
-  .min(0, 'an integer of 0 or more')
-  .max(largestId, `an integer of at most ${largestId}`)
+const integer = `an integer from 0 to ${largestId}`
+const id = z.int(integer).min(0, integer).max(largestId, integer)
 
 /** What SQLite reads and writes exactly. No amount of money and no return has more digits. */
 const isShortDecimal = (value: number) =>
@@ -72,10 +73,17 @@ const named = (what: string) =>
     .nullable()
     .describe(what)
 
+/** A value as JSON, bounded, for a message. */
+export function abbreviate(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  const json = typeof value === 'number' ? String(value) : JSON.stringify(value)
+  return json.length > 80 ? `${json.slice(0, 79)}…` : json
+}
+
 /** Says which members are unknown, and else what is expected. */
 function objectError(expected: string) {
   return ({ code, keys }: { code?: string; keys?: string[] }) =>
-    code === 'unrecognized_keys' ? `no member ${keys?.map((key) => JSON.stringify(key)).join(', ')}` : expected
+    code === 'unrecognized_keys' ? `no member ${keys?.map(abbreviate).join(', ')}` : expected
 }
 
 const planShape = {

@@ -23,16 +23,6 @@ const viewableIn = sql`(select json_group_array(${planViewability.country} order
   JSON.parse(json),
 )
 
-export interface PlanKey {
-  id: number
-  identifier: string
-}
-
-/** Of every plan. */
-export function selectPlanKeys(db: Database): Promise<PlanKey[]> {
-  return db.select({ id: plans.id, identifier: plans.identifier }).from(plans)
-}
-
 /**
  * What writes these plans, to be run in one transaction: new ones are added, those with the ID of an old one replace it
  * in every field, and plans that are not among them stay.

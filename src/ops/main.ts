@@ -1,9 +1,14 @@
 // npm run -s ops -- <noun> <verb> [flags]
+import { enterProject } from './project.ts'
 import { runOps } from './run.ts'
 
+enterProject()
 // Whoever reads our output may stop early (| head).
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-})
-
-process.exitCode = await runOps(process.argv.slice(2), process)
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+}
+const code = await runOps(process.argv.slice(2), process)
+// Once all is written: a store that failed to open can leave handles behind that would keep the process alive.
+process.stdout.write('', () => process.exit(code))

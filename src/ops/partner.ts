@@ -1,12 +1,13 @@
 // partner create, partner list
 import type { Command } from 'commander'
 import { generateClientId, generateClientSecret, hashSecret } from '../auth/secret.ts'
-import { isCountryCode } from '../catalog/plan.ts'
+import { abbreviate } from '../catalog/plan.ts'
 import { readPbkdf2Iterations } from '../config.ts'
 import { openDatabase } from '../db/database.ts'
 import { insertPartner, selectPartners } from '../db/partners.ts'
+import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
-import { isCausedBy, withLocalStore, type Store, type StoreOptions } from './local-store.ts'
+import { isCausedBy, persistToOption, withLocalStore, type Store, type StoreOptions } from './local-store.ts'
 import { formatTable } from './table.ts'
 import { UserError } from './user-error.ts'
 
@@ -14,6 +15,11 @@ export interface NewPartner {
   shortName: string
   name: string
   country: string
+}
+
+export interface CreatedPartner extends NewPartner {
+  clientId: string
+  clientSecret: string
 }
 
 interface OutputOptions {
@@ -26,21 +32,23 @@ export function addPartnerCommands(program: Command, io: Io): void {
   partner
     .command('create')
     .description('onboard a partner; prints its client ID and, this once, its client secret')
-    .requiredOption('--short-name <name>', 'its name in paths: 2 to 32 of a-z, 0-9 and -')
-    .requiredOption('--name <name>', 'its name for people')
-    .requiredOption('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
+    .option('--short-name <name>', 'its name in paths: 2 to 32 of a-z, 0-9 and -')
+    .option('--name <name>', 'its name for people')
+    .option('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
-    .option('--persist-to <dir>', 'the local state folder, as in wrangler')
+    .addOption(persistToOption())
     .addHelpText(
       'after',
       '\nExample:\n  npm run -s ops -- partner create --short-name acme --name "Acme Wallet" --country KE\n',
     )
-    .action(async (options: NewPartner & OutputOptions & StoreOptions) => {
-      checkPartner(options)
-      const created = await withLocalStore(options, (store) => createPartner(store, options))
+    .action(async (options: Partial<NewPartner> & OutputOptions & StoreOptions) => {
+      const newPartner = checkPartner(options)
+      const created = await withLocalStore(options, (store) => createPartner(store, newPartner))
       const { clientId, clientSecret, shortName, country } = created
       const row = { 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }
-      io.stdout.write(options.json ? `${JSON.stringify(created)}\n` : formatTable([row]))
+      io.stdout.write(
+        options.json ? `${JSON.stringify({ clientId, clientSecret, shortName, country })}\n` : formatTable([row]),
+      )
       if (!options.json) io.stderr.write('The secret is shown this once: only its hash is stored.\n')
     })
 
@@ -48,7 +56,7 @@ export function addPartnerCommands(program: Command, io: Io): void {
     .command('list')
     .description('list all partners')
     .option('--json', 'print an array')
-    .option('--persist-to <dir>', 'the local state folder, as in wrangler')
+    .addOption(persistToOption())
     .addHelpText('after', '\nExample:\n  npm run -s ops -- partner list --json\n')
     .action(async (options: OutputOptions & StoreOptions) => {
       const partners = await withLocalStore(options, ({ d1 }) => selectPartners(openDatabase(d1)))
@@ -74,20 +82,22 @@ export function addPartnerCommands(program: Command, io: Io): void {
 }
 
 /** @throws UserError that names everything wrong with the partner. */
-function checkPartner({ shortName, name, country }: NewPartner): void {
+function checkPartner({ shortName = '', name = '', country = '' }: Partial<NewPartner>): NewPartner {
   const problems = [
     !/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName) &&
-      `--short-name has to be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${JSON.stringify(shortName)}.`,
-    !/^\S(.{0,198}\S)?$/u.test(name) &&
-      '--name has to be 1 to 200 characters on one line, without white space around it.',
-    !isCountryCode(country) &&
-      `--country has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is ${JSON.stringify(country)}.`,
-  ].filter((problem) => problem !== false)
-  if (problems.length > 0) throw new UserError(...problems)
+      `--short-name has to be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`,
+    // \p{C}: nothing that a terminal would not show as it is.
+    !/^[^\s\p{C}]([^\p{C}]{0,198}[^\s\p{C}])?$/u.test(name) &&
+      `--name has to be 1 to 200 visible characters on one line; it is ${abbreviate(name)}.`,
+    findCountryProblem(country),
+  ].filter((problem) => typeof problem === 'string')
+  if (problems.length > 0) throw new UserError(problems)
+  return { shortName, name, country }
 }
 
 /** @throws UserError when the short name is taken. */
-export async function createPartner({ d1, config }: Store, { shortName, name, country }: NewPartner) {
+export async function createPartner({ d1, config }: Store, partner: NewPartner): Promise<CreatedPartner> {
+  const { shortName, name, country } = partner
   const clientId = generateClientId()
   const clientSecret = generateClientSecret()
   const secretHash = await hashSecret(clientSecret, readPbkdf2Iterations(config))
@@ -98,5 +108,5 @@ export async function createPartner({ d1, config }: Store, { shortName, name, co
     if (!isCausedBy(error, 'partners.short_name')) throw error
     throw new UserError(`The short name ${shortName} is taken. Choose another, or see: npm run -s ops -- partner list`)
   }
-  return { clientId, clientSecret, shortName, country }
+  return { ...partner, clientId, clientSecret }
 }

@@ -2,7 +2,7 @@
 export class UserError extends Error {
   override readonly name = 'UserError'
 
-  constructor(...problems: string[]) {
-    super(problems.join('\n'))
+  constructor(problems: string | readonly string[]) {
+    super([problems].flat().join('\n'))
   }
 }

@@ -4,12 +4,14 @@ import { openDatabase, runQuery } from '../db/database.ts'
 import { selectPlans, type PlanFilter } from '../db/plans.ts'
 import { canonicalFilter } from './filter.ts'
 
-/** Everything under this prefix is outdated when the catalog changes. */
-export const planListKeyPrefix = 'plans:v1:'
+/** What is under this prefix is outdated when a plan changes that is viewable in the country. */
+export function planListKeyPrefix(country: string): string {
+  return `plans:v1:${country}:`
+}
 
 /** @throws StorageError when D1 can't answer and there is no usable copy. */
 export function listPlans(d1: D1Database, cache: Cache, country: string, filter: PlanFilter): Promise<Answer> {
-  return readThrough(cache, `${planListKeyPrefix}${country}:${canonicalFilter(filter)}`, async () => {
+  return readThrough(cache, `${planListKeyPrefix(country)}${canonicalFilter(filter)}`, async () => {
     const plans = await runQuery(selectPlans(openDatabase(d1), country, filter))
     const envelope = { message: 'Plans fetched successfully', data: { total: plans.length, plans } }
     return { body: new TextEncoder().encode(JSON.stringify(envelope)), isStorable: plans.length > 0 }

@@ -29,6 +29,7 @@ test.each([
   ['[]', /^The file has to be an object/],
   ['{"plans":{}}', /^The file has to be an object/],
   ['{"plans":[],"more":1}', /^The file has to be an object/],
+  ['{"plans":[{"__proto__":{}}]}', /^The file is not JSON: it has a member named "__proto__"$/],
 ])('%j is no catalog', (text, defect) => {
   expect(parseCatalog(text)).toEqual({ kind: 'invalid', defects: [expect.stringMatching(defect)] })
 })
@@ -45,12 +46,9 @@ describe('a defect is named with its plan, its field, what is there and what wou
     [{ ...makePlan(), hint: '' }, 'Plan "plan-1": hint: expected text of 1 to 300 characters; found "".'],
     [
       { ...makePlan(), about: 'a\0' },
-      'Plan "plan-1": about: expected text without control characters; found "a\\u0000".',
+      'Plan "plan-1": about: expected text without control characters other than tab and line feed; found "a\\u0000".',
     ],
-    [
-      { ...makePlan(), about: '\ud800' },
-      'Plan "plan-1": about: expected text without control characters; found "\\ud800".',
-    ],
+    [{ ...makePlan(), about: '\ud800' }, 'Plan "plan-1": about: expected well-formed Unicode text; found "\\ud800".'],
     [{ ...makePlan(), imageUrl: 'http://x' }, 'Plan "plan-1": imageUrl: expected an https URL; found "http://x".'],
     [
       { ...makePlan(), performance1: '13%' },
@@ -113,6 +111,28 @@ describe('a defect is named with its plan, its field, what is there and what wou
       { ...makePlan(), viewableIn: ['KE', 'KE'] },
       'Plan "plan-1": viewableIn: expected each country once; found ["KE","KE"].',
     ],
+    [{ ...makePlan(), tenor: ' \t' }, 'Plan "plan-1": tenor: expected text of 1 to 200 characters; found " \\t".'],
+    [{ ...makePlan(), hint: 'a\u007f' }, 'Plan "plan-1": hint: expected text without control characters'],
+    [
+      { ...makePlan(), factSheet: 'https://[x' },
+      'Plan "plan-1": factSheet: expected an https URL; found "https://[x".',
+    ],
+    [
+      { ...makePlan(), performance10: -100.5 },
+      'Plan "plan-1": performance10: expected a number of -100 or more, or null; found -100.5.',
+    ],
+    [
+      { ...makePlan(), id: 2 ** 53 },
+      'Plan "plan-1": id: expected an integer from 0 to 9007199254740990; found 9007199254740992.',
+    ],
+    [
+      { ...makePlan(), minTopUpAmounts: { '\u001b[31m': 1 } },
+      'Plan "plan-1": minTopUpAmounts."\\u001b[31m": expected an ISO 4217',
+    ],
+    [
+      { ...makePlan(), name: 'n'.repeat(300) },
+      `Plan "plan-1": name: expected text of 1 to 200 characters; found "${'n'.repeat(78)}….`,
+    ],
     ['a plan', 'Plan number 1: expected an object; found "a plan".'],
   ])('%#', (plan, defect) => {
     expect(parse(plan)).toEqual({ kind: 'invalid', defects: [expect.stringContaining(defect)] })
@@ -147,7 +167,7 @@ describe('a defect is named with its plan, its field, what is there and what wou
       kind: 'invalid',
       defects: [
         'Plan "other": id: 1 is the id of plan "plan-1" too.',
-        'Plan "plan-1": identifier: it is in the file twice.',
+        'Plan "plan-1": identifier: another plan has it, too.',
         'Plan "plan-3": fundManager: id 6 stands for something else in plan "plan-1".',
       ],
     })

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { formatCatalog } from '../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan.ts'
 import { withLocalStore } from '../../src/ops/local-store.ts'
@@ -81,10 +81,26 @@ describe('partner create', () => {
       stdout: '',
       stderr: [
         '--short-name has to be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is "Acme/".',
-        '--name has to be 1 to 200 characters on one line, without white space around it.',
+        '--name has to be 1 to 200 visible characters on one line; it is " ".',
         '--country has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "ke".\n',
       ].join('\n'),
     })
+  })
+
+  test.each([
+    ['--short-name', 'a'],
+    ['--short-name', 'acme-'],
+    ['--short-name', 'a'.repeat(33)],
+    ['--name', 'a'.repeat(201)],
+    ['--name', 'red\u001b[31m'],
+    ['--name', 'two\nlines'],
+    ['--country', 'ke'],
+    ['--country', 'XX'],
+  ])('does not take %s %j', async (flag, value) => {
+    const { code, stdout, stderr } = await create('acme', flag, value)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(new RegExp(`^${flag} has to be .*\\n$`))
+    expect(stderr).not.toContain('\u001b')
   })
 
   test('does not take a short name twice', async () => {
@@ -167,19 +183,53 @@ describe('catalog import', () => {
       code: 2,
       stderr: [
         'Plan "three": id: 1 is plan "one" in the catalog.',
-        'Plan "two": id: it is 2 in the catalog, and 4 in the file.',
+        'Plan "two": identifier: another plan has it, too.',
         'Nothing was imported.\n',
       ].join('\n'),
     })
   })
 
-  test('deletes the plan lists that KV holds, and nothing else', async () => {
+  test('changes no plan that the file lacks', async () => {
+    const renamed = { id: 5, name: 'High' }
+    await importPlans(makePlan({ id: 1 }), makePlan({ id: 2 }))
+    expect(await importPlans(makePlan({ id: 1, productRiskLevel: renamed }))).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'Plan "plan-1": productRiskLevel: id 5 stands for something else in plan "plan-2".\nNothing was imported.\n',
+    })
+    const plans = [makePlan({ id: 1, productRiskLevel: renamed }), makePlan({ id: 2, productRiskLevel: renamed })]
+    expect(await importPlans(...plans)).toMatchObject({ code: 0 })
+    expect(await exportPlans()).toBe(formatCatalog(plans))
+  })
+
+  test('deletes the plan lists that KV holds of the countries it touches, and nothing else', async () => {
+    await importPlans(makePlan({ viewableIn: ['RW'] }))
     const names = (kv: KVNamespace) => kv.list().then(({ keys }) => keys.map(({ name }) => name))
     await withLocalStore({ persistTo: state }, async ({ kv }) => {
-      for (const key of ['plans:v1:KE:', 'plans:v1:UG:currency=USD', 'partner:v1:x']) await kv.put(key, 'old')
+      const keys = ['partner:v1:x', 'plans:v1:KE:', 'plans:v1:RW:currency=USD', 'plans:v1:TZ:']
+      for (const key of keys) await kv.put(key, 'old')
     })
-    await importPlans(makePlan())
-    expect(await withLocalStore({ persistTo: state }, ({ kv }) => names(kv))).toEqual(['partner:v1:x'])
+    await importPlans(makePlan({ viewableIn: ['KE'] }))
+    expect(await withLocalStore({ persistTo: state }, ({ kv }) => names(kv))).toEqual(['partner:v1:x', 'plans:v1:TZ:'])
+  })
+
+  test('takes a byte order mark, and a path from where the user is', async () => {
+    await writeFile(join(state, 'bom.json'), `\ufeff${formatCatalog([makePlan()])}`)
+    vi.stubEnv('INIT_CWD', state)
+    expect(await onState('catalog', 'import', 'bom.json')).toMatchObject({
+      code: 0,
+      stdout: 'Imported 1 plan: 1 added, 0 replaced.\n',
+    })
+    vi.unstubAllEnvs()
+  })
+
+  test('names tens of thousands of defects', async () => {
+    const { code, stderr } = await ops(
+      ['catalog', 'import', '-', '--persist-to', state],
+      JSON.stringify({ plans: Array.from({ length: 5000 }, () => ({})) }),
+    )
+    expect([code, stderr.split('\n').length > 100_000]).toEqual([2, true])
   })
 })
 
@@ -190,20 +240,19 @@ test.each([
     "Can't read nowhere.json (ENOENT). Name a catalog file, or - for standard input.",
   ],
   ['that is a folder', 'src', "Can't read src (EISDIR). Name a catalog file, or - for standard input."],
-  ['that is no text', 'node_modules/.bin/workerd', 'The file is not UTF-8. Nothing was imported.'],
+  ['that is no text', 'node_modules/.bin/workerd', 'The file is not UTF-8.\nNothing was imported.'],
 ])('catalog import refuses a file %s', async (_, file, stderr) => {
   expect(await onState('catalog', 'import', file)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
 })
 
 describe('a mistake on the command line is one line on stderr and exit code 2', () => {
   test.each([
-    [['partner', 'create'], "error: required option '--short-name <name>' not specified\n"],
     [['partner', 'list', '--jsn'], "error: unknown option '--jsn' (Did you mean --json?)\n"],
     [['partner', 'lst'], "error: unknown command 'lst' (Did you mean list?)\n"],
     [['catalog', 'import'], "error: missing required argument 'file'\n"],
     [
       ['catalog', 'export', '--country', 'ke'],
-      '--country has to be an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; it is "ke".\n',
+      '--country has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "ke".\n',
     ],
     [
       ['partner', 'list', '--persist-to', '/nowhere'],
@@ -213,15 +262,40 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
     expect(await ops(args)).toEqual({ code: 2, stdout: '', stderr })
   })
 
-  test('also where the database is not migrated', async () => {
-    const empty = await mkdtemp(join(tmpdir(), 'catalog-'))
-    const { code, stderr } = await ops(['partner', 'list', '--persist-to', empty])
-    await rm(empty, { recursive: true })
-    expect([code, stderr]).toEqual([
-      2,
-      `There is no local database in ${empty}. Make one: npm run -s migrate -- --local --persist-to ${empty}\n`,
-    ])
+  test.each([
+    [
+      'is not migrated',
+      (folder: string) => mkdir(join(folder, 'v3/d1'), { recursive: true }),
+      /^The local database in .* is not migrated\. Run: npm run -s migrate -- --local --persist-to .*\n$/,
+    ],
+    [
+      'can’t be opened',
+      (folder: string) =>
+        mkdir(join(folder, 'v3/d1'), { recursive: true }).then(() => writeFile(join(folder, 'v3/kv'), '')),
+      /^The local state in .* is damaged or can't be opened\. .*\n$/,
+    ],
+  ])('also where the database %s', async (_, prepare, stderr) => {
+    const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+    await prepare(folder)
+    expect(await ops(['partner', 'list', '--persist-to', folder])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(stderr),
+    })
+    await rm(folder, { recursive: true })
   })
+})
+
+test('a bug is exit code 1, and says so', async () => {
+  const stdout = {
+    write: () => {
+      throw new Error('unexpected')
+    },
+  }
+  let stderr = ''
+  const io = { stdin: process.stdin, stdout, stderr: { write: (text: string) => (stderr += text) } }
+  expect(await runOps(['partner', 'list', '--json', '--persist-to', state], io)).toBe(1)
+  expect(stderr).toMatch(/^A bug: Error: unexpected\n/)
 })
 
 test.each(['', 'partner', 'partner create', 'partner list', 'catalog import', 'catalog export'])(

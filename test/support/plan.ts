@@ -46,7 +46,7 @@ export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
 const text = (maxLength: number) =>
   fc
     .string({ unit: 'binary', minLength: 1, maxLength })
-    .filter((value) => value.isWellFormed() && !/[\u0000-\u0008\u000b-\u001f\u007f]/.test(value))
+    .filter((value) => value.trim() !== '' && value.isWellFormed() && !/[\u0000-\u0008\u000b-\u001f\u007f]/.test(value))
 const number = (min: number) =>
   fc
     .nat(6)
