@@ -43,10 +43,11 @@ describe('a broken configuration is a 500 with a fixed text, and a line in the l
     for (const response of [
       await requestToken(basic(clientId, clientSecret), bindings),
       await send('/api/v3/partners/acme/plans', { headers }, bindings),
+      await send('/api/v3/partners/acme/plans', {}, bindings),
     ]) {
       await expectRefusal(response, 500, 'internal_error', 'Something went wrong on our side.')
     }
-    expect(error).toHaveBeenCalledTimes(2)
+    expect(error).toHaveBeenCalledTimes(3)
     for (const [logged] of error.mock.calls) {
       expect(logged).toContain(line)
       expect(logged).not.toContain('c2VjcmV0')

@@ -11,10 +11,9 @@ import { verifyAccessToken } from './access-token.ts'
 /** Sets `c.var.partner`, or throws one of the 401s. */
 export const requireBearer = createMiddleware<AppEnv & { Variables: { partner: PartnerAccess } }>(
   async function requireBearer(c, next) {
+    const { signingKeys } = await readConfig(c.env)
     const token = /^Bearer +(.+)$/i.exec(c.req.header('Authorization') ?? '')?.[1]
     if (token === undefined) throw refusal('missing_token')
-
-    const { signingKeys } = await readConfig(c.env)
     const verified = await verifyAccessToken(token, signingKeys, Math.floor(c.var.nowMs / 1000))
     if (verified.kind === 'expired') throw refusal('expired_token')
     if (verified.kind === 'invalid') throw refusal('invalid_token', verified.reason)

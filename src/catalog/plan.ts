@@ -73,11 +73,15 @@ const named = (what: string) =>
     .nullable()
     .describe(what)
 
-/** A value as JSON, bounded, for a message. */
+/** What JSON leaves as it is, though a terminal acts on it or shows nothing. */
+const invisible = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+
+/** A value as JSON, bounded and visible, for a message. */
 export function abbreviate(value: unknown): string {
   if (value === undefined) return 'nothing'
   const json = typeof value === 'number' ? String(value) : JSON.stringify(value)
-  return json.length > 80 ? `${json.slice(0, 79)}…` : json
+  const bounded = json.length > 80 ? `${json.slice(0, 79)}…` : json
+  return bounded.replaceAll(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** Says which members are unknown, and else what is expected. */

@@ -112,7 +112,10 @@ describe('a defect is named with its plan, its field, what is there and what wou
       'Plan "plan-1": viewableIn: expected each country once; found ["KE","KE"].',
     ],
     [{ ...makePlan(), tenor: ' \t' }, 'Plan "plan-1": tenor: expected text of 1 to 200 characters; found " \\t".'],
-    [{ ...makePlan(), hint: 'a\u007f' }, 'Plan "plan-1": hint: expected text without control characters'],
+    [
+      { ...makePlan(), hint: 'a\u007f' },
+      'Plan "plan-1": hint: expected text without control characters other than tab and line feed; found "a\\u007f".',
+    ],
     [
       { ...makePlan(), factSheet: 'https://[x' },
       'Plan "plan-1": factSheet: expected an https URL; found "https://[x".',
