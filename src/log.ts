@@ -1,8 +1,8 @@
 // One JSON line per event. Callers pass facts of ours only: never a header, a token, a secret, a hash or SQL parameters.
 
-export type LogLevel = 'info' | 'warn' | 'error'
+type LogLevel = 'info' | 'warn' | 'error'
 
-export interface LogEvent {
+interface LogEvent {
   /** What happened, in snake_case: `request`, `kv_failed`, … */
   event: string
   [field: string]: string | number | boolean | undefined

@@ -5,7 +5,7 @@ import { decodeBase64Url, encodeBase64Url } from '../base64.ts'
 export const mostPbkdf2Iterations = 100_000
 
 /** A partner has at most this many live secrets: the current one, and the rotated one in its grace period. */
-export const mostLiveSecrets = 2
+const mostLiveSecrets = 2
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const clientIdLength = 16
@@ -13,7 +13,7 @@ const clientSecretLength = 40
 const saltBytes = 16
 const digestBytes = 32
 
-export type RandomBytes = (length: number) => Uint8Array
+type RandomBytes = (length: number) => Uint8Array
 const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
 export function generateClientId(random = randomBytes): string {

@@ -13,7 +13,7 @@ export function isCountryCode(text: string): boolean {
 const mostDigits = 15
 const largestId = Number.MAX_SAFE_INTEGER - 1
 
-export const countryCode = z
+const countryCode = z
   .string({ error: 'a country code' })
   .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
 
