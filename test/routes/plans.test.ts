@@ -180,6 +180,17 @@ describe('filters', () => {
   })
 })
 
+test.each([
+  ['that is no JSON', (record: string) => record.replace('{', '<')],
+  ['of another shape', (record: string) => record.replace('shortName', 'shortNema')],
+])('a partner’s record in KV %s is looked up anew', async (_, garble) => {
+  await list()
+  const key = `partner:v1:${partner.clientId}`
+  const { value, metadata } = await env.CATALOG_CACHE.getWithMetadata(key)
+  await env.CATALOG_CACHE.put(key, garble(value ?? ''), { metadata })
+  expect((await list()).status).toBe(200)
+})
+
 describe('without a valid token', () => {
   const refused = async (error: string, challenge: string, request: Parameters<typeof requestPlans>[0]) => {
     const response = await requestPlans(request)
