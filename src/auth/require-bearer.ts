@@ -38,22 +38,10 @@ function refusal(code: ErrorCode, reason?: string): ApiError {
 
 /** Cached like plan lists: a suspension or another country reaches live tokens within two minutes. */
 async function findPartnerAccess(d1: D1Database, cache: Cache, clientId: string): Promise<PartnerAccess | undefined> {
-  const select = () => runQuery(selectPartnerAccess(openDatabase(d1), clientId))
   const { body } = await readThrough(cache, `partner:v1:${clientId}`, async () => {
-    const partner = await select()
+    const partner = await runQuery(selectPartnerAccess(openDatabase(d1), clientId))
     return { body: new TextEncoder().encode(JSON.stringify(partner ?? null)), isStorable: partner !== undefined }
   })
-  const partner = parseAccess(body)
-  // What KV holds has the size that was written, and still need not be it.
-  return partner === 'garbled' ? await select() : (partner ?? undefined)
-}
-
-function parseAccess(body: Uint8Array): PartnerAccess | null | 'garbled' {
-  try {
-    const access: PartnerAccess | null = JSON.parse(new TextDecoder().decode(body))
-    const isOurs = access === null || (typeof access.shortName === 'string' && typeof access.country === 'string')
-    return isOurs ? access : 'garbled'
-  } catch {
-    return 'garbled'
-  }
+  const partner: PartnerAccess | null = JSON.parse(new TextDecoder().decode(body))
+  return partner ?? undefined
 }

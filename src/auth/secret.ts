@@ -93,7 +93,7 @@ async function deriveDigest(secret: string, salt: Uint8Array, iterations: number
   return new Uint8Array(await crypto.subtle.deriveBits(parameters, key, digestBytes * 8))
 }
 
-/** Takes the same time wherever the bytes differ. (`timingSafeEqual` of Workers is missing in Node, and Node's there.) */
+/** Takes the same time wherever the bytes differ. (Workers' own `timingSafeEqual` is missing in Node.) */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   let difference = 0

@@ -191,6 +191,7 @@ describe('KV is a miss and never an error', () => {
 
   test.each([
     ['a longer value', async () => env.CATALOG_CACHE.put(key, 'garbage', await metadata())],
+    ['another value of its length', async () => env.CATALOG_CACHE.put(key, 'tsrif', await metadata())],
     ['a truncated value', async () => env.CATALOG_CACHE.put(key, 'firs', await metadata())],
     ['no metadata', async () => env.CATALOG_CACHE.put(key, 'first')],
     ['other metadata', async () => env.CATALOG_CACHE.put(key, 'first', { metadata: [1, 'x'] })],

@@ -73,7 +73,7 @@ describe('the list', () => {
     expect(Object.keys(body.data.plans[0] ?? {})).toEqual(Object.keys(planSchema.shape))
   })
 
-  test('has any plan that the schema allows unchanged', async () => {
+  test('has every plan that the schema allows, unchanged', async () => {
     await fc.assert(
       fc
         .asyncProperty(arbitraryCatalog, async (catalog) => {

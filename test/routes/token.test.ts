@@ -139,7 +139,7 @@ describe('a client that is refused', () => {
       },
     ],
   ]
-  test.each(refused)('%s gets the same 401 as any other', async (_, request) => {
+  test.each(refused)('%s gets the same 401 as the others', async (_, request) => {
     const response = await request()
     expect(Object.fromEntries(response.headers)).toEqual({
       'cache-control': 'no-store',
