@@ -11,7 +11,10 @@ export interface Config {
   pbkdf2Iterations: number
 }
 
-/** What the configuration is read from. A variable is a number in wrangler.toml, and a string from `--var`. */
+/**
+ * What the configuration is read from. A variable is a number in wrangler.toml, and a string from `--var`. Secrets whose
+ * names begin with JWT_KEYS_ hold further sets of keys that verify.
+ */
 export interface ConfigSource {
   JWT_KEYS?: string
   TOKEN_LIFETIME_SECONDS?: string | number
@@ -39,10 +42,12 @@ export async function readConfig(env: ConfigSource): Promise<Config> {
   return config
 }
 
-async function readSigningKeys({ JWT_KEYS }: ConfigSource) {
+/** A secret can be replaced but not read, so that a rotation leaves the keys before in secrets of their own. */
+async function readSigningKeys({ JWT_KEYS, ...others }: ConfigSource) {
   if (!JWT_KEYS) throw new ConfigError('The secret JWT_KEYS is not set. It takes a JWK Set of "oct" keys as JSON.')
+  const more = Object.entries(others).flatMap(([name, value]) => (name.startsWith('JWT_KEYS_') ? [String(value)] : []))
   try {
-    return await importSigningKeys(JWT_KEYS)
+    return await importSigningKeys(JWT_KEYS, ...more)
   } catch (error) {
     const problem = error instanceof Error ? error.message : 'can’t be read'
     throw new ConfigError(`The secret JWT_KEYS is wrong: ${problem}. It takes a JWK Set of "oct" keys as JSON.`)

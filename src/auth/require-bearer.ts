@@ -1,12 +1,11 @@
 // Guards the plan list: a valid access token (RFC 6750) of a partner that exists and is active.
 import { createMiddleware } from 'hono/factory'
-import { readThrough, type Cache } from '../cache/read-through.ts'
 import { readConfig } from '../config.ts'
 import { cacheOf, type AppEnv } from '../context.ts'
-import { openDatabase, runQuery } from '../db/database.ts'
-import { selectPartnerAccess, type PartnerAccess } from '../db/partners.ts'
+import type { PartnerAccess } from '../db/partners.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import { verifyAccessToken } from './access-token.ts'
+import { findPartnerAccess } from './partner-access.ts'
 
 /** Sets `c.var.partner`, or throws one of the 401s. */
 export const requireBearer = createMiddleware<AppEnv & { Variables: { partner: PartnerAccess } }>(
@@ -34,14 +33,4 @@ function refusal(code: ErrorCode, reason?: string): ApiError {
     headers: { 'WWW-Authenticate': `Bearer realm="partners"${error}` },
     ...(reason && { reason }),
   })
-}
-
-/** Cached like plan lists: a suspension or another country reaches live tokens within two minutes. */
-async function findPartnerAccess(d1: D1Database, cache: Cache, clientId: string): Promise<PartnerAccess | undefined> {
-  const { body } = await readThrough(cache, `partner:v1:${clientId}`, async () => {
-    const partner = await runQuery(selectPartnerAccess(openDatabase(d1), clientId))
-    return { body: new TextEncoder().encode(JSON.stringify(partner ?? null)), isStorable: partner !== undefined }
-  })
-  const partner: PartnerAccess | null = JSON.parse(new TextDecoder().decode(body))
-  return partner ?? undefined
 }

@@ -20,25 +20,46 @@ const minimumKeyBytes = 32
 const longestKid = 64
 
 /**
- * Reads a JWK Set as JSON. The first key signs, all of them verify.
+ * Reads JWK Sets as JSON. The first key of the first signs, all of them verify.
  * @throws Error that says what is wrong and never holds any part of the value.
  */
-export async function importSigningKeys(jwkSet: string): Promise<[SigningKey, ...SigningKey[]]> {
-  const imported: SigningKey[] = []
-  for (const [index, entry] of parseKeys(jwkSet).entries()) {
-    const key = await importKey(entry, `key ${index + 1}`)
-    if (imported.some(({ kid }) => kid === key.kid)) throw new Error(`key ${index + 1} has the kid of an earlier key`)
-    imported.push(key)
+export async function importSigningKeys(...jwkSets: string[]): Promise<[SigningKey, ...SigningKey[]]> {
+  const imported = new Map<string, SigningKey>()
+  for (const jwkSet of jwkSets) {
+    for (const [index, entry] of parseKeys(jwkSet).entries()) {
+      const key = await importKey(entry, `key ${index + 1}`)
+      const known = imported.get(key.kid) ?? key
+      if (known.jwk.k !== key.jwk.k) throw new Error(`key ${index + 1} has the kid of another key`)
+      imported.set(key.kid, known)
+    }
   }
-  const [first, ...rest] = imported
+  const [first, ...rest] = imported.values()
   if (first === undefined) throw new Error('has no key')
   return [first, ...rest]
 }
 
-/** A new random 256-bit key in the form that `importSigningKeys` reads. */
-export function generateJwk(): { kty: 'oct'; kid: string; alg: 'HS256'; k: string } {
+export interface OctJwk {
+  kty: 'oct'
+  kid: string
+  alg: 'HS256'
+  k: string
+}
+
+/** A new random 256-bit key in the form that `importSigningKeys` reads. Its ID says when it was made. */
+export function generateJwk(now = new Date()): OctJwk {
   const k = encodeBase64Url(crypto.getRandomValues(new Uint8Array(minimumKeyBytes)))
-  return { kty: 'oct', kid: crypto.randomUUID(), alg: 'HS256', k }
+  const time = now.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '')
+  const suffix = crypto.randomUUID().slice(0, 8)
+  return { kty: 'oct', kid: `${time}_${suffix}`, alg: 'HS256', k }
+}
+
+/** When a key of `generateJwk` was made, in Unix milliseconds; of another key, undefined. */
+export function readKidTimeMs(kid: string): number | undefined {
+  const time = /^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)_/.exec(kid)
+  if (!time) return undefined
+  const [, year, month, dayAndHour, minute, second] = time
+  const timeMs = Date.parse(`${year}-${month}-${dayAndHour}:${minute}:${second}`)
+  return Number.isNaN(timeMs) ? undefined : timeMs
 }
 
 function parseKeys(jwkSet: string): unknown[] {

@@ -10,7 +10,7 @@ export function formatCatalog(plans: readonly CatalogPlan[]): string {
 }
 
 /** Each defect is a line: which plan, which field, what is there, and what would be right. */
-export function parseCatalog(json: string): CatalogResult {
+export function parseCatalog(json: string, onChecked: (done: number, total: number) => void = () => {}): CatalogResult {
   let file: unknown
   try {
     file = JSON.parse(json, refusePrototype)
@@ -25,6 +25,7 @@ export function parseCatalog(json: string): CatalogResult {
   const defects = new Set<string>()
   const candidates: unknown[] = file['plans']
   for (const [index, candidate] of candidates.entries()) {
+    onChecked(index, candidates.length)
     const { data, error } = catalogPlanSchema.safeParse(candidate)
     if (data) plans.push(data)
     for (const issue of error?.issues ?? []) defects.add(describeIssue(candidate, index, issue))

@@ -1,9 +1,11 @@
 // The handle on D1, and what happens when D1 does not answer.
-import { drizzle, type DrizzleD1Database } from 'drizzle-orm/d1'
+import { drizzle } from 'drizzle-orm/d1'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
+import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
 import { DeadlineError, withDeadline } from '../deadline.ts'
 
-export type Database = DrizzleD1Database
+/** D1 as a Worker has it, or over its HTTP API. */
+export type Database = BaseSQLiteDatabase<'async', unknown>
 
 const deadlineMs = 5000
 

@@ -1,6 +1,6 @@
 // SQL on partners and their secrets.
-import { asc, eq, sql } from 'drizzle-orm'
-import type { Database } from './database.ts'
+import { and, asc, eq, gt, isNull, lte, or, sql, type SQL } from 'drizzle-orm'
+import type { Database, Statement } from './database.ts'
 import { partners, partnerSecrets } from './schema.ts'
 
 export interface NewPartner {
@@ -11,6 +11,13 @@ export interface NewPartner {
   clientId: string
   secretHash: string
   nowSeconds: number
+}
+
+export interface Rotation {
+  clientId: string
+  secretHash: string
+  nowSeconds: number
+  graceSeconds: number
 }
 
 /** A partner as operators see it: without its secrets. */
@@ -65,29 +72,92 @@ export async function selectPartnerAccess(db: Database, clientId: string): Promi
   return row && { shortName: row.shortName, country: row.country, isSuspended: row.suspendedAt !== null }
 }
 
-export function selectPartners(db: Database): Promise<Partner[]> {
-  return db
-    .select({
-      shortName: partners.shortName,
-      name: partners.name,
-      country: partners.country,
-      clientId: partners.clientId,
-      createdAt: partners.createdAt,
-      suspendedAt: partners.suspendedAt,
-    })
-    .from(partners)
-    .orderBy(asc(partners.shortName))
+const partnerFields = {
+  shortName: partners.shortName,
+  name: partners.name,
+  country: partners.country,
+  clientId: partners.clientId,
+  createdAt: partners.createdAt,
+  suspendedAt: partners.suspendedAt,
 }
 
-/** Both rows or none. A short name that is taken fails on its unique index. */
-export async function insertPartner(db: Database, partner: NewPartner): Promise<void> {
+export function selectPartners(db: Database): Promise<Partner[]> {
+  return db.select(partnerFields).from(partners).orderBy(asc(partners.shortName))
+}
+
+export async function selectPartner(db: Database, shortName: string): Promise<Partner | undefined> {
+  const [partner] = await db.select(partnerFields).from(partners).where(eq(partners.shortName, shortName))
+  return partner
+}
+
+/** The secrets that still work, the oldest first. */
+export async function selectLiveSecrets(
+  db: Database,
+  clientId: string,
+  nowSeconds: number,
+): Promise<{ createdAt: number; expiresAt: number | null }[]> {
+  const secrets = await db
+    .select({ createdAt: partnerSecrets.createdAt, expiresAt: partnerSecrets.expiresAt })
+    .from(partnerSecrets)
+    .where(eq(partnerSecrets.partnerId, partnerIdOf(clientId)))
+    .orderBy(asc(partnerSecrets.id))
+  return secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
+}
+
+/** To be run in one transaction. A short name that is taken fails on its unique index. */
+export function insertPartnerStatements(db: Database, partner: NewPartner): Statement[] {
   const { shortName, name, country, clientId, secretHash, nowSeconds } = partner
-  await db.batch([
-    db.insert(partners).values({ shortName, name, country, clientId, createdAt: nowSeconds }),
-    db.insert(partnerSecrets).values({
-      partnerId: sql`(select ${partners.id} from ${partners} where ${partners.clientId} = ${clientId})`,
-      hash: secretHash,
-      createdAt: nowSeconds,
-    }),
-  ])
+  return [
+    db.insert(partners).values({ shortName, name, country, clientId, createdAt: nowSeconds }).toSQL(),
+    insertSecretStatement(db, clientId, secretHash, nowSeconds),
+  ]
+}
+
+/**
+ * To be run in one transaction. The secrets of now end with the grace period, those that have ended are deleted. Fails
+ * with "two live secrets" when one of an earlier rotation still works, unless the grace period is 0.
+ */
+export function rotateSecretStatements(
+  db: Database,
+  { clientId, secretHash, nowSeconds, graceSeconds }: Rotation,
+): Statement[] {
+  const { partnerId, expiresAt } = partnerSecrets
+  const ofPartner = eq(partnerId, partnerIdOf(clientId))
+  const endsAt = nowSeconds + graceSeconds
+  return [
+    db
+      .update(partnerSecrets)
+      .set({ expiresAt: endsAt })
+      .where(and(ofPartner, or(isNull(expiresAt), gt(expiresAt, endsAt))))
+      .toSQL(),
+    db
+      .delete(partnerSecrets)
+      .where(and(ofPartner, lte(expiresAt, nowSeconds)))
+      .toSQL(),
+    insertSecretStatement(db, clientId, secretHash, nowSeconds),
+  ]
+}
+
+export function updateCountryStatement(db: Database, clientId: string, country: string): Statement {
+  return db.update(partners).set({ country }).where(eq(partners.clientId, clientId)).toSQL()
+}
+
+/** @param suspendedAt Unix seconds, or null to resume. */
+export function updateSuspensionStatement(db: Database, clientId: string, suspendedAt: number | null): Statement {
+  return db
+    .update(partners)
+    .set({ suspendedAt: suspendedAt ?? sql`null` })
+    .where(eq(partners.clientId, clientId))
+    .toSQL()
+}
+
+function insertSecretStatement(db: Database, clientId: string, hash: string, createdAt: number): Statement {
+  return db
+    .insert(partnerSecrets)
+    .values({ partnerId: partnerIdOf(clientId), hash, createdAt })
+    .toSQL()
+}
+
+function partnerIdOf(clientId: string): SQL<number> {
+  return sql`(select ${partners.id} from ${partners} where ${partners.clientId} = ${clientId})`
 }

@@ -117,3 +117,19 @@ export const planViewability = sqliteTable(
     index('plan_viewability_by_plan').on(table.planId),
   ],
 )
+
+export const catalogVersion = sqliteTable('catalog_version', {
+  id: integer().primaryKey(),
+  version: integer().notNull(),
+})
+
+export const catalogStaging = sqliteTable(
+  'catalog_staging',
+  {
+    importId: text('import_id').notNull(),
+    target: text().notNull(),
+    part: integer().notNull(),
+    json: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.importId, table.target, table.part] })],
+)

@@ -1,112 +1,210 @@
-// catalog import, catalog export
-import { readFile } from 'node:fs/promises'
+// catalog import, export, purge
+import { open } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { findConflicts, formatCatalog, parseCatalog } from '../catalog/catalog-file.ts'
-import type { CatalogPlan } from '../catalog/plan.ts'
-import { replacePlansStatements, selectCatalog } from '../db/catalog.ts'
-import { openDatabase, runStatements } from '../db/database.ts'
+import { abbreviate, type CatalogPlan } from '../catalog/plan.ts'
+import { importStatements, selectCatalog, selectCatalogVersion, unstageStatement } from '../db/catalog.ts'
 import { planListKeyPrefix } from '../plans/list-plans.ts'
+import { confirm } from './confirm.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
-import { persistToOption, resolvePath, withLocalStore, type Store, type StoreOptions } from './local-store.ts'
-import { UserError } from './user-error.ts'
+import { createProgress, type Progress } from './progress.ts'
+import { addTargetOptions, purge, type Store, type Target } from './store.ts'
+import { isCausedBy, UserError } from './user-error.ts'
 
 const nothingImported = 'Nothing was imported.'
 
+interface ImportOptions {
+  dryRun?: boolean
+  prune?: boolean
+  json?: boolean
+  yes?: boolean
+}
+
 export function addCatalogCommands(program: Command, io: Io): void {
   const catalog = program.command('catalog').description('load the plan catalog, and write it out')
+  const add = (usage: string, description: string, example: string) =>
+    addTargetOptions(catalog.command(usage).description(description)).addHelpText(
+      'after',
+      `\nExample:\n  npm run -s ops -- catalog ${example}\n`,
+    )
 
-  catalog
-    .command('import')
-    .description('load plans from a catalog file, all or none; plans that the file lacks stay as they are')
-    .argument('<file>', 'a catalog file, or - for standard input')
-    .option('--json', 'print an object with the numbers of plans added and replaced')
-    .addOption(persistToOption())
-    .addHelpText('after', '\nExample:\n  npm run -s ops -- catalog import src/catalog/demo.json\n')
-    .action(async (file: string, options: StoreOptions & { json?: boolean }) => {
-      const plans = file === '-' ? parse(await readStream(io.stdin)) : await readCatalogFile(file)
-      const counts = await withLocalStore(options, (store) => importCatalog(store, plans))
-      io.stdout.write(
-        options.json
-          ? `${JSON.stringify(counts)}\n`
-          : `Imported ${plans.length} ${plans.length === 1 ? 'plan' : 'plans'}: ${counts.added} added, ${counts.replaced} replaced.\n`,
-      )
+  add(
+    'import <file>',
+    'load plans from a catalog file (- for standard input), all or none; plans that the file lacks stay as they are',
+    'import src/catalog/demo.json --dry-run',
+  )
+    .option('--dry-run', 'show what would change for partners, country by country, and change nothing')
+    .option('--prune', 'remove the plans that the file lacks')
+    .option('--json', 'print an object: the numbers of plans added, changed, removed and unchanged, and the countries')
+    .option('--yes', 'do not ask before plans are changed or removed with --remote')
+    .action(async (file: string, options: ImportOptions & Target) => {
+      const progress = createProgress(io)
+      try {
+        const plans = await readCatalogFile(io, file, progress)
+        const difference = await io.withStore(options, async (store) => {
+          const { version, difference: found } = await compareWithStore(store, plans, options.prune ?? false)
+          if (!options.dryRun) {
+            const { changed, removed } = found
+            progress.end()
+            const question = `${count(changed.length)} will be changed and ${count(removed.length)} removed.`
+            if (changed.length + removed.length > 0) await confirm(io, options, question)
+            await applyDifference(io, store, version, found, progress)
+          }
+          return found
+        })
+        progress.end()
+        io.stdout.write(options.json ? formatJson(difference) : formatDifference(difference, options))
+      } finally {
+        progress.end()
+      }
     })
 
-  catalog
-    .command('export')
-    .description('print the catalog as a file that import reads back unchanged')
+  add('export', 'print the catalog as a file that import reads back unchanged', 'export --country KE > kenya.json')
     .option('--country <code>', 'only the plans that are viewable in this country')
     .option('--json', 'accepted for symmetry: a catalog file is always JSON')
-    .addOption(persistToOption())
-    .addHelpText('after', '\nExample:\n  npm run -s ops -- catalog export --country KE > kenya.json\n')
-    .action(async ({ country, ...options }: StoreOptions & { country?: string }) => {
-      const problem = country === undefined ? undefined : findCountryProblem(country)
-      if (problem) throw new UserError(problem)
-      const plans = await withLocalStore(options, ({ d1 }) => selectCatalog(openDatabase(d1), country))
+    .action(async ({ country, ...target }: { country?: string } & Target) => {
+      checkCountry(country)
+      const plans = await io.withStore(target, ({ db }) => selectCatalog(db, country))
       io.stdout.write(formatCatalog(plans))
     })
+
+  add('purge', 'delete the cached plan lists, so that the next requests ask the database', 'purge --country KE')
+    .option('--country <code>', 'only those of this country')
+    .action(async ({ country, ...target }: { country?: string } & Target) => {
+      checkCountry(country)
+      await io.withStore(target, (store) => store.purge(planListKeyPrefix(country)))
+      io.stdout.write(`The cached plan lists of ${country ?? 'all countries'} are deleted.\n`)
+    })
+}
+
+function checkCountry(country: string | undefined): void {
+  const problem = country === undefined ? undefined : findCountryProblem('--country', country)
+  if (problem) throw new UserError(problem)
+}
+
+/** @throws UserError when the catalog would contradict itself, or a plan change its identity. */
+export async function compareWithStore({ db }: Store, plans: readonly CatalogPlan[], isPruning: boolean) {
+  // In this order: a catalog that changes in between is not of the version any more, and the import is refused.
+  const version = await selectCatalogVersion(db)
+  const before = await selectCatalog(db)
+  const difference = compareCatalogs(before, plans, isPruning)
+
+  const identifiers = new Map(before.map(({ id, identifier }) => [id, identifier]))
+  const conflicts = plans.flatMap(({ id, identifier }) => {
+    const known = identifiers.get(id) ?? identifier
+    return known === identifier ? [] : [`Plan "${identifier}": id: ${id} is plan "${known}" in the catalog.`]
+  })
+  const gone = new Set([...plans, ...difference.removed].map(({ id }) => id))
+  conflicts.push(...findConflicts([...before.filter(({ id }) => !gone.has(id)), ...plans]))
+  if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
+  return { version, difference }
 }
 
 /**
- * Writes the plans in one transaction, then deletes the plan lists that KV holds of the countries they touch.
- * @throws UserError when the catalog would contradict itself, or a plan change its identity.
+ * Writes what differs in one transaction, then deletes the cached plan lists of the countries it touches.
+ * @throws UserError when another import was quicker.
  */
-export async function importCatalog({ d1, kv }: Store, plans: readonly CatalogPlan[]) {
-  const existing = new Map((await selectCatalog(openDatabase(d1))).map((plan) => [plan.id, plan]))
-  const replaced = plans.flatMap(({ id }) => existing.get(id) ?? [])
-  const conflicts = plans.flatMap(({ id, identifier }) => {
-    const known = existing.get(id)?.identifier ?? identifier
-    return known === identifier ? [] : [`Plan "${identifier}": id: ${id} is plan "${known}" in the catalog.`]
-  })
-  for (const { id } of plans) existing.delete(id)
-  conflicts.push(...findConflicts([...existing.values(), ...plans]))
-  if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
-
-  await runStatements(d1, replacePlansStatements(plans))
-  await deletePlanLists(kv, new Set([...replaced, ...plans].flatMap(({ viewableIn }) => viewableIn)))
-  return { added: plans.length - replaced.length, replaced: replaced.length }
-}
-
-/** Of those countries; what is held of others and of partners is still true. */
-async function deletePlanLists(kv: KVNamespace, countries: Iterable<string>): Promise<void> {
-  for (const country of countries) {
-    let cursor: string | null = null
-    do {
-      const page: KVNamespaceListResult<unknown> = await kv.list({ prefix: planListKeyPrefix(country), cursor })
-      await Promise.all(page.keys.map(({ name }) => kv.delete(name)))
-      cursor = page.list_complete ? null : page.cursor
-    } while (cursor !== null)
+export async function applyDifference(
+  io: Io,
+  store: Store,
+  version: number,
+  { added, changed, removed, countries }: CatalogDifference,
+  progress: Progress,
+): Promise<void> {
+  const put = [...added, ...changed]
+  if (put.length + removed.length === 0) return
+  const importId = crypto.randomUUID()
+  const { stage, commit } = importStatements(importId, { version, put, removedIds: removed.map(({ id }) => id) })
+  try {
+    for (const [index, statement] of stage.entries()) {
+      progress.update(`Writing ${count(put.length)}`, index, stage.length + 1)
+      await store.write([statement])
+    }
+    progress.update(`Writing ${count(put.length)}`, stage.length, stage.length + 1)
+    await store.write(commit)
+  } catch (error) {
+    await store.write([unstageStatement(importId)]).catch(() => {})
+    if (!isCausedBy(error, 'catalog_version.version')) throw error
+    throw new UserError(['The catalog was changed by another import meanwhile. Try again.', nothingImported])
   }
+  await purge(io, store, Object.keys(countries).map(planListKeyPrefix))
 }
 
-/** @throws UserError with a line for every defect of the file. */
-function parse(bytes: Uint8Array): CatalogPlan[] {
+function count(plans: number): string {
+  return `${plans} ${plans === 1 ? 'plan' : 'plans'}`
+}
+
+function formatJson({ added, changed, removed, unchanged, countries }: CatalogDifference): string {
+  const counts = { added: added.length, changed: changed.length, removed: removed.length, unchanged }
+  return `${JSON.stringify({ ...counts, countries })}\n`
+}
+
+function formatDifference(difference: CatalogDifference, { dryRun, prune }: ImportOptions): string {
+  const { added, changed, removed, unchanged, countries } = difference
+  const lines = dryRun ? Object.entries(countries).flatMap(([country, list]) => formatCountry(country, list)) : []
+  const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
+  if (prune) counts.push(`${removed.length} removed`)
+  const verb = dryRun ? 'Would import' : 'Imported'
+  const total = added.length + changed.length + unchanged
+  return [...lines, `${verb} ${count(total)}: ${counts.join(', ')}.`, ''].join('\n')
+}
+
+function formatCountry(country: string, { appears, disappears, changes }: CatalogDifference['countries'][string]) {
+  return [
+    `${country}: ${appears.length} appear, ${disappears.length} disappear, ${changes.length} change`,
+    ...appears.map((identifier) => `  + ${identifier}`),
+    ...disappears.map((identifier) => `  - ${identifier}`),
+    ...changes.flatMap(({ identifier, fields }) => [
+      `  ~ ${identifier}`,
+      ...Object.entries(fields).map(
+        ([name, { from, to }]) => `      ${name}: ${abbreviate(from)} -> ${abbreviate(to)}`,
+      ),
+    ]),
+  ]
+}
+
+/** V8 can't hold a text of 512 MB; a catalog of 10,000 plans has some 15. */
+const largestFile = 256_000_000
+
+/** @throws UserError when the file can't be read, or with a line for every defect. */
+export async function readCatalogFile(io: Io, file: string, progress: Progress): Promise<CatalogPlan[]> {
+  const bytes = file === '-' ? await readBytes(io.stdin) : await readFileBytes(file)
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
   } catch {
     throw new UserError(['The file is not UTF-8.', nothingImported])
   }
-  const result = parseCatalog(text)
+  const result = parseCatalog(text, (done, total) => progress.update('Checking the plans', done, total))
   if (result.kind === 'invalid') throw new UserError([...result.defects, nothingImported])
   return result.plans
 }
 
-/** @throws UserError when the file can't be read, or with a line for every defect. */
-export async function readCatalogFile(file: string): Promise<CatalogPlan[]> {
-  let bytes: Uint8Array
+/** Files on the command line are meant from where `npm run` was typed. */
+async function readFileBytes(file: string): Promise<Uint8Array> {
   try {
-    bytes = await readFile(resolvePath(file))
+    await using handle = await open(resolve(process.env['INIT_CWD'] ?? '.', file))
+    return await readBytes(handle.createReadStream())
   } catch (error) {
+    if (error instanceof UserError) throw error
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     throw new UserError(`Can't read ${file} (${code}). Name a catalog file, or - for standard input.`)
   }
-  return parse(bytes)
 }
 
-async function readStream(stream: Io['stdin']): Promise<Uint8Array> {
+async function readBytes(stream: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  let size = 0
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk)
+    size += bytes.length
+    if (size > largestFile) {
+      throw new UserError([`The file is larger than ${largestFile / 1e6} MB. Split it into several.`, nothingImported])
+    }
+    chunks.push(bytes)
+  }
   return Buffer.concat(chunks)
 }

@@ -1,7 +1,7 @@
 import { abbreviate, isCountryCode } from '../catalog/plan.ts'
 
-/** What is wrong with the value of `--country`, or undefined. */
-export function findCountryProblem(country = ''): string | undefined {
+/** What is wrong with a country, or undefined. */
+export function findCountryProblem(what: string, country = ''): string | undefined {
   if (isCountryCode(country)) return undefined
-  return `--country has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is ${abbreviate(country)}.`
+  return `${what} has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is ${abbreviate(country)}.`
 }

@@ -1,34 +1,29 @@
 // npm run dev: from nothing but the install to a served API with a demo catalog and a demo partner. Flags go on to
 // `wrangler dev`.
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import type { ChildProcess, StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { generateJwk } from '../auth/signing-keys.ts'
 import { ConfigError, readConfig, type ConfigSource } from '../config.ts'
 import { selectCatalog } from '../db/catalog.ts'
-import { openDatabase } from '../db/database.ts'
 import { selectPartners } from '../db/partners.ts'
-import { importCatalog, readCatalogFile } from './catalog.ts'
-import { quote, withLocalStore, type StoreOptions } from './local-store.ts'
-import { createPartner, type CreatedPartner } from './partner.ts'
+import { applyDifference, compareWithStore, readCatalogFile } from './catalog.ts'
+import { devVarsFile, readKeys } from './dev-vars.ts'
+import type { Io } from './io.ts'
+import { rotateLocal } from './keys.ts'
+import { createPartner, type Credentials } from './partner.ts'
+import { createProgress } from './progress.ts'
 import { enterProject } from './project.ts'
+import { describeCommand, withStore, type Target } from './store.ts'
 import { UserError } from './user-error.ts'
+import { finishWrangler, startWrangler } from './wrangler.ts'
 
-const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
 const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 enterProject()
-/** Keeps wrangler off the network. (A copy: the local store quietens the wrangler of this process alone.) */
-const env = {
-  CLOUDFLARE_CF_FETCH_ENABLED: 'false',
-  WRANGLER_SEND_METRICS: 'false',
-  WRANGLER_HIDE_BANNER: 'true',
-  ...process.env,
-}
+const { stdin, stdout, stderr } = process
+const io: Io = { stdin, stdout, stderr, withStore }
 
 /** The wrangler that runs now. Who is told to stop tells it, and ends with it. */
 let child: ChildProcess | undefined
@@ -53,27 +48,30 @@ process.stdout.write('', () => process.exit(code))
 
 /** @returns the exit code: wrangler's own, or 0 when we were told to stop. */
 async function startDevServer(args: string[]): Promise<number> {
-  const { store, stateFlags, vars, isHelp } = readFlags(args)
+  const { target, vars, isHelp } = readFlags(args)
   if (!isHelp) {
-    await ensureSigningKey()
-    await migrate(stateFlags)
-    await withLocalStore(store, async ({ d1, kv, config }) => {
-      await checkConfig({ ...config, ...vars })
-      if ((await selectCatalog(openDatabase(d1))).length > 0) return
-      const { added } = await importCatalog({ d1, kv, config }, await readCatalogFile(demoCatalog))
-      process.stdout.write(`Loaded the demo catalog: ${added} plans.\n`)
+    await ensureSigningKey(target)
+    await migrate(target)
+    await withStore(target, async (store) => {
+      await checkConfig({ ...store.config, ...vars })
+      if ((await selectCatalog(store.db)).length > 0) return
+      const progress = createProgress(io)
+      const plans = await readCatalogFile(io, demoCatalog, progress)
+      const { version, difference } = await compareWithStore(store, plans, false)
+      await applyDifference(io, store, version, difference, progress)
+      process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
     })
   }
   if (isStopping) return 0
 
-  const server = startWrangler(['dev', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
+  const server = startChild(['dev', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
   const ended = once(server, 'exit')
   const announced = new Promise<void>((resolveAnnounced, reject) => {
     server.on('message', (message) => {
       const { event, port }: { event?: string; port?: number } = JSON.parse(
         typeof message === 'string' ? message : '{}',
       )
-      if (event === 'DEV_SERVER_READY') announce(store, stateFlags, port).then(resolveAnnounced, reject)
+      if (event === 'DEV_SERVER_READY') announce(target, port).then(resolveAnnounced, reject)
     })
   })
   // Announcing may fail, too; being announced is no reason to end.
@@ -81,31 +79,38 @@ async function startDevServer(args: string[]): Promise<number> {
   return isStopping ? 0 : (exitCode ?? 1)
 }
 
-function startWrangler(args: string[], stdio: StdioOptions): ChildProcess {
-  child = spawn(process.execPath, ['--no-warnings', wrangler, ...args], { env, stdio })
+function startChild(args: string[], stdio: StdioOptions): ChildProcess {
+  child = startWrangler(args, stdio)
   return child
 }
 
 /** Those of wrangler's flags that concern us; it says itself what is wrong with any. */
 function readFlags(args: string[]) {
   const string = { type: 'string' } as const
-  const options = { 'persist-to': string, persistTo: string, var: { type: 'string', multiple: true } } as const
+  const options = {
+    'persist-to': string,
+    persistTo: string,
+    env: { type: 'string', short: 'e' },
+    var: { type: 'string', multiple: true },
+  } as const
   const { values } = parseArgs({ args, options, strict: false, allowPositionals: true })
   const persistTo = values['persist-to'] ?? values.persistTo
+  const env = values.env ?? process.env['CLOUDFLARE_ENV']
   const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
   const vars: Record<string, string> = Object.fromEntries(pairs)
   const isHelp = args.some((word) => word === '--help' || word === '-h')
-  if (typeof persistTo !== 'string') return { store: {}, stateFlags: [], vars, isHelp }
-  return { store: { persistTo }, stateFlags: ['--persist-to', persistTo], vars, isHelp }
+  const target: Target = {
+    ...(typeof persistTo === 'string' && { persistTo }),
+    ...(typeof env === 'string' && { env }),
+  }
+  return { target, vars, isHelp }
 }
 
-async function ensureSigningKey(): Promise<void> {
-  const file = '.dev.vars'
-  const text = await readFile(file, 'utf8').catch(() => '')
-  if (/^\s*(export\s+)?JWT_KEYS\s*=/m.test(text)) return
-  const line = `JWT_KEYS='${JSON.stringify({ keys: [generateJwk()] })}'\n`
-  await appendFile(file, text === '' || text.endsWith('\n') ? line : `\n${line}`, { mode: 0o600 })
-  process.stdout.write('Wrote a new signing key to .dev.vars.\n')
+async function ensureSigningKey({ env }: Target): Promise<void> {
+  const file = devVarsFile(env)
+  if ((await readKeys(file)).length > 0) return
+  await rotateLocal(file)
+  process.stdout.write(`Wrote a new signing key to ${file}.\n`)
 }
 
 async function checkConfig(source: ConfigSource): Promise<void> {
@@ -119,28 +124,28 @@ async function checkConfig(source: ConfigSource): Promise<void> {
   }
 }
 
-async function migrate(stateFlags: string[]): Promise<void> {
-  const migration = startWrangler(
-    ['d1', 'migrations', 'apply', 'DB', '--local', ...stateFlags],
-    ['ignore', 'pipe', 'pipe'],
-  )
-  let output = ''
-  for (const stream of [migration.stdout, migration.stderr]) stream?.on('data', (chunk) => (output += String(chunk)))
-  const [exitCode]: (number | null)[] = await once(migration, 'close')
-  if (exitCode !== 0) throw new UserError([output.trim(), 'The local database could not be migrated.'])
+async function migrate({ env = '', persistTo }: Target): Promise<void> {
+  const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
+  const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', env, ...state]
+  const { exitCode, output } = await finishWrangler(startChild(args, ['ignore', 'pipe', 'pipe']))
+  if (exitCode !== 0) throw new UserError([output, 'The local database could not be migrated.'])
 }
 
 /** Makes the demo partner where there is none, once its credentials can be used, and says how. */
-async function announce(store: StoreOptions, stateFlags: string[], port = 8787): Promise<void> {
+async function announce(target: Target, port = 8787): Promise<void> {
   const api = `http://localhost:${port}/api/v3/partners`
-  const partner = await withLocalStore(store, async (open) => {
-    const partners = await selectPartners(openDatabase(open.d1))
-    return partners.length === 0 ? await createPartner(open, demoPartner) : undefined
+  const { partners, credentials } = await withStore(target, async (store) => {
+    const known = await selectPartners(store.db)
+    return {
+      partners: known,
+      credentials: known.length === 0 ? await createPartner(store, demoPartner, target) : undefined,
+    }
   })
-  process.stdout.write(partner ? describeDemo(api, partner) : describeRestart(api, stateFlags))
+  const shortName = partners[0]?.shortName ?? demoPartner.shortName
+  process.stdout.write(credentials ? describeDemo(api, credentials) : describeRestart(api, target, shortName))
 }
 
-function describeDemo(api: string, { shortName, country, clientId, clientSecret }: CreatedPartner): string {
+function describeDemo(api: string, { shortName, country, clientId, clientSecret }: Credentials): string {
   const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
   return `
 The API is served at ${api}, with a demo catalog and a demo partner:
@@ -155,15 +160,11 @@ Get a token and list the partner's plans, in another terminal:
 `
 }
 
-function describeRestart(api: string, stateFlags: string[]): string {
-  const create = [
-    'npm run -s ops -- partner create --short-name demo-2 --name "Demo 2" --country KE',
-    ...stateFlags.map(quote),
-  ]
+function describeRestart(api: string, target: Target, shortName: string): string {
   return `
 The API is served at ${api}. Plans and partners are as you left them.
-A client secret can't be shown again. For new credentials, in another terminal:
-  ${create.join(' ')}
+A client secret can't be shown again. For a new one, in another terminal:
+  ${describeCommand(target, 'partner', 'rotate', shortName)}
 
 `
 }

@@ -1,6 +1,9 @@
-/** What a command reads and writes besides the database; a test passes its own. */
+import type { Store, Target } from './store.ts'
+
+/** What a command works with besides its arguments; a test passes its own. */
 export interface Io {
-  stdin: AsyncIterable<Uint8Array | string>
+  stdin: AsyncIterable<Uint8Array | string> & { isTTY?: boolean }
   stdout: { write(text: string): unknown }
-  stderr: { write(text: string): unknown }
+  stderr: { write(text: string): unknown; isTTY?: boolean }
+  withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
 }

@@ -1,53 +1,33 @@
 // The local D1 and KV, as `wrangler dev` sees them, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Option } from 'commander'
 import type { ConfigSource } from '../config.ts'
-import { UserError } from './user-error.ts'
-
-export interface Store {
-  d1: D1Database
-  kv: KVNamespace
-  /** The variables of wrangler.toml. */
-  config: ConfigSource
-}
-
-export interface StoreOptions {
-  /** A state folder as in `wrangler dev --persist-to`; `.wrangler/state` by default. */
-  persistTo?: string
-}
-
-export function persistToOption(): Option {
-  return new Option('--persist-to <dir>', 'the local state folder, as in wrangler: relative to the project')
-}
-
-/** Files on the command line are meant from where `npm run` was typed. */
-export function resolvePath(path: string): string {
-  return resolve(process.env['INIT_CWD'] ?? '.', path)
-}
+import { openDatabase, runStatements } from '../db/database.ts'
+import { describeMigration, type Store, type Target } from './store.ts'
+import { isCausedBy, UserError } from './user-error.ts'
+import { readWranglerConfig } from './wrangler.ts'
 
 /**
  * Opens the store for as long as `work` takes.
  * @throws UserError when there is no migrated database, or it can't be used.
  */
-export async function withLocalStore<T>({ persistTo }: StoreOptions, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
+  const { persistTo, env: environment } = target
   const state = resolve(persistTo ?? '.wrangler/state')
-  const mend = `npm run -s migrate -- --local${persistTo === undefined ? '' : ` --persist-to ${quote(state)}`}`
+  const mend = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
+  await readWranglerConfig(environment)
   if (!existsSync(resolve(state, 'v3/d1'))) {
     throw new UserError(`There is no local database in ${state}. Make one: ${mend}`)
   }
-  // Wrangler's own words don't belong on stdout, and nothing here needs the network.
-  process.env['WRANGLER_LOG'] ??= 'error'
-  process.env['CLOUDFLARE_CF_FETCH_ENABLED'] ??= 'false'
   const { getPlatformProxy } = await import('wrangler')
   try {
     const proxy = await getPlatformProxy<Env & ConfigSource>({
       persist: { path: resolve(state, 'v3') },
       remoteBindings: false,
+      ...(environment !== undefined && { environment }),
     })
     try {
-      const { env } = proxy
-      return await work({ d1: env.DB, kv: env.CATALOG_CACHE, config: env })
+      return await work(openStore(proxy.env))
     } finally {
       await proxy.dispose()
     }
@@ -64,12 +44,20 @@ export async function withLocalStore<T>({ persistTo }: StoreOptions, work: (stor
   }
 }
 
-/** For a command line to paste. */
-export function quote(word: string): string {
-  return /^[\w./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+export function openStore(env: Env & ConfigSource): Store {
+  return {
+    db: openDatabase(env.DB),
+    write: (statements) => runStatements(env.DB, statements),
+    purge: (prefix) => deleteKeys(env.CATALOG_CACHE, prefix),
+    config: env,
+  }
 }
 
-/** Whether this error or one that it wraps says `text`. */
-export function isCausedBy(error: unknown, text: string | RegExp): boolean {
-  return error instanceof Error && (error.message.search(text) !== -1 || isCausedBy(error.cause, text))
+async function deleteKeys(kv: KVNamespace, prefix: string): Promise<void> {
+  let cursor: string | null = null
+  do {
+    const page: KVNamespaceListResult<unknown> = await kv.list({ prefix, cursor })
+    await Promise.all(page.keys.map(({ name }) => kv.delete(name)))
+    cursor = page.list_complete ? null : page.cursor
+  } while (cursor !== null)
 }

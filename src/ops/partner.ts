@@ -1,15 +1,26 @@
-// partner create, partner list
+// partner create, list, show, rotate, suspend, resume, set-country
 import type { Command } from 'commander'
+import { partnerAccessKey } from '../auth/partner-access.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../auth/secret.ts'
 import { abbreviate } from '../catalog/plan.ts'
 import { readPbkdf2Iterations } from '../config.ts'
-import { openDatabase } from '../db/database.ts'
-import { insertPartner, selectPartners } from '../db/partners.ts'
+import type { Database, Statement } from '../db/database.ts'
+import {
+  insertPartnerStatements,
+  rotateSecretStatements,
+  selectLiveSecrets,
+  selectPartner,
+  selectPartners,
+  updateCountryStatement,
+  updateSuspensionStatement,
+  type Partner,
+} from '../db/partners.ts'
+import { confirm } from './confirm.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
-import { isCausedBy, persistToOption, withLocalStore, type Store, type StoreOptions } from './local-store.ts'
-import { formatTable } from './table.ts'
-import { UserError } from './user-error.ts'
+import { addTargetOptions, describeCommand, purge, type Store, type Target } from './store.ts'
+import { formatPairs, formatTable } from './table.ts'
+import { isCausedBy, UserError } from './user-error.ts'
 
 export interface NewPartner {
   shortName: string
@@ -17,9 +28,12 @@ export interface NewPartner {
   country: string
 }
 
-export interface CreatedPartner extends NewPartner {
+/** What `create` and `rotate` show this once. */
+export interface Credentials {
   clientId: string
   clientSecret: string
+  shortName: string
+  country: string
 }
 
 interface OutputOptions {
@@ -27,58 +41,195 @@ interface OutputOptions {
 }
 
 export function addPartnerCommands(program: Command, io: Io): void {
-  const partner = program.command('partner').description('onboard partners and see who is there')
+  const partner = program.command('partner').description('onboard partners, and see to their credentials')
+  const add = (usage: string, description: string, example: string) =>
+    addTargetOptions(partner.command(usage).description(description)).addHelpText(
+      'after',
+      `\nExample:\n  npm run -s ops -- partner ${example}\n`,
+    )
 
-  partner
-    .command('create')
-    .description('onboard a partner; prints its client ID and, this once, its client secret')
+  add(
+    'create',
+    'onboard a partner; prints its client ID and, this once, its client secret',
+    'create --short-name acme --name "Acme Wallet" --country KE',
+  )
     .option('--short-name <name>', 'its name in paths: 2 to 32 of a-z, 0-9 and -')
     .option('--name <name>', 'its name for people')
     .option('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
-    .addOption(persistToOption())
-    .addHelpText(
-      'after',
-      '\nExample:\n  npm run -s ops -- partner create --short-name acme --name "Acme Wallet" --country KE\n',
-    )
-    .action(async (options: Partial<NewPartner> & OutputOptions & StoreOptions) => {
+    .action(async (options: Partial<NewPartner> & OutputOptions & Target) => {
       const newPartner = checkPartner(options)
-      const created = await withLocalStore(options, (store) => createPartner(store, newPartner))
-      const { clientId, clientSecret, shortName, country } = created
-      const row = { 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }
-      io.stdout.write(
-        options.json ? `${JSON.stringify({ clientId, clientSecret, shortName, country })}\n` : formatTable([row]),
-      )
-      if (!options.json) io.stderr.write('The secret is shown this once: only its hash is stored.\n')
+      const credentials = await io.withStore(options, (store) => createPartner(store, newPartner, options))
+      showCredentials(io, credentials, options)
     })
 
-  partner
-    .command('list')
-    .description('list all partners')
+  add('list', 'list all partners', 'list --json')
     .option('--json', 'print an array')
-    .addOption(persistToOption())
-    .addHelpText('after', '\nExample:\n  npm run -s ops -- partner list --json\n')
-    .action(async (options: OutputOptions & StoreOptions) => {
-      const partners = await withLocalStore(options, ({ d1 }) => selectPartners(openDatabase(d1)))
-      const rows = partners.map(({ shortName, name, country, clientId, createdAt, suspendedAt }) => ({
-        shortName,
-        name,
-        country,
-        clientId,
-        status: suspendedAt === null ? 'active' : 'suspended',
-        createdAt: new Date(createdAt * 1000).toISOString(),
-      }))
-      const table = rows.map((row) => ({
+    .action(async (options: OutputOptions & Target) => {
+      const partners = await io.withStore(options, ({ db }) => selectPartners(db))
+      const table = partners.map((row) => ({
         'SHORT NAME': row.shortName,
         NAME: row.name,
         COUNTRY: row.country,
         'CLIENT ID': row.clientId,
-        STATUS: row.status,
-        CREATED: row.createdAt.slice(0, 10),
+        STATUS: statusOf(row),
+        CREATED: toIsoTime(row.createdAt).slice(0, 10),
       }))
-      io.stdout.write(options.json ? `${JSON.stringify(rows)}\n` : formatTable(table))
-      if (!options.json && rows.length === 0) io.stderr.write('There is no partner yet.\n')
+      io.stdout.write(options.json ? `${JSON.stringify(partners.map(toJson))}\n` : formatTable(table))
+      if (!options.json && partners.length === 0) io.stderr.write('There is no partner yet.\n')
     })
+
+  add('show <short-name>', 'show a partner and since when its secrets live, never a secret', 'show acme')
+    .option('--json', 'print an object')
+    .action(async (shortName: string, options: OutputOptions & Target) => {
+      const { found, secrets } = await io.withStore(options, async ({ db }) => {
+        const known = await findPartner(db, shortName, options)
+        return { found: known, secrets: await selectLiveSecrets(db, known.clientId, nowInSeconds()) }
+      })
+      const live = secrets.map(({ createdAt, expiresAt }) => ({
+        createdAt: toIsoTime(createdAt),
+        expiresAt: expiresAt === null ? null : toIsoTime(expiresAt),
+      }))
+      if (options.json) io.stdout.write(`${JSON.stringify({ ...toJson(found), secrets: live })}\n`)
+      else {
+        const since = found.suspendedAt === null ? '' : ` since ${toIsoTime(found.suspendedAt)}`
+        const pairs: [string, string][] = [
+          ['short name', found.shortName],
+          ['name', found.name],
+          ['country', found.country],
+          ['client ID', found.clientId],
+          ['status', `${statusOf(found)}${since}`],
+          ['created', toIsoTime(found.createdAt)],
+          ...live.map(({ createdAt, expiresAt }): [string, string] => [
+            'secret',
+            expiresAt === null ? `since ${createdAt}` : `since ${createdAt}, rotated, works until ${expiresAt}`,
+          ]),
+        ]
+        io.stdout.write(formatPairs(pairs))
+      }
+    })
+
+  add(
+    'rotate <short-name>',
+    'make a new client secret, printed this once; the old one works on for the grace period',
+    'rotate acme --grace 24h',
+  )
+    .option('--grace <time>', 'how long the old secret works on, such as 30m, 24h or 7d; 0 ends it now', '24h')
+    .option('--json', 'print an object with clientId, clientSecret, shortName and country')
+    .option('--yes', 'do not ask before rotating with --remote')
+    .action(async (shortName: string, options: { grace: string; yes?: boolean } & OutputOptions & Target) => {
+      const graceSeconds = parseGrace(options.grace)
+      const credentials = await io.withStore(options, async (store) => {
+        const known = await findPartner(store.db, shortName, options)
+        const end = graceSeconds === 0 ? 'stops working at once' : `works for another ${options.grace}`
+        await confirm(io, options, `${shortName} gets a new secret; the old one ${end}.`)
+        return rotateSecret(store, known, graceSeconds, options)
+      })
+      showCredentials(io, credentials, options)
+      const end = graceSeconds === 0 ? 'no longer works' : `works for another ${options.grace}`
+      if (!options.json) io.stderr.write(`The old secret ${end}.\n`)
+    })
+
+  add('suspend <short-name>', 'refuse a partner, its live tokens included; resume undoes it', 'suspend acme')
+    .option('--json', 'print the partner as an object')
+    .action((shortName: string, options: OutputOptions & Target) =>
+      change(io, shortName, options, (db, known) => {
+        if (known.suspendedAt !== null) return undefined
+        const suspendedAt = nowInSeconds()
+        return {
+          changed: { ...known, suspendedAt },
+          statement: updateSuspensionStatement(db, known.clientId, suspendedAt),
+        }
+      }),
+    )
+
+  add('resume <short-name>', 'lift a suspension', 'resume acme')
+    .option('--json', 'print the partner as an object')
+    .action((shortName: string, options: OutputOptions & Target) =>
+      change(io, shortName, options, (db, known) => {
+        if (known.suspendedAt === null) return undefined
+        return {
+          changed: { ...known, suspendedAt: null },
+          statement: updateSuspensionStatement(db, known.clientId, null),
+        }
+      }),
+    )
+
+  add('set-country <short-name> <country>', 'let a partner list the plans of another country', 'set-country acme UG')
+    .option('--json', 'print the partner as an object')
+    .action((shortName: string, country: string, options: OutputOptions & Target) => {
+      const problem = findCountryProblem('The country', country)
+      if (problem) throw new UserError(problem)
+      return change(io, shortName, options, (db, known) => {
+        if (known.country === country) return undefined
+        return { changed: { ...known, country }, statement: updateCountryStatement(db, known.clientId, country) }
+      })
+    })
+}
+
+type Change = (db: Database, known: Partner) => { changed: Partner; statement: Statement } | undefined
+
+/** Makes a change that may turn out to be none. Live tokens go by what the cache says, so that it is told, too. */
+async function change(io: Io, shortName: string, options: OutputOptions & Target, decide: Change): Promise<void> {
+  const { partner, verb } = await io.withStore(options, async (store) => {
+    const known = await findPartner(store.db, shortName, options)
+    const decision = decide(store.db, known)
+    if (decision === undefined) return { partner: known, verb: 'already is' }
+    await store.write([decision.statement])
+    await purge(io, store, [partnerAccessKey(known.clientId)])
+    return { partner: decision.changed, verb: 'is now' }
+  })
+  const sentence = `${shortName} ${verb} ${statusOf(partner)}, with the plans of ${partner.country}.\n`
+  io.stdout.write(options.json ? `${JSON.stringify(toJson(partner))}\n` : sentence)
+}
+
+/** @throws UserError when the short name is taken. */
+export async function createPartner(store: Store, partner: NewPartner, target: Target): Promise<Credentials> {
+  const { shortName, name, country } = partner
+  const clientId = generateClientId()
+  const clientSecret = generateClientSecret()
+  const secretHash = await hashSecret(clientSecret, readPbkdf2Iterations(store.config))
+  const row = { shortName, name, country, clientId, secretHash, nowSeconds: nowInSeconds() }
+  try {
+    await store.write(insertPartnerStatements(store.db, row))
+  } catch (error) {
+    if (!isCausedBy(error, 'partners.short_name')) throw error
+    const list = describeCommand(target, 'partner', 'list')
+    throw new UserError(`The short name ${shortName} is taken. Choose another, or see: ${list}`)
+  }
+  return { clientId, clientSecret, shortName, country }
+}
+
+/** @throws UserError when an earlier rotation's grace period still runs. */
+async function rotateSecret(
+  store: Store,
+  { shortName, clientId, country }: Partner,
+  graceSeconds: number,
+  target: Target,
+): Promise<Credentials> {
+  const clientSecret = generateClientSecret()
+  const secretHash = await hashSecret(clientSecret, readPbkdf2Iterations(store.config))
+  const rotation = { clientId, secretHash, nowSeconds: nowInSeconds(), graceSeconds }
+  try {
+    await store.write(rotateSecretStatements(store.db, rotation))
+  } catch (error) {
+    if (!isCausedBy(error, 'two live secrets')) throw error
+    const [old] = await selectLiveSecrets(store.db, clientId, rotation.nowSeconds)
+    const end = old?.expiresAt ? toIsoTime(old.expiresAt) : 'its end'
+    const mend = describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')
+    throw new UserError(
+      `${shortName} has two live secrets: its last rotation's grace lasts until ${end}. Wait for that, or end both now: ${mend}`,
+    )
+  }
+  return { clientId, clientSecret, shortName, country }
+}
+
+/** @throws UserError when there is no such partner. */
+export async function findPartner(db: Database, shortName: string, target: Target): Promise<Partner> {
+  const partner = await selectPartner(db, shortName)
+  if (partner) return partner
+  const list = describeCommand(target, 'partner', 'list')
+  throw new UserError(`There is no partner ${abbreviate(shortName)}. See: ${list}`)
 }
 
 /** @throws UserError that names everything wrong with the partner. */
@@ -89,24 +240,52 @@ function checkPartner({ shortName = '', name = '', country = '' }: Partial<NewPa
     // \p{C}: nothing that a terminal would not show as it is.
     !/^[^\s\p{C}]([^\p{C}]{0,198}[^\s\p{C}])?$/u.test(name) &&
       `--name has to be 1 to 200 visible characters on one line; it is ${abbreviate(name)}.`,
-    findCountryProblem(country),
+    findCountryProblem('--country', country),
   ].filter((problem) => typeof problem === 'string')
   if (problems.length > 0) throw new UserError(problems)
   return { shortName, name, country }
 }
 
-/** @throws UserError when the short name is taken. */
-export async function createPartner({ d1, config }: Store, partner: NewPartner): Promise<CreatedPartner> {
-  const { shortName, name, country } = partner
-  const clientId = generateClientId()
-  const clientSecret = generateClientSecret()
-  const secretHash = await hashSecret(clientSecret, readPbkdf2Iterations(config))
-  const nowSeconds = Math.floor(Date.now() / 1000)
-  try {
-    await insertPartner(openDatabase(d1), { shortName, name, country, clientId, secretHash, nowSeconds })
-  } catch (error) {
-    if (!isCausedBy(error, 'partners.short_name')) throw error
-    throw new UserError(`The short name ${shortName} is taken. Choose another, or see: npm run -s ops -- partner list`)
+const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
+const longestGraceDays = 30
+
+/** @throws UserError when it is no time from 0 to 30 days. */
+function parseGrace(text: string): number {
+  const [, count, unit = 's'] = /^(0|[1-9][0-9]{0,6}[smhd])$/.test(text) ? (/^(\d+)(\D?)$/.exec(text) ?? []) : []
+  const seconds = Number(count) * (secondsByUnit[unit || 's'] ?? Number.NaN)
+  if (seconds <= longestGraceDays * 86_400) return seconds
+  throw new UserError(
+    `--grace has to be 0 or a time of at most ${longestGraceDays} days, such as 30m, 24h or 7d; it is ${abbreviate(text)}.`,
+  )
+}
+
+function showCredentials(io: Io, credentials: Credentials, { json }: OutputOptions): void {
+  const { clientId, clientSecret, shortName, country } = credentials
+  const row = { 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }
+  io.stdout.write(json ? `${JSON.stringify({ clientId, clientSecret, shortName, country })}\n` : formatTable([row]))
+  if (!json) io.stderr.write('The secret is shown this once: only its hash is stored.\n')
+}
+
+function toJson({ shortName, name, country, clientId, createdAt, suspendedAt }: Partner) {
+  return {
+    shortName,
+    name,
+    country,
+    clientId,
+    status: statusOf({ suspendedAt }),
+    createdAt: toIsoTime(createdAt),
+    suspendedAt: suspendedAt === null ? null : toIsoTime(suspendedAt),
   }
-  return { ...partner, clientId, clientSecret }
+}
+
+function statusOf({ suspendedAt }: Pick<Partner, 'suspendedAt'>): 'active' | 'suspended' {
+  return suspendedAt === null ? 'active' : 'suspended'
+}
+
+export function toIsoTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+}
+
+function nowInSeconds(): number {
+  return Math.floor(Date.now() / 1000)
 }

@@ -3,7 +3,9 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { addCatalogCommands } from './catalog.ts'
 import type { Io } from './io.ts'
+import { addKeyCommands } from './keys.ts'
 import { addPartnerCommands } from './partner.ts'
+import { addPlanCommands } from './plan.ts'
 import { UserError } from './user-error.ts'
 
 /** @returns the exit code: 0, 2 for a mistake of the user's, which stderr names line by line, 1 for a bug. */
@@ -18,6 +20,8 @@ export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2
     })
   addPartnerCommands(program, io)
   addCatalogCommands(program, io)
+  addPlanCommands(program, io)
+  addKeyCommands(program, io)
 
   try {
     await program.parseAsync(argv, { from: 'user' })

@@ -6,3 +6,8 @@ export class UserError extends Error {
     super([problems].flat().join('\n'))
   }
 }
+
+/** Whether this error or one that it wraps says `text`. */
+export function isCausedBy(error: unknown, text: string | RegExp): boolean {
+  return error instanceof Error && (error.message.search(text) !== -1 || isCausedBy(error.cause, text))
+}

@@ -4,9 +4,9 @@ import { openDatabase, runQuery } from '../db/database.ts'
 import { selectPlans, type PlanFilter } from '../db/plans.ts'
 import { canonicalFilter } from './filter.ts'
 
-/** What is under this prefix is outdated when a plan changes that is viewable in the country. */
-export function planListKeyPrefix(country: string): string {
-  return `plans:v1:${country}:`
+/** What is under this prefix is outdated when a plan changes that is viewable in the country; without one, all lists. */
+export function planListKeyPrefix(country?: string): string {
+  return country === undefined ? 'plans:v1:' : `plans:v1:${country}:`
 }
 
 /** @throws StorageError when D1 can't answer and there is no usable copy. */

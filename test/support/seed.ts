@@ -2,9 +2,9 @@
 import { env } from 'cloudflare:workers'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/auth/secret.ts'
 import type { CatalogPlan } from '../../src/catalog/plan.ts'
-import { replacePlansStatements } from '../../src/db/catalog.ts'
+import { importStatements, selectCatalogVersion } from '../../src/db/catalog.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
-import { insertPartner } from '../../src/db/partners.ts'
+import { insertPartnerStatements } from '../../src/db/partners.ts'
 
 export interface TestPartner {
   shortName: string
@@ -22,10 +22,13 @@ export async function seedPartner(country = 'KE', iterations = 1000): Promise<Te
   const clientSecret = generateClientSecret()
   const secretHash = await hashSecret(clientSecret, iterations)
   const row = { shortName, name: shortName, country, clientId, secretHash, nowSeconds: 0 }
-  await insertPartner(openDatabase(env.DB), row)
+  await runStatements(env.DB, insertPartnerStatements(openDatabase(env.DB), row))
   return { shortName, country, clientId, clientSecret }
 }
 
-export function seedPlans(...plans: CatalogPlan[]): Promise<unknown> {
-  return runStatements(env.DB, replacePlansStatements(plans))
+/** Plans of the same ID are replaced, others stay. */
+export async function seedPlans(...put: CatalogPlan[]): Promise<void> {
+  const version = await selectCatalogVersion(openDatabase(env.DB))
+  const { stage, commit } = importStatements('seed', { version, put, removedIds: [] })
+  await runStatements(env.DB, [...stage, ...commit])
 }

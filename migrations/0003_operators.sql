@@ -1,0 +1,28 @@
+-- What the operators' command line leans on.
+
+-- Rotation keeps the old secret for a grace period; nothing may make a third one live.
+CREATE TRIGGER partner_secrets_at_most_two_live BEFORE INSERT ON partner_secrets
+WHEN (
+  SELECT count(*) FROM partner_secrets
+  WHERE partner_id = NEW.partner_id AND (expires_at IS NULL OR expires_at > NEW.created_at)
+) >= 2
+BEGIN
+  SELECT RAISE(ABORT, 'two live secrets');
+END;
+
+-- Counts imports. An import is worked out against one version, and takes effect on that one or not at all.
+CREATE TABLE catalog_version (
+  id      INTEGER PRIMARY KEY CHECK (id = 1),
+  version INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO catalog_version (id, version) VALUES (1, 0);
+
+-- An import puts its rows here, part by part, and moves them to their tables in one transaction. `json` is an array.
+CREATE TABLE catalog_staging (
+  import_id TEXT NOT NULL,
+  target    TEXT NOT NULL,
+  part      INTEGER NOT NULL,
+  json      TEXT NOT NULL,
+  PRIMARY KEY (import_id, target, part)
+) STRICT, WITHOUT ROWID;

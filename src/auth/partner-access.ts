@@ -1,0 +1,23 @@
+// The partner of a token, cached like plan lists: a suspension or another country reaches live tokens within two minutes.
+import { readThrough, type Cache } from '../cache/read-through.ts'
+import { openDatabase, runQuery } from '../db/database.ts'
+import { selectPartnerAccess, type PartnerAccess } from '../db/partners.ts'
+
+/** What is under this key is outdated when the partner changes. */
+export function partnerAccessKey(clientId: string): string {
+  return `partner:v1:${clientId}`
+}
+
+/** @throws StorageError when D1 can't answer and there is no usable copy. */
+export async function findPartnerAccess(
+  d1: D1Database,
+  cache: Cache,
+  clientId: string,
+): Promise<PartnerAccess | undefined> {
+  const { body } = await readThrough(cache, partnerAccessKey(clientId), async () => {
+    const partner = await runQuery(selectPartnerAccess(openDatabase(d1), clientId))
+    return { body: new TextEncoder().encode(JSON.stringify(partner ?? null)), isStorable: partner !== undefined }
+  })
+  const partner: PartnerAccess | null = JSON.parse(new TextDecoder().decode(body))
+  return partner ?? undefined
+}

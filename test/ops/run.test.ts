@@ -1,0 +1,92 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { runOps } from '../../src/ops/run.ts'
+import { withStore } from '../../src/ops/store.ts'
+import { ops, state, useLocalState } from '../support/ops.ts'
+
+useLocalState()
+
+describe('a mistake on the command line is one line on stderr and exit code 2', () => {
+  test.each([
+    [['partner', 'list', '--jsn'], "error: unknown option '--jsn' (Did you mean --json?)\n"],
+    [['partner', 'lst'], "error: unknown command 'lst' (Did you mean list?)\n"],
+    [['catalog', 'import'], "error: missing required argument 'file'\n"],
+    [
+      ['catalog', 'export', '--country', 'ke'],
+      '--country has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "ke".\n',
+    ],
+    [
+      ['partner', 'list', '--persist-to', '/nowhere'],
+      'There is no local database in /nowhere. Make one: npm run -s migrate -- --local --persist-to /nowhere\n',
+    ],
+  ])('%j', async (args, stderr) => {
+    expect(await ops(args)).toEqual({ code: 2, stdout: '', stderr })
+  })
+
+  test.each([
+    [
+      'is not migrated',
+      (folder: string) => mkdir(join(folder, 'v3/d1'), { recursive: true }),
+      /^The local database in .* is not migrated\. Run: npm run -s migrate -- --local --persist-to .*\n$/,
+    ],
+    [
+      'can’t be opened',
+      (folder: string) =>
+        mkdir(join(folder, 'v3/d1'), { recursive: true }).then(() => writeFile(join(folder, 'v3/kv'), '')),
+      /^The local state in .* is damaged or can't be opened\. .*\n$/,
+    ],
+  ])('also where the database %s', async (_, prepare, stderr) => {
+    const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+    await prepare(folder)
+    expect(await ops(['partner', 'list', '--persist-to', folder])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(stderr),
+    })
+    await rm(folder, { recursive: true })
+  })
+})
+
+test('a bug is exit code 1, and says so', async () => {
+  const stdout = {
+    write: () => {
+      throw new Error('unexpected')
+    },
+  }
+  let stderr = ''
+  const io = { stdin: process.stdin, stdout, stderr: { write: (text: string) => (stderr += text) }, withStore }
+  expect(await runOps(['partner', 'list', '--json', '--persist-to', state], io)).toBe(1)
+  expect(stderr).toMatch(/^A bug: Error: unexpected\n/)
+})
+
+const commands = {
+  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country'],
+  catalog: ['import', 'export', 'purge'],
+  plan: ['list', 'show', 'view', 'close', 'open', 'why'],
+  keys: ['rotate', 'list', 'drop'],
+}
+
+test.each(Object.entries(commands).flatMap(([noun, verbs]) => verbs.map((verb) => [noun, verb])))(
+  'ops %s %s --help shows an example',
+  async (noun, verb) => {
+    const { code, stdout, stderr } = await ops([noun, verb, '--help'])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(
+      new RegExp(`^Usage: ops ${noun} ${verb} .*Example:\n  npm run -s ops -- ${noun} ${verb} ?`, 's'),
+    )
+  },
+)
+
+test.each([[], ...Object.keys(commands).map((noun) => [noun])])('help for %j lists what there is', async (...nouns) => {
+  const { code, stdout } = await ops([...nouns, '--help'])
+  const listed = [...stdout.matchAll(/^ {2}([a-z-]+)(?: \[|  )/gm)].map(([, name]) => name)
+  expect([code, listed]).toEqual([
+    0,
+    [
+      ...(nouns[0] ? (Object.entries(commands).find(([noun]) => noun === nouns[0])?.[1] ?? []) : Object.keys(commands)),
+      'help',
+    ],
+  ])
+})
