@@ -45,6 +45,7 @@ export function addCatalogCommands(program: Command, io: Io): void {
       try {
         const plans = await readCatalogFile(io, file, progress)
         const difference = await io.withStore(options, async (store) => {
+          progress.update('Reading the catalog', 0, 1)
           const { version, difference: found } = await compareWithStore(store, plans, options.prune ?? false)
           if (!options.dryRun) {
             const { changed, removed } = found
@@ -67,8 +68,15 @@ export function addCatalogCommands(program: Command, io: Io): void {
     .option('--json', 'accepted for symmetry: a catalog file is always JSON')
     .action(async ({ country, ...target }: { country?: string } & Target) => {
       checkCountry(country)
-      const plans = await io.withStore(target, ({ db }) => selectCatalog(db, country))
-      io.stdout.write(formatCatalog(plans))
+      const progress = createProgress(io)
+      progress.update('Reading the catalog', 0, 1)
+      try {
+        const plans = await io.withStore(target, ({ db }) => selectCatalog(db, country))
+        progress.end()
+        io.stdout.write(formatCatalog(plans))
+      } finally {
+        progress.end()
+      }
     })
 
   add('purge', 'delete the cached plan lists, so that the next requests ask the database', 'purge --country KE')

@@ -141,7 +141,8 @@ async function announce(target: Target, port = 8787): Promise<void> {
       credentials: known.length === 0 ? await createPartner(store, demoPartner, target) : undefined,
     }
   })
-  const shortName = partners[0]?.shortName ?? demoPartner.shortName
+  const names = partners.map(({ shortName }) => shortName)
+  const [shortName = demoPartner.shortName] = names.includes(demoPartner.shortName) ? [] : names
   process.stdout.write(credentials ? describeDemo(api, credentials) : describeRestart(api, target, shortName))
 }
 

@@ -45,6 +45,7 @@ export function addKeyCommands(program: Command, io: Io): void {
       if (options.remote) await rotateRemote(io, options, parseWait(options.wait))
       else await rotateLocal(devVarsFile(options.env))
       show(io, await listKeys(options), options)
+      noteRestart(io, options)
     })
 
   add('list', 'list the keys, the one that signs first, and when they were made; never a key itself', 'list').action(
@@ -69,6 +70,7 @@ export function addKeyCommands(program: Command, io: Io): void {
         await putSecrets(options, { [`${known.use === 'waits' ? nextPrefix : verifyPrefix}${kid}`]: null })
       } else await dropLocal(devVarsFile(options.env), kid)
       show(io, await listKeys(options), options)
+      noteRestart(io, options)
     })
 }
 
@@ -89,21 +91,25 @@ export async function dropLocal(file: string, kid: string): Promise<void> {
  * between, nothing is lost: the key before signs on, and the next rotation takes the waiting one away.
  */
 async function rotateRemote(io: Io, options: KeyOptions, waitSeconds: number): Promise<void> {
-  const names = await listSecretNames(options)
+  const { hasSet, verifying, waiting } = await listRemoteKids(options)
   const key = generateJwk()
-  if (names.includes('JWT_KEYS')) {
-    if (!names.some((name) => name.startsWith(verifyPrefix) && !name.startsWith(nextPrefix))) {
+  const [latest] = verifying
+  // Which key signs is told by the times in their names.
+  if (latest !== undefined && latest >= key.kid) {
+    throw new UserError(`The clock of this machine is behind that of the last rotation, ${latest}. Set it right.`)
+  }
+  if (hasSet) {
+    if (latest === undefined) {
       const what = 'JWT_KEYS was not set by this command and can’t be read back: tokens signed so far will be refused.'
       await confirm(io, options, what)
     }
     await putSecrets(options, { [`${nextPrefix}${key.kid}`]: formatKeySet(key) })
+    waiting.push(key.kid)
     io.stderr.write(`${key.kid} verifies; it signs in ${waitSeconds} s, when every location knows it.\n`)
     await sleep(waitSeconds * 1000)
   }
-  const outdated = names.filter((name) => name.startsWith(nextPrefix)).map((name) => [name, null])
   await putSecrets(options, {
-    ...Object.fromEntries(outdated),
-    ...(names.includes('JWT_KEYS') && { [`${nextPrefix}${key.kid}`]: null }),
+    ...Object.fromEntries(waiting.map((kid) => [`${nextPrefix}${kid}`, null])),
     [`${verifyPrefix}${key.kid}`]: formatKeySet(key),
     JWT_KEYS: formatKeySet(key),
   })
@@ -113,21 +119,27 @@ function formatKeySet(key: OctJwk): string {
   return JSON.stringify({ keys: [key] })
 }
 
+/** The signing one first. */
 async function listKeys(target: Target): Promise<Key[]> {
   if (!target.remote) {
     const keys = await readKeys(devVarsFile(target.env))
     return keys.map(({ kid }, index) => ({ kid, use: index === 0 ? 'signs' : 'verifies' }))
   }
-  const names = (await listSecretNames(target)).toSorted().toReversed()
-  const verifying = names.filter((name) => name.startsWith(verifyPrefix) && !name.startsWith(nextPrefix))
+  const { verifying, waiting } = await listRemoteKids(target)
   return [
-    ...verifying.map((name, index): Key => {
-      return { kid: name.slice(verifyPrefix.length), use: index === 0 ? 'signs' : 'verifies' }
-    }),
-    ...names
-      .filter((name) => name.startsWith(nextPrefix))
-      .map((name): Key => ({ kid: name.slice(nextPrefix.length), use: 'waits' })),
+    ...verifying.map((kid, index): Key => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
+    ...waiting.map((kid): Key => ({ kid, use: 'waits' })),
   ]
+}
+
+/** From the names of the Worker's secrets, the newest first; none while there is no Worker. */
+async function listRemoteKids(target: Target) {
+  const names = (await listSecretNames(target)).toSorted().toReversed()
+  const kidsAfter = (prefix: string) =>
+    names.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
+  const waiting = kidsAfter(nextPrefix)
+  const verifying = kidsAfter(verifyPrefix).filter((kid) => !kid.startsWith('NEXT_'))
+  return { hasSet: names.includes('JWT_KEYS'), verifying, waiting }
 }
 
 function show(io: Io, keys: readonly Key[], { json }: KeyOptions): void {
@@ -138,6 +150,11 @@ function show(io: Io, keys: readonly Key[], { json }: KeyOptions): void {
   const table = rows.map(({ kid, use, createdAt }) => ({ KID: kid, USE: use, AGE: formatAge(createdAt) }))
   io.stdout.write(json ? `${JSON.stringify(rows)}\n` : formatTable(table))
   if (!json && rows.length === 0) io.stderr.write('There is no key that this command made.\n')
+}
+
+/** Wrangler reads the file when it starts. */
+function noteRestart(io: Io, { remote, json }: KeyOptions): void {
+  if (!remote && !json) io.stderr.write('A running npm run dev takes this up when it is started again.\n')
 }
 
 function formatAge(createdAt: string | null): string {

@@ -7,22 +7,35 @@ const barWidth = 30
  * Shows on stderr how far a step is, once the work takes more than a second: a bar that moves on a terminal, elsewhere a
  * line per step.
  */
-export function createProgress({ stderr }: Io, nowMs = () => performance.now()) {
-  const startMs = nowMs()
-  let shown: { step: string; percent: number } | undefined
+export function createProgress({ stderr }: Io) {
+  let isShown = false
+  let latest = { step: '', percent: 0 }
+  let drawn: typeof latest | undefined
+  // For a step that keeps this thread waiting; a step that keeps it busy shows at its next update.
+  const timer = setTimeout(show, patienceMs).unref()
+  const startMs = performance.now()
+
+  function show(): void {
+    isShown = true
+    const { step, percent } = latest
+    if (step === '' || (drawn?.step === step && drawn.percent === percent)) return
+    const bar = '#'.repeat(Math.floor((percent * barWidth) / 100)).padEnd(barWidth, '.')
+    if (stderr.isTTY) stderr.write(`\r${step} [${bar}] ${percent} %\u001b[K`)
+    else if (drawn?.step !== step) stderr.write(`${step} …\n`)
+    drawn = latest
+  }
+
   return {
     update(step: string, done: number, total: number): void {
-      const percent = total === 0 ? 100 : Math.floor((100 * done) / total)
-      if (nowMs() - startMs < patienceMs || (shown?.step === step && shown.percent === percent)) return
-      const bar = '#'.repeat(Math.floor((percent * barWidth) / 100)).padEnd(barWidth, '.')
-      if (stderr.isTTY) stderr.write(`\r${step} [${bar}] ${percent} %\u001b[K`)
-      else if (shown?.step !== step) stderr.write(`${step} …\n`)
-      shown = { step, percent }
+      latest = { step, percent: total === 0 ? 100 : Math.floor((100 * done) / total) }
+      if (isShown || performance.now() - startMs >= patienceMs) show()
     },
     /** Takes the bar away. */
     end(): void {
-      if (shown && stderr.isTTY) stderr.write('\r\u001b[K')
-      shown = undefined
+      clearTimeout(timer)
+      if (drawn && stderr.isTTY) stderr.write('\r\u001b[K')
+      drawn = undefined
+      latest = { step: '', percent: 0 }
     },
   }
 }

@@ -1,0 +1,148 @@
+// npm run smoke -- --url https://… : calls a running service as a partner does, and says what it got. With the
+// credentials of a partner in CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them it tries the refusals alone.
+import { parseArgs } from 'node:util'
+import { isJsonObject } from '../json.ts'
+
+const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run smoke -- --url https://catalog.example.com\n'
+const deadlineMs = 10_000
+
+interface Answer {
+  status: number
+  headers: Headers
+  /** The parsed text; undefined when it is no JSON object. */
+  json: Record<string, unknown> | undefined
+}
+
+process.exitCode = await smoke(process.argv.slice(2))
+
+async function smoke(args: string[]): Promise<0 | 1 | 2> {
+  const api = readUrl(args)
+  if (api === undefined) {
+    process.stderr.write(usage)
+    return 2
+  }
+  const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
+  const given = [CLIENT_ID, CLIENT_SECRET, SHORT_NAME].filter(Boolean).length
+  if (given === 1 || given === 2) {
+    process.stderr.write('CLIENT_ID, CLIENT_SECRET and SHORT_NAME go together: set all three, or none.\n')
+    return 2
+  }
+
+  let [passed, failed] = [0, 0]
+  const check = async (name: string, work: () => Promise<void>) => {
+    const startMs = performance.now()
+    const problem = await work().then(
+      () => undefined,
+      (error: unknown) => (error instanceof Error ? describe(error) : String(error)),
+    )
+    if (problem === undefined) passed++
+    else failed++
+    const time = `${Math.round(performance.now() - startMs)} ms`
+    process.stdout.write(
+      `${problem === undefined ? 'ok  ' : 'FAIL'}  ${name} (${time})${problem ? `: ${problem}` : ''}\n`,
+    )
+  }
+
+  await checkRefusals(api, check)
+  if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) {
+    const authorization = `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`
+    await checkPartner(api, authorization, SHORT_NAME, check)
+  } else process.stdout.write('      Without CLIENT_ID, CLIENT_SECRET and SHORT_NAME no token was asked for.\n')
+  process.stdout.write(`${passed} passed, ${failed} failed\n`)
+  return failed === 0 ? 0 : 1
+}
+
+type Check = (name: string, work: () => Promise<void>) => Promise<void>
+
+async function checkRefusals(api: string, check: Check): Promise<void> {
+  await check('a token request without credentials is a 400', async () => {
+    expectRefusal(await call(`${api}/auth`, { method: 'POST' }), 400, 'invalid_request')
+  })
+  await check('an unknown client is a 401', async () => {
+    const headers = { Authorization: `Basic ${Buffer.from('unknown:unknown').toString('base64')}` }
+    expectRefusal(await call(`${api}/auth`, { method: 'POST', headers }), 401, 'invalid_client')
+  })
+  await check('a list without a token is a 401', async () => {
+    expectRefusal(await call(`${api}/any/plans`), 401, 'missing_token')
+  })
+  await check('a token that nobody issued is a 401', async () => {
+    expectRefusal(await call(`${api}/any/plans`, { headers: { Authorization: 'Bearer a.b.c' } }), 401, 'invalid_token')
+  })
+  await check('another path is a 404', async () => {
+    expectRefusal(await call(`${api}/nothing/here`), 404, 'not_found')
+  })
+}
+
+async function checkPartner(api: string, authorization: string, shortName: string, check: Check): Promise<void> {
+  let headers = {}
+  let list: Answer | undefined
+  const plansUrl = `${api}/${shortName}/plans`
+
+  await check('the credentials give a token', async () => {
+    const { status, json } = await call(`${api}/auth`, { method: 'POST', headers: { Authorization: authorization } })
+    expectEqual('status', status, 200)
+    expectEqual('token_type', json?.['token_type'], 'Bearer')
+    expectEqual('the type of expires_in', typeof json?.['expires_in'], 'number')
+    headers = { Authorization: `Bearer ${String(json?.['access_token'])}` }
+  })
+  await check('the token lists the plans', async () => {
+    list = await call(plansUrl, { headers })
+    expectEqual('status', list.status, 200)
+    const data = isJsonObject(list.json?.['data']) ? list.json['data'] : {}
+    const plans = Array.isArray(data['plans']) ? data['plans'] : undefined
+    expectEqual('data.total', data['total'], plans?.length ?? 'the number of plans')
+    if (plans?.length === 0) throw new Error('the list is empty: is the catalog imported, and viewable in its country?')
+  })
+  await check('the same list again is a 304', async () => {
+    const again = await call(plansUrl, { headers: { ...headers, 'If-None-Match': list?.headers.get('ETag') ?? '' } })
+    expectEqual('status', again.status, 304)
+  })
+  await check('a filter that nothing matches is an empty list', async () => {
+    const { status, json } = await call(`${plansUrl}?fundType=smoke-test`, { headers })
+    expectEqual('status', status, 200)
+    expectEqual('data', JSON.stringify(json?.['data']), '{"total":0,"plans":[]}')
+  })
+  await check('a filter that can’t be read is a 400', async () => {
+    expectRefusal(await call(`${plansUrl}?categoryId=x`, { headers }), 400, 'invalid_request')
+  })
+  await check('another partner’s list is a 403', async () => {
+    expectRefusal(await call(`${api}/${shortName}-other/plans`, { headers }), 403, 'forbidden')
+  })
+}
+
+function readUrl(args: string[]): string | undefined {
+  try {
+    const { url = '' } = parseArgs({ args, options: { url: { type: 'string' } } }).values
+    return /^https?:$/.test(new URL(url).protocol) ? new URL('/api/v3/partners', url).href : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function call(url: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(deadlineMs) })
+  const text = await response.text()
+  const { status, headers } = response
+  try {
+    const json: unknown = JSON.parse(text)
+    return { status, headers, json: isJsonObject(json) ? json : undefined }
+  } catch {
+    return { status, headers, json: undefined }
+  }
+}
+
+/** The whole envelope, with a request ID that the header has, too. */
+function expectRefusal({ status, headers, json }: Answer, expectedStatus: number, expectedError: string): void {
+  expectEqual('status', status, expectedStatus)
+  expectEqual('error', json?.['error'], expectedError)
+  expectEqual('requestId', json?.['requestId'], headers.get('X-Request-Id') ?? 'that of X-Request-Id')
+}
+
+/** Never shows what is longer than a word or two: an answer may hold a token. */
+function expectEqual(what: string, found: unknown, expected: unknown): void {
+  if (found !== expected) throw new Error(`${what} should be ${String(expected)}, and is ${String(found).slice(0, 40)}`)
+}
+
+function describe(error: Error): string {
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}
