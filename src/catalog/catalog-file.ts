@@ -15,7 +15,9 @@ export function parseCatalog(json: string, onChecked: (done: number, total: numb
   try {
     file = JSON.parse(json, refusePrototype)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unreadable'
+    // Of a stack that is full.
+    const isDeep = error instanceof RangeError
+    const reason = isDeep ? 'it is nested too deeply' : error instanceof Error ? error.message : 'unreadable'
     return { kind: 'invalid', defects: [`The file is not JSON: ${reason}`] }
   }
   if (!isJsonObject(file) || !Array.isArray(file['plans']) || Object.keys(file).length > 1) {

@@ -11,7 +11,7 @@ import { confirm } from './confirm.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { addTargetOptions, purge, type Store, type Target } from './store.ts'
+import { addCommand, purge, type Store, type Target } from './store.ts'
 import { isCausedBy, UserError } from './user-error.ts'
 
 const nothingImported = 'Nothing was imported.'
@@ -25,11 +25,7 @@ interface ImportOptions {
 
 export function addCatalogCommands(program: Command, io: Io): void {
   const catalog = program.command('catalog').description('load the plan catalog, and write it out')
-  const add = (usage: string, description: string, example: string) =>
-    addTargetOptions(catalog.command(usage).description(description)).addHelpText(
-      'after',
-      `\nExample:\n  npm run -s ops -- catalog ${example}\n`,
-    )
+  const add = addCommand.bind(undefined, catalog)
 
   add(
     'import <file>',

@@ -9,7 +9,7 @@ import { confirm } from './confirm.ts'
 import { devVarsFile, readKeys, writeKeys } from './dev-vars.ts'
 import type { Io } from './io.ts'
 import { toIsoTime } from './partner.ts'
-import { addTargetOptions, describeCommand, type Target } from './store.ts'
+import { addCommand, describeCommand, type Target } from './store.ts'
 import { formatTable } from './table.ts'
 import { UserError } from './user-error.ts'
 import { finishWrangler, readWranglerConfig, startWrangler } from './wrangler.ts'
@@ -33,9 +33,7 @@ interface KeyOptions extends Target {
 export function addKeyCommands(program: Command, io: Io): void {
   const keys = program.command('keys').description('the keys that sign access tokens')
   const add = (usage: string, description: string, example: string) =>
-    addTargetOptions(keys.command(usage).description(description))
-      .option('--json', 'print an array of the keys')
-      .addHelpText('after', `\nExample:\n  npm run -s ops -- keys ${example}\n`)
+    addCommand(keys, usage, description, example).option('--json', 'print an array of the keys')
 
   add('rotate', 'let a new key sign; the ones before still verify, so that live tokens stay valid', 'rotate')
     .option('--wait <seconds>', 'with --remote: how long a new key spreads before it signs', '60')

@@ -34,7 +34,9 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   } catch (error) {
     if (isCausedBy(error, 'no such table'))
       throw new UserError(`The local database in ${state} is not migrated. Run: ${mend}`)
-    if (isCausedBy(error, 'SQLITE_BUSY')) throw new UserError(`The local database in ${state} is busy. Try again.`)
+    // The second is what comes of a query when another program holds the file.
+    if (isCausedBy(error, /SQLITE_BUSY|got: Error: internal error/))
+      throw new UserError(`The local database in ${state} is busy: another program holds it. Try again.`)
     if (isCausedBy(error, /SQLITE_(NOTADB|CORRUPT|CANTOPEN)|EEXIST|ENOTDIR|EACCES/)) {
       throw new UserError(
         `The local state in ${state} is damaged or can't be opened. Move it away and make a new one: ${mend}`,

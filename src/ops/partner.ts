@@ -18,7 +18,7 @@ import {
 import { confirm } from './confirm.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
-import { addTargetOptions, describeCommand, purge, type Store, type Target } from './store.ts'
+import { addCommand, describeCommand, purge, type Store, type Target } from './store.ts'
 import { formatPairs, formatTable } from './table.ts'
 import { isCausedBy, UserError } from './user-error.ts'
 
@@ -42,11 +42,7 @@ interface OutputOptions {
 
 export function addPartnerCommands(program: Command, io: Io): void {
   const partner = program.command('partner').description('onboard partners, and see to their credentials')
-  const add = (usage: string, description: string, example: string) =>
-    addTargetOptions(partner.command(usage).description(description)).addHelpText(
-      'after',
-      `\nExample:\n  npm run -s ops -- partner ${example}\n`,
-    )
+  const add = addCommand.bind(undefined, partner)
 
   add(
     'create',

@@ -14,7 +14,7 @@ import { planListKeyPrefix } from '../plans/list-plans.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
 import { findPartner, toIsoTime } from './partner.ts'
-import { addTargetOptions, describeCommand, purge, type Target } from './store.ts'
+import { addCommand, describeCommand, purge, type Target } from './store.ts'
 import { formatPairs, formatTable } from './table.ts'
 import { UserError } from './user-error.ts'
 
@@ -25,9 +25,7 @@ interface OutputOptions {
 export function addPlanCommands(program: Command, io: Io): void {
   const plan = program.command('plan').description('see single plans, and who sees them; ID is a plan’s identifier')
   const add = (usage: string, description: string, example: string, json: string) =>
-    addTargetOptions(plan.command(usage).description(description))
-      .option('--json', `print ${json}`)
-      .addHelpText('after', `\nExample:\n  npm run -s ops -- plan ${example}\n`)
+    addCommand(plan, usage, description, example).option('--json', `print ${json}`)
 
   add('list', 'list the plans, or those that are viewable in a country', 'list --country KE', 'an array')
     .option('--country <code>', 'only the plans that are viewable in this country')

@@ -1,5 +1,6 @@
 // The operators' command line as a whole: its commands, and the one place that decides an exit code.
 import { Command, CommanderError } from 'commander'
+import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { ConfigError } from '../config.ts'
 import { addCatalogCommands } from './catalog.ts'
 import type { Io } from './io.ts'
@@ -30,9 +31,9 @@ export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2
     // Commander has written its own message by now; --help is no mistake.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     const isMistake = error instanceof UserError || error instanceof ConfigError
-    io.stderr.write(
-      isMistake ? `${error.message}\n` : `A bug: ${error instanceof Error ? error.stack : String(error)}\n`,
-    )
+    // Drizzle's own error holds parameters.
+    const bug = error instanceof DrizzleQueryError ? error.cause : error
+    io.stderr.write(isMistake ? `${error.message}\n` : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}\n`)
     return isMistake ? 2 : 1
   }
 }

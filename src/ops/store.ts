@@ -27,9 +27,13 @@ export interface Target {
   persistTo?: string
 }
 
-export function addTargetOptions(command: Command): Command {
+/** A command with the flags that say where its store is, and an example in its help. */
+export function addCommand(noun: Command, usage: string, description: string, example: string): Command {
   const remote = new Option('--remote', 'work on the deployed environment, not on the local state')
-  return command
+  return noun
+    .command(usage)
+    .description(description)
+    .addHelpText('after', `\nExample:\n  npm run -s ops -- ${noun.name()} ${example}\n`)
     .addOption(remote.conflicts('persistTo'))
     .addOption(new Option('--env <name>', 'an environment of wrangler.toml, as in wrangler').env('CLOUDFLARE_ENV'))
     .option('--persist-to <dir>', 'the local state folder, as in wrangler: relative to the project')

@@ -14,6 +14,11 @@ test('what is written reads back unchanged', () => {
   )
 })
 
+test('a file that is nested too deeply to read is no catalog', () => {
+  const result = parseCatalog(`{"plans":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)
+  expect(result).toEqual({ kind: 'invalid', defects: ['The file is not JSON: it is nested too deeply'] })
+})
+
 test('any text gets an answer, and nothing but a catalog is one', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {

@@ -1,6 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { runOps } from '../../src/ops/run.ts'
 import { withStore } from '../../src/ops/store.ts'
@@ -46,6 +47,21 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
       stderr: expect.stringMatching(stderr),
     })
     await rm(folder, { recursive: true })
+  })
+})
+
+test('a database that another program holds is a mistake, too', async () => {
+  const folder = join(state, 'v3/d1/miniflare-D1DatabaseObject')
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sqlite'))
+  const holders = names.map((name) => new DatabaseSync(join(folder, name)))
+  for (const holder of holders) holder.exec('begin exclusive')
+  // A store of its own: what the tests share is open already.
+  const result = await ops(['partner', 'list', '--persist-to', `${state}/.`])
+  for (const holder of holders) holder.close()
+  expect(result).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `The local database in ${state} is busy: another program holds it. Try again.\n`,
   })
 })
 
