@@ -1,4 +1,5 @@
-import type { Store, Target } from './store.ts'
+import type { Store } from './store.ts'
+import type { Target } from './target.ts'
 
 /** What a command works with besides its arguments; a test passes its own. */
 export interface Io {

@@ -1,7 +1,7 @@
 // npm run -s ops -- <noun> <verb> [flags]
 import { enterProject } from './project.ts'
 import { runOps } from './run.ts'
-import { withStore } from './store.ts'
+import { withStore } from './open-store.ts'
 
 enterProject()
 // Whoever reads our output may stop early (| head).

@@ -18,7 +18,9 @@ import {
 import { confirm } from './confirm.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
-import { addCommand, describeCommand, purge, type Store, type Target } from './store.ts'
+import { purge } from './purge.ts'
+import type { Store } from './store.ts'
+import { addCommand, describeCommand, type Target } from './target.ts'
 import { formatPairs, formatTable } from './table.ts'
 import { isCausedBy, UserError } from './user-error.ts'
 

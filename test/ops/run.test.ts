@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { runOps } from '../../src/ops/run.ts'
-import { withStore } from '../../src/ops/store.ts'
+import { withStore } from '../../src/ops/open-store.ts'
 import { ops, state, useLocalState } from '../support/ops.ts'
 
 useLocalState()

@@ -10,7 +10,7 @@ import { formatCatalog } from '../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan.ts'
 import { openStore } from '../../src/ops/local-store.ts'
 import { runOps } from '../../src/ops/run.ts'
-import { withStore } from '../../src/ops/store.ts'
+import { withStore } from '../../src/ops/open-store.ts'
 
 export const state = await mkdtemp(join(tmpdir(), 'catalog-'))
 
