@@ -36,10 +36,11 @@ export function parseCatalog(json: string, onChecked: (done: number, total: numb
   return defects.size > 0 ? { kind: 'invalid', defects: [...defects] } : { kind: 'catalog', plans }
 }
 
-/** The one member that objects would lose without a word. */
+/** Without the one member that objects would lose without a word. */
 function refusePrototype(name: string, value: unknown): unknown {
   if (name === '__proto__') throw new Error('it has a member named "__proto__"')
-  return value
+  // SQLite has no -0.
+  return value === 0 ? 0 : value
 }
 
 function describeIssue(plan: unknown, index: number, { path, message }: z.core.$ZodIssue): string {

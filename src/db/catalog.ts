@@ -1,5 +1,16 @@
 // SQL that writes the catalog, and reads all of it back. For operators: the Worker never runs it.
-import { and, asc, eq, getTableColumns, getTableName, inArray, sql, type InferInsertModel, type SQL } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  eq,
+  getTableColumns,
+  getTableName,
+  inArray,
+  or,
+  sql,
+  type InferInsertModel,
+  type SQL,
+} from 'drizzle-orm'
 import { getTableConfig, SQLiteAsyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { CatalogPlan } from '../catalog/plan.ts'
 import type { Database, Statement } from './database.ts'
@@ -21,9 +32,11 @@ export function selectCatalog(db: Database, country?: string): Promise<CatalogPl
   return selectCatalogWhere(db, country === undefined ? undefined : isViewableIn(db, country))
 }
 
-export async function selectCatalogPlan(db: Database, identifier: string): Promise<CatalogPlan | undefined> {
-  const [plan] = await selectCatalogWhere(db, eq(plans.identifier, identifier))
-  return plan
+/** @param name the plan's identifier; or its ID, where no plan has that for an identifier. */
+export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
+  const id = /^[0-9]{1,15}$/.test(name) ? eq(plans.id, Number(name)) : undefined
+  const found = await selectCatalogWhere(db, or(eq(plans.identifier, name), id))
+  return found.find(({ identifier }) => identifier === name) ?? found[0]
 }
 
 function selectCatalogWhere(db: Database, condition: SQL | undefined): Promise<CatalogPlan[]> {
@@ -42,22 +55,31 @@ const viewableIn = sql`(select json_group_array(${planViewability.country} order
   JSON.parse(json),
 )
 
-export function showPlanStatement(db: Database, planId: number, country: string): Statement {
-  return db.insert(planViewability).values({ planId, country }).onConflictDoNothing().toSQL()
+/** To be run with the version that the change was worked out against, as an import is. */
+export function showPlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
+  const row = db.insert(planViewability).values({ planId, country }).onConflictDoNothing()
+  return [nextVersionStatement(version), row.toSQL()]
 }
 
-export function hidePlanStatement(db: Database, planId: number, country: string): Statement {
+export function hidePlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
   const isTheOne = and(eq(planViewability.planId, planId), eq(planViewability.country, country))
-  return db.delete(planViewability).where(isTheOne).toSQL()
+  return [nextVersionStatement(version), db.delete(planViewability).where(isTheOne).toSQL()]
 }
 
 /** @param note why the plan takes no new investment, or null where it does. */
-export function updateInvestableStatement(db: Database, planId: number, note: string | null): Statement {
-  return db
-    .update(plans)
-    .set({ isInvestable: note === null, nonInvestableNote: note ?? sql`null` })
-    .where(eq(plans.id, planId))
-    .toSQL()
+export function updateInvestableStatements(
+  db: Database,
+  version: number,
+  planId: number,
+  note: string | null,
+): Statement[] {
+  const values = { isInvestable: note === null, nonInvestableNote: note ?? sql`null` }
+  return [nextVersionStatement(version), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
+}
+
+/** Fails on `catalog_version.version` when that is another by now. */
+function nextVersionStatement(version: number): Statement {
+  return toStatement(sql`update ${catalogVersion} set version = case version when ${version} then version + 1 end`)
 }
 
 export interface CatalogChange {
@@ -68,7 +90,7 @@ export interface CatalogChange {
   removedIds: readonly number[]
 }
 
-/** Every import makes a new one. */
+/** Every change of the catalog makes a new one. */
 export async function selectCatalogVersion(db: Database): Promise<number> {
   const [row] = await db.select({ version: catalogVersion.version }).from(catalogVersion)
   if (row === undefined) throw new Error('catalog_version has no row')
@@ -93,21 +115,34 @@ export function importStatements(
     [planMinimums, put.flatMap(toMinimumRows)],
     [planViewability, put.flatMap(toViewabilityRows)],
   ]
-  const touched = jsonIds([...put.map(({ id }) => id), ...removedIds])
-  const stage = rowsByTable.flatMap(([table, rows]) =>
+  const removedRows = removedIds.map((id) => ({ id }))
+  const stageRows = (target: string, rows: object[]) =>
     chunk(rows.map((row) => JSON.stringify(row))).map(
-      (json, part) => sql`insert into ${catalogStaging} values (${importId}, ${getTableName(table)}, ${part}, ${json})`,
-    ),
-  )
+      (json, part) => sql`insert into ${catalogStaging} values (${importId}, ${target}, ${part}, ${json})`,
+    )
+  const touchedIds = sql`(select value ->> '$.id' ${stagedRows(importId, [getTableName(plans), removed])})`
   const commit = [
-    sql`update ${catalogVersion} set version = case version when ${version} then version + 1 end`,
-    sql`delete from ${planMinimums} where ${inArray(planMinimums.planId, touched)}`,
-    sql`delete from ${planViewability} where ${inArray(planViewability.planId, touched)}`,
-    sql`delete from ${plans} where ${inArray(plans.id, jsonIds(removedIds))}`,
+    sql`delete from ${planMinimums} where ${inArray(planMinimums.planId, touchedIds)}`,
+    sql`delete from ${planViewability} where ${inArray(planViewability.planId, touchedIds)}`,
+    sql`delete from ${plans} where ${plans.id} in (select value ->> '$.id' ${stagedRows(importId, [removed])})`,
     ...rowsByTable.map(([table]) => upsertStaged(table, importId)),
     sql`delete from ${catalogStaging}`,
   ]
-  return { stage: stage.map(toStatement), commit: commit.map(toStatement) }
+  return {
+    stage: [
+      ...rowsByTable.flatMap(([table, rows]) => stageRows(getTableName(table), rows)),
+      ...stageRows(removed, removedRows),
+    ].map(toStatement),
+    commit: [nextVersionStatement(version), ...commit.map(toStatement)],
+  }
+}
+
+/** The plans to remove are staged, too, by ID. */
+const removed = 'removed'
+
+function stagedRows(importId: string, targets: string[]): SQL {
+  const { importId: id, target, json } = catalogStaging
+  return sql`from ${catalogStaging}, json_each(${json}) where ${id} = ${importId} and ${inArray(target, targets)}`
 }
 
 /** For an import that can't be completed. */
@@ -117,10 +152,6 @@ export function unstageStatement(importId: string): Statement {
 
 function toStatement(query: SQL): Statement {
   return new SQLiteAsyncDialect().sqlToQuery(query)
-}
-
-function jsonIds(ids: readonly number[]): SQL {
-  return sql`(select value from json_each(${JSON.stringify(ids)}))`
 }
 
 /** The objects that plans refer to under `field`, each once. */
@@ -177,9 +208,8 @@ function upsertStaged(table: SQLiteTable, importId: string): SQL {
   const values = list(columns.map(([property]) => sql`value ->> ${sql.raw(`'$.${property}'`)}`))
   const key = list(primaryKey.map(({ name }) => sql`${sql.identifier(name)}`))
   const updates = list(columns.map(([, { name }]) => sql`${sql.identifier(name)} = excluded.${sql.identifier(name)}`))
-  const { importId: id, target, json } = catalogStaging
-  return sql`insert into ${table} (${names}) select ${values} from ${catalogStaging}, json_each(${json})
-    where ${id} = ${importId} and ${target} = ${getTableName(table)} on conflict (${key}) do update set ${updates}`
+  return sql`insert into ${table} (${names}) select ${values} ${stagedRows(importId, [getTableName(table)])}
+    on conflict (${key}) do update set ${updates}`
 }
 
 function list(items: SQL[]): SQL {

@@ -104,6 +104,11 @@ export async function selectLiveSecrets(
   return secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
 }
 
+export async function isSecretStored(db: Database, hash: string): Promise<boolean> {
+  const [row] = await db.select({ id: partnerSecrets.id }).from(partnerSecrets).where(eq(partnerSecrets.hash, hash))
+  return row !== undefined
+}
+
 /** To be run in one transaction. A short name that is taken fails on its unique index. */
 export function insertPartnerStatements(db: Database, partner: NewPartner): Statement[] {
   const { shortName, name, country, clientId, secretHash, nowSeconds } = partner

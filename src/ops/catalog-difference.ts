@@ -10,6 +10,8 @@ export interface CatalogDifference {
   unchanged: number
   /** Only countries whose list changes, by code. Plans are named by identifier, in ascending ID. */
   countries: Record<string, CountryDifference>
+  /** Plans that are added, changed or removed where no partner sees it. */
+  unseen: string[]
 }
 
 export interface CountryDifference {
@@ -25,7 +27,7 @@ export function compareCatalogs(
   isPruning: boolean,
 ): CatalogDifference {
   const old = new Map(before.map((plan) => [plan.id, plan]))
-  const difference: CatalogDifference = { added: [], changed: [], removed: [], unchanged: 0, countries: {} }
+  const difference: CatalogDifference = { added: [], changed: [], removed: [], unchanged: 0, countries: {}, unseen: [] }
   const pairs: [CatalogPlan | undefined, CatalogPlan | undefined][] = after.map((plan) => [old.get(plan.id), plan])
   for (const { id } of after) old.delete(id)
   if (isPruning) for (const plan of old.values()) pairs.push([plan, undefined])
@@ -35,7 +37,8 @@ export function compareCatalogs(
     else {
       if (to) difference[from ? 'changed' : 'added'].push(to)
       else if (from) difference.removed.push(from)
-      compareInCountries(difference.countries, from, to)
+      const isSeen = compareInCountries(difference.countries, from, to)
+      if (!isSeen) difference.unseen.push((to ?? from)?.identifier ?? '')
     }
   }
   const sorted = Object.entries(difference.countries).toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -47,21 +50,25 @@ function byId(...pairs: [CatalogPlan | undefined, CatalogPlan | undefined][]): n
   return a - b
 }
 
+/** @returns whether any list changes. */
 function compareInCountries(
   countries: Record<string, CountryDifference>,
   from: CatalogPlan | undefined,
   to: CatalogPlan | undefined,
-): void {
+): boolean {
+  let isSeen = false
   const fields = from && to ? compareFields(from, to) : {}
   for (const country of new Set([...(from?.viewableIn ?? []), ...(to?.viewableIn ?? [])])) {
     const seenBefore = from?.viewableIn.includes(country) ? from : undefined
     const seenAfter = to?.viewableIn.includes(country) ? to : undefined
     if (seenBefore && seenAfter && Object.keys(fields).length === 0) continue
+    isSeen = true
     const list = (countries[country] ??= { appears: [], disappears: [], changes: [] })
     if (seenBefore && seenAfter) list.changes.push({ identifier: seenAfter.identifier, fields })
     else if (seenAfter) list.appears.push(seenAfter.identifier)
     else if (seenBefore) list.disappears.push(seenBefore.identifier)
   }
+  return isSeen
 }
 
 /** As partners see a plan: without the countries, which are no field of theirs. */

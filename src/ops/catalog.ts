@@ -5,13 +5,14 @@ import type { Command } from 'commander'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { findConflicts, formatCatalog, parseCatalog } from '../catalog/catalog-file.ts'
 import { abbreviate, type CatalogPlan } from '../catalog/plan.ts'
+import type { Statement } from '../db/database.ts'
 import { importStatements, selectCatalog, selectCatalogVersion, unstageStatement } from '../db/catalog.ts'
 import { planListKeyPrefix } from '../plans/list-plans.ts'
 import { confirm } from './confirm.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
-import { createProgress, type Progress } from './progress.ts'
-import { purge } from './purge.ts'
+import { createProgress, withProgress, type Progress } from './progress.ts'
+import { changeAndPurge } from './purge.ts'
 import type { Store } from './store.ts'
 import { addCommand, type Target } from './target.ts'
 import { isCausedBy, UserError } from './user-error.ts'
@@ -48,8 +49,11 @@ export function addCatalogCommands(program: Command, io: Io): void {
           if (!options.dryRun) {
             const { changed, removed } = found
             progress.end()
-            const question = `${count(changed.length)} will be changed and ${count(removed.length)} removed.`
-            if (changed.length + removed.length > 0) await confirm(io, options, question)
+            const losses = [
+              ...(changed.length > 0 ? [`${count(changed.length)} will be changed.`] : []),
+              ...(removed.length > 0 ? [`${count(removed.length)} will be removed.`] : []),
+            ]
+            if (losses.length > 0) await confirm(io, options, losses.join(' '))
             await applyDifference(io, store, version, found, progress)
           }
           return found
@@ -66,23 +70,22 @@ export function addCatalogCommands(program: Command, io: Io): void {
     .option('--json', 'accepted for symmetry: a catalog file is always JSON')
     .action(async ({ country, ...target }: { country?: string } & Target) => {
       checkCountry(country)
-      const progress = createProgress(io)
-      progress.update('Reading the catalog', 0, 1)
-      try {
-        const plans = await io.withStore(target, ({ db }) => selectCatalog(db, country))
-        progress.end()
-        io.stdout.write(formatCatalog(plans))
-      } finally {
-        progress.end()
-      }
+      const plans = await withProgress(io, 'Reading the catalog', () =>
+        io.withStore(target, ({ db }) => selectCatalog(db, country)),
+      )
+      io.stdout.write(formatCatalog(plans))
     })
 
   add('purge', 'delete the cached plan lists, so that the next requests ask the database', 'purge --country KE')
     .option('--country <code>', 'only those of this country')
-    .action(async ({ country, ...target }: { country?: string } & Target) => {
+    .option('--json', 'print an object with the country, or null for all')
+    .action(async ({ country, json, ...target }: { country?: string; json?: boolean } & Target) => {
       checkCountry(country)
-      await io.withStore(target, (store) => store.purge(planListKeyPrefix(country)))
-      io.stdout.write(`The cached plan lists of ${country ?? 'all countries'} are deleted.\n`)
+      await withProgress(io, 'Deleting the cached lists', () =>
+        io.withStore(target, (store) => store.deletePrefix(planListKeyPrefix(country))),
+      )
+      const sentence = `The cached plan lists of ${country ?? 'all countries'} are deleted.`
+      io.stdout.write(`${json ? JSON.stringify({ country: country ?? null }) : sentence}\n`)
     })
 }
 
@@ -98,20 +101,26 @@ export async function compareWithStore({ db }: Store, plans: readonly CatalogPla
   const before = await selectCatalog(db)
   const difference = compareCatalogs(before, plans, isPruning)
 
-  const identifiers = new Map(before.map(({ id, identifier }) => [id, identifier]))
-  const conflicts = plans.flatMap(({ id, identifier }) => {
-    const known = identifiers.get(id) ?? identifier
-    return known === identifier ? [] : [`Plan "${identifier}": id: ${id} is plan "${known}" in the catalog.`]
-  })
   const gone = new Set([...plans, ...difference.removed].map(({ id }) => id))
-  conflicts.push(...findConflicts([...before.filter(({ id }) => !gone.has(id)), ...plans]))
+  const staying = before.filter(({ id }) => !gone.has(id))
+  const identifierById = new Map(before.map(({ id, identifier }) => [id, identifier]))
+  const idByIdentifier = new Map(staying.map(({ id, identifier }) => [identifier, id]))
+  const conflicts = plans.flatMap(({ id, identifier }) => {
+    const otherIdentifier = identifierById.get(id)
+    const otherId = idByIdentifier.get(identifier)
+    if (otherId !== undefined) return [`Plan "${identifier}": id: it is ${otherId} in the catalog; found ${id}.`]
+    if (otherIdentifier === undefined || otherIdentifier === identifier) return []
+    return [`Plan "${identifier}": id: ${id} is plan "${otherIdentifier}" in the catalog.`]
+  })
+  // Of plans that are what they were, what they share may still be at odds.
+  if (conflicts.length === 0) for (const conflict of findConflicts([...staying, ...plans])) conflicts.push(conflict)
   if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
   return { version, difference }
 }
 
 /**
  * Writes what differs in one transaction, then deletes the cached plan lists of the countries it touches.
- * @throws UserError when another import was quicker.
+ * @throws UserError when another change was quicker.
  */
 export async function applyDifference(
   io: Io,
@@ -124,33 +133,48 @@ export async function applyDifference(
   if (put.length + removed.length === 0) return
   const importId = crypto.randomUUID()
   const { stage, commit } = importStatements(importId, { version, put, removedIds: removed.map(({ id }) => id) })
+  const step = `Writing ${count(put.length)}`
   try {
     for (const [index, statement] of stage.entries()) {
-      progress.update(`Writing ${count(put.length)}`, index, stage.length + 1)
+      progress.update(step, index, stage.length + 1)
       await store.write([statement])
     }
-    progress.update(`Writing ${count(put.length)}`, stage.length, stage.length + 1)
-    await store.write(commit)
+    progress.update(step, stage.length, stage.length + 1)
+    await changeAndPurge(io, store, { countries: Object.keys(countries) }, () => writeVersion(store, commit))
   } catch (error) {
     await store.write([unstageStatement(importId)]).catch(() => {})
-    if (!isCausedBy(error, 'catalog_version.version')) throw error
-    throw new UserError(['The catalog was changed by another import meanwhile. Try again.', nothingImported])
+    throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error
   }
-  await purge(io, store, Object.keys(countries).map(planListKeyPrefix))
+}
+
+/**
+ * Writes what makes the next version of the catalog.
+ * @throws UserError when there is one by now that it was not worked out against.
+ */
+export async function writeVersion(store: Store, statements: Statement[]): Promise<void> {
+  try {
+    await store.write(statements)
+  } catch (error) {
+    if (!isCausedBy(error, 'catalog_version.version')) throw error
+    throw new UserError('The catalog was changed by somebody else meanwhile. Try again.')
+  }
 }
 
 function count(plans: number): string {
   return `${plans} ${plans === 1 ? 'plan' : 'plans'}`
 }
 
-function formatJson({ added, changed, removed, unchanged, countries }: CatalogDifference): string {
+function formatJson({ added, changed, removed, unchanged, countries, unseen }: CatalogDifference): string {
   const counts = { added: added.length, changed: changed.length, removed: removed.length, unchanged }
-  return `${JSON.stringify({ ...counts, countries })}\n`
+  return `${JSON.stringify({ ...counts, countries, unseen })}\n`
 }
 
 function formatDifference(difference: CatalogDifference, { dryRun, prune }: ImportOptions): string {
-  const { added, changed, removed, unchanged, countries } = difference
-  const lines = dryRun ? Object.entries(countries).flatMap(([country, list]) => formatCountry(country, list)) : []
+  const { added, changed, removed, unchanged, countries, unseen } = difference
+  const seen = Object.entries(countries).flatMap(([country, list]) => formatCountry(country, list))
+  const nowhere =
+    unseen.length === 0 ? [] : ['On the list of no country:', ...unseen.map((identifier) => `  ${identifier}`)]
+  const lines = dryRun ? [...seen, ...nowhere] : []
   const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
   if (prune) counts.push(`${removed.length} removed`)
   const verb = dryRun ? 'Would import' : 'Imported'
@@ -165,11 +189,19 @@ function formatCountry(country: string, { appears, disappears, changes }: Catalo
     ...disappears.map((identifier) => `  - ${identifier}`),
     ...changes.flatMap(({ identifier, fields }) => [
       `  ~ ${identifier}`,
-      ...Object.entries(fields).map(
-        ([name, { from, to }]) => `      ${name}: ${abbreviate(from)} -> ${abbreviate(to)}`,
-      ),
+      ...Object.entries(fields).map(([name, { from, to }]) => `      ${name}: ${abbreviatePair(from, to)}`),
     ]),
   ]
+}
+
+/** Long texts from shortly before the place where they begin to differ. */
+function abbreviatePair(from: unknown, to: unknown): string {
+  if (typeof from !== 'string' || typeof to !== 'string') return `${abbreviate(from)} -> ${abbreviate(to)}`
+  let same = 0
+  while (same < from.length && from[same] === to[same]) same++
+  const start = same < 40 ? 0 : same - 20
+  const mark = start === 0 ? '' : '…'
+  return [from, to].map((text) => abbreviate(`${mark}${text.slice(start)}`)).join(' -> ')
 }
 
 /** V8 can't hold a text of 512 MB; a catalog of 10,000 plans has some 15. */
@@ -189,6 +221,12 @@ export async function readCatalogFile(io: Io, file: string, progress: Progress):
   return result.plans
 }
 
+const readErrors: Record<string, string> = {
+  EACCES: 'you may not read it',
+  EISDIR: 'it is a folder',
+  ENOENT: 'it does not exist',
+}
+
 /** Files on the command line are meant from where `npm run` was typed. */
 async function readFileBytes(file: string): Promise<Uint8Array> {
   try {
@@ -197,7 +235,8 @@ async function readFileBytes(file: string): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof UserError) throw error
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    throw new UserError(`Can't read ${file} (${code}). Name a catalog file, or - for standard input.`)
+    const reason = readErrors[code] ?? code
+    throw new UserError(`Can't read ${abbreviate(file)}: ${reason}. Name a catalog file, or - for standard input.`)
   }
 }
 

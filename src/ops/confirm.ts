@@ -1,4 +1,5 @@
 import type { Io } from './io.ts'
+import type { Target } from './target.ts'
 import { UserError } from './user-error.ts'
 
 /**
@@ -7,14 +8,15 @@ import { UserError } from './user-error.ts'
  */
 export async function confirm(
   { stdin, stderr }: Io,
-  { remote, yes }: { remote?: boolean; yes?: boolean },
+  { remote, env, yes }: Target & { yes?: boolean },
   what: string,
 ): Promise<void> {
   if (!remote || yes) return
+  const question = `[${env}] ${what}`
   if (!stdin.isTTY) {
-    throw new UserError(`${what} Nobody can be asked here: add --yes to go ahead. Nothing was changed.`)
+    throw new UserError(`${question} Nobody can be asked here: add --yes to go ahead. Nothing was changed.`)
   }
-  stderr.write(`${what} Go ahead? [y/N] `)
+  stderr.write(`${question} Go ahead? [y/N] `)
   if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError('Nothing was changed.')
 }
 

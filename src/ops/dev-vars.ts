@@ -1,16 +1,11 @@
 // The signing keys of a local Worker: JWT_KEYS in .dev.vars, where wrangler looks for it.
-import { existsSync } from 'node:fs'
-import { open, readFile, rename } from 'node:fs/promises'
+import { open, readFile, realpath, rename } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { importSigningKeys, type OctJwk } from '../auth/signing-keys.ts'
 import { isJsonObject } from '../json.ts'
 import { UserError } from './user-error.ts'
 
-/** `.dev.vars.staging` stands in for `.dev.vars` where it exists, as in wrangler. */
-export function devVarsFile(env: string | undefined): string {
-  const file = `.dev.vars.${env}`
-  return env && existsSync(file) ? file : '.dev.vars'
-}
+export const devVarsFile = '.dev.vars'
 
 /**
  * The keys as they are in the file, the signing one first; none where the file has none.
@@ -29,28 +24,49 @@ export async function readKeys(file: string): Promise<OctJwk[]> {
   return set.keys
 }
 
-/** Leaves everything else in the file as it is. A reader sees the old file or the new one, which only its owner reads. */
+/**
+ * Leaves everything else in the file as it is. A reader sees the old file or the new one, which only its owner reads.
+ * @throws UserError when the file is of a form in which JWT_KEYS can't be replaced, or can't be written.
+ */
 export async function writeKeys(file: string, keys: readonly OctJwk[]): Promise<void> {
   const text = await readText(file)
-  const line = `JWT_KEYS='${JSON.stringify({ keys })}'`
+  const set = JSON.stringify({ keys }).replaceAll("'", String.raw`\u0027`)
+  const line = `JWT_KEYS='${set}'`
   const assignment = /^[ \t]*(?:export[ \t]+)?JWT_KEYS[ \t]*=[ \t]*(?:'[^']*'|"[^"]*"|`[^`]*`|.*)[^\n]*$/m
   const separator = text === '' || text.endsWith('\n') ? '' : '\n'
   const changed = assignment.test(text) ? text.replace(assignment, () => line) : `${text}${separator}${line}\n`
-  const draft = `${file}.${process.pid}`
-  {
-    await using handle = await open(draft, 'w', 0o600)
-    await handle.writeFile(changed)
-    await handle.sync()
+  // Where JWT_KEYS stands twice, or within another value.
+  if (parseEnv(changed)['JWT_KEYS'] !== set) {
+    throw new UserError(
+      `JWT_KEYS in ${file} can't be replaced: leave one line of it there, or delete it for a new key.`,
+    )
   }
-  await rename(draft, file)
+  try {
+    const target = await realpath(file).catch(() => file)
+    const draft = `${target}.${process.pid}`
+    {
+      await using handle = await open(draft, 'w', 0o600)
+      await handle.writeFile(changed, encoding)
+      await handle.sync()
+    }
+    await rename(draft, target)
+  } catch (error) {
+    throw new UserError(`Can't write ${file} (${codeOf(error)}).`)
+  }
 }
+
+/** Byte for byte: what is not ours may be in any encoding. */
+const encoding = 'latin1'
 
 async function readText(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8')
+    return await readFile(file, encoding)
   } catch (error) {
-    const code = isJsonObject(error) ? error['code'] : undefined
-    if (code === 'ENOENT') return ''
-    throw new UserError(`Can't read ${file} (${String(code)}).`)
+    if (codeOf(error) === 'ENOENT') return ''
+    throw new UserError(`Can't read ${file} (${codeOf(error)}).`)
   }
+}
+
+function codeOf(error: unknown): string {
+  return isJsonObject(error) ? String(error['code']) : 'unknown error'
 }

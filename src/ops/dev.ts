@@ -51,7 +51,7 @@ process.stdout.write('', () => process.exit(code))
 async function startDevServer(args: string[]): Promise<number> {
   const { target, vars, isHelp } = readFlags(args)
   if (!isHelp) {
-    await ensureSigningKey(target)
+    await ensureSigningKey()
     await migrate(target)
     await withStore(target, async (store) => {
       await checkConfig({ ...store.config, ...vars })
@@ -60,12 +60,13 @@ async function startDevServer(args: string[]): Promise<number> {
       const plans = await readCatalogFile(io, demoCatalog, progress)
       const { version, difference } = await compareWithStore(store, plans, false)
       await applyDifference(io, store, version, difference, progress)
+      progress.end()
       process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
     })
   }
   if (isStopping) return 0
 
-  const server = startChild(['dev', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
+  const server = startChild(['dev', '--env', '', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
   const ended = once(server, 'exit')
   const announced = new Promise<void>((resolveAnnounced, reject) => {
     server.on('message', (message) => {
@@ -96,22 +97,19 @@ function readFlags(args: string[]) {
   } as const
   const { values } = parseArgs({ args, options, strict: false, allowPositionals: true })
   const persistTo = values['persist-to'] ?? values.persistTo
-  const env = values.env ?? process.env['CLOUDFLARE_ENV']
+  if (values.env !== undefined)
+    throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
   const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
   const vars: Record<string, string> = Object.fromEntries(pairs)
   const isHelp = args.some((word) => word === '--help' || word === '-h')
-  const target: Target = {
-    ...(typeof persistTo === 'string' && { persistTo }),
-    ...(typeof env === 'string' && { env }),
-  }
+  const target: Target = typeof persistTo === 'string' ? { persistTo } : {}
   return { target, vars, isHelp }
 }
 
-async function ensureSigningKey({ env }: Target): Promise<void> {
-  const file = devVarsFile(env)
-  if ((await readKeys(file)).length > 0) return
-  await rotateLocal(file)
-  process.stdout.write(`Wrote a new signing key to ${file}.\n`)
+async function ensureSigningKey(): Promise<void> {
+  if ((await readKeys(devVarsFile)).length > 0) return
+  await rotateLocal(devVarsFile)
+  process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }
 
 async function checkConfig(source: ConfigSource): Promise<void> {
@@ -125,9 +123,9 @@ async function checkConfig(source: ConfigSource): Promise<void> {
   }
 }
 
-async function migrate({ env = '', persistTo }: Target): Promise<void> {
+async function migrate({ persistTo }: Target): Promise<void> {
   const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
-  const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', env, ...state]
+  const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', '', ...state]
   const { exitCode, output } = await finishWrangler(startChild(args, ['ignore', 'pipe', 'pipe']))
   if (exitCode !== 0) throw new UserError([output, 'The local database could not be migrated.'])
 }
@@ -166,7 +164,7 @@ function describeRestart(api: string, target: Target, shortName: string): string
   return `
 The API is served at ${api}. Plans and partners are as you left them.
 A client secret can't be shown again. For a new one, in another terminal:
-  ${describeCommand(target, 'partner', 'rotate', shortName)}
+  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}
 
 `
 }

@@ -5,14 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { generateJwk, readKidTimeMs, type OctJwk } from '../auth/signing-keys.ts'
 import { abbreviate } from '../catalog/plan.ts'
+import { openAccount } from './cloudflare.ts'
 import { confirm } from './confirm.ts'
 import { devVarsFile, readKeys, writeKeys } from './dev-vars.ts'
 import type { Io } from './io.ts'
 import { toIsoTime } from './partner.ts'
-import { addCommand, describeCommand, type Target } from './target.ts'
+import { createProgress } from './progress.ts'
+import { addStatelessCommand, describeCommand, type Target } from './target.ts'
 import { formatTable } from './table.ts'
 import { UserError } from './user-error.ts'
-import { finishWrangler, readWranglerConfig, startWrangler } from './wrangler.ts'
+import { finishWrangler, startWrangler } from './wrangler.ts'
 
 const verifyPrefix = 'JWT_KEYS_'
 /** A key that every isolate gets to know before it signs. */
@@ -33,22 +35,23 @@ interface KeyOptions extends Target {
 export function addKeyCommands(program: Command, io: Io): void {
   const keys = program.command('keys').description('the keys that sign access tokens')
   const add = (usage: string, description: string, example: string) =>
-    addCommand(keys, usage, description, example).option('--json', 'print an array of the keys')
+    addStatelessCommand(keys, usage, description, example).option('--json', 'print an array of the keys')
 
   add('rotate', 'let a new key sign; the ones before still verify, so that live tokens stay valid', 'rotate')
-    .option('--wait <seconds>', 'with --remote: how long a new key spreads before it signs', '60')
+    .option('--wait <seconds>', 'with --remote: how long a new key spreads before it signs; 60 unless given')
     .option('--yes', 'do not ask before keys that this command did not make are replaced with --remote')
-    .action(async (options: KeyOptions & { wait: string }) => {
-      await readWranglerConfig(options.env)
-      if (options.remote) await rotateRemote(io, options, parseWait(options.wait))
-      else await rotateLocal(devVarsFile(options.env))
+    .action(async (options: KeyOptions & { wait?: string }) => {
+      const waitSeconds = parseWait(options)
+      if (options.remote) await openAccount(options)
+      if (options.remote) await rotateRemote(io, options, waitSeconds)
+      else await rotateLocal(devVarsFile)
       show(io, await listKeys(options), options)
       noteRestart(io, options)
     })
 
   add('list', 'list the keys, the one that signs first, and when they were made; never a key itself', 'list').action(
     async (options: KeyOptions) => {
-      await readWranglerConfig(options.env)
+      if (options.remote) await openAccount(options)
       show(io, await listKeys(options), options)
     },
   )
@@ -56,17 +59,18 @@ export function addKeyCommands(program: Command, io: Io): void {
   add('drop <kid>', 'retire a key that no longer signs: tokens that it signed are refused from then on', 'drop KID')
     .option('--yes', 'do not ask before dropping with --remote')
     .action(async (kid: string, options: KeyOptions) => {
-      await readWranglerConfig(options.env)
+      if (options.remote) await openAccount(options)
       const known = (await listKeys(options)).find((key) => key.kid === kid)
       const list = describeCommand(options, 'keys', 'list')
       if (known === undefined) throw new UserError(`There is no key ${abbreviate(kid)}. See: ${list}`)
       if (known.use === 'signs') {
         throw new UserError(`The key ${kid} signs. Rotate first: ${describeCommand(options, 'keys', 'rotate')}`)
       }
-      await confirm(io, options, `Tokens that ${kid} signed will be refused.`)
+      const effect = known.use === 'waits' ? 'It has not signed a token yet.' : 'Tokens that it signed will be refused.'
+      await confirm(io, options, `The key ${kid} will be deleted. ${effect}`)
       if (options.remote) {
         await putSecrets(options, { [`${known.use === 'waits' ? nextPrefix : verifyPrefix}${kid}`]: null })
-      } else await dropLocal(devVarsFile(options.env), kid)
+      } else await dropLocal(devVarsFile, kid)
       show(io, await listKeys(options), options)
       noteRestart(io, options)
     })
@@ -86,31 +90,50 @@ export async function dropLocal(file: string, kid: string): Promise<void> {
 
 /**
  * Two steps, each one change of the Worker: the new key verifies everywhere first, then it signs. Interrupted in
- * between, nothing is lost: the key before signs on, and the next rotation takes the waiting one away.
+ * between, nothing is lost: the key before signs on, and the next rotation takes the waiting one away. When two rotate
+ * at once, the later takes over.
  */
 async function rotateRemote(io: Io, options: KeyOptions, waitSeconds: number): Promise<void> {
-  const { hasSet, verifying, waiting } = await listRemoteKids(options)
-  const key = generateJwk()
-  const [latest] = verifying
-  // Which key signs is told by the times in their names.
-  if (latest !== undefined && latest >= key.kid) {
-    throw new UserError(`The clock of this machine is behind that of the last rotation, ${latest}. Set it right.`)
-  }
-  if (hasSet) {
+  const before = await listRemoteKids(options)
+  const [latest] = before.ours
+  const key = await generateLaterJwk(latest)
+  if (before.hasSet) {
     if (latest === undefined) {
       const what = 'JWT_KEYS was not set by this command and can’t be read back: tokens signed so far will be refused.'
       await confirm(io, options, what)
     }
     await putSecrets(options, { [`${nextPrefix}${key.kid}`]: formatKeySet(key) })
-    waiting.push(key.kid)
-    io.stderr.write(`${key.kid} verifies; it signs in ${waitSeconds} s, when every location knows it.\n`)
-    await sleep(waitSeconds * 1000)
+    await waitVisibly(io, `${key.kid} verifies, and signs in ${waitSeconds} s`, waitSeconds)
+    const now = await listRemoteKids(options)
+    if (!now.waiting.includes(key.kid) || now.ours[0] !== latest) {
+      throw new UserError(`Somebody else rotated meanwhile. See: ${describeCommand(options, 'keys', 'list')}`)
+    }
+    before.waiting.push(key.kid)
   }
   await putSecrets(options, {
-    ...Object.fromEntries(waiting.map((kid) => [`${nextPrefix}${kid}`, null])),
+    ...Object.fromEntries(before.waiting.map((kid) => [`${nextPrefix}${kid}`, null])),
     [`${verifyPrefix}${key.kid}`]: formatKeySet(key),
     JWT_KEYS: formatKeySet(key),
   })
+}
+
+/** Which key signs is told by the times in their IDs, which have seconds. */
+async function generateLaterJwk(latest: string | undefined): Promise<OctJwk> {
+  const latestMs = latest === undefined ? 0 : (readKidTimeMs(latest) ?? 0)
+  if (latestMs > Date.now()) {
+    throw new UserError(`The clock of this machine is behind that of the last rotation, ${latest}. Set it right.`)
+  }
+  if (Date.now() - latestMs < 1000) await sleep(1000)
+  return generateJwk()
+}
+
+async function waitVisibly(io: Io, step: string, seconds: number): Promise<void> {
+  const progress = createProgress(io)
+  for (let passed = 0; passed < seconds; passed++) {
+    progress.update(step, passed, seconds)
+    await sleep(1000)
+  }
+  progress.end()
 }
 
 function formatKeySet(key: OctJwk): string {
@@ -120,24 +143,31 @@ function formatKeySet(key: OctJwk): string {
 /** The signing one first. */
 async function listKeys(target: Target): Promise<Key[]> {
   if (!target.remote) {
-    const keys = await readKeys(devVarsFile(target.env))
+    const keys = await readKeys(devVarsFile)
     return keys.map(({ kid }, index) => ({ kid, use: index === 0 ? 'signs' : 'verifies' }))
   }
-  const { verifying, waiting } = await listRemoteKids(target)
+  const { ours, others, waiting } = await listRemoteKids(target)
   return [
-    ...verifying.map((kid, index): Key => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
+    ...ours.map((kid, index): Key => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
+    ...others.map((kid): Key => ({ kid, use: 'verifies' })),
     ...waiting.map((kid): Key => ({ kid, use: 'waits' })),
   ]
 }
 
-/** From the names of the Worker's secrets, the newest first; none while there is no Worker. */
+/** From the names of the Worker's secrets; none while there is no Worker. */
 async function listRemoteKids(target: Target) {
   const names = (await listSecretNames(target)).toSorted().toReversed()
   const kidsAfter = (prefix: string) =>
     names.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
-  const waiting = kidsAfter(nextPrefix)
   const verifying = kidsAfter(verifyPrefix).filter((kid) => !kid.startsWith('NEXT_'))
-  return { hasSet: names.includes('JWT_KEYS'), verifying, waiting }
+  return {
+    hasSet: names.includes('JWT_KEYS'),
+    /** The newest first. */
+    ours: verifying.filter((kid) => readKidTimeMs(kid) !== undefined),
+    /** Sets that somebody else put beside. */
+    others: verifying.filter((kid) => readKidTimeMs(kid) === undefined),
+    waiting: kidsAfter(nextPrefix),
+  }
 }
 
 function show(io: Io, keys: readonly Key[], { json }: KeyOptions): void {
@@ -163,9 +193,11 @@ function formatAge(createdAt: string | null): string {
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`
 }
 
-function parseWait(text: string): number {
-  if (/^[0-9]{1,4}$/.test(text)) return Number(text)
-  throw new UserError(`--wait has to be a number of seconds, such as 60; it is ${abbreviate(text)}.`)
+function parseWait({ remote, wait }: KeyOptions & { wait?: string }): number {
+  if (!remote && wait !== undefined) throw new UserError('--wait is for deployed keys: add --remote.')
+  if (wait === undefined) return 60
+  if (/^[0-9]{1,4}$/.test(wait)) return Number(wait)
+  throw new UserError(`--wait has to be a number of seconds, such as 60; it is ${abbreviate(wait)}.`)
 }
 
 /** None while there is no Worker. */
@@ -178,17 +210,23 @@ async function listSecretNames(target: Target): Promise<string[]> {
     return secrets.map(({ name }) => name)
   }
   if (/Worker ".*"( \(env: .*\))? not found/.test(output)) return []
-  throw new UserError([output, 'The secrets of the Worker could not be listed.'])
+  throw new UserError(`The secrets of the Worker could not be listed: ${describeOutput(output)}`)
 }
 
 /** In one change of the Worker, null deleting one. They go through standard input: arguments show in process lists. */
 async function putSecrets(target: Target, secrets: Record<string, string | null>): Promise<void> {
   const child = startWrangler(['secret', 'bulk', ...envFlag(target)], ['pipe', 'pipe', 'pipe'])
   const { exitCode, output } = await finishWrangler(child, JSON.stringify(secrets))
-  if (exitCode !== 0) throw new UserError([output, 'The secrets of the Worker could not be changed.'])
+  if (exitCode !== 0) throw new UserError(`The secrets of the Worker could not be changed: ${describeOutput(output)}`)
 }
 
-/** The top level is named by an empty name: without one, wrangler warns. */
 function envFlag({ env = '' }: Target): string[] {
   return ['--env', env]
+}
+
+/** What Cloudflare said, out of all that wrangler says besides. */
+function describeOutput(output: string): string {
+  const lines = output.split('\n').map((line) => line.trim())
+  const reason = lines.find((line) => /\[code: \d+\]$/.test(line)) ?? lines.find((line) => line.includes('ERROR'))
+  return `${reason ?? 'wrangler gave no reason'}. Check that CLOUDFLARE_API_TOKEN may edit Workers Scripts of this account.`
 }

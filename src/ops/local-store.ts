@@ -6,17 +6,17 @@ import { openDatabase, runStatements } from '../db/database.ts'
 import type { Store } from './store.ts'
 import { describeMigration, type Target } from './target.ts'
 import { isCausedBy, UserError } from './user-error.ts'
-import { readWranglerConfig } from './wrangler.ts'
+import { quietenWrangler } from './wrangler.ts'
 
 /**
  * Opens the store for as long as `work` takes.
  * @throws UserError when there is no migrated database, or it can't be used.
  */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { persistTo, env: environment } = target
+  const { persistTo } = target
   const state = resolve(persistTo ?? '.wrangler/state')
   const mend = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
-  await readWranglerConfig(environment)
+  quietenWrangler()
   if (!existsSync(resolve(state, 'v3/d1'))) {
     throw new UserError(`There is no local database in ${state}. Make one: ${mend}`)
   }
@@ -25,7 +25,6 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
     const proxy = await getPlatformProxy<Env & ConfigSource>({
       persist: { path: resolve(state, 'v3') },
       remoteBindings: false,
-      ...(environment !== undefined && { environment }),
     })
     try {
       return await work(openStore(proxy.env))
@@ -35,12 +34,11 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   } catch (error) {
     if (isCausedBy(error, 'no such table'))
       throw new UserError(`The local database in ${state} is not migrated. Run: ${mend}`)
-    // The second is what comes of a query when another program holds the file.
-    if (isCausedBy(error, /SQLITE_BUSY|got: Error: internal error/))
-      throw new UserError(`The local database in ${state} is busy: another program holds it. Try again.`)
-    if (isCausedBy(error, /SQLITE_(NOTADB|CORRUPT|CANTOPEN)|EEXIST|ENOTDIR|EACCES/)) {
+    // The runtime says no more than "internal error" where a file can't be used, and the reason on stderr.
+    if (isCausedBy(error, /SQLITE_|internal error|KV .* failed: 500|EEXIST|ENOTDIR|EACCES/)) {
+      const reasons = 'another program holds it, it is damaged, or you may not write there'
       throw new UserError(
-        `The local state in ${state} is damaged or can't be opened. Move it away and make a new one: ${mend}`,
+        `The local state in ${state} can't be used: ${reasons}. Try again, or move it away and make a new one: ${mend}`,
       )
     }
     throw error
@@ -51,12 +49,15 @@ export function openStore(env: Env & ConfigSource): Store {
   return {
     db: openDatabase(env.DB),
     write: (statements) => runStatements(env.DB, statements),
-    purge: (prefix) => deleteKeys(env.CATALOG_CACHE, prefix),
+    deleteKeys: async (names) => {
+      for (const name of names) await env.CATALOG_CACHE.delete(name)
+    },
+    deletePrefix: (prefix) => deletePrefix(env.CATALOG_CACHE, prefix),
     config: env,
   }
 }
 
-async function deleteKeys(kv: KVNamespace, prefix: string): Promise<void> {
+async function deletePrefix(kv: KVNamespace, prefix: string): Promise<void> {
   let cursor: string | null = null
   do {
     const page: KVNamespaceListResult<unknown> = await kv.list({ prefix, cursor })

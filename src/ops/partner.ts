@@ -1,12 +1,12 @@
 // partner create, list, show, rotate, suspend, resume, set-country
 import type { Command } from 'commander'
-import { partnerAccessKey } from '../auth/partner-access.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../auth/secret.ts'
 import { abbreviate } from '../catalog/plan.ts'
 import { readPbkdf2Iterations } from '../config.ts'
 import type { Database, Statement } from '../db/database.ts'
 import {
   insertPartnerStatements,
+  isSecretStored,
   rotateSecretStatements,
   selectLiveSecrets,
   selectPartner,
@@ -18,8 +18,9 @@ import {
 import { confirm } from './confirm.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
-import { purge } from './purge.ts'
+import { changeAndPurge } from './purge.ts'
 import type { Store } from './store.ts'
+import { withProgress } from './progress.ts'
 import { addCommand, describeCommand, type Target } from './target.ts'
 import { formatPairs, formatTable } from './table.ts'
 import { isCausedBy, UserError } from './user-error.ts'
@@ -64,7 +65,9 @@ export function addPartnerCommands(program: Command, io: Io): void {
   add('list', 'list all partners', 'list --json')
     .option('--json', 'print an array')
     .action(async (options: OutputOptions & Target) => {
-      const partners = await io.withStore(options, ({ db }) => selectPartners(db))
+      const partners = await withProgress(io, 'Reading the partners', () =>
+        io.withStore(options, ({ db }) => selectPartners(db)),
+      )
       const table = partners.map((row) => ({
         'SHORT NAME': row.shortName,
         NAME: row.name,
@@ -119,13 +122,15 @@ export function addPartnerCommands(program: Command, io: Io): void {
       const graceSeconds = parseGrace(options.grace)
       const credentials = await io.withStore(options, async (store) => {
         const known = await findPartner(store.db, shortName, options)
-        const end = graceSeconds === 0 ? 'stops working at once' : `works for another ${options.grace}`
-        await confirm(io, options, `${shortName} gets a new secret; the old one ${end}.`)
+        const effect =
+          graceSeconds === 0 ? 'all before stop working at once' : `the old one works for another ${options.grace}`
+        await confirm(io, options, `${shortName} gets a new secret; ${effect}.`)
         return rotateSecret(store, known, graceSeconds, options)
       })
       showCredentials(io, credentials, options)
-      const end = graceSeconds === 0 ? 'no longer works' : `works for another ${options.grace}`
-      if (!options.json) io.stderr.write(`The old secret ${end}.\n`)
+      const effect =
+        graceSeconds === 0 ? 'No secret before works any more.' : `The old secret works for another ${options.grace}.`
+      if (!options.json) io.stderr.write(`${effect}\n`)
     })
 
   add('suspend <short-name>', 'refuse a partner, its live tokens included; resume undoes it', 'suspend acme')
@@ -171,11 +176,12 @@ type Change = (db: Database, known: Partner) => { changed: Partner; statement: S
 async function change(io: Io, shortName: string, options: OutputOptions & Target, decide: Change): Promise<void> {
   const { partner, verb } = await io.withStore(options, async (store) => {
     const known = await findPartner(store.db, shortName, options)
-    const decision = decide(store.db, known)
-    if (decision === undefined) return { partner: known, verb: 'already is' }
-    await store.write([decision.statement])
-    await purge(io, store, [partnerAccessKey(known.clientId)])
-    return { partner: decision.changed, verb: 'is now' }
+    return changeAndPurge(io, store, known, async () => {
+      const decision = decide(store.db, known)
+      if (decision === undefined) return { partner: known, verb: 'already is' }
+      await store.write([decision.statement])
+      return { partner: decision.changed, verb: 'is now' }
+    })
   })
   const sentence = `${shortName} ${verb} ${statusOf(partner)}, with the plans of ${partner.country}.\n`
   io.stdout.write(options.json ? `${JSON.stringify(toJson(partner))}\n` : sentence)
@@ -189,7 +195,7 @@ export async function createPartner(store: Store, partner: NewPartner, target: T
   const secretHash = await hashSecret(clientSecret, readPbkdf2Iterations(store.config))
   const row = { shortName, name, country, clientId, secretHash, nowSeconds: nowInSeconds() }
   try {
-    await store.write(insertPartnerStatements(store.db, row))
+    await writeSecret(store, insertPartnerStatements(store.db, row), secretHash)
   } catch (error) {
     if (!isCausedBy(error, 'partners.short_name')) throw error
     const list = describeCommand(target, 'partner', 'list')
@@ -205,21 +211,31 @@ async function rotateSecret(
   graceSeconds: number,
   target: Target,
 ): Promise<Credentials> {
+  const nowSeconds = nowInSeconds()
+  const live = await selectLiveSecrets(store.db, clientId, nowSeconds)
+  const [old] = live
+  const tooMany = `${shortName} has two live secrets: its last rotation's grace lasts until ${toIsoTime(old?.expiresAt ?? 0)}. Wait for that, or end both now: ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
+  if (live.length > 1 && graceSeconds > 0) throw new UserError(tooMany)
+
   const clientSecret = generateClientSecret()
   const secretHash = await hashSecret(clientSecret, readPbkdf2Iterations(store.config))
-  const rotation = { clientId, secretHash, nowSeconds: nowInSeconds(), graceSeconds }
+  const statements = rotateSecretStatements(store.db, { clientId, secretHash, nowSeconds, graceSeconds })
   try {
-    await store.write(rotateSecretStatements(store.db, rotation))
+    await writeSecret(store, statements, secretHash)
   } catch (error) {
     if (!isCausedBy(error, 'two live secrets')) throw error
-    const [old] = await selectLiveSecrets(store.db, clientId, rotation.nowSeconds)
-    const end = old?.expiresAt ? toIsoTime(old.expiresAt) : 'its end'
-    const mend = describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')
-    throw new UserError(
-      `${shortName} has two live secrets: its last rotation's grace lasts until ${end}. Wait for that, or end both now: ${mend}`,
-    )
+    throw new UserError(`${shortName} was rotated by somebody else meanwhile. Look at it before you try again.`)
   }
   return { clientId, clientSecret, shortName, country }
+}
+
+/** A secret that is stored though the answer to that got lost has to be shown: it is shown this once. */
+async function writeSecret({ db, write }: Store, statements: Statement[], secretHash: string): Promise<void> {
+  try {
+    await write(statements)
+  } catch (error) {
+    if (!(await isSecretStored(db, secretHash).catch(() => false))) throw error
+  }
 }
 
 /** @throws UserError when there is no such partner. */
@@ -235,8 +251,8 @@ function checkPartner({ shortName = '', name = '', country = '' }: Partial<NewPa
   const problems = [
     !/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName) &&
       `--short-name has to be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`,
-    // \p{C}: nothing that a terminal would not show as it is.
-    !/^[^\s\p{C}]([^\p{C}]{0,198}[^\s\p{C}])?$/u.test(name) &&
+    // Nothing that a terminal would not show as it is, on one line.
+    !/^[^\s\p{C}]([^\p{C}\p{Zl}\p{Zp}]{0,198}[^\s\p{C}])?$/u.test(name) &&
       `--name has to be 1 to 200 visible characters on one line; it is ${abbreviate(name)}.`,
     findCountryProblem('--country', country),
   ].filter((problem) => typeof problem === 'string')
@@ -249,8 +265,8 @@ const longestGraceDays = 30
 
 /** @throws UserError when it is no time from 0 to 30 days. */
 function parseGrace(text: string): number {
-  const [, count, unit = 's'] = /^(0|[1-9][0-9]{0,6}[smhd])$/.test(text) ? (/^(\d+)(\D?)$/.exec(text) ?? []) : []
-  const seconds = Number(count) * (secondsByUnit[unit || 's'] ?? Number.NaN)
+  const [, count, unit = ''] = /^([0-9]{1,7})([smhd]?)$/.exec(text) ?? []
+  const seconds = Number(count) * (secondsByUnit[unit] ?? (Number(count) === 0 ? 1 : Number.NaN))
   if (seconds <= longestGraceDays * 86_400) return seconds
   throw new UserError(
     `--grace has to be 0 or a time of at most ${longestGraceDays} days, such as 30m, 24h or 7d; it is ${abbreviate(text)}.`,

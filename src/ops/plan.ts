@@ -2,19 +2,21 @@
 import type { Command } from 'commander'
 import { abbreviate, planSchema, type CatalogPlan } from '../catalog/plan.ts'
 import {
-  hidePlanStatement,
+  hidePlanStatements,
   selectCatalog,
   selectCatalogPlan,
-  showPlanStatement,
-  updateInvestableStatement,
+  selectCatalogVersion,
+  showPlanStatements,
+  updateInvestableStatements,
 } from '../db/catalog.ts'
 import type { Database, Statement } from '../db/database.ts'
 import type { Partner } from '../db/partners.ts'
-import { planListKeyPrefix } from '../plans/list-plans.ts'
 import { findCountryProblem } from './country.ts'
 import type { Io } from './io.ts'
 import { findPartner, toIsoTime } from './partner.ts'
-import { purge } from './purge.ts'
+import { withProgress } from './progress.ts'
+import { writeVersion } from './catalog.ts'
+import { changeAndPurge } from './purge.ts'
 import { addCommand, describeCommand, type Target } from './target.ts'
 import { formatPairs, formatTable } from './table.ts'
 import { UserError } from './user-error.ts'
@@ -24,7 +26,9 @@ interface OutputOptions {
 }
 
 export function addPlanCommands(program: Command, io: Io): void {
-  const plan = program.command('plan').description('see single plans, and who sees them; ID is a plan’s identifier')
+  const plan = program
+    .command('plan')
+    .description('see single plans, and who sees them; ID is a plan’s identifier, or its id')
   const add = (usage: string, description: string, example: string, json: string) =>
     addCommand(plan, usage, description, example).option('--json', `print ${json}`)
 
@@ -33,12 +37,13 @@ export function addPlanCommands(program: Command, io: Io): void {
     .action(async ({ country, json, ...target }: { country?: string } & OutputOptions & Target) => {
       const problem = country === undefined ? undefined : findCountryProblem('--country', country)
       if (problem) throw new UserError(problem)
-      const plans = await io.withStore(target, ({ db }) => selectCatalog(db, country))
+      const plans = await withProgress(io, 'Reading the catalog', () =>
+        io.withStore(target, ({ db }) => selectCatalog(db, country)),
+      )
       if (json) io.stdout.write(`${JSON.stringify(plans.map(summarise))}\n`)
       else {
         const rows = plans.map((row) => ({
           IDENTIFIER: row.identifier,
-          NAME: row.name,
           'FUND TYPE': row.fundType,
           CURRENCY: row.currency,
           INVESTABLE: row.isInvestable ? 'yes' : 'no',
@@ -62,26 +67,32 @@ export function addPlanCommands(program: Command, io: Io): void {
     }
   })
 
-  add('view <id>', 'put a plan on a country’s list, or take it off', 'view akiba-cash --country KE --off', 'the plan')
+  add(
+    'view <id>',
+    'put a plan on a country’s list, or take it off',
+    'view mwamba-money-market-fund --country KE --off',
+    'the plan',
+  )
     .option('--country <code>', 'the country, ISO 3166-1 alpha-2')
     .option('--off', 'take it off')
     .action(async (id: string, options: { country?: string; off?: boolean } & OutputOptions & Target) => {
       const { country = '', off = false } = options
       const problem = findCountryProblem('--country', country)
       if (problem) throw new UserError(problem)
-      await change(io, id, options, (db, known) => {
+      await change(io, id, options, (db, version, known) => {
         const others = known.viewableIn.filter((code) => code !== country)
         const viewableIn = off ? others : [...others, country].toSorted()
-        const statement = (off ? hidePlanStatement : showPlanStatement)(db, known.id, country)
-        const countries = viewableIn.length === known.viewableIn.length ? [] : [country]
-        return { changed: { ...known, viewableIn }, statement, countries }
+        const isDone = viewableIn.length === known.viewableIn.length
+        const makeStatements = off ? hidePlanStatements : showPlanStatements
+        const statements = isDone ? [] : makeStatements(db, version, known.id, country)
+        return { changed: { ...known, viewableIn }, statements, countries: [country] }
       })
     })
 
   add(
     'close <id>',
     'say that a plan takes no new investment; it stays on its lists',
-    'close akiba-cash --note "Sold out."',
+    'close mwamba-money-market-fund --note "Sold out."',
     'the plan',
   )
     .option('--note <text>', 'why, for partners to show')
@@ -94,19 +105,30 @@ export function addPlanCommands(program: Command, io: Io): void {
       await setInvestable(id, note, options)
     })
 
-  add('open <id>', 'say that a plan takes new investment again; its note goes', 'open akiba-cash', 'the plan').action(
-    (id: string, options: OutputOptions & Target) => setInvestable(id, null, options),
-  )
+  add(
+    'open <id>',
+    'say that a plan takes new investment again; its note goes',
+    'open mwamba-money-market-fund',
+    'the plan',
+  ).action((id: string, options: OutputOptions & Target) => setInvestable(id, null, options))
 
   function setInvestable(id: string, nonInvestableNote: string | null, options: OutputOptions & Target): Promise<void> {
-    return change(io, id, options, (db, known) => ({
-      changed: { ...known, isInvestable: nonInvestableNote === null, nonInvestableNote },
-      statement: updateInvestableStatement(db, known.id, nonInvestableNote),
-      countries: known.nonInvestableNote === nonInvestableNote ? [] : known.viewableIn,
-    }))
+    return change(io, id, options, (db, version, known) => {
+      const isDone = known.nonInvestableNote === nonInvestableNote
+      return {
+        changed: { ...known, isInvestable: nonInvestableNote === null, nonInvestableNote },
+        statements: isDone ? [] : updateInvestableStatements(db, version, known.id, nonInvestableNote),
+        countries: known.viewableIn,
+      }
+    })
   }
 
-  add('why <id>', 'say in one line why a partner sees a plan or does not', 'why akiba-cash --partner acme', 'an object')
+  add(
+    'why <id>',
+    'say in one line why a partner sees a plan or does not',
+    'why mwamba-money-market-fund --partner acme',
+    'an object',
+  )
     .requiredOption('--partner <short-name>', 'the partner that asks')
     .action(
       async (id: string, { partner: shortName, json, ...target }: { partner: string } & OutputOptions & Target) => {
@@ -155,7 +177,7 @@ function explain(
       isSeen: false,
       reason: 'no_such_plan',
       sentence,
-      mend: `To add it: ${command('catalog', 'import', 'FILE')}`,
+      mend: `To see what there is: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`,
     }
   }
   const view = ['plan', 'view', plan.identifier, '--country', country]
@@ -183,15 +205,26 @@ async function findPlan(db: Database, identifier: string, target: Target): Promi
   throw new UserError(`There is no plan ${abbreviate(identifier)}. See: ${list}`)
 }
 
-/** `countries` are those whose lists it changes; none when all is as asked for already. */
-type Change = (db: Database, known: CatalogPlan) => { changed: CatalogPlan; statement: Statement; countries: string[] }
+/** No statements when all is as asked for already. `countries` are those whose lists the change is about. */
+interface Change {
+  changed: CatalogPlan
+  statements: Statement[]
+  countries: string[]
+}
 
-async function change(io: Io, id: string, { json, ...target }: OutputOptions & Target, decide: Change): Promise<void> {
-  const { changed } = await io.withStore(target, async (store) => {
-    const decision = decide(store.db, await findPlan(store.db, id, target))
-    await store.write([decision.statement])
-    await purge(io, store, decision.countries.map(planListKeyPrefix))
-    return decision
+async function change(
+  io: Io,
+  id: string,
+  { json, ...target }: OutputOptions & Target,
+  decide: (db: Database, version: number, known: CatalogPlan) => Change,
+): Promise<void> {
+  const changed = await io.withStore(target, async (store) => {
+    const version = await selectCatalogVersion(store.db)
+    const { changed: decided, statements, countries } = decide(store.db, version, await findPlan(store.db, id, target))
+    await changeAndPurge(io, store, { countries }, async () => {
+      if (statements.length > 0) await writeVersion(store, statements)
+    })
+    return decided
   })
   const where = changed.viewableIn.length === 0 ? 'nowhere' : `in ${changed.viewableIn.join(', ')}`
   const investable = changed.isInvestable ? 'open to investment' : 'closed to investment'

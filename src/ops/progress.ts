@@ -1,18 +1,17 @@
 import type { Io } from './io.ts'
 
-const patienceMs = 1000
 const barWidth = 30
 
 /**
- * Shows on stderr how far a step is, once the work takes more than a second: a bar that moves on a terminal, elsewhere a
+ * Shows on stderr how far a step is, once the work takes more than `patienceMs`: a bar that moves on a terminal, elsewhere a
  * line per step.
  */
-export function createProgress({ stderr }: Io) {
+export function createProgress({ stderr, patienceMs = 1000 }: Pick<Io, 'stderr' | 'patienceMs'>) {
   let isShown = false
   let latest = { step: '', percent: 0 }
   let drawn: typeof latest | undefined
   // For a step that keeps this thread waiting; a step that keeps it busy shows at its next update.
-  const timer = setTimeout(show, patienceMs).unref()
+  const timer = Number.isFinite(patienceMs) ? setTimeout(show, patienceMs).unref() : undefined
   const startMs = performance.now()
 
   function show(): void {
@@ -41,3 +40,14 @@ export function createProgress({ stderr }: Io) {
 }
 
 export type Progress = ReturnType<typeof createProgress>
+
+/** For work of one step. */
+export async function withProgress<T>(io: Io, step: string, work: () => Promise<T>): Promise<T> {
+  const progress = createProgress(io)
+  progress.update(step, 0, 1)
+  try {
+    return await work()
+  } finally {
+    progress.end()
+  }
+}

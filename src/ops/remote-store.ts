@@ -1,130 +1,75 @@
 // A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those of wrangler's own sources and
 // of the API client it carries.
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
-import type { ConfigSource } from '../config.ts'
 import type { Statement } from '../db/database.ts'
 import { isJsonObject } from '../json.ts'
+import { CloudflareError, openAccount, type Call, type Page } from './cloudflare.ts'
 import type { Store } from './store.ts'
 import { describeMigration, type Target } from './target.ts'
 import { isCausedBy, UserError } from './user-error.ts'
-import { readWranglerConfig } from './wrangler.ts'
-
-/** A batch of statements takes D1 at most 30 s. */
-const deadlineMs = 60_000
-
-/** KV's limit for a bulk call is 10,000; a page of keys holds 1,000. */
-interface Page {
-  result: unknown
-  cursor: string | undefined
-}
-
-/** Makes a call below the account: `/d1/…`, `/storage/kv/…`. */
-type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<Page>
-
-/** What Cloudflare says when it refuses: of SQL, the database's own message. */
-class CloudflareError extends Error {
-  override readonly name = 'CloudflareError'
-}
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { call, databaseId, namespaceId, config } = await openAccount(target)
-  const database = `/d1/database/${databaseId}`
-  const keys = `/storage/kv/namespaces/${namespaceId}`
-  const store: Store = {
-    db: drizzle(async (sql, params) => ({
-      rows: readRows(await call('POST', `${database}/raw`, toQuery({ sql, params }))),
-    })),
-    write: async (statements) => {
-      await call('POST', `${database}/query`, { batch: statements.map(toQuery) })
-    },
-    purge: async (prefix) => {
-      let cursor: string | undefined
-      do {
-        const query = new URLSearchParams({ prefix, ...(cursor && { cursor }) })
-        const page = await call('GET', `${keys}/keys?${query.toString()}`)
-        const names = Array.isArray(page.result)
-          ? page.result.map((key: unknown) => Reflect.get(Object(key), 'name'))
-          : []
-        if (names.length > 0) await call('DELETE', `${keys}/bulk`, names)
-        cursor = page.cursor
-      } while (cursor !== undefined)
-    },
-    config,
+  const { wrangler, call } = await openAccount(target)
+  const bindings: { binding: string; database_id?: string; id?: string }[] = [
+    ...wrangler.d1_databases,
+    ...wrangler.kv_namespaces,
+  ]
+  const databaseId = bindings.find(({ binding }) => binding === 'DB')?.database_id
+  const namespaceId = bindings.find(({ binding }) => binding === 'CATALOG_CACHE')?.id
+  if (!databaseId || !namespaceId) {
+    const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
+    throw new UserError(`wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]: write it there.`)
   }
   try {
-    return await work(store)
+    return await work({
+      ...openDatabase(call, `/d1/database/${databaseId}`),
+      ...openCache(call, `/storage/kv/namespaces/${namespaceId}`),
+      config: wrangler.vars,
+    })
   } catch (error) {
     if (isCausedBy(error, 'no such table'))
-      throw new UserError(
-        `The database of ${describeTarget(target)} is not migrated. Run: ${describeMigration(target)}`,
-      )
+      throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)
     const refusal = findCloudflareError(error)
     if (refusal) throw new UserError(refusal.message)
     throw error
   }
 }
 
-/** @throws UserError that names everything that is missing. */
-async function openAccount(target: Target) {
-  const wrangler = await readWranglerConfig(target.env)
-  const databaseId = wrangler.d1_databases.find(
-    (database: { binding: string }) => database.binding === 'DB',
-  )?.database_id
-  const namespaceId = wrangler.kv_namespaces.find(
-    (namespace: { binding: string }) => namespace.binding === 'CATALOG_CACHE',
-  )?.id
-  const accountId = wrangler.account_id ?? process.env['CLOUDFLARE_ACCOUNT_ID']
-  const token = process.env['CLOUDFLARE_API_TOKEN']
-  const base = process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com/client/v4'
-  const place = describeTarget(target)
-  const problems = [
-    !databaseId && `wrangler.toml has no database_id for DB in ${place}. Name another with --env, or write it there.`,
-    !namespaceId &&
-      `wrangler.toml has no id for CATALOG_CACHE in ${place}. Name another with --env, or write it there.`,
-    !accountId && 'CLOUDFLARE_ACCOUNT_ID is not set.',
-    !token && 'CLOUDFLARE_API_TOKEN is not set. It takes a token that may edit D1 and Workers KV.',
-    !URL.canParse(base) && 'CLOUDFLARE_API_BASE_URL is no URL.',
-  ].filter((problem) => typeof problem === 'string')
-  if (!databaseId || !namespaceId || problems.length > 0) throw new UserError(problems)
-  const config: ConfigSource = wrangler.vars
-  return { call: openApi(`${base}/accounts/${accountId}`, `Bearer ${token}`), databaseId, namespaceId, config }
+function openDatabase(call: Call, path: string): Pick<Store, 'db' | 'write'> {
+  return {
+    db: drizzle(async (sql, params) => ({
+      rows: readRows(await call('POST', `${path}/raw`, toQuery({ sql, params }))),
+    })),
+    write: async (statements) => {
+      try {
+        await call('POST', `${path}/query`, { batch: statements.map(toQuery) })
+      } catch (error) {
+        if (!(error instanceof CloudflareError) || !error.isUncertain) throw error
+        const mend = 'look before you try again, and rotate a secret that you did not get to see.'
+        throw new CloudflareError(`${error.message} Whether the change was made is not known: ${mend}`)
+      }
+    },
+  }
 }
 
-function openApi(account: string, authorization: string): Call {
-  return async (method, path, body) => {
-    const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
-    const signal = AbortSignal.timeout(deadlineMs)
-    const mayHaveActed =
-      method === 'GET' ? '' : ' What was sent may or may not have been done: look before you try again.'
-    let response: Response
-    let answer: unknown
-    try {
-      response = await fetch(`${account}${path}`, {
-        method,
-        headers,
-        signal,
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      answer = await response.json().catch(() => undefined)
-    } catch (error) {
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-      const reason = cause instanceof Error ? cause.message || cause.name : 'unknown error'
-      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${reason}.${mayHaveActed}`)
-    }
-    const { success, errors, result, result_info } = isJsonObject(answer) ? answer : {}
-    if (success === true) {
-      const cursor = isJsonObject(result_info) ? result_info['cursor'] : undefined
-      return { result, cursor: typeof cursor === 'string' && cursor !== '' ? cursor : undefined }
-    }
-    const reasons = Array.isArray(errors) ? errors.map((error: unknown) => Reflect.get(Object(error), 'message')) : []
-    const reason = reasons.length > 0 ? reasons.join('; ') : 'it gave no reason'
-    if (response.status === 401 || response.status === 403) {
-      const mend = 'Check that CLOUDFLARE_API_TOKEN may edit D1 and Workers KV of this account.'
-      throw new CloudflareError(`Cloudflare refuses the token (${response.status}): ${reason}. ${mend}`)
-    }
-    const doubt = response.status >= 500 ? mayHaveActed : ''
-    throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}.${doubt}`)
+function openCache(call: Call, path: string): Pick<Store, 'deleteKeys' | 'deletePrefix'> {
+  const deleteKeys = async (names: readonly unknown[]) => {
+    await call('DELETE', `${path}/bulk`, names)
+  }
+  return {
+    deleteKeys,
+    deletePrefix: async (prefix) => {
+      let cursor: string | undefined
+      do {
+        const query = new URLSearchParams({ prefix, ...(cursor && { cursor }) })
+        const page = await call('GET', `${path}/keys?${query.toString()}`)
+        const keys: unknown[] = Array.isArray(page.result) ? page.result : []
+        // A page has at most 1,000 names, a bulk call takes 10,000.
+        if (keys.length > 0) await deleteKeys(keys.map((key) => Reflect.get(Object(key), 'name')))
+        cursor = page.cursor
+      } while (cursor !== undefined)
+    },
   }
 }
 
@@ -151,8 +96,4 @@ function readRows({ result }: Page): unknown[] {
 function findCloudflareError(error: unknown): CloudflareError | undefined {
   if (error instanceof CloudflareError) return error
   return error instanceof Error ? findCloudflareError(error.cause) : undefined
-}
-
-function describeTarget({ env }: Target): string {
-  return env ? `[env.${env}]` : 'the top level'
 }

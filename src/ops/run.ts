@@ -17,7 +17,7 @@ export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
-      outputError: (text, write) => write(`${text.trim().replaceAll('\n', ' ')}\n`),
+      outputError: (text, write) => write(describeUsageError(text)),
     })
   addPartnerCommands(program, io)
   addCatalogCommands(program, io)
@@ -25,6 +25,7 @@ export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2
   addKeyCommands(program, io)
 
   try {
+    checkNpmFlags(program, argv)
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
@@ -33,7 +34,33 @@ export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2
     const isMistake = error instanceof UserError || error instanceof ConfigError
     // Drizzle's own error holds parameters.
     const bug = error instanceof DrizzleQueryError ? error.cause : error
-    io.stderr.write(isMistake ? `${error.message}\n` : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}\n`)
+    const message = isMistake ? error.message : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}`
+    io.stderr.write(`${makeVisible(message)}\n`)
     return isMistake ? 2 : 1
   }
+}
+
+/** Without the `--` before them npm keeps flags for itself: nobody's --dry-run becomes an import for that. */
+function checkNpmFlags(program: Command, argv: readonly string[]): void {
+  const names = new Set(program.commands.flatMap(({ commands }) => commands.flatMap(({ options }) => options)))
+  const kept = [...names]
+    .filter(({ long }) => !['--json', '--yes'].includes(long ?? ''))
+    .find(({ long }) => {
+      const variable = `npm_config_${long?.slice(2).replaceAll('-', '_')}`
+      return process.env[variable] && !argv.some((word) => word === long || word.startsWith(`${long}=`))
+    })
+  if (kept)
+    throw new UserError(`npm kept ${kept.long} for itself. Write: npm run -s ops -- …, with -- before the command.`)
+}
+
+/** Commander's own sentence, in our form. */
+function describeUsageError(text: string): string {
+  const [, sentence = text] = /^error: (.*)$/s.exec(text.trim()) ?? []
+  const words = makeVisible(sentence).replaceAll(/\s+/g, ' ').replace(/\.$/, '')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}. See: npm run -s ops -- --help\n`
+}
+
+/** What a file, a server or an argument brings along: a terminal would act on it. */
+function makeVisible(text: string): string {
+  return text.replaceAll(/[^\P{C}\n]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

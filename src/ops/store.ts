@@ -8,8 +8,10 @@ export interface Store {
   db: Database
   /** Runs statements in one transaction: all of them take effect, or none. */
   write: (statements: readonly Statement[]) => Promise<void>
-  /** Deletes what the KV cache holds under a prefix. */
-  purge: (prefix: string) => Promise<void>
+  /** Deletes entries of the KV cache. */
+  deleteKeys: (names: readonly string[]) => Promise<void>
+  /** Deletes those that KV lists under a prefix. */
+  deletePrefix: (prefix: string) => Promise<void>
   /** The variables of wrangler.toml. */
   config: ConfigSource
 }

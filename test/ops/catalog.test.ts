@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { formatCatalog } from '../../src/catalog/catalog-file.ts'
+import type { CatalogPlan } from '../../src/catalog/plan.ts'
 import {
   emptyDatabase,
   importPlans,
@@ -19,6 +20,13 @@ useLocalState()
 beforeEach(emptyDatabase)
 
 const exportPlans = async (...args: string[]) => (await onState('catalog', 'export', ...args)).stdout
+
+test('a dry run shows long texts from where they differ', async () => {
+  const about = 'Holds treasury bills. '.repeat(10)
+  await importPlans([makePlan({ about })])
+  const { stdout } = await importPlans([makePlan({ about: `${about}Pays monthly.` })], '--dry-run')
+  expect(stdout).toContain('about: "…lds treasury bills. " -> "…lds treasury bills. Pays monthly."\n')
+})
 
 describe('catalog import', () => {
   test('then export gives back any catalog unchanged', async () => {
@@ -69,7 +77,7 @@ describe('catalog import', () => {
       code: 2,
       stderr: [
         'Plan "three": id: 1 is plan "one" in the catalog.',
-        'Plan "two": identifier: another plan has it, too.',
+        'Plan "two": id: it is 2 in the catalog; found 4.',
         'Nothing was imported.\n',
       ].join('\n'),
     })
@@ -149,6 +157,8 @@ describe('catalog import', () => {
           '  + plan-1',
           'UG: 0 appear, 1 disappear, 0 change',
           '  - plan-1',
+          'On the list of no country:',
+          '  plan-4',
           'Would import 3 plans: 1 added, 1 changed, 1 unchanged, 1 removed.',
           '',
         ].join('\n'),
@@ -169,15 +179,48 @@ describe('catalog import', () => {
     expect(await exportPlans()).toBe(formatCatalog(before))
   })
 
-  test('beside another one leaves the catalog of one of them', async () => {
-    const catalogs = [1, 2].map((file) => [1, 2, 3].map((id) => makePlan({ id, name: `File ${file}` })))
-    const results = await Promise.all(catalogs.map((plans) => importPlans(plans, '--prune')))
-    expect(results.map(({ code }) => code)).toContain(0)
-    const refusals = results.filter(({ code }) => code !== 0).map(({ stderr }) => stderr.split('.')[0])
-    expect(['The catalog was changed by another import meanwhile', undefined]).toContain(refusals[0])
-    expect(catalogs.map((plans) => formatCatalog(plans))).toContain(await exportPlans())
-    const { results: staged } = await bindings().DB.prepare('select * from catalog_staging').all()
-    expect(staged).toEqual([])
+  describe('during which the catalog changes', () => {
+    const refusal = 'The catalog was changed by somebody else meanwhile. Try again.\nNothing was imported.\n'
+    const plan = makePlan({ id: 1, viewableIn: ['KE'] })
+
+    test.each([
+      ['by another import', () => importPlans([makePlan({ id: 2 })])],
+      ['by one plan’s viewability', () => onState('plan', 'view', 'plan-1', '--country', 'UG')],
+      ['by one plan’s note', () => onState('plan', 'close', 'plan-1', '--note', 'Sold out.')],
+    ])('%s is refused, and leaves nothing behind', async (_, meanwhile) => {
+      await importPlans([plan])
+      const file = { stdin: formatCatalog([{ ...plan, name: 'New' }]) }
+      const words = ['catalog', 'import', '-', '--persist-to', state]
+      expect(await ops(words, { ...file, beforeFirstWrite: meanwhile })).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: refusal,
+      })
+      const { plans } = JSON.parse(await exportPlans()) as { plans: CatalogPlan[] }
+      expect(plans[0]?.name).toBe(plan.name)
+      const { results } = await bindings().DB.prepare('select * from catalog_staging').all()
+      expect(results).toEqual([])
+    })
+
+    test('a change of one plan is refused, too', async () => {
+      await importPlans([plan])
+      const view = ['plan', 'view', 'plan-1', '--country', 'UG', '--persist-to', state]
+      const stderr = 'The catalog was changed by somebody else meanwhile. Try again.\n'
+      const removal = () => importPlans([makePlan({ id: 2 })], '--prune')
+      expect(await ops(view, { beforeFirstWrite: removal })).toEqual({ code: 2, stdout: '', stderr })
+    })
+  })
+
+  test('shows how far it is on a terminal, and takes that away again', async () => {
+    const file = { stdin: formatCatalog([makePlan()]) }
+    const words = ['catalog', 'import', '-', '--persist-to', state]
+    const { stderr } = await ops(words, { ...file, isTTY: true, patienceMs: 0 })
+    expect(stderr).toMatch(
+      /^\rChecking the plans \[\.{30}\] 0 %\u001b\[K.*\rWriting 1 plan \[#{26}\.{4}\] 87 %\u001b\[K\r\u001b\[K$/s,
+    )
+    expect((await ops(words, { ...file, patienceMs: 0 })).stderr).toMatch(
+      /^Checking the plans …\nReading the catalog …\n$/,
+    )
   })
 
   test('takes a byte order mark, and a path from where the user is', async () => {
@@ -201,9 +244,9 @@ test.each([
   [
     'that is not there',
     'nowhere.json',
-    "Can't read nowhere.json (ENOENT). Name a catalog file, or - for standard input.",
+    'Can\'t read "nowhere.json": it does not exist. Name a catalog file, or - for standard input.',
   ],
-  ['that is a folder', 'src', "Can't read src (EISDIR). Name a catalog file, or - for standard input."],
+  ['that is a folder', 'src', 'Can\'t read "src": it is a folder. Name a catalog file, or - for standard input.'],
   ['that is no text', 'node_modules/.bin/workerd', 'The file is not UTF-8.\nNothing was imported.'],
 ])('catalog import refuses a file %s', async (_, file, stderr) => {
   expect(await onState('catalog', 'import', file)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -61,6 +61,37 @@ describe('everything else in the file stays', () => {
     await rotateLocal(file)
     expect(await readFile(file, 'utf8')).toMatch(/^OTHER=1\nJWT_KEYS='[^']*'\n$/)
   })
+})
+
+test('a kid with a quote, and bytes in another encoding, stay what they are', async () => {
+  const other = Buffer.from('NAME=caf\xe9\n', 'latin1')
+  const set = `JWT_KEYS=\`{"keys":[{"kty":"oct","kid":"o'brien","k":"${'A'.repeat(43)}"}]}\`\n`
+  await writeFile(file, Buffer.concat([other, Buffer.from(set)]))
+  await rotateLocal(file)
+  expect(await readKids()).toEqual([expect.any(String), "o'brien"])
+  expect((await readFile(file)).subarray(0, other.length)).toEqual(other)
+})
+
+test('a link stays a link', async () => {
+  const target = join(folder, 'elsewhere')
+  await writeFile(target, 'OTHER=1\n')
+  await symlink(target, file)
+  await rotateLocal(file)
+  expect(await readFile(target, 'utf8')).toMatch(/^OTHER=1\nJWT_KEYS=/)
+})
+
+test.each([
+  ['twice', `JWT_KEYS='SET'\nJWT_KEYS='SET'\n`],
+  ['within another value', `NOTE="first\nJWT_KEYS=inside\nlast"\nJWT_KEYS='SET'\n`],
+])('a file that has JWT_KEYS %s is not touched', async (_, template) => {
+  const text = template.replaceAll('SET', `{"keys":[{"kty":"oct","kid":"a","k":"${'A'.repeat(43)}"}]}`)
+  await writeFile(file, text)
+  await expect(rotateLocal(file)).rejects.toThrow(/^JWT_KEYS in .* can't be replaced: leave one line of it there/)
+  expect(await readFile(file, 'utf8')).toBe(text)
+})
+
+test('a folder that can’t be written is a mistake', async () => {
+  await expect(rotateLocal(join(folder, 'missing', '.dev.vars'))).rejects.toThrow(/^Can't write .* \(ENOENT\)\.$/)
 })
 
 test('a set that no Worker could use is not touched', async () => {

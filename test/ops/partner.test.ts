@@ -166,10 +166,22 @@ describe('partner rotate', () => {
     expect((await show('acme')).secrets).toEqual(secrets)
   })
 
+  test('beside another rotation is refused', async () => {
+    await createPartner('acme')
+    const rotate = ['partner', 'rotate', 'acme', '--persist-to', state]
+    expect(await ops(rotate, { beforeFirstWrite: () => onState('partner', 'rotate', 'acme') })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'acme was rotated by somebody else meanwhile. Look at it before you try again.\n',
+    })
+    expect((await show('acme')).secrets).toHaveLength(2)
+  })
+
   test('without a grace ends all secrets before', async () => {
     await createPartner('acme')
     await onState('partner', 'rotate', 'acme')
-    await onState('partner', 'rotate', 'acme', '--grace', '0')
+    const { stderr } = await onState('partner', 'rotate', 'acme', '--grace', '0')
+    expect(stderr).toContain('No secret before works any more.\n')
     expect((await show('acme')).secrets).toEqual([{ createdAt: isoTime, expiresAt: null }])
   })
 
@@ -182,7 +194,7 @@ describe('partner rotate', () => {
     vi.restoreAllMocks()
   })
 
-  test.each(['', '1', '24', '1w', '-1h', '1.5h', '31d', '721h', '9999999d', '0h'])(
+  test.each(['', '1', '24', '1w', '-1h', '1.5h', '31d', '721h', '9999999d', '0w'])(
     'takes no --grace %j',
     async (grace) => {
       expect(await onState('partner', 'rotate', 'acme', `--grace=${grace}`)).toEqual({

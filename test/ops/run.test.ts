@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,9 +12,9 @@ useLocalState()
 
 describe('a mistake on the command line is one line on stderr and exit code 2', () => {
   test.each([
-    [['partner', 'list', '--jsn'], "error: unknown option '--jsn' (Did you mean --json?)\n"],
-    [['partner', 'lst'], "error: unknown command 'lst' (Did you mean list?)\n"],
-    [['catalog', 'import'], "error: missing required argument 'file'\n"],
+    [['partner', 'list', '--jsn'], "Unknown option '--jsn' (Did you mean --json?). See: npm run -s ops -- --help\n"],
+    [['partner', 'lst'], "Unknown command 'lst' (Did you mean list?). See: npm run -s ops -- --help\n"],
+    [['catalog', 'import'], "Missing required argument 'file'. See: npm run -s ops -- --help\n"],
     [
       ['catalog', 'export', '--country', 'ke'],
       '--country has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "ke".\n',
@@ -36,7 +37,7 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
       'can’t be opened',
       (folder: string) =>
         mkdir(join(folder, 'v3/d1'), { recursive: true }).then(() => writeFile(join(folder, 'v3/kv'), '')),
-      /^The local state in .* is damaged or can't be opened\. .*\n$/,
+      /^The local state in .* can't be used: .*\n$/,
     ],
   ])('also where the database %s', async (_, prepare, stderr) => {
     const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
@@ -61,8 +62,47 @@ test('a database that another program holds is a mistake, too', async () => {
   expect(result).toEqual({
     code: 2,
     stdout: '',
-    stderr: `The local database in ${state} is busy: another program holds it. Try again.\n`,
+    stderr: expect.stringMatching(/^The local state in .* can't be used: another program holds it, .*\n$/) as string,
   })
+})
+
+describe('as a program', () => {
+  const main = join(import.meta.dirname, '../../src/ops/main.ts')
+  const run = (command: string, env: Record<string, string> = {}) =>
+    spawnSync('bash', ['-c', command], { encoding: 'utf8', env: { ...process.env, ...env } })
+  const program = `${process.execPath} ${main}`
+
+  test.each([
+    ['--help', 0],
+    ['partner lst', 2],
+    [`partner list --persist-to ${state}`, 0],
+  ])('%s ends with its exit code', (args, status) => {
+    expect(run(`${program} ${args}`).status).toBe(status)
+  })
+
+  test('a reader that stops early is no error, and a secret that nobody got is', () => {
+    expect(run(`${program} --help | head -1; exit \${PIPESTATUS[0]}`).status).toBe(0)
+    const create = `partner create --short-name full --name Full --country KE --json --persist-to ${state}`
+    const { status, stderr } = run(`${program} ${create} > /dev/full`)
+    expect([status, stderr]).toEqual([
+      2,
+      'Not all of the output could be written (ENOSPC). A secret in it is lost: rotate it.\n',
+    ])
+  })
+
+  test('a flag that npm kept for itself is not left out in silence', () => {
+    const { status, stderr } = run(`${program} catalog import x.json`, { npm_config_dry_run: 'true' })
+    expect([status, stderr]).toEqual([
+      2,
+      'npm kept --dry-run for itself. Write: npm run -s ops -- …, with -- before the command.\n',
+    ])
+  })
+})
+
+test('control characters that an argument brings along are shown, not acted on', async () => {
+  const { stderr } = await ops(['partner', 'show', '\u001b[31mred', '--persist-to', state])
+  expect(stderr).not.toContain('\u001b')
+  expect((await ops(['partner', '\u001b[31mred'])).stderr).toMatch(/^Unknown command '\\u001b\[31mred'/)
 })
 
 test('a bug is exit code 1, and says so', async () => {

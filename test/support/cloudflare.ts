@@ -30,8 +30,10 @@ export interface FakeCloudflare {
   url: string
   /** `METHOD /path` of every call so far. */
   calls: string[]
-  /** The next call of this kind is answered so, and has no effect. */
-  failure: { call: RegExp; status: number; message: string } | undefined
+  /** The next call of this kind is answered so, and has no effect unless it says so. */
+  failure: { call: RegExp; status: number; message: string; hasEffect?: boolean } | undefined
+  /** Runs before a call is answered. */
+  onCall: ((call: string) => Promise<void>) | undefined
   /** The secrets of the Worker; none while there is no Worker. */
   secrets: Map<string, string> | undefined
   close: () => Promise<void>
@@ -53,6 +55,7 @@ export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<F
     url: '',
     calls: [],
     failure: undefined,
+    onCall: undefined,
     secrets: undefined,
     close: async () => {
       server.close()
@@ -69,13 +72,19 @@ export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<F
     const text = Buffer.concat(chunks).toString()
     const path = pathname.replace(`/client/v4/accounts/${account}`, '')
     fake.calls.push(`${method} ${path}`)
+    await fake.onCall?.(`${method} ${path}`)
     if (fake.failure?.call.test(`${method} ${path}`)) {
-      const { status, message } = fake.failure
+      const { status, message, hasEffect } = fake.failure
       fake.failure = undefined
+      if (hasEffect) await act(method, path, searchParams, text)
       throw new Refusal(status, 7000, message)
     }
     if (headers.authorization !== `Bearer ${apiToken}`) throw new Refusal(403, 10000, 'Authentication error')
 
+    return act(method, path, searchParams, text)
+  }
+
+  async function act(method: string, path: string, searchParams: URLSearchParams, text: string): Promise<object> {
     const worker = /^\/workers\/scripts\/(partner-investment-plan-catalog-staging)(\/.*)?$/.exec(path)
     switch (`${method} ${worker ? `worker${worker[2] ?? ''}` : path}`) {
       case `POST /d1/database/${databaseId}/query`:

@@ -37,10 +37,17 @@ export function bindings(): Env {
 interface Terminal {
   stdin?: string
   isTTY?: boolean
+  /** Forever unless given: how long a machine takes is no matter of a test. */
+  patienceMs?: number
+  /** What somebody else does once the command has read what it goes by. */
+  beforeFirstWrite?: () => Promise<unknown>
 }
 
 /** Runs a command line. With `isTTY` its stdin is a terminal where somebody types. */
-export async function ops(args: readonly string[], { stdin = '', isTTY = false }: Terminal = {}) {
+export async function ops(
+  args: readonly string[],
+  { stdin = '', isTTY = false, patienceMs = Infinity, beforeFirstWrite }: Terminal = {},
+) {
   let [stdout, stderr] = ['', '']
   async function* read() {
     yield stdin
@@ -48,8 +55,20 @@ export async function ops(args: readonly string[], { stdin = '', isTTY = false }
   const code = await runOps(args, {
     stdin: Object.assign(read(), { isTTY }),
     stdout: { write: (text) => (stdout += text) },
-    stderr: { write: (text) => (stderr += text) },
-    withStore: (target, work) => (target.persistTo === state ? work(openStore(bindings())) : withStore(target, work)),
+    stderr: { write: (text) => (stderr += text), isTTY },
+    patienceMs,
+    withStore: (target, work) => {
+      if (target.persistTo !== state) return withStore(target, work)
+      const store = openStore(bindings())
+      let meanwhile = beforeFirstWrite
+      const write: typeof store.write = async (statements) => {
+        const happens = meanwhile
+        meanwhile = undefined
+        await happens?.()
+        await store.write(statements)
+      }
+      return work({ ...store, write })
+    },
   })
   return { code, stdout, stderr }
 }
