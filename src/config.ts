@@ -45,22 +45,14 @@ export async function readConfig(env: ConfigSource): Promise<Config> {
 /** A secret can be replaced but not read, so that a rotation leaves the keys before in secrets of their own. */
 async function readSigningKeys({ JWT_KEYS, ...others }: ConfigSource) {
   if (!JWT_KEYS) throw new ConfigError('The secret JWT_KEYS is not set. It takes a JWK Set of "oct" keys as JSON.')
-  const sets = Object.entries({ JWT_KEYS, ...others })
-    .filter(([name]) => /^JWT_KEYS(_|$)/.test(name))
-    .map(([name, value]) => ({ name, set: String(value) }))
-  for (const { name, set } of sets) await importSet(name, [set])
-  return importSet(
-    'JWT_KEYS_…',
-    sets.map(({ set }) => set),
-  )
-}
-
-async function importSet(name: string, sets: string[]) {
+  const sets = Object.entries({ JWT_KEYS, ...others }).filter(([name]) => /^JWT_KEYS(_|$)/.test(name))
   try {
-    return await importSigningKeys(...sets)
+    return await importSigningKeys(...sets.map(([, set]) => String(set)))
   } catch (error) {
+    const names = sets.map(([name]) => name)
     const problem = error instanceof Error ? error.message : 'can’t be read'
-    throw new ConfigError(`The secret ${name} is wrong: ${problem}. It takes a JWK Set of "oct" keys as JSON.`)
+    const where = names.length === 1 ? 'The secret JWT_KEYS is' : `One of the secrets ${names.join(', ')} is`
+    throw new ConfigError(`${where} wrong: ${problem}. It takes a JWK Set of "oct" keys as JSON.`)
   }
 }
 
