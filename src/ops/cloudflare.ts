@@ -21,10 +21,13 @@ export class CloudflareError extends Error {
   override readonly name = 'CloudflareError'
   /** Whether the call may have had its effect all the same. */
   readonly isUncertain: boolean
+  /** Cloudflare's own codes. */
+  readonly codes: readonly unknown[]
 
-  constructor(message: string, isUncertain = false) {
+  constructor(message: string, { isUncertain = false, codes = [] }: { isUncertain?: boolean; codes?: unknown[] } = {}) {
     super(message)
     this.isUncertain = isUncertain
+    this.codes = codes
   }
 }
 
@@ -56,20 +59,27 @@ function openApi(account: string, authorization: string): Call {
       response = await fetch(`${account}${path}`, { method, headers, signal, ...content })
       answer = await response.json().catch(() => undefined)
     } catch (error) {
-      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${describeFailure(error)}.`, true)
+      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${describeFailure(error)}.`, {
+        isUncertain: true,
+      })
     }
     const { success, errors, result, result_info } = isJsonObject(answer) ? answer : {}
     if (success === true) {
       const cursor = isJsonObject(result_info) ? result_info['cursor'] : undefined
       return { result, cursor: typeof cursor === 'string' && cursor !== '' ? cursor : undefined }
     }
-    const reasons = Array.isArray(errors) ? errors.map((error: unknown) => Reflect.get(Object(error), 'message')) : []
+    const refusals: object[] = Array.isArray(errors) ? errors.map(Object) : []
+    const reasons = refusals.map((refusal) => Reflect.get(refusal, 'message'))
+    const codes = refusals.map((refusal): unknown => Reflect.get(refusal, 'code'))
     const reason = reasons.length > 0 ? reasons.join('; ') : 'it gave no reason'
     if (response.status === 401 || response.status === 403) {
       const mend = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
       throw new CloudflareError(`Cloudflare refuses the token (${response.status}): ${reason}. ${mend}`)
     }
-    throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}.`, response.status >= 500)
+    throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}.`, {
+      isUncertain: response.status >= 500,
+      codes,
+    })
   }
 }
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { generateJwk, readKidTimeMs, type OctJwk } from '../auth/signing-keys.ts'
 import { abbreviate } from '../catalog/plan.ts'
-import { openAccount } from './cloudflare.ts'
+import { CloudflareError, openAccount } from './cloudflare.ts'
 import { confirm } from './confirm.ts'
 import { devVarsFile, readKeys, writeKeys } from './dev-vars.ts'
 import type { Io } from './io.ts'
@@ -42,7 +42,6 @@ export function addKeyCommands(program: Command, io: Io): void {
     .option('--yes', 'do not ask before keys that this command did not make are replaced with --remote')
     .action(async (options: KeyOptions & { wait?: string }) => {
       const waitSeconds = parseWait(options)
-      if (options.remote) await openAccount(options)
       if (options.remote) await rotateRemote(io, options, waitSeconds)
       else await rotateLocal(devVarsFile)
       show(io, await listKeys(options), options)
@@ -51,7 +50,6 @@ export function addKeyCommands(program: Command, io: Io): void {
 
   add('list', 'list the keys, the one that signs first, and when they were made; never a key itself', 'list').action(
     async (options: KeyOptions) => {
-      if (options.remote) await openAccount(options)
       show(io, await listKeys(options), options)
     },
   )
@@ -59,7 +57,6 @@ export function addKeyCommands(program: Command, io: Io): void {
   add('drop <kid>', 'retire a key that no longer signs: tokens that it signed are refused from then on', 'drop KID')
     .option('--yes', 'do not ask before dropping with --remote')
     .action(async (kid: string, options: KeyOptions) => {
-      if (options.remote) await openAccount(options)
       const known = (await listKeys(options)).find((key) => key.kid === kid)
       const list = describeCommand(options, 'keys', 'list')
       if (known === undefined) throw new UserError(`There is no key ${abbreviate(kid)}. See: ${list}`)
@@ -202,26 +199,26 @@ function parseWait({ remote, wait }: KeyOptions & { wait?: string }): number {
 
 /** None while there is no Worker. */
 async function listSecretNames(target: Target): Promise<string[]> {
-  const { exitCode, stdout, output } = await finishWrangler(
-    startWrangler(['secret', 'list', ...envFlag(target)], ['ignore', 'pipe', 'pipe']),
-  )
-  if (exitCode === 0) {
-    const secrets: { name: string }[] = JSON.parse(stdout)
-    return secrets.map(({ name }) => name)
+  const { wrangler, call } = await openAccount(target)
+  try {
+    const { result } = await call('GET', `/workers/scripts/${wrangler.name}/secrets`)
+    const secrets: unknown[] = Array.isArray(result) ? result : []
+    return secrets.map((secret) => String(Reflect.get(Object(secret), 'name')))
+  } catch (error) {
+    if (!(error instanceof CloudflareError)) throw error
+    if (error.codes.some((code) => workerNotFoundCodes.has(code))) return []
+    throw new UserError(error.message)
   }
-  if (/Worker ".*"( \(env: .*\))? not found/.test(output)) return []
-  throw new UserError(`The secrets of the Worker could not be listed: ${describeOutput(output)}`)
 }
+
+/** As wrangler has them. */
+const workerNotFoundCodes = new Set<unknown>([10007, 10090])
 
 /** In one change of the Worker, null deleting one. They go through standard input: arguments show in process lists. */
 async function putSecrets(target: Target, secrets: Record<string, string | null>): Promise<void> {
-  const child = startWrangler(['secret', 'bulk', ...envFlag(target)], ['pipe', 'pipe', 'pipe'])
+  const child = startWrangler(['secret', 'bulk', '--env', target.env ?? ''], ['pipe', 'pipe', 'pipe'])
   const { exitCode, output } = await finishWrangler(child, JSON.stringify(secrets))
   if (exitCode !== 0) throw new UserError(`The secrets of the Worker could not be changed: ${describeOutput(output)}`)
-}
-
-function envFlag({ env = '' }: Target): string[] {
-  return ['--env', env]
 }
 
 /** What Cloudflare said, out of all that wrangler says besides. */
