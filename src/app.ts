@@ -18,7 +18,8 @@ const traceRequest = createMiddleware<AppEnv>(async function traceRequest(c, nex
   await next()
   c.res.headers.set('X-Request-Id', requestId)
 
-  const { partner, answeredBy, refusal } = c.var
+  // (c.var makes an object of all that is set, at every use.)
+  const [partner, answeredBy, refusal] = [c.get('partner'), c.get('answeredBy'), c.get('refusal')]
   log(c.res.status < 500 ? 'info' : 'error', {
     event: 'request',
     requestId,
@@ -43,13 +44,13 @@ export const app = new Hono<AppEnv>()
 app.notFound((c) => {
   const refusal = new ApiError('not_found')
   c.set('refusal', refusal)
-  return refusal.toResponse(c.var.requestId)
+  return refusal.toResponse(c.get('requestId'))
 })
 
 app.onError((error, c) => {
   const refusal = toApiError(error)
   c.set('refusal', refusal)
-  return refusal.toResponse(c.var.requestId)
+  return refusal.toResponse(c.get('requestId'))
 })
 
 function toApiError(error: unknown): ApiError {

@@ -19,10 +19,10 @@ export interface AppEnv {
   }
 }
 
-export function cacheOf(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'var'>): Cache {
+export function cacheOf(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>): Cache {
   return {
     kv: c.env.CATALOG_CACHE,
-    nowMs: c.var.nowMs,
+    nowMs: c.get('nowMs'),
     waitUntil: (work) => c.executionCtx.waitUntil(work),
   }
 }

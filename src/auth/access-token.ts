@@ -18,6 +18,9 @@ export interface AccessTokenClaims {
   sub: string
   /** The partner's short name. */
   partner: string
+  /** Unix seconds, like `exp`. */
+  iat: number
+  exp: number
 }
 
 export type VerifiedToken =
@@ -33,9 +36,12 @@ interface IssueOptions {
   tokenId?: string
 }
 
-export function issueAccessToken({ sub, partner }: AccessTokenClaims, options: IssueOptions): Promise<string> {
+export function issueAccessToken(
+  { sub, partner }: Pick<AccessTokenClaims, 'sub' | 'partner'>,
+  options: IssueOptions,
+): Promise<string> {
   const { key, nowSeconds: iat, lifetimeSeconds, tokenId: jti = crypto.randomUUID() } = options
-  return sign({ iss: issuer, aud: audience, sub, partner, iat, exp: iat + lifetimeSeconds, jti }, key.jwk, 'HS256')
+  return sign({ iss: issuer, aud: audience, sub, partner, iat, exp: iat + lifetimeSeconds, jti }, key.key, 'HS256')
 }
 
 /**
@@ -59,7 +65,7 @@ export async function verifyAccessToken(
 
   let claims: unknown
   try {
-    claims = await verify(token, key.verifyKey, { alg: 'HS256', exp: false, nbf: false, iat: false })
+    claims = await verify(token, key.key, { alg: 'HS256', exp: false, nbf: false, iat: false })
   } catch {
     // The library's error holds the token. It goes nowhere.
     return { kind: 'invalid', reason: 'bad_signature' }
@@ -73,10 +79,15 @@ function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   if (iss !== issuer) return { kind: 'invalid', reason: 'foreign_iss' }
   if (aud !== audience) return { kind: 'invalid', reason: 'foreign_aud' }
   if (typeof sub !== 'string' || typeof partner !== 'string') return { kind: 'invalid', reason: 'no_subject' }
-  if (!isNumericDate(iat) || iat > nowSeconds + clockSkewSeconds) return { kind: 'invalid', reason: 'bad_iat' }
+  if (!isNumericDate(iat)) return { kind: 'invalid', reason: 'bad_iat' }
   if (!isNumericDate(exp)) return { kind: 'invalid', reason: 'bad_exp' }
-  if (exp <= nowSeconds) return { kind: 'expired' }
-  return { kind: 'valid', claims: { sub, partner } }
+  return checkTimes({ sub, partner, iat, exp }, nowSeconds)
+}
+
+/** Of claims whose signature holds. */
+export function checkTimes(claims: AccessTokenClaims, nowSeconds: number): VerifiedToken {
+  if (claims.iat > nowSeconds + clockSkewSeconds) return { kind: 'invalid', reason: 'bad_iat' }
+  return claims.exp <= nowSeconds ? { kind: 'expired' } : { kind: 'valid', claims }
 }
 
 function isNumericDate(value: unknown): value is number {

@@ -4,16 +4,16 @@ import { readConfig } from '../config.ts'
 import { cacheOf, type AppEnv } from '../context.ts'
 import type { PartnerAccess } from '../db/partners.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import { verifyAccessToken } from './access-token.ts'
 import { findPartnerAccess } from './partner-access.ts'
+import { verifyOnce } from './verified-tokens.ts'
 
-/** Sets `c.var.partner`, or throws one of the 401s. */
+/** Sets `partner`, or throws one of the 401s. */
 export const requireBearer = createMiddleware<AppEnv & { Variables: { partner: PartnerAccess } }>(
   async function requireBearer(c, next) {
     const { signingKeys } = await readConfig(c.env)
     const token = /^Bearer +(.+)$/i.exec(c.req.header('Authorization') ?? '')?.[1]
     if (token === undefined) throw refusal('missing_token')
-    const verified = await verifyAccessToken(token, signingKeys, Math.floor(c.var.nowMs / 1000))
+    const verified = await verifyOnce(token, signingKeys, Math.floor(c.get('nowMs') / 1000))
     if (verified.kind === 'expired') throw refusal('expired_token')
     if (verified.kind === 'invalid') throw refusal('invalid_token', verified.reason)
 

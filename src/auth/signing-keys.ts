@@ -5,10 +5,8 @@ import { isJsonObject } from '../json.ts'
 /** One HS256 key, ready for use. */
 export interface SigningKey {
   kid: string
-  /** For hono/jwt's `sign`, which writes `kid` into the header only when it is given a JWK. */
-  jwk: { kty: 'oct'; k: string; alg: 'HS256'; kid: string }
-  /** Imported once, for verifying. */
-  verifyKey: CryptoKey
+  /** Imported once. Hono/jwt's `sign` writes `kid` into the header only of a key that has it, and `alg`, beside. */
+  key: CryptoKey & { alg: 'HS256'; kid: string }
   /** The first segment of every token that this key signs, to the letter. */
   encodedHeader: string
 }
@@ -24,16 +22,15 @@ const longestKid = 64
  * @throws Error that says what is wrong and never holds any part of the value.
  */
 export async function importSigningKeys(...jwkSets: string[]): Promise<[SigningKey, ...SigningKey[]]> {
-  const imported = new Map<string, SigningKey>()
+  const jwks = new Map<string, OctJwk>()
   for (const jwkSet of jwkSets) {
     for (const [index, entry] of parseKeys(jwkSet).entries()) {
-      const key = await importKey(entry, `key ${index + 1}`)
-      const known = imported.get(key.kid) ?? key
-      if (known.jwk.k !== key.jwk.k) throw new Error(`key ${index + 1} has the kid of another key`)
-      imported.set(key.kid, known)
+      const jwk = checkJwk(entry, `key ${index + 1}`)
+      if ((jwks.get(jwk.kid) ?? jwk).k !== jwk.k) throw new Error(`key ${index + 1} has the kid of another key`)
+      jwks.set(jwk.kid, jwk)
     }
   }
-  const [first, ...rest] = imported.values()
+  const [first, ...rest] = await Promise.all([...jwks.values()].map(importKey))
   if (first === undefined) throw new Error('has no key')
   return [first, ...rest]
 }
@@ -73,7 +70,7 @@ function parseKeys(jwkSet: string): unknown[] {
   return parsed['keys']
 }
 
-async function importKey(jwk: unknown, what: string): Promise<SigningKey> {
+function checkJwk(jwk: unknown, what: string): OctJwk {
   if (!isJsonObject(jwk) || jwk['kty'] !== 'oct') throw new Error(`${what} is not a JWK of kty "oct"`)
   const { k, kid, alg = 'HS256' } = jwk
   if (alg !== 'HS256') throw new Error(`${what} has an alg other than HS256`)
@@ -82,9 +79,12 @@ async function importKey(jwk: unknown, what: string): Promise<SigningKey> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
   if (typeof k !== 'string' || bytes === undefined) throw new Error(`${what} has no base64url k`)
   if (bytes.length < minimumKeyBytes) throw new Error(`${what} is shorter than ${minimumKeyBytes} bytes`)
+  return { kty: 'oct', kid, alg, k }
+}
 
-  const verifyKey = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
-  const header = new TextEncoder().encode(JSON.stringify({ alg: 'HS256', typ: 'JWT', kid }))
-  const encodedHeader = encodeBase64Url(header)
-  return { kid, jwk: { kty: 'oct', k, alg: 'HS256', kid }, verifyKey, encodedHeader }
+async function importKey(jwk: OctJwk): Promise<SigningKey> {
+  const { kid, alg } = jwk
+  const key = await crypto.subtle.importKey('jwk', jwk, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
+  const header = new TextEncoder().encode(JSON.stringify({ alg, typ: 'JWT', kid }))
+  return { kid, key: Object.assign(key, { alg, kid }), encodedHeader: encodeBase64Url(header) }
 }

@@ -1,11 +1,12 @@
 // isolate memory → KV → D1. The policy; nothing outside this folder knows the tiers.
 // Age counts from when D1 was asked, in whichever tier the copy lies, so that a change is seen within two minutes.
-// (The memory tier will stand where `readFromKv` is called: same entry, same policy.)
 import { setBounded } from '../bounded-map.ts'
 import { withDeadline } from '../deadline.ts'
 import { describeError, log } from '../log.ts'
 import { computeEtag, type CacheEntry } from './entry.ts'
+import { shareFlight, type Flights } from './flight.ts'
 import { deleteFromKv, readFromKv, writeToKv } from './kv-tier.ts'
+import { deleteFromMemory, readFromMemory, writeToMemory } from './memory-tier.ts'
 
 /** The terms of RFC 9111 section 5.2.2.1 and RFC 5861; each counts from the age of 0. */
 const maxAgeMs = 60_000
@@ -31,6 +32,8 @@ export interface Cache {
   waitUntil: (work: Promise<unknown>) => void
 }
 
+type Tier = 'memory' | 'kv' | 'd1'
+
 /** What D1 gave. Only what is storable is kept: nobody fills the cache by asking for what isn't there. */
 export interface Loaded {
   body: Uint8Array
@@ -38,42 +41,69 @@ export interface Loaded {
 }
 
 export interface Answer {
-  body: Uint8Array
-  etag: string
-  tier: 'kv' | 'd1'
+  entry: CacheEntry
+  tier: Tier
   ageSeconds: number
   /** The value of a Cache-Status field (RFC 9211). Its `ttl` counts down from 60 s and is negative for a stale copy. */
   cacheStatus: string
 }
 
+const flights: Flights<Answer> = new Map()
+
 /**
  * Answers with a copy of at most 60 s; with one of at most 2 min, refreshing it after the response; else with what
- * `load` gives; or, when that fails, with a copy of at most 24 h.
+ * `load` gives; or, when that fails, with a copy of at most 24 h. Of all who miss in memory at once, one looks further.
  * @throws whatever `load` throws, when there is no such copy.
  */
 export async function readThrough(cache: Cache, key: string, load: () => Promise<Loaded>): Promise<Answer> {
-  const kv = key.length <= longestKey ? cache.kv : undefined
-  const found = await readFromKv(kv, key)
+  const held = readFromMemory(key)
+  const ageMs = held ? ageOf(held, cache.nowMs) : Infinity
+  if (held && ageMs <= staleWhileRevalidateMs) {
+    if (ageMs > maxAgeMs && mayRefresh(key, cache.nowMs)) cache.waitUntil(refresh(cache, key, load, true))
+    return answerFrom('memory', held, ageMs)
+  }
+  return shareFlight(flights, key, () => {
+    const answer = readBelowMemory(cache, key, load, held)
+    // Should the caller hang up, the others still get it.
+    cache.waitUntil(answer.catch(() => {}))
+    return answer
+  })
+}
+
+async function readBelowMemory(
+  cache: Cache,
+  key: string,
+  load: () => Promise<Loaded>,
+  held: CacheEntry | undefined,
+): Promise<Answer> {
+  const stored = await readFromKv(kvFor(cache, key), key)
+  const [tier, found] =
+    stored && stored.storedAtMs > (held?.storedAtMs ?? 0) ? ['kv' as const, stored] : ['memory' as const, held]
   const ageMs = found ? ageOf(found, cache.nowMs) : Infinity
   const copy = ageMs <= staleIfErrorMs ? found : undefined
-  const loadFresh = () => loadAndStore({ ...cache, kv }, key, load, found !== undefined)
 
   if (copy && ageMs <= staleWhileRevalidateMs) {
-    if (ageMs > maxAgeMs && mayRefresh(key, cache.nowMs)) cache.waitUntil(refresh(key, loadFresh))
-    return answerFromKv(copy, ageMs)
+    writeToMemory(key, copy)
+    if (ageMs > maxAgeMs && mayRefresh(key, cache.nowMs)) cache.waitUntil(refresh(cache, key, load, false))
+    return answerFrom(tier, copy, ageMs)
   }
   try {
-    const fresh = loadFresh()
+    const fresh = loadAndStore(cache, key, load, found !== undefined)
     // A slow D1 still gets to fill the cache.
     if (copy) cache.waitUntil(fresh.catch(() => {}))
     const { entry, isStored } = await (copy ? withDeadline(fresh, revalidationDeadlineMs, 'D1') : fresh)
     const cacheStatus = `kv; fwd=${copy ? 'stale' : 'miss'}${isStored ? '; stored' : ''}`
-    return { body: entry.body, etag: entry.etag, tier: 'd1', ageSeconds: 0, cacheStatus }
+    return { entry, tier: 'd1', ageSeconds: 0, cacheStatus }
   } catch (error) {
     if (!copy) throw error
     log('warn', { event: 'served_stale', key, ageSeconds: Math.floor(ageMs / 1000), reason: describeError(error) })
-    return answerFromKv(copy, ageMs, '; detail=storage-unavailable')
+    return answerFrom(tier, copy, ageMs, '; detail=storage-unavailable')
   }
+}
+
+/** Keys that KV can't have are held in memory alone. */
+function kvFor({ kv }: Cache, key: string): KVNamespace | undefined {
+  return key.length <= longestKey ? kv : undefined
 }
 
 /** A copy from further in the future than clocks differ tells nothing of its age. */
@@ -82,10 +112,10 @@ function ageOf({ storedAtMs }: CacheEntry, nowMs: number): number {
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
 }
 
-function answerFromKv({ body, etag }: CacheEntry, ageMs: number, detail = ''): Answer {
+function answerFrom(tier: Tier, entry: CacheEntry, ageMs: number, detail = ''): Answer {
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
-  const cacheStatus = `kv; hit; ttl=${ttlSeconds}${detail}`
-  return { body, etag, tier: 'kv', ageSeconds: Math.floor(ageMs / 1000), cacheStatus }
+  const cacheStatus = `${tier}; hit; ttl=${ttlSeconds}${detail}`
+  return { entry, tier, ageSeconds: Math.floor(ageMs / 1000), cacheStatus }
 }
 
 /** Remembers that it said yes. */
@@ -96,24 +126,28 @@ function mayRefresh(key: string, nowMs: number): boolean {
   return true
 }
 
-async function refresh(key: string, loadFresh: () => Promise<unknown>): Promise<void> {
+/** After the response. Another isolate may have refreshed KV by now; that does as well. */
+async function refresh(cache: Cache, key: string, load: () => Promise<Loaded>, mayUseKv: boolean): Promise<void> {
   try {
-    await loadFresh()
+    const stored = mayUseKv ? await readFromKv(kvFor(cache, key), key) : undefined
+    if (stored && ageOf(stored, cache.nowMs) <= maxAgeMs) writeToMemory(key, stored)
+    else await loadAndStore(cache, key, load, true)
   } catch (error) {
     log('warn', { event: 'refresh_failed', key, reason: describeError(error) })
   }
 }
 
-async function loadAndStore(
-  { kv, nowMs, waitUntil }: Cache,
-  key: string,
-  load: () => Promise<Loaded>,
-  hasCopy: boolean,
-) {
+/** What D1 no longer has must not outlive it as a stale copy. */
+async function loadAndStore(cache: Cache, key: string, load: () => Promise<Loaded>, hasCopy: boolean) {
+  const kv = kvFor(cache, key)
   const { body, isStorable } = await load()
-  const entry = { body, etag: await computeEtag(body), storedAtMs: nowMs }
-  if (isStorable) waitUntil(writeToKv(kv, key, entry, staleIfErrorMs / 1000))
-  // What D1 no longer has must not outlive it as a stale copy.
-  else if (hasCopy) waitUntil(deleteFromKv(kv, key))
+  const entry = { body, etag: await computeEtag(body), storedAtMs: cache.nowMs }
+  if (isStorable) {
+    writeToMemory(key, entry)
+    cache.waitUntil(writeToKv(kv, key, entry, staleIfErrorMs / 1000))
+  } else if (hasCopy) {
+    deleteFromMemory(key)
+    cache.waitUntil(deleteFromKv(kv, key))
+  }
   return { entry, isStored: isStorable && kv !== undefined }
 }

@@ -1,4 +1,4 @@
-// Pure. Reads the filters of a plan list out of a query string.
+// Pure. Reads the filters of a plan list out of the query of a URL.
 import type { PlanFilter } from '../db/plans.ts'
 
 export type FilterResult = { kind: 'filter'; filter: PlanFilter } | { kind: 'invalid'; problems: string[] }
@@ -7,7 +7,10 @@ export type FilterResult = { kind: 'filter'; filter: PlanFilter } | { kind: 'inv
  * An empty value counts as not given, an unknown parameter is ignored. A filter that is given twice or can't be read
  * is a problem that names it and says what would be right.
  */
-export function parsePlanFilter(query: URLSearchParams): FilterResult {
+export function parsePlanFilter(url: string): FilterResult {
+  // As most requests are.
+  if (!url.includes('?')) return { kind: 'filter', filter: {} }
+  const query = new URL(url).searchParams
   const problems: string[] = []
   const read = (name: string, pattern?: RegExp, expected?: string): string | undefined => {
     const [value, ...others] = query.getAll(name).filter((text) => text !== '')

@@ -1,6 +1,6 @@
 // The plan list of a country and filter, as the finished body of a response.
 import { readThrough, type Answer, type Cache } from '../cache/read-through.ts'
-import { openDatabase, runQuery } from '../db/database.ts'
+import { openNearestDatabase, runQuery } from '../db/database.ts'
 import { selectPlans, type PlanFilter } from '../db/plans.ts'
 import { canonicalFilter } from './filter.ts'
 
@@ -12,7 +12,7 @@ export function planListKeyPrefix(country?: string): string {
 /** @throws StorageError when D1 can't answer and there is no usable copy. */
 export function listPlans(d1: D1Database, cache: Cache, country: string, filter: PlanFilter): Promise<Answer> {
   return readThrough(cache, `${planListKeyPrefix(country)}${canonicalFilter(filter)}`, async () => {
-    const plans = await runQuery(selectPlans(openDatabase(d1), country, filter))
+    const plans = await runQuery(selectPlans(openNearestDatabase(d1), country, filter))
     const envelope = { message: 'Plans fetched successfully', data: { total: plans.length, plans } }
     return { body: new TextEncoder().encode(JSON.stringify(envelope)), isStorable: plans.length > 0 }
   })

@@ -20,7 +20,7 @@ export const tokenRoute = new Hono<AppEnv>()
   .post('/', async function token(c) {
     const { signingKeys, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
     const { clientId, clientSecret } = readCredentials(c.req.header('Authorization'))
-    const { nowMs } = c.var
+    const nowMs = c.get('nowMs')
     const nowSeconds = Math.floor(nowMs / 1000)
 
     const client = await runQuery(selectClient(openDatabase(c.env.DB), clientId))

@@ -1,16 +1,20 @@
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { readThrough, type Cache } from '../../src/cache/read-through.ts'
+import { deleteFromMemory } from '../../src/cache/memory-tier.ts'
+import { readThrough, type Cache, type Loaded } from '../../src/cache/read-through.ts'
 
 const second = 1000
 const hour = 3600 * second
 const start = Date.UTC(2026, 0, 1)
 let key: string
 let keys = 0
+/** Whether this isolate still has what it held; else it is one that has only KV. */
+let isWarm = false
 
 beforeEach(() => {
   key = `test:${++keys}`
+  isWarm = false
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -36,6 +40,7 @@ async function readAt(
   { text = 'first', isStorable = true, fails = false }: Source = {},
   kv?: KVNamespace,
 ) {
+  if (!isWarm) deleteFromMemory(key)
   const context = createExecutionContext()
   const cache: Cache = {
     kv: kv ?? env.CATALOG_CACHE,
@@ -50,32 +55,39 @@ async function readAt(
   }
   const answer = await readThrough(cache, key, load)
   await waitOnExecutionContext(context)
-  const { body, tier, ageSeconds, cacheStatus } = answer
-  return { text: new TextDecoder().decode(body), tier, ageSeconds, cacheStatus, loads }
+  const { entry, tier, ageSeconds, cacheStatus } = answer
+  return { text: new TextDecoder().decode(entry.body), tier, ageSeconds, cacheStatus, loads }
 }
 
 const fromD1 = (text: string, cacheStatus: string) => ({ text, tier: 'd1', ageSeconds: 0, cacheStatus, loads: 1 })
-const fromKv = (ageSeconds: number, loads: number, detail = '') => {
-  const cacheStatus = `kv; hit; ttl=${60 - ageSeconds}${detail}`
-  return { text: 'first', tier: 'kv', ageSeconds, cacheStatus, loads }
+const fromTier = (tier: 'memory' | 'kv', ageSeconds: number, loads: number, detail = '') => {
+  const cacheStatus = `${tier}; hit; ttl=${60 - ageSeconds}${detail}`
+  return { text: 'first', tier, ageSeconds, cacheStatus, loads }
 }
 
-describe('by age', () => {
+describe.each(['memory', 'kv'] as const)('a copy in %s, by age', (tier) => {
+  const fromCopy = (ageSeconds: number, loads: number, detail = '') => fromTier(tier, ageSeconds, loads, detail)
+
+  beforeEach(() => {
+    isWarm = tier === 'memory'
+  })
+
   test('up to 60 s it serves the copy', async () => {
     expect(await readAt(0)).toEqual(fromD1('first', 'kv; fwd=miss; stored'))
-    expect(await readAt(60 * second, { text: 'second' })).toEqual(fromKv(60, 0))
+    expect(await readAt(60 * second, { text: 'second' })).toEqual(fromCopy(60, 0))
   })
 
   test('up to 2 min it serves the copy and refreshes it after the response', async () => {
     await readAt(0)
-    expect(await readAt(61 * second, { text: 'second' })).toEqual(fromKv(61, 1))
-    expect(await readAt(62 * second)).toMatchObject({ text: 'second', tier: 'kv', ageSeconds: 1, loads: 0 })
+    expect(await readAt(61 * second, { text: 'second' })).toEqual(fromCopy(61, 1))
+    expect(await readAt(62 * second)).toMatchObject({ text: 'second', tier, ageSeconds: 1, loads: 0 })
   })
 
   test('nobody waits for a refresh', async () => {
     await readAt(0)
+    if (!isWarm) deleteFromMemory(key)
     const cache = { kv: env.CATALOG_CACHE, nowMs: start + 61 * second, waitUntil: () => {} }
-    expect(await readThrough(cache, key, () => new Promise<never>(() => {}))).toMatchObject({ tier: 'kv' })
+    expect(await readThrough(cache, key, () => new Promise<never>(() => {}))).toMatchObject({ tier })
   })
 
   test('an isolate refreshes once, even while KV goes on showing the old copy', async () => {
@@ -85,7 +97,7 @@ describe('by age', () => {
       loads.push((await readAt(ageMs)).loads)
       await env.CATALOG_CACHE.put(key, body, { metadata })
     }
-    expect(loads.filter((count) => count > 0).length).toBe(2)
+    expect(loads.filter((count) => count > 0).length).toBe(tier === 'memory' ? 1 : 2)
   })
 
   test('later it asks D1 first', async () => {
@@ -100,7 +112,7 @@ describe('by age', () => {
   test('up to 24 h it serves the copy when D1 fails, and says so', async () => {
     await readAt(0)
     const detail = '; detail=storage-unavailable'
-    expect(await readAt(24 * hour, { fails: true })).toEqual(fromKv(24 * 3600, 1, detail))
+    expect(await readAt(24 * hour, { fails: true })).toEqual(fromCopy(24 * 3600, 1, detail))
     await expect(readAt(24 * hour + second, { fails: true })).rejects.toThrow('D1 is down')
   })
 
@@ -109,21 +121,22 @@ describe('by age', () => {
     const stored = await env.CATALOG_CACHE.getWithMetadata(key, 'arrayBuffer')
     vi.useFakeTimers()
     const kv = { getWithMetadata: async () => stored } as never
+    if (!isWarm) deleteFromMemory(key)
     const cache = { kv, nowMs: start + 121 * second, waitUntil: () => {} }
     const answer = readThrough(cache, key, () => new Promise<never>(() => {}))
     await vi.advanceTimersByTimeAsync(1000)
-    expect(await answer).toMatchObject({ tier: 'kv', ageSeconds: 121 })
+    expect(await answer).toMatchObject({ ageSeconds: 121 })
   })
 
   test('a refresh that fails leaves the copy', async () => {
     await readAt(0)
-    expect(await readAt(70 * second, { fails: true })).toEqual(fromKv(70, 1))
-    expect(await readAt(110 * second, { fails: true })).toEqual(fromKv(110, 1))
+    expect(await readAt(70 * second, { fails: true })).toEqual(fromCopy(70, 1))
+    expect(await readAt(110 * second, { fails: true })).toEqual(fromCopy(110, 1))
   })
 
   test('a copy from the future is no copy, but for the difference of clocks', async () => {
     await readAt(0)
-    expect(await readAt(-59 * second)).toEqual(fromKv(0, 0))
+    expect(await readAt(-59 * second)).toEqual(fromCopy(0, 0))
     expect(await readAt(-61 * second, { text: 'second' })).toEqual(fromD1('second', 'kv; fwd=miss; stored'))
   })
 
@@ -131,6 +144,42 @@ describe('by age', () => {
     const put = vi.spyOn(env.CATALOG_CACHE, 'put')
     await readAt(0)
     expect(put.mock.calls[0]?.[2]).toMatchObject({ expirationTtl: 24 * 3600 })
+  })
+})
+
+describe('many who miss at once', () => {
+  function readMany(count: number, load: () => Promise<Loaded>, kv: KVNamespace | undefined = env.CATALOG_CACHE) {
+    const context = createExecutionContext()
+    const cache: Cache = { kv, nowMs: start, waitUntil: (work) => context.waitUntil(work) }
+    return Array.from({ length: count }, () => readThrough(cache, key, load))
+  }
+
+  test.each([true, false])('share what one of them gets, storable or not: %s', async (isStorable) => {
+    const load = vi.fn<() => Promise<Loaded>>(async () => ({ body: new TextEncoder().encode('first'), isStorable }))
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const answers = await Promise.allSettled(readMany(1000, load))
+    expect(new Set(answers.map((answer) => answer.status === 'fulfilled' && answer.value.entry)).size).toBe(1)
+    expect([load.mock.calls.length, get.mock.calls.length]).toEqual([1, 1])
+  })
+
+  test('share its failure', async () => {
+    const load = vi.fn<() => Promise<Loaded>>(() => Promise.reject(new Error('D1 is down')))
+    const answers = await Promise.allSettled(readMany(1000, load))
+    expect(answers.every(({ status }) => status === 'rejected')).toBe(true)
+    expect(load).toHaveBeenCalledTimes(1)
+  })
+
+  test('do not wait for one that never comes back: twice a second another goes for it', async () => {
+    const load = vi.fn<() => Promise<Loaded>>(() => new Promise<never>(() => {}))
+    let answered = 0
+    vi.useFakeTimers()
+    for (const answer of readMany(100, load, undefined)) void answer.then(() => answered++)
+    await vi.advanceTimersByTimeAsync(1200)
+    expect([load.mock.calls.length, answered]).toEqual([3, 0])
+    load.mockImplementation(async () => ({ body: new Uint8Array(1), isStorable: true }))
+    await vi.advanceTimersByTimeAsync(1000)
+    // All have what the fourth got, but for the three that wait for their own.
+    expect([load.mock.calls.length, answered]).toEqual([4, 97])
   })
 })
 
@@ -177,7 +226,7 @@ describe('KV is a miss and never an error', () => {
     const answer = readAt(0, {}, broken({ getWithMetadata: slow as never }))
     await vi.advanceTimersByTimeAsync(1900)
     vi.useRealTimers()
-    expect(await answer).toEqual(fromKv(0, 0))
+    expect(await answer).toEqual(fromTier('kv', 0, 0))
   })
 
   test('when it hangs: the answer comes within 2 s', async () => {

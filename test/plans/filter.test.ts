@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalFilter, parsePlanFilter } from '../../src/plans/filter.ts'
 
-const parse = (query: string) => parsePlanFilter(new URLSearchParams(query))
+const parse = (query: string) => parsePlanFilter(`https://catalog.example.com/plans?${query}`)
 
 test.each([
   ['', {}],

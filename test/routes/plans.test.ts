@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { planSchema, type CatalogPlan } from '../../src/catalog/plan.ts'
 import { breakD1, hangD1 } from '../support/faults.ts'
+import { forgetCachedEntries } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
 import { arbitraryCatalog, makePlan } from '../support/plan.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
@@ -21,6 +22,7 @@ afterEach(() => {
 })
 
 async function emptyCatalog() {
+  forgetCachedEntries()
   const tables = ['plan_viewability', 'plan_minimums', 'plans']
   await env.DB.batch(tables.map((table) => env.DB.prepare(`delete from ${table}`)))
   const { keys } = await env.CATALOG_CACHE.list()
@@ -107,13 +109,81 @@ describe('the list', () => {
     expect(await response.json()).toEqual({ message: 'Plans fetched successfully', data: { total: 0, plans: [] } })
   })
 
+  test('comes whole when it is large, and HEAD without a body', async () => {
+    const plans = Array.from({ length: 300 }, (_, id) => makePlan({ id, about: 'é'.repeat(2000) }))
+    await seedPlans(...plans)
+    for (let count = 0; count < 2; count++) {
+      expect(await (await list()).json()).toEqual({
+        message: 'Plans fetched successfully',
+        data: { total: 300, plans: plans.map(asPartnersSee) },
+      })
+    }
+    const head = await requestPlans({ shortName: partner.shortName, token, method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+  })
+
   test('takes one query for the partner and one for the plans', async () => {
     await seedPlans(makePlan())
-    const prepare = vi.spyOn(env.DB, 'prepare')
+    const withSession = vi.spyOn(env.DB, 'withSession')
+    const getFromKv = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
     await list()
-    expect(prepare).toHaveBeenCalledTimes(2)
+    expect(withSession.mock.calls).toEqual([['first-unconstrained'], ['first-unconstrained']])
+    expect(getFromKv).toHaveBeenCalledTimes(2)
     await list()
-    expect(prepare).toHaveBeenCalledTimes(2)
+    expect([withSession.mock.calls.length, getFromKv.mock.calls.length]).toEqual([2, 2])
+    forgetCachedEntries()
+    await list()
+    expect([withSession.mock.calls.length, getFromKv.mock.calls.length]).toEqual([2, 4])
+  })
+
+  test('is that of the partner’s country and filter, whoever asked before and whichever tier answers', async () => {
+    const countries = ['KE', 'UG']
+    const currencies = ['KES', 'USD']
+    const plans = Array.from({ length: 16 }, (_, id) =>
+      makePlan({
+        id,
+        currency: currencies[id % 2] ?? '',
+        fundType: id % 3 === 0 ? 'BOND' : 'EQUITY',
+        viewableIn: countries.filter((_code, index) => (id >> index) % 2 === 0),
+      }),
+    )
+    await seedPlans(...plans)
+    const partners = await Promise.all(countries.map(async (country) => ({ ...(await seedPartner(country)) })))
+    const tokens = await Promise.all(partners.map(fetchToken))
+    const request = fc.record({
+      who: fc.constantFrom(0, 1),
+      currency: fc.constantFrom('', 'KES', 'USD', 'EUR'),
+      fundType: fc.constantFrom('', 'BOND', 'EQUITY', 'BOND&currency=USD'),
+      isForgotten: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 12 }), async (requests) => {
+        for (const { who, currency, fundType, isForgotten } of requests) {
+          if (isForgotten) forgetCachedEntries()
+          const { shortName, country } = partners[who] as TestPartner
+          const query = `?${new URLSearchParams({ currency, fundType }).toString()}`
+          const response = await requestPlans({ shortName, token: tokens[who] ?? '', query })
+          const { data } = await response.json<{ data: { plans: { id: number }[] } }>()
+          const expected = plans.filter(
+            (plan) =>
+              plan.viewableIn.includes(country) &&
+              (currency === '' || plan.currency === currency) &&
+              (fundType === '' || plan.fundType === fundType),
+          )
+          expect(data.plans.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+        }
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('stays in memory and KV whatever filters somebody makes up, and they leave nothing there', async () => {
+    await seedPlans(makePlan())
+    await list()
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    for (let made = 0; made < 300; made++) await list(`?fundType=made-up-${made}`)
+    expect(put).not.toHaveBeenCalled()
+    expect((await list()).headers.get('Cache-Status')).toMatch(/^memory; hit/)
   })
 })
 
@@ -176,7 +246,7 @@ describe('filters', () => {
   test('share an entry when they mean the same', async () => {
     await list('?currency=USD&fundType=BOND')
     const response = await list('?fundType=BOND&categoryId=&currency=usd')
-    expect(response.headers.get('Cache-Status')).toMatch(/^kv; hit/)
+    expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit/)
   })
 })
 
@@ -188,6 +258,7 @@ test.each([
   const key = `partner:v1:${partner.clientId}`
   const { value, metadata } = await env.CATALOG_CACHE.getWithMetadata(key)
   await env.CATALOG_CACHE.put(key, garble(value ?? ''), { metadata })
+  forgetCachedEntries()
   expect((await list()).status).toBe(200)
 })
 
@@ -308,7 +379,7 @@ describe('conditional requests', () => {
       expect([response.status, await response.text()]).toEqual([304, ''])
       expect(Object.fromEntries(response.headers)).toEqual({
         'cache-control': 'private, no-cache',
-        'cache-status': expect.stringMatching(/^kv; hit; ttl=/),
+        'cache-status': expect.stringMatching(/^memory; hit; ttl=/),
         etag,
         vary: 'Authorization',
         'x-request-id': expect.any(String),
@@ -336,7 +407,7 @@ describe('when D1 can’t answer', () => {
     breakD1()
     const response = await list()
     expect(response.status).toBe(200)
-    expect(response.headers.get('Cache-Status')).toMatch(/^kv; hit; ttl=-294[01]; detail=storage-unavailable$/)
+    expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit; ttl=-294[01]; detail=storage-unavailable$/)
   })
 
   test('any other is a 503', async () => {

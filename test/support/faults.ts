@@ -11,5 +11,7 @@ export function hangD1(): void {
 }
 
 function answerD1With(raw: () => Promise<never>): void {
-  vi.spyOn(env.DB, 'prepare').mockReturnValue({ bind: () => ({ raw }) } as never)
+  const prepare = () => ({ bind: () => ({ raw }) })
+  vi.spyOn(env.DB, 'prepare').mockImplementation(prepare as never)
+  vi.spyOn(env.DB, 'withSession').mockReturnValue({ prepare } as never)
 }
