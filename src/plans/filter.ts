@@ -33,6 +33,7 @@ export function parsePlanFilter(url: string): FilterResult {
 
 /** One text per filter set, whatever way it was asked for; escaped, so that no value can pass for another filter. */
 export function canonicalFilter({ categoryId, fundType, currency }: PlanFilter): string {
+  if (categoryId === undefined && currency === undefined && fundType === undefined) return ''
   const canonical = new URLSearchParams()
   if (categoryId !== undefined) canonical.set('categoryId', String(categoryId))
   if (currency !== undefined) canonical.set('currency', currency)

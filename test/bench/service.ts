@@ -1,0 +1,130 @@
+// The Worker as deployed and the bare ones, in one workerd, each on a socket of its own: no dev proxy in between.
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { stripTypeScriptTypes } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { Miniflare, type WorkerOptions } from 'miniflare'
+import { unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
+import { generateClientId, generateClientSecret, hashSecret } from '../../src/auth/secret.ts'
+import { generateJwk } from '../../src/auth/signing-keys.ts'
+import type { CatalogPlan } from '../../src/catalog/plan.ts'
+import { importStatements, selectCatalogVersion } from '../../src/db/catalog.ts'
+import { openDatabase, runStatements } from '../../src/db/database.ts'
+import { insertPartnerStatements } from '../../src/db/partners.ts'
+
+const project = resolve(import.meta.dirname, '../..')
+const compatibilityDate = '2026-08-15'
+
+export interface Bundle {
+  script: string
+  gzipBytes: number
+}
+
+/** What `wrangler deploy` would upload. */
+export async function buildBundle(): Promise<Bundle> {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  try {
+    const args = ['deploy', '--dry-run', '--env', '', '--outdir', folder]
+    await promisify(execFile)(join(project, 'node_modules/.bin/wrangler'), args, { cwd: project })
+    const script = await readFile(join(folder, 'index.js'), 'utf8')
+    return { script, gzipBytes: gzipSync(script).length }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** @param bare for each bare Worker's name, its bindings besides the stores. */
+export async function startService(
+  { script }: Bundle,
+  bare: Record<string, Record<string, string>>,
+  inspectorPort?: number,
+) {
+  const bareScript = await readWorker('bare.ts')
+  const countingScript = await readWorker('counting.ts')
+  type Bindings = WorkerOptions['config']['env']
+  const worker = (name: string, contents: string, env: Bindings, beside = {}): WorkerOptions => ({
+    config: {
+      type: 'worker',
+      name,
+      compatibilityDate,
+      manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents }, ...beside } },
+      env: { DB: { type: 'd1', id: 'db' }, CATALOG_CACHE: { type: 'kv', id: 'kv' }, ...env },
+    },
+    dev: { unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }] },
+  })
+  const text = (value: string) => ({ type: 'text' as const, value })
+  const rateLimit = { type: 'rate-limit' as const, namespace: '1', simple: { limit: 1_000_000, period: 60 as const } }
+  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), AUTH_RATE_LIMIT: rateLimit }
+  const miniflare = new Miniflare({
+    handleStructuredLogs: () => {},
+    ...(inspectorPort !== undefined && { inspectorPort }),
+    workers: [
+      worker('app', script, bindings),
+      worker('counted', countingScript, bindings, { 'app.js': { type: 'esm', contents: script } }),
+      ...Object.entries(bare).map(([name, texts]) =>
+        worker(name, bareScript, Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, text(value)]))),
+      ),
+    ],
+  })
+  await miniflare.ready
+  const d1 = (await miniflare.getD1Database('DB', 'app')) as unknown as D1Database
+  const kv = (await miniflare.getKVNamespace('CATALOG_CACHE', 'app')) as unknown as KVNamespace
+  await migrate(d1)
+  return {
+    d1,
+    kv,
+    urlOf: (name: string) => miniflare.unsafeGetDirectURL(name),
+    stop: () => miniflare.dispose(),
+  }
+}
+
+/** `stripTypeScriptTypes` leaves what Node and workerd run alike. */
+async function readWorker(name: string): Promise<string> {
+  return stripTypeScriptTypes(await readFile(join(import.meta.dirname, name), 'utf8'))
+}
+
+async function migrate(d1: D1Database): Promise<void> {
+  const folder = join(project, 'migrations')
+  for (const file of (await readdir(folder)).toSorted()) {
+    const statements = splitSqlQuery(await readFile(join(folder, file), 'utf8'))
+    await d1.batch(statements.map((sql) => d1.prepare(sql)))
+  }
+}
+
+export async function importPlans(d1: D1Database, plans: readonly CatalogPlan[]): Promise<void> {
+  const db = openDatabase(d1)
+  const version = await selectCatalogVersion(db)
+  const { stage, commit } = importStatements('bench', { version, put: plans, removedIds: [] })
+  for (const statement of stage) await runStatements(d1, [statement])
+  await runStatements(d1, commit)
+}
+
+export interface BenchPartner {
+  shortName: string
+  authorization: string
+}
+
+export async function createPartner(d1: D1Database, shortName: string, country: string): Promise<BenchPartner> {
+  const [clientId, clientSecret] = [generateClientId(), generateClientSecret()]
+  const row = { shortName, name: shortName, country, clientId, nowSeconds: 0 }
+  const secretHash = await hashSecret(clientSecret, 100_000)
+  await runStatements(d1, insertPartnerStatements(openDatabase(d1), { ...row, secretHash }))
+  return { shortName, authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` }
+}
+
+/** As many partners as there should be, whose secrets nobody has. */
+export async function seedPartners(d1: D1Database, count: number): Promise<void> {
+  const ids = 'with recursive ids (id) as (select 1 union all select id + 1 from ids where id < ?)'
+  const letters = "'0123456789ABCDEF'"
+  await d1.batch([
+    d1
+      .prepare(
+        `insert into partners (short_name, name, country, client_id, created_at)
+         ${ids} select 'seed-' || id, 'Seed', 'KE', substr(${letters} || id, -16), 0 from ids where true on conflict do nothing`,
+      )
+      .bind(count),
+  ])
+}
