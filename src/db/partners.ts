@@ -1,5 +1,6 @@
 // SQL on partners and their secrets.
 import { and, asc, eq, gt, isNull, lte, or, sql, type SQL } from 'drizzle-orm'
+import { QueryBuilder } from 'drizzle-orm/sqlite-core'
 import type { Database, Statement } from './database.ts'
 import { partners, partnerSecrets } from './schema.ts'
 
@@ -46,21 +47,29 @@ export interface PartnerAccess {
   isSuspended: boolean
 }
 
+/** Built once, as every token asks for it: built anew it costs a known secret's token a tenth of its rate. */
+const clientQuery = new QueryBuilder()
+  .select({
+    shortName: partners.shortName,
+    suspendedAt: partners.suspendedAt,
+    hash: partnerSecrets.hash,
+    expiresAt: partnerSecrets.expiresAt,
+  })
+  .from(partners)
+  .leftJoin(partnerSecrets, eq(partnerSecrets.partnerId, partners.id))
+  .where(eq(partners.clientId, sql.placeholder('clientId')))
+  .toSQL().sql
+
+type ClientRow = [shortName: string, suspendedAt: number | null, hash: string | null, expiresAt: number | null]
+
 /** One query, by a unique index. */
-export async function selectClient(db: Database, clientId: string): Promise<Client | undefined> {
-  const rows = await db
-    .select({
-      shortName: partners.shortName,
-      suspendedAt: partners.suspendedAt,
-      secret: { hash: partnerSecrets.hash, expiresAt: partnerSecrets.expiresAt },
-    })
-    .from(partners)
-    .leftJoin(partnerSecrets, eq(partnerSecrets.partnerId, partners.id))
-    .where(eq(partners.clientId, clientId))
+export async function selectClient(d1: D1Database, clientId: string): Promise<Client | undefined> {
+  const rows = await d1.prepare(clientQuery).bind(clientId).raw<ClientRow>()
   const [first] = rows
   if (first === undefined) return undefined
-  const secrets = rows.flatMap(({ secret }) => secret ?? [])
-  return { shortName: first.shortName, isSuspended: first.suspendedAt !== null, secrets }
+  const [shortName, suspendedAt] = first
+  const secrets = rows.flatMap(([, , hash, expiresAt]) => (hash === null ? [] : { hash, expiresAt }))
+  return { shortName, isSuspended: suspendedAt !== null, secrets }
 }
 
 /** One query, by a unique index. */

@@ -6,7 +6,7 @@ import { findMatchingHash } from '../auth/secret.ts'
 import { recallHash, rememberHash } from '../auth/verified-secrets.ts'
 import { readConfig } from '../config.ts'
 import type { AppEnv } from '../context.ts'
-import { openDatabase, runQuery } from '../db/database.ts'
+import { runQuery } from '../db/database.ts'
 import { selectClient } from '../db/partners.ts'
 import { ApiError } from '../errors.ts'
 import { describeError, log } from '../log.ts'
@@ -23,7 +23,7 @@ export const tokenRoute = new Hono<AppEnv>()
     const nowMs = c.get('nowMs')
     const nowSeconds = Math.floor(nowMs / 1000)
 
-    const client = await runQuery(selectClient(openDatabase(c.env.DB), clientId))
+    const client = await runQuery(selectClient(c.env.DB, clientId))
     if (client) c.set('partner', { shortName: client.shortName })
     const hashes = (client?.secrets ?? [])
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
