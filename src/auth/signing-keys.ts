@@ -24,7 +24,10 @@ const longestKid = 64
 export async function importSigningKeys(...jwkSets: string[]): Promise<[SigningKey, ...SigningKey[]]> {
   const jwks = new Map<string, OctJwk>()
   for (const jwkSet of jwkSets) {
-    for (const [index, entry] of parseKeys(jwkSet).entries()) {
+    const entries = parseKeys(jwkSet)
+    // What signs is in the first set, and never by accident in another.
+    if (entries.length === 0) throw new Error('has no key')
+    for (const [index, entry] of entries.entries()) {
       const jwk = checkJwk(entry, `key ${index + 1}`)
       if ((jwks.get(jwk.kid) ?? jwk).k !== jwk.k) throw new Error(`key ${index + 1} has the kid of another key`)
       jwks.set(jwk.kid, jwk)

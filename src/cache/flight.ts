@@ -3,9 +3,12 @@
 
 interface Flight<T> {
   outcome?: { value: T } | { error: unknown }
+  /** Unix milliseconds. The request that gets the value says again and again that it is still there. */
+  aliveAtMs: number
 }
 
-/** Whoever has waited for so long goes for it, too: the request before may have ended. */
+const beatMs = 100
+/** A request that was silent for so long has ended; one that is slow has not. */
 const patienceMs = 500
 const firstPauseMs = 2
 const longestPauseMs = 32
@@ -14,16 +17,16 @@ export type Flights<T> = Map<string, Flight<T>>
 
 /** Gives what `get` gives, of this request or of another one of the same key. */
 export async function shareFlight<T>(flights: Flights<T>, key: string, get: () => Promise<T>): Promise<T> {
-  const flight = flights.get(key)
-  if (flight) {
+  for (let flight = flights.get(key); flight; flight = flights.get(key)) {
     const outcome = await waitFor(flight)
     if (outcome && 'value' in outcome) return outcome.value
     if (outcome) throw outcome.error
-    // By now another of those who waited may be on its way.
-    if (flights.get(key) !== flight) return shareFlight(flights, key, get)
+    // Of those who waited for one that has ended the first takes its place; the others wait for that one.
+    if (flights.get(key) === flight) break
   }
-  const own: Flight<T> = {}
+  const own: Flight<T> = { aliveAtMs: Date.now() }
   flights.set(key, own)
+  const heart = setInterval(() => (own.aliveAtMs = Date.now()), beatMs)
   try {
     const value = await get()
     own.outcome = { value }
@@ -32,6 +35,7 @@ export async function shareFlight<T>(flights: Flights<T>, key: string, get: () =
     own.outcome = { error }
     throw error
   } finally {
+    clearInterval(heart)
     if (flights.get(key) === own) flights.delete(key)
   }
 }
@@ -39,9 +43,10 @@ export async function shareFlight<T>(flights: Flights<T>, key: string, get: () =
 /** Looks again and again: a timer of this request is all it may await. */
 async function waitFor<T>(flight: Flight<T>): Promise<Flight<T>['outcome']> {
   let pauseMs = firstPauseMs
-  for (let waitedMs = 0; waitedMs < patienceMs && flight.outcome === undefined; waitedMs += pauseMs) {
+  while (flight.outcome === undefined && Date.now() - flight.aliveAtMs < patienceMs) {
+    const thisPauseMs = pauseMs
+    await new Promise((resolve) => setTimeout(resolve, thisPauseMs))
     pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
   return flight.outcome
 }

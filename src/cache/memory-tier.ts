@@ -2,7 +2,7 @@
 // request must not be touched by another.
 import type { CacheEntry } from './entry.ts'
 
-/** Two lists of 10,000 plans, or 600 of 30. */
+/** A list of 10,000 plans of 2 kB, or 400 of 30. */
 const mostBytes = 24 * 1024 * 1024
 
 /** About what an entry takes besides its body. */

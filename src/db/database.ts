@@ -37,10 +37,8 @@ export async function runQuery<T>(query: Promise<T>): Promise<T> {
     return await withDeadline(query, deadlineMs, 'D1')
   } catch (error) {
     if (error instanceof DeadlineError) throw new StorageError(error.message)
-    const cause = error instanceof DrizzleQueryError ? error.cause : error
-    // D1's own errors say so, and name no parameter.
-    if (cause instanceof Error && cause.message.startsWith('D1_')) throw new StorageError(cause.message)
-    throw error instanceof DrizzleQueryError ? new StorageError('D1 failed') : error
+    if (!(error instanceof DrizzleQueryError)) throw error
+    throw new StorageError(error.cause instanceof Error ? error.cause.message : 'D1 failed')
   }
 }
 

@@ -1,7 +1,7 @@
 // SQL on partners and their secrets.
 import { and, asc, eq, gt, isNull, lte, or, sql, type SQL } from 'drizzle-orm'
 import { QueryBuilder } from 'drizzle-orm/sqlite-core'
-import type { Database, Statement } from './database.ts'
+import { StorageError, type Database, type Statement } from './database.ts'
 import { partners, partnerSecrets } from './schema.ts'
 
 export interface NewPartner {
@@ -62,9 +62,18 @@ const clientQuery = new QueryBuilder()
 
 type ClientRow = [shortName: string, suspendedAt: number | null, hash: string | null, expiresAt: number | null]
 
-/** One query, by a unique index. */
+/**
+ * One query, by a unique index.
+ * @throws StorageError when D1 fails, whatever it says.
+ */
 export async function selectClient(d1: D1Database, clientId: string): Promise<Client | undefined> {
-  const rows = await d1.prepare(clientQuery).bind(clientId).raw<ClientRow>()
+  const rows = await d1
+    .prepare(clientQuery)
+    .bind(clientId)
+    .raw<ClientRow>()
+    .catch((error: unknown) => {
+      throw new StorageError(error instanceof Error ? error.message : 'D1 failed')
+    })
   const [first] = rows
   if (first === undefined) return undefined
   const [shortName, suspendedAt] = first

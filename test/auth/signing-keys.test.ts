@@ -18,6 +18,12 @@ test('the first key of the first set signs, and a key that is in two sets counts
   expect(imported.map(({ kid }) => kid)).toEqual([current.kid, before.kid])
 })
 
+test('a first set without a key does not let another set sign', async () => {
+  await expect(importSigningKeys('{"keys":[]}', JSON.stringify({ keys: [generateJwk()] }))).rejects.toThrow(
+    'has no key',
+  )
+})
+
 test('a generated key ID says when it was made, and another says nothing', () => {
   const now = new Date('2026-11-21T14:30:05Z')
   expect(readKidTimeMs(generateJwk(now).kid)).toBe(now.getTime())

@@ -169,17 +169,28 @@ describe('many who miss at once', () => {
     expect(load).toHaveBeenCalledTimes(1)
   })
 
-  test('do not wait for one that never comes back: twice a second another goes for it', async () => {
+  test('wait for one that is slow, and all have what it got', async () => {
+    vi.useFakeTimers()
+    const entry = { body: new Uint8Array(1), isStorable: true }
+    const load = vi.fn<() => Promise<Loaded>>(() => new Promise((resolve) => setTimeout(resolve, 4000, entry)))
+    const answers = Promise.allSettled(readMany(100, load, undefined))
+    await vi.advanceTimersByTimeAsync(4100)
+    expect((await answers).every(({ status }) => status === 'fulfilled')).toBe(true)
+    expect(load).toHaveBeenCalledTimes(1)
+  })
+
+  test('do not wait for one that has ended: the first of them takes its place', async () => {
+    vi.useFakeTimers()
+    // A request that ends takes its timers with it, and settles nothing.
+    vi.spyOn(globalThis, 'setInterval').mockReturnValueOnce(0 as never)
     const load = vi.fn<() => Promise<Loaded>>(() => new Promise<never>(() => {}))
     let answered = 0
-    vi.useFakeTimers()
     for (const answer of readMany(100, load, undefined)) void answer.then(() => answered++)
-    await vi.advanceTimersByTimeAsync(1200)
-    expect([load.mock.calls.length, answered]).toEqual([3, 0])
+    await vi.advanceTimersByTimeAsync(400)
+    expect([load.mock.calls.length, answered]).toEqual([1, 0])
     load.mockImplementation(async () => ({ body: new Uint8Array(1), isStorable: true }))
-    await vi.advanceTimersByTimeAsync(1000)
-    // All have what the fourth got, but for the three that wait for their own.
-    expect([load.mock.calls.length, answered]).toEqual([4, 97])
+    await vi.advanceTimersByTimeAsync(200)
+    expect([load.mock.calls.length, answered]).toEqual([2, 99])
   })
 })
 

@@ -210,16 +210,19 @@ describe('the rate limit', () => {
   })
 })
 
-test('when D1 can’t answer, it says so and when to come back', async () => {
-  const error = vi.spyOn(console, 'error').mockImplementation(() => {})
-  breakD1()
-  const response = await signIn()
-  expect(response.headers.get('Retry-After')).toBe('5')
-  await expectRefusal(response, 503, 'unavailable')
-  // The line has what D1 says, and neither SQL nor its parameters.
-  expect(error.mock.calls).toEqual([[expect.stringContaining('"reason":"StorageError: D1_ERROR: down"')]])
-  expect(String(error.mock.calls)).not.toMatch(new RegExp(`select|${partner.clientId}`))
-})
+test.each(['D1_ERROR: down', 'Network connection lost.'])(
+  'when D1 fails (%s), it says when to come back',
+  async (reason) => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    breakD1(reason)
+    const response = await signIn()
+    expect(response.headers.get('Retry-After')).toBe('5')
+    await expectRefusal(response, 503, 'unavailable')
+    // The line has what D1 says, and neither SQL nor its parameters.
+    expect(error.mock.calls).toEqual([[expect.stringContaining(`"reason":"StorageError: ${reason}"`)]])
+    expect(String(error.mock.calls)).not.toMatch(new RegExp(`select|${partner.clientId}`))
+  },
+)
 
 test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is not allowed', async (method) => {
   const response = await send(tokenPath, {

@@ -2,8 +2,9 @@
 import { env } from 'cloudflare:workers'
 import { vi } from 'vitest'
 
-export function breakD1(): void {
-  answerD1With(() => Promise.reject(new Error('D1_ERROR: down')))
+/** D1's own errors begin with D1_ERROR, those of the way to it do not. */
+export function breakD1(message = 'D1_ERROR: down'): void {
+  answerD1With(() => Promise.reject(new Error(message)))
 }
 
 export function hangD1(): void {
