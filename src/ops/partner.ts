@@ -212,10 +212,13 @@ async function rotateSecret(
   target: Target,
 ): Promise<Credentials> {
   const nowSeconds = nowInSeconds()
-  const live = await selectLiveSecrets(store.db, clientId, nowSeconds)
-  const [old] = live
-  const tooMany = `${shortName} has two live secrets: its last rotation's grace lasts until ${toIsoTime(old?.expiresAt ?? 0)}. Wait for that, or end both now: ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
-  if (live.length > 1 && graceSeconds > 0) throw new UserError(tooMany)
+  const old = (await selectLiveSecrets(store.db, clientId, nowSeconds)).find(({ expiresAt }) => expiresAt !== null)
+  if (old && graceSeconds > 0) {
+    const mend = describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')
+    throw new UserError(
+      `${shortName} has two live secrets: its last rotation's grace lasts until ${toIsoTime(old.expiresAt ?? 0)}. Wait for that, or end both now: ${mend}`,
+    )
+  }
 
   const clientSecret = generateClientSecret()
   const secretHash = await hashSecret(clientSecret, readPbkdf2Iterations(store.config))

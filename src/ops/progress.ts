@@ -3,8 +3,8 @@ import type { Io } from './io.ts'
 const barWidth = 30
 
 /**
- * Shows on stderr how far a step is, once the work takes more than `patienceMs`: a bar that moves on a terminal, elsewhere a
- * line per step.
+ * Shows on stderr how far a step is, once the work takes more than `patienceMs`: a bar that moves on a terminal,
+ * elsewhere a line per step.
  */
 export function createProgress({ stderr, patienceMs = 1000 }: Pick<Io, 'stderr' | 'patienceMs'>) {
   let isShown = false

@@ -42,9 +42,9 @@ export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2
 
 /** Without the `--` before them npm keeps flags for itself: nobody's --dry-run becomes an import for that. */
 function checkNpmFlags(program: Command, argv: readonly string[]): void {
-  const names = new Set(program.commands.flatMap(({ commands }) => commands.flatMap(({ options }) => options)))
-  const kept = [...names]
-    .filter(({ long }) => !['--json', '--yes'].includes(long ?? ''))
+  const kept = program.commands
+    .flatMap(({ commands }) => commands.flatMap(({ options }) => options))
+    .filter(({ long }) => long !== '--json' && long !== '--yes')
     .find(({ long }) => {
       const variable = `npm_config_${long?.slice(2).replaceAll('-', '_')}`
       return process.env[variable] && !argv.some((word) => word === long || word.startsWith(`${long}=`))
