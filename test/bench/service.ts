@@ -1,7 +1,7 @@
 // The Worker as deployed and the bare ones, in one workerd, each on a socket of its own: no dev proxy in between.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { stripTypeScriptTypes } from 'node:module'
+import { createRequire, stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -58,6 +58,8 @@ export async function startService(
   const text = (value: string) => ({ type: 'text' as const, value })
   const rateLimit = { type: 'rate-limit' as const, namespace: '1', simple: { limit: 1_000_000, period: 60 as const } }
   const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), AUTH_RATE_LIMIT: rateLimit }
+  process.env['QUIET_WORKERD'] = findWorkerd()
+  process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
   const miniflare = new Miniflare({
     handleStructuredLogs: () => {},
     ...(inspectorPort !== undefined && { inspectorPort }),
@@ -79,6 +81,12 @@ export async function startService(
     urlOf: (name: string) => miniflare.unsafeGetDirectURL(name),
     stop: () => miniflare.dispose(),
   }
+}
+
+/** The binary that Miniflare would start. */
+function findWorkerd(): string {
+  const { default: path } = createRequire(import.meta.resolve('miniflare'))('workerd') as { default: string }
+  return path
 }
 
 /** `stripTypeScriptTypes` leaves what Node and workerd run alike. */
