@@ -8,8 +8,9 @@ import { ApiError } from './errors.ts'
 import { describeError, log } from './log.ts'
 import { plansRoute } from './routes/plans.ts'
 import { tokenRoute } from './routes/token.ts'
+import { recordUsage } from './usage.ts'
 
-/** Names the request, reads the clock that everything in it goes by, and writes its one log line. */
+/** Names the request, reads the clock that everything in it goes by, writes its one log line, and counts it. */
 const traceRequest = createMiddleware<AppEnv>(async function traceRequest(c, next) {
   const requestId = crypto.randomUUID()
   const nowMs = Date.now()
@@ -20,10 +21,7 @@ const traceRequest = createMiddleware<AppEnv>(async function traceRequest(c, nex
 
   // (c.var makes an object of all that is set, at every use.)
   const [partner, answeredBy, refusal] = [c.get('partner'), c.get('answeredBy'), c.get('refusal')]
-  log(c.res.status < 500 ? 'info' : 'error', {
-    event: 'request',
-    requestId,
-    method: c.req.method,
+  const usage = {
     route: routePath(c, -1),
     status: c.res.status,
     durationMs: Date.now() - nowMs,
@@ -33,7 +31,9 @@ const traceRequest = createMiddleware<AppEnv>(async function traceRequest(c, nex
     ageSeconds: answeredBy?.ageSeconds,
     error: refusal?.code,
     reason: refusal?.reason,
-  })
+  }
+  log(usage.status < 500 ? 'info' : 'error', { event: 'request', requestId, method: c.req.method, ...usage })
+  recordUsage(c.env.USAGE, usage)
 })
 
 export const app = new Hono<AppEnv>()

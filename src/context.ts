@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import type { Cache } from './cache/read-through.ts'
 import type { PartnerAccess } from './db/partners.ts'
 import type { ApiError } from './errors.ts'
+import { log, type Warn } from './log.ts'
 
 export interface AppEnv {
   Bindings: Env
@@ -19,10 +20,15 @@ export interface AppEnv {
   }
 }
 
+export function warnOf(c: Pick<Context<AppEnv>, 'get'>): Warn {
+  return (event) => log('warn', { ...event, requestId: c.get('requestId') })
+}
+
 export function cacheOf(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>): Cache {
   return {
     kv: c.env.CATALOG_CACHE,
     nowMs: c.get('nowMs'),
     waitUntil: (work) => c.executionCtx.waitUntil(work),
+    warn: warnOf(c),
   }
 }

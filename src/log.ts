@@ -2,7 +2,7 @@
 
 type LogLevel = 'info' | 'warn' | 'error'
 
-interface LogEvent {
+export interface LogEvent {
   /** What happened, in snake_case: `request`, `kv_failed`, … */
   event: string
   [field: string]: string | number | boolean | undefined
@@ -11,6 +11,9 @@ interface LogEvent {
 export function log(level: LogLevel, event: LogEvent): void {
   console[level](JSON.stringify({ level, ...event }))
 }
+
+/** Tells of trouble that the request outlives, in the name of the request that met it. */
+export type Warn = (event: LogEvent) => void
 
 /** What an unknown thrown value says of itself, for the log alone. */
 export function describeError(error: unknown): string {

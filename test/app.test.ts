@@ -62,6 +62,42 @@ test('a bug is a 500 with a fixed text, and its stack is in the log', async () =
   expect(String(error.mock.calls)).toMatch(/"reason":"TypeError: .*\\n {4}at /)
 })
 
+describe('usage', () => {
+  const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
+  const counted = { ...env, USAGE: { writeDataPoint } } as Env
+
+  test('is one data point per request: whose, which route and status, from where, why not', async () => {
+    writeDataPoint.mockReset()
+    const { clientId, clientSecret, shortName } = await seedPartner('UG')
+    const response = await requestToken(basic(clientId, clientSecret), counted)
+    const { access_token: token } = await response.json<{ access_token: string }>()
+    await requestToken(basic('unknown', 'wrong'), counted)
+    const path = `/api/v3/partners/${shortName}/plans`
+    await send(path, { headers: { Authorization: `Bearer ${token}` } }, counted)
+    await send('/elsewhere', {}, counted)
+
+    const route = '/api/v3/partners/auth'
+    const plans = '/api/v3/partners/:shortName/plans'
+    const doubles = [expect.any(Number), 0]
+    expect(writeDataPoint.mock.calls.map(([point]) => point)).toEqual([
+      { indexes: [shortName], blobs: [route, '200', '', '', '', ''], doubles },
+      { indexes: [''], blobs: [route, '401', '', '', 'invalid_client', 'unknown_client'], doubles },
+      { indexes: [shortName], blobs: [plans, '200', 'UG', 'd1', '', ''], doubles },
+      { indexes: [''], blobs: ['/*', '404', '', '', 'not_found', ''], doubles },
+    ])
+  })
+
+  test('fails no request', async () => {
+    const { clientId, clientSecret } = await seedPartner()
+    writeDataPoint.mockImplementation(() => {
+      throw new Error('too large')
+    })
+    for (const bindings of [counted, { ...env, USAGE: undefined } as never]) {
+      expect((await requestToken(basic(clientId, clientSecret), bindings)).status).toBe(200)
+    }
+  })
+})
+
 test('a request is one line in the log, without a secret or a token', async () => {
   const info = vi.spyOn(console, 'info').mockImplementation(() => {})
   const { clientId, clientSecret, shortName } = await seedPartner()

@@ -2,12 +2,17 @@
 // miss and never an error.
 import { withDeadline } from '../deadline.ts'
 import { isJsonObject } from '../json.ts'
-import { describeError, log } from '../log.ts'
+import { describeError, type Warn } from '../log.ts'
 import { computeEtag, type CacheEntry } from './entry.ts'
 
 const deadlineMs = 2000
 
-export async function readFromKv(kv: KVNamespace | undefined, key: string): Promise<CacheEntry | undefined> {
+export interface KvTier {
+  kv: KVNamespace | undefined
+  warn: Warn
+}
+
+export async function readFromKv({ kv, warn }: KvTier, key: string): Promise<CacheEntry | undefined> {
   if (kv === undefined) return undefined
   try {
     const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), deadlineMs, 'KV')
@@ -16,16 +21,16 @@ export async function readFromKv(kv: KVNamespace | undefined, key: string): Prom
     const { etag, storedAtMs } = isJsonObject(metadata) ? metadata : {}
     // A damaged or foreign value is not the one that its ETag was made of. (Some 5 % of what reading 37 kB costs.)
     if (typeof storedAtMs === 'number' && etag === (await computeEtag(body))) return { body, etag, storedAtMs }
-    log('warn', { event: 'kv_garbled', key })
+    warn({ event: 'kv_garbled', key })
   } catch (error) {
-    log('warn', { event: 'kv_failed', operation: 'get', reason: describeError(error) })
+    warn({ event: 'kv_failed', operation: 'get', reason: describeError(error) })
   }
   return undefined
 }
 
 /** Never throws. */
 export async function writeToKv(
-  kv: KVNamespace | undefined,
+  { kv, warn }: KvTier,
   key: string,
   { body, etag, storedAtMs }: CacheEntry,
   lifetimeSeconds: number,
@@ -33,15 +38,15 @@ export async function writeToKv(
   try {
     await kv?.put(key, body, { metadata: { etag, storedAtMs }, expirationTtl: lifetimeSeconds })
   } catch (error) {
-    log('warn', { event: 'kv_failed', operation: 'put', reason: describeError(error) })
+    warn({ event: 'kv_failed', operation: 'put', reason: describeError(error) })
   }
 }
 
 /** Never throws. */
-export async function deleteFromKv(kv: KVNamespace | undefined, key: string): Promise<void> {
+export async function deleteFromKv({ kv, warn }: KvTier, key: string): Promise<void> {
   try {
     await kv?.delete(key)
   } catch (error) {
-    log('warn', { event: 'kv_failed', operation: 'delete', reason: describeError(error) })
+    warn({ event: 'kv_failed', operation: 'delete', reason: describeError(error) })
   }
 }

@@ -2,10 +2,10 @@
 // Age counts from when D1 was asked, in whichever tier the copy lies, so that a change is seen within two minutes.
 import { setBounded } from '../bounded-map.ts'
 import { withDeadline } from '../deadline.ts'
-import { describeError, log } from '../log.ts'
+import { describeError } from '../log.ts'
 import { computeEtag, type CacheEntry } from './entry.ts'
 import { shareFlight, type Flights } from './flight.ts'
-import { deleteFromKv, readFromKv, writeToKv } from './kv-tier.ts'
+import { deleteFromKv, readFromKv, writeToKv, type KvTier } from './kv-tier.ts'
 import { deleteFromMemory, readFromMemory, writeToMemory } from './memory-tier.ts'
 
 /** The terms of RFC 9111 section 5.2.2.1 and RFC 5861; each counts from the age of 0. */
@@ -24,8 +24,7 @@ const refreshedAtMs = new Map<string, number>()
 /** KV's limit. Keys are escaped, so that a character is a byte. */
 const longestKey = 512
 
-export interface Cache {
-  kv: KVNamespace | undefined
+export interface Cache extends KvTier {
   /** When the request came in, in Unix milliseconds. */
   nowMs: number
   /** Keeps work going after the response, as `ctx.waitUntil` does. */
@@ -96,14 +95,14 @@ async function readBelowMemory(
     return { entry, tier: 'd1', ageSeconds: 0, cacheStatus }
   } catch (error) {
     if (!copy) throw error
-    log('warn', { event: 'served_stale', key, ageSeconds: Math.floor(ageMs / 1000), reason: describeError(error) })
+    cache.warn({ event: 'served_stale', key, ageSeconds: Math.floor(ageMs / 1000), reason: describeError(error) })
     return answerFrom(tier, copy, ageMs, '; detail=storage-unavailable')
   }
 }
 
 /** Keys that KV can't have are held in memory alone. */
-function kvFor({ kv }: Cache, key: string): KVNamespace | undefined {
-  return key.length <= longestKey ? kv : undefined
+function kvFor({ kv, warn }: Cache, key: string): KvTier {
+  return { kv: key.length <= longestKey ? kv : undefined, warn }
 }
 
 /** A copy from further in the future than clocks differ tells nothing of its age. */
@@ -133,21 +132,21 @@ async function refresh(cache: Cache, key: string, load: () => Promise<Loaded>, m
     if (stored && ageOf(stored, cache.nowMs) <= maxAgeMs) writeToMemory(key, stored)
     else await loadAndStore(cache, key, load, true)
   } catch (error) {
-    log('warn', { event: 'refresh_failed', key, reason: describeError(error) })
+    cache.warn({ event: 'refresh_failed', key, reason: describeError(error) })
   }
 }
 
 /** What D1 no longer has must not outlive it as a stale copy. */
 async function loadAndStore(cache: Cache, key: string, load: () => Promise<Loaded>, hasCopy: boolean) {
-  const kv = kvFor(cache, key)
+  const tier = kvFor(cache, key)
   const { body, isStorable } = await load()
   const entry = { body, etag: await computeEtag(body), storedAtMs: cache.nowMs }
   if (isStorable) {
     writeToMemory(key, entry)
-    cache.waitUntil(writeToKv(kv, key, entry, staleIfErrorMs / 1000))
+    cache.waitUntil(writeToKv(tier, key, entry, staleIfErrorMs / 1000))
   } else if (hasCopy) {
     deleteFromMemory(key)
-    cache.waitUntil(deleteFromKv(kv, key))
+    cache.waitUntil(deleteFromKv(tier, key))
   }
-  return { entry, isStored: isStorable && kv !== undefined }
+  return { entry, isStored: isStorable && tier.kv !== undefined }
 }

@@ -2,18 +2,15 @@
 import { Hono } from 'hono'
 import { issueAccessToken } from '../auth/access-token.ts'
 import { parseBasic, type ClientCredentials } from '../auth/basic.ts'
+import { limitRate } from '../auth/rate-limit.ts'
 import { findMatchingHash } from '../auth/secret.ts'
 import { recallHash, rememberHash } from '../auth/verified-secrets.ts'
 import { readConfig } from '../config.ts'
-import type { AppEnv } from '../context.ts'
+import { warnOf, type AppEnv } from '../context.ts'
 import { runQuery } from '../db/database.ts'
 import { selectClient } from '../db/partners.ts'
 import { ApiError } from '../errors.ts'
-import { describeError, log } from '../log.ts'
 import { methodNotAllowed } from './method-not-allowed.ts'
-
-/** The period of AUTH_RATE_LIMIT in wrangler.toml. */
-const rateLimitPeriodSeconds = 60
 
 export const tokenRoute = new Hono<AppEnv>()
   // The body is never read: no credential is taken from it, and whatever an OAuth library posts is fine.
@@ -30,7 +27,8 @@ export const tokenRoute = new Hono<AppEnv>()
       .map(({ hash }) => hash)
     let matching = await recallHash(clientSecret, hashes, nowMs)
     if (matching === undefined) {
-      await limitRate(c.env.AUTH_RATE_LIMIT, c.req.header('CF-Connecting-IP'))
+      const attempt = { address: c.req.header('CF-Connecting-IP'), clientId }
+      await limitRate(c.env.AUTH_RATE_LIMIT, attempt, warnOf(c))
       matching = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
       if (matching !== undefined) await rememberHash(clientSecret, matching, nowMs)
     }
@@ -66,15 +64,4 @@ function invalidClient(reason: string): ApiError {
     reason,
     headers: { 'WWW-Authenticate': 'Basic realm="partners", charset="UTF-8"' },
   })
-}
-
-/** Bounds how often one address can make us derive a key. A missing or failing limiter lets the request pass. */
-async function limitRate(limiter: RateLimit | undefined, address = 'unknown'): Promise<void> {
-  let isWithinLimit = true
-  try {
-    isWithinLimit = (await limiter?.limit({ key: address }))?.success ?? true
-  } catch (error) {
-    log('warn', { event: 'rate_limiter_failed', reason: describeError(error) })
-  }
-  if (!isWithinLimit) throw new ApiError('rate_limited', { headers: { 'Retry-After': String(rateLimitPeriodSeconds) } })
 }

@@ -9,6 +9,7 @@ const hour = 3600 * second
 const start = Date.UTC(2026, 0, 1)
 let key: string
 let keys = 0
+const warn = () => {}
 /** Whether this isolate still has what it held; else it is one that has only KV. */
 let isWarm = false
 
@@ -46,6 +47,7 @@ async function readAt(
     kv: kv ?? env.CATALOG_CACHE,
     nowMs: start + ageMs,
     waitUntil: (work) => context.waitUntil(work),
+    warn,
   }
   let loads = 0
   const load = async () => {
@@ -86,7 +88,7 @@ describe.each(['memory', 'kv'] as const)('a copy in %s, by age', (tier) => {
   test('nobody waits for a refresh', async () => {
     await readAt(0)
     if (!isWarm) deleteFromMemory(key)
-    const cache = { kv: env.CATALOG_CACHE, nowMs: start + 61 * second, waitUntil: () => {} }
+    const cache = { kv: env.CATALOG_CACHE, nowMs: start + 61 * second, waitUntil: () => {}, warn }
     expect(await readThrough(cache, key, () => new Promise<never>(() => {}))).toMatchObject({ tier })
   })
 
@@ -122,7 +124,7 @@ describe.each(['memory', 'kv'] as const)('a copy in %s, by age', (tier) => {
     vi.useFakeTimers()
     const kv = { getWithMetadata: async () => stored } as never
     if (!isWarm) deleteFromMemory(key)
-    const cache = { kv, nowMs: start + 121 * second, waitUntil: () => {} }
+    const cache = { kv, nowMs: start + 121 * second, waitUntil: () => {}, warn }
     const answer = readThrough(cache, key, () => new Promise<never>(() => {}))
     await vi.advanceTimersByTimeAsync(1000)
     expect(await answer).toMatchObject({ ageSeconds: 121 })
@@ -150,7 +152,7 @@ describe.each(['memory', 'kv'] as const)('a copy in %s, by age', (tier) => {
 describe('many who miss at once', () => {
   function readMany(count: number, load: () => Promise<Loaded>, kv: KVNamespace | undefined = env.CATALOG_CACHE) {
     const context = createExecutionContext()
-    const cache: Cache = { kv, nowMs: start, waitUntil: (work) => context.waitUntil(work) }
+    const cache: Cache = { kv, nowMs: start, waitUntil: (work) => context.waitUntil(work), warn }
     return Array.from({ length: count }, () => readThrough(cache, key, load))
   }
 
@@ -213,7 +215,7 @@ describe('KV is a miss and never an error', () => {
 
   test('when it is not bound', async () => {
     const context = createExecutionContext()
-    const cache: Cache = { kv: undefined, nowMs: start, waitUntil: (work) => context.waitUntil(work) }
+    const cache: Cache = { kv: undefined, nowMs: start, waitUntil: (work) => context.waitUntil(work), warn }
     const answer = await readThrough(cache, key, async () => ({ body: new Uint8Array(1), isStorable: true }))
     expect(answer).toMatchObject({ tier: 'd1', cacheStatus: 'kv; fwd=miss' })
   })

@@ -182,6 +182,20 @@ test('of two live secrets both work, until one expires', async () => {
 describe('the rate limit', () => {
   const limiter = (limit: RateLimit['limit']) => ({ ...env, AUTH_RATE_LIMIT: { limit } }) as Env
   const exhausted = limiter(async () => ({ success: false }))
+  /** As the real one counts, but without a clock. */
+  const counting = (mostPerKey: number) => {
+    const counts = new Map<string, number>()
+    return limiter(async ({ key }) => {
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      return { success: (counts.get(key) ?? 0) <= mostPerKey }
+    })
+  }
+  const attempt = (authorization: string, address: string, bindings: Env) =>
+    send(
+      tokenPath,
+      { method: 'POST', headers: { Authorization: authorization, 'CF-Connecting-IP': address } },
+      bindings,
+    )
 
   test('stops whoever would make us derive a key, before it is derived', async () => {
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
@@ -191,10 +205,27 @@ describe('the rate limit', () => {
     expect(deriveBits).not.toHaveBeenCalled()
   })
 
-  test('is counted per address', async () => {
-    const limit = vi.fn<RateLimit['limit']>(async () => ({ success: true }))
-    await requestToken(wrongSecret(), limiter(limit))
-    expect(limit).toHaveBeenCalledWith({ key: expect.stringMatching(/^2001:db8::/) })
+  test.each([
+    ['unknown clients from one address', (n: number) => basic(`unknown-${n}`, 'secret'), () => '192.0.2.1'],
+    [
+      'unknown clients from one network of IPv6',
+      (n: number) => basic(`unknown-${n}`, 'secret'),
+      (n: number) => `2001:db8:a:b::${n}`,
+    ],
+    ['wrong secrets of one client from everywhere', () => wrongSecret(), (n: number) => `192.0.2.${n}`],
+  ])('ends a flood of %s', async (_, authorization, address) => {
+    const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
+    const bindings = counting(3)
+    const statuses = []
+    for (let n = 1; n <= 10; n++) statuses.push((await attempt(authorization(n), address(n), bindings)).status)
+    expect(statuses).toEqual([401, 401, 401, 429, 429, 429, 429, 429, 429, 429])
+    expect(deriveBits).toHaveBeenCalledTimes(6)
+  })
+
+  test('spares the other clients and addresses', async () => {
+    const bindings = counting(3)
+    for (let n = 0; n < 10; n++) await attempt(basic('unknown', 'secret'), '192.0.2.1', bindings)
+    expect((await attempt(basic(partner.clientId, partner.clientSecret), '192.0.2.2', bindings)).status).toBe(200)
   })
 
   test('does not concern a secret that this isolate knows', async () => {
@@ -202,11 +233,36 @@ describe('the rate limit', () => {
     expect((await signIn(partner, exhausted)).status).toBe(200)
   })
 
-  test('lets requests pass where it fails or is not bound', async () => {
-    const failing = limiter(() => Promise.reject(new Error('down')))
-    expect((await signIn(partner, failing)).status).toBe(200)
-    const other = await seedPartner()
-    expect((await signIn(other, { ...env, AUTH_RATE_LIMIT: undefined } as never)).status).toBe(200)
+  test.each<[string, RateLimit | undefined]>([
+    ['fails', { limit: () => Promise.reject(new Error('down')) }],
+    [
+      'throws',
+      {
+        limit: () => {
+          throw new Error('down')
+        },
+      },
+    ],
+    ['is not bound', undefined],
+  ])('lets requests pass where it %s, and says so', async (_, AUTH_RATE_LIMIT) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const response = await signIn(partner, { ...env, AUTH_RATE_LIMIT } as Env)
+    expect(response.status).toBe(200)
+    expect(warn.mock.calls.map(([line]) => JSON.parse(String(line)) as unknown)).toEqual([
+      {
+        level: 'warn',
+        event: 'rate_limiter_failed',
+        reason: expect.any(String),
+        requestId: response.headers.get('X-Request-Id'),
+      },
+    ])
+  })
+
+  test('waits a second for one that hangs', async () => {
+    const bindings = limiter(() => new Promise(() => {}))
+    const startedAtMs = Date.now()
+    expect((await signIn(partner, bindings)).status).toBe(200)
+    expect(Date.now() - startedAtMs).toBeLessThan(1900)
   })
 })
 

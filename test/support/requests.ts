@@ -13,7 +13,7 @@ let addresses = 0
 export async function send(path: string, init: RequestInit = {}, bindings: Env = env): Promise<Response> {
   const headers = new Headers(init.headers)
   // Every request comes from an address of its own, so that no test runs into the rate limit of another.
-  headers.set('CF-Connecting-IP', `2001:db8::${(++addresses).toString(16)}`)
+  if (!headers.has('CF-Connecting-IP')) headers.set('CF-Connecting-IP', `2001:db8:0:${(++addresses).toString(16)}::1`)
   const context = createExecutionContext()
   const response = await worker.fetch(new Request(`${origin}${path}`, { ...init, headers }), bindings, context)
   await waitOnExecutionContext(context)
