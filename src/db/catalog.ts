@@ -29,7 +29,7 @@ import {
 
 /** The catalog, or the part of it that is viewable in a country, in ascending ID. */
 export function selectCatalog(db: Database, country?: string): Promise<CatalogPlan[]> {
-  return selectCatalogWhere(db, country === undefined ? undefined : isViewableIn(db, country))
+  return selectCatalogWhere(db, country === undefined ? undefined : isViewableIn(country))
 }
 
 /** @param name the plan's identifier; or its ID, where no plan has that for an identifier. */

@@ -1,5 +1,5 @@
 // SQL that reads plans.
-import { and, asc, eq, inArray, sql, type SQL } from 'drizzle-orm'
+import { and, asc, eq, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteSelect } from 'drizzle-orm/sqlite-core'
 import type { Plan } from '../catalog/plan.ts'
 import type { Database } from './database.ts'
@@ -70,7 +70,7 @@ export function selectPlans(
   return withLookups(db.select(planFields).from(plans).$dynamic())
     .where(
       and(
-        isViewableIn(db, country),
+        isViewableIn(country),
         categoryId === undefined ? undefined : eq(plans.categoryId, categoryId),
         fundType === undefined ? undefined : eq(plans.fundType, fundType),
         currency === undefined ? undefined : eq(plans.currency, currency),
@@ -79,9 +79,13 @@ export function selectPlans(
     .orderBy(asc(plans.id))
 }
 
-export function isViewableIn(db: Database, country: string): SQL {
+/**
+ * With every name of a column behind its table's: one alone that D1 does not know is a text to it, "plan_id", so that a
+ * database of another schema would give wrong answers instead of an error.
+ */
+export function isViewableIn(country: string): SQL {
   const { planId } = planViewability
-  return inArray(plans.id, db.select({ planId }).from(planViewability).where(eq(planViewability.country, country)))
+  return sql`${plans.id} in (select ${planId} from ${planViewability} where ${planViewability.country} = ${country})`
 }
 
 export function withLookups<Query extends SQLiteSelect>(query: Query) {
