@@ -11,12 +11,17 @@ const bindings = {
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
+// npm run test:fuzz: cases of each property that does not say itself how many it needs.
+const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
+const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
+
 const nodeTests = ['test/ops/**/*.test.ts', 'test/catalog/**/*.test.ts']
 
 export default defineConfig({
   test: {
     // The Worker's log lines show where a test fails.
     silent: 'passed-only',
+    provide: { propertyRuns },
     projects: [
       {
         plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings } })],
@@ -24,10 +29,19 @@ export default defineConfig({
           name: 'worker',
           include: ['test/**/*.test.ts'],
           exclude: nodeTests,
-          setupFiles: ['test/support/migrate.ts'],
+          setupFiles: ['test/support/migrate.ts', 'test/support/properties.ts'],
+          testTimeout: propertyTimeout,
         },
       },
-      { test: { name: 'node', include: nodeTests, testTimeout: 60_000, hookTimeout: 60_000 } },
+      {
+        test: {
+          name: 'node',
+          include: nodeTests,
+          setupFiles: ['test/support/properties.ts'],
+          testTimeout: propertyTimeout,
+          hookTimeout: 60_000,
+        },
+      },
     ],
   },
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatCatalog, parseCatalog } from '../../src/catalog/catalog-file.ts'
 import { arbitraryCatalog, makePlan } from '../support/plan.ts'
+import naughtyStrings from '../vectors/naughty-strings.json' with { type: 'json' }
 
 const parse = (...plans: unknown[]) => parseCatalog(JSON.stringify({ plans }))
 
@@ -23,6 +24,21 @@ test('any text gets an answer, and nothing but a catalog is one', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       expect(parseCatalog(text).kind).toBe('invalid')
+    }),
+  )
+})
+
+test('a plan with any value in any place is refused, or reads back unchanged', () => {
+  const plan = makePlan()
+  const place = fc.constantFrom(...Object.keys(plan), 'another')
+  const value = fc.oneof(fc.constantFrom(...naughtyStrings), fc.jsonValue(), fc.double(), fc.maxSafeInteger())
+  fc.assert(
+    fc.property(fc.dictionary(place, value, { minKeys: 1, maxKeys: 3 }), (replaced) => {
+      const result = parse({ ...plan, ...replaced })
+      const plans = result.kind === 'catalog' ? result.plans : []
+      expect(parseCatalog(formatCatalog(plans))).toEqual({ kind: 'catalog', plans })
+      const defects = result.kind === 'invalid' ? result.defects : []
+      expect(defects.filter((line) => !/^Plan .*: .*expected .*; found .*\.$/.test(line))).toEqual([])
     }),
   )
 })

@@ -1,6 +1,7 @@
 // Plans for tests, in the Worker and in Node.
 import fc from 'fast-check'
 import type { CatalogPlan } from '../../src/catalog/plan.ts'
+import naughtyStrings from '../vectors/naughty-strings.json' with { type: 'json' }
 
 /** A plan in which every field differs from every other. */
 export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
@@ -45,7 +46,10 @@ export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
 
 const text = (maxLength: number) =>
   fc
-    .string({ unit: 'binary', minLength: 1, maxLength })
+    .oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength }),
+      fc.constantFrom(...naughtyStrings.filter(({ length }) => length <= maxLength)),
+    )
     .filter((value) => value.trim() !== '' && value.isWellFormed() && !/[\u0000-\u0008\u000b-\u001f\u007f]/.test(value))
 const number = (min: number) =>
   fc
