@@ -18,6 +18,7 @@ import {
 } from '../src/db/schema.ts'
 import { breakD1, breakKv, changeKvReads, hangD1, hangKv, slowD1 } from './support/faults.ts'
 import { forgetCachedEntries } from './support/isolate.ts'
+import { withoutLeaks } from './support/log.ts'
 import { makePlan } from './support/plan.ts'
 import { basic, fetchToken } from './support/requests.ts'
 import { seedPartner, seedPlans, type TestPartner } from './support/seed.ts'
@@ -128,7 +129,7 @@ async function onFakeClock<T>(work: Promise<T>): Promise<{ value: T; tookMs: num
 
 function ask(path: string, init: RequestInit): Promise<Response> {
   const request = new Request(`https://catalog.example.com/api/v3/partners/${path}`, init)
-  return Promise.resolve(worker.fetch(request, env, createExecutionContext()))
+  return withoutLeaks(request, async () => worker.fetch(request, env, createExecutionContext()))
 }
 const list = () => onFakeClock(ask(`${partner.shortName}/plans`, { headers: { Authorization: `Bearer ${token}` } }))
 /** The name of the one plan that the list has to be of: another partner's would have another. */

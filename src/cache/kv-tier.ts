@@ -21,11 +21,16 @@ export async function readFromKv({ kv, warn }: KvTier, key: string): Promise<Cac
     const { etag, storedAtMs } = isJsonObject(metadata) ? metadata : {}
     // A damaged or foreign value is not the one that its ETag was made of. (Some 5 % of what reading 37 kB costs.)
     if (typeof storedAtMs === 'number' && etag === (await computeEtag(body))) return { body, etag, storedAtMs }
-    warn({ event: 'kv_garbled', key })
+    warn({ event: 'kv_garbled', entry: kindOf(key) })
   } catch (error) {
     warn({ event: 'kv_failed', operation: 'get', reason: describeError(error) })
   }
   return undefined
+}
+
+/** What the log may have of a key: the rest of it names a client, or is what a caller sent. */
+export function kindOf(key: string): string {
+  return key.slice(0, key.indexOf(':'))
 }
 
 /** Never throws. */

@@ -5,7 +5,7 @@ import { withDeadline } from '../deadline.ts'
 import { describeError } from '../log.ts'
 import { computeEtag, type CacheEntry } from './entry.ts'
 import { shareFlight, type Flights } from './flight.ts'
-import { deleteFromKv, readFromKv, writeToKv, type KvTier } from './kv-tier.ts'
+import { deleteFromKv, kindOf, readFromKv, writeToKv, type KvTier } from './kv-tier.ts'
 import { deleteFromMemory, readFromMemory, writeToMemory } from './memory-tier.ts'
 
 /** The terms of RFC 9111 section 5.2.2.1 and RFC 5861; each counts from the age of 0. */
@@ -95,7 +95,12 @@ async function readBelowMemory(
     return { entry, tier: 'd1', ageSeconds: 0, cacheStatus }
   } catch (error) {
     if (!copy) throw error
-    cache.warn({ event: 'served_stale', key, ageSeconds: Math.floor(ageMs / 1000), reason: describeError(error) })
+    cache.warn({
+      event: 'served_stale',
+      entry: kindOf(key),
+      ageSeconds: Math.floor(ageMs / 1000),
+      reason: describeError(error),
+    })
     return answerFrom(tier, copy, ageMs, '; detail=storage-unavailable')
   }
 }
@@ -132,7 +137,7 @@ async function refresh(cache: Cache, key: string, load: () => Promise<Loaded>, m
     if (stored && ageOf(stored, cache.nowMs) <= maxAgeMs) writeToMemory(key, stored)
     else await loadAndStore(cache, key, load, true)
   } catch (error) {
-    cache.warn({ event: 'refresh_failed', key, reason: describeError(error) })
+    cache.warn({ event: 'refresh_failed', entry: kindOf(key), reason: describeError(error) })
   }
 }
 

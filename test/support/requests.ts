@@ -4,6 +4,7 @@ import { env } from 'cloudflare:workers'
 import { expect } from 'vitest'
 import type { ErrorBody } from '../../src/errors.ts'
 import worker from '../../src/index.ts'
+import { withoutLeaks } from './log.ts'
 
 const origin = 'https://catalog.example.com'
 export const tokenPath = '/api/v3/partners/auth'
@@ -15,9 +16,12 @@ export async function send(path: string, init: RequestInit = {}, bindings: Env =
   // Every request comes from an address of its own, so that no test runs into the rate limit of another.
   if (!headers.has('CF-Connecting-IP')) headers.set('CF-Connecting-IP', `2001:db8:0:${(++addresses).toString(16)}::1`)
   const context = createExecutionContext()
-  const response = await worker.fetch(new Request(`${origin}${path}`, { ...init, headers }), bindings, context)
-  await waitOnExecutionContext(context)
-  return response
+  const request = new Request(`${origin}${path}`, { ...init, headers })
+  return withoutLeaks(request, async () => {
+    const response = await worker.fetch(request, bindings, context)
+    await waitOnExecutionContext(context)
+    return response
+  })
 }
 
 export function basic(clientId: string, clientSecret: string): string {

@@ -5,6 +5,7 @@ import type { CatalogPlan } from '../../src/catalog/plan.ts'
 import { importStatements, selectCatalogVersion } from '../../src/db/catalog.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
 import { insertPartnerStatements } from '../../src/db/partners.ts'
+import { keepSecret } from './log.ts'
 
 export interface TestPartner {
   shortName: string
@@ -21,6 +22,7 @@ export async function seedPartner(country = 'KE', iterations = 1000): Promise<Te
   const clientId = generateClientId()
   const clientSecret = generateClientSecret()
   const secretHash = await hashSecret(clientSecret, iterations)
+  keepSecret(clientSecret, secretHash)
   const row = { shortName, name: shortName, country, clientId, secretHash, nowSeconds: 0 }
   await runStatements(env.DB, insertPartnerStatements(openDatabase(env.DB), row))
   return { shortName, country, clientId, clientSecret }
