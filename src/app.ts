@@ -12,6 +12,9 @@ import { recordUsage } from './usage.ts'
 
 /** Names the request, reads the clock that everything in it goes by, writes its one log line, and counts it. */
 const traceRequest = createMiddleware<AppEnv>(async function traceRequest(c, next) {
+  // Hono's router finds this twice for the path /*.
+  if (c.get('requestId') !== undefined) return next()
+
   const requestId = crypto.randomUUID()
   const nowMs = Date.now()
   c.set('requestId', requestId)

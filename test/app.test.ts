@@ -98,6 +98,17 @@ describe('usage', () => {
   })
 })
 
+test.each(['/*', '/**', '/:shortName', '/api/v3/partners/:shortName/plans'])(
+  'a request of a path that reads like a pattern, %s, is one line in the log',
+  async (path) => {
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+    const response = await send(path)
+    const { requestId } = await response.clone().json<{ requestId: string }>()
+    expect(requestId).toBe(response.headers.get('X-Request-Id'))
+    expect(info).toHaveBeenCalledTimes(1)
+  },
+)
+
 test('a request is one line in the log, without a secret or a token', async () => {
   const info = vi.spyOn(console, 'info').mockImplementation(() => {})
   const { clientId, clientSecret, shortName } = await seedPartner()

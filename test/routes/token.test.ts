@@ -165,6 +165,33 @@ describe('a client that is refused', () => {
   })
 })
 
+test('an unknown client and a wrong secret take the same time, and get the same bytes', async () => {
+  const known = await seedPartner('KE', 100_000)
+  const requests = {
+    unknown: basic('ABCDEFGHIJKLMNOP', 'A'.repeat(40)),
+    wrong: basic(known.clientId, 'A'.repeat(40)),
+  }
+  const times: Record<keyof typeof requests, number[]> = { unknown: [], wrong: [] }
+  const answers = new Set<string>()
+  // Interleaved, each first as often as the other: what slows the machine down slows both.
+  for (let round = 0; round < 40; round++) {
+    const order = round % 2 === 0 ? (['unknown', 'wrong'] as const) : (['wrong', 'unknown'] as const)
+    for (const kind of order) {
+      const startedAtMs = performance.now()
+      const response = await requestToken(requests[kind])
+      times[kind].push(performance.now() - startedAtMs)
+      const requestId = response.headers.get('X-Request-Id') ?? ''
+      const answer = `${response.status} ${[...response.headers].join('; ')} ${await response.text()}`
+      answers.add(answer.replaceAll(requestId, ''))
+    }
+  }
+  const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length / 2] ?? 0
+  expect(answers.size).toBe(1)
+  expect(median(times.wrong)).toBeGreaterThan(5)
+  const ratio = median(times.unknown) / median(times.wrong)
+  expect(Math.abs(Math.log(ratio))).toBeLessThan(0.15)
+}, 60_000)
+
 test('of two live secrets both work, until one expires', async () => {
   const second = 'B'.repeat(40)
   await env.DB.prepare(
