@@ -32,7 +32,8 @@ const firstTimePartners = 60
 
 note('Building the Worker, and filling its store …')
 const bundle = await buildBundle()
-const service = await startService(bundle, {
+const around = { counted: 'test/bench/counting.ts' }
+const service = await startService(bundle, around, {
   'bare-bytes': { WORK: 'bytes', BODY: 'bare:KE' },
   'bare-slices': { WORK: 'slices', BODY: 'bare:TZ' },
   'bare-not-modified': { WORK: 'not-modified' },

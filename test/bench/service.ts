@@ -36,14 +36,20 @@ export async function buildBundle(): Promise<Bundle> {
   }
 }
 
-/** @param bare for each bare Worker's name, its bindings besides the stores. */
+/**
+ * @param around for the name of each Worker that stands around ours, which it imports as ./app.js: its file.
+ * @param bare for each bare Worker's name, its bindings besides the stores.
+ */
 export async function startService(
   { script }: Bundle,
+  around: Record<string, string>,
   bare: Record<string, Record<string, string>>,
   inspectorPort?: number,
 ) {
-  const bareScript = await readWorker('bare.ts')
-  const countingScript = await readWorker('counting.ts')
+  const bareScript = await readWorker('test/bench/bare.ts')
+  const scriptsAround = await Promise.all(
+    Object.entries(around).map(async ([name, file]) => [name, await readWorker(file)] as const),
+  )
   type Bindings = WorkerOptions['config']['env']
   const worker = (name: string, contents: string, env: Bindings, beside = {}): WorkerOptions => ({
     config: {
@@ -65,7 +71,9 @@ export async function startService(
     ...(inspectorPort !== undefined && { inspectorPort }),
     workers: [
       worker('app', script, bindings),
-      worker('counted', countingScript, bindings, { 'app.js': { type: 'esm', contents: script } }),
+      ...scriptsAround.map(([name, contents]) =>
+        worker(name, contents, bindings, { 'app.js': { type: 'esm', contents: script } }),
+      ),
       ...Object.entries(bare).map(([name, texts]) =>
         worker(name, bareScript, Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, text(value)]))),
       ),
@@ -90,8 +98,8 @@ function findWorkerd(): string {
 }
 
 /** `stripTypeScriptTypes` leaves what Node and workerd run alike. */
-async function readWorker(name: string): Promise<string> {
-  return stripTypeScriptTypes(await readFile(join(import.meta.dirname, name), 'utf8'))
+async function readWorker(file: string): Promise<string> {
+  return stripTypeScriptTypes(await readFile(join(project, file), 'utf8'))
 }
 
 async function migrate(d1: D1Database): Promise<void> {

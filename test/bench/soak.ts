@@ -1,0 +1,368 @@
+// npm run soak: partners and attackers at the Worker as deployed, for as long as --minutes says, while its stores fail and
+// recover and operators change secrets, keys, plans and partners. Ends with 1 when an answer is not one that the rules
+// below allow.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { generateClientSecret, hashSecret } from '../../src/auth/secret.ts'
+import { generateJwk, type OctJwk } from '../../src/auth/signing-keys.ts'
+import type { CatalogPlan } from '../../src/catalog/plan.ts'
+import { openDatabase, runStatements } from '../../src/db/database.ts'
+import { rotateSecretStatements, updateCountryStatement, updateSuspensionStatement } from '../../src/db/partners.ts'
+import type { Conditions } from './faulty.ts'
+import { buildBundle, createPartner, importPlans, startService, type BenchPartner } from './service.ts'
+
+const { values: flags } = parseArgs({
+  options: { minutes: { type: 'string', default: '10' }, clients: { type: 'string', default: '16' } },
+})
+const endsAtMs = Date.now() + Number(flags.minutes) * 60_000
+const note = (text: string) => void process.stderr.write(`${text}\n`)
+
+const faultMs = 15_000
+const calmMs = 10_000
+/** A request may share the failure of one that began in a fault, and had 5 s for D1. */
+const graceMs = 6000
+/** The cache's promise, and a second for what is under way. */
+const staleMs = 121_000
+/** Nobody waits longer than for the partner's record and the list: 2 s for KV and 5 s for D1 each. */
+const mostMs = 15_000
+
+type Fault = Pick<Conditions, 'd1' | 'kv'>
+const faults: Fault[] = [
+  { d1: 'error', kv: 'fine' },
+  { d1: 'hang', kv: 'fine' },
+  { d1: 'slow', kv: 'fine' },
+  { d1: 'fine', kv: 'error' },
+  { d1: 'fine', kv: 'hang' },
+  { d1: 'fine', kv: 'garbage' },
+  { d1: 'fine', kv: 'truncated' },
+  { d1: 'error', kv: 'error' },
+  { d1: 'hang', kv: 'hang' },
+]
+
+note('Building the Worker, and filling its store …')
+const workers = ['one', 'two']
+const service = await startService(
+  await buildBundle(),
+  Object.fromEntries(workers.map((name) => [name, 'test/bench/faulty.ts'])),
+  {},
+)
+const db = openDatabase(service.d1)
+const countries = ['KE', 'UG', 'RW', 'TZ']
+const plans = await makePlans()
+await importPlans(service.d1, plans)
+
+interface SoakPartner extends BenchPartner {
+  clientId: string
+  country: string
+  /** The secrets that work, the newest first. */
+  secrets: string[]
+  token?: string
+  etag?: string
+}
+const partners = await Promise.all(
+  Array.from({ length: 12 }, async (_, index): Promise<SoakPartner> => {
+    const country = countries[index % countries.length] ?? ''
+    const partner = await createPartner(service.d1, `partner-${index}`, country)
+    const [clientId = '', secret = ''] = atob(partner.authorization.slice(6)).split(':')
+    return { ...partner, clientId, country, secrets: [secret] }
+  }),
+)
+
+/** What was changed when, and what a list may still show of before: for two minutes, or while D1 does not answer. */
+interface Change {
+  atMs: number
+  before: { country?: string; isSuspended?: boolean }
+}
+const changes = new Map<SoakPartner, Change>()
+const suspended = new Set<SoakPartner>()
+const withdrawal = { plan: plans[0], isWithdrawn: false, atMs: 0 }
+
+let fault: Fault = { d1: 'fine', kv: 'fine' }
+let lastD1FaultMs = 0
+let keys: Pick<Conditions, 'versions'> = { versions: [] }
+const counts = new Map<string, number>()
+const unexpected: unknown[] = []
+
+await rotateKeys()
+const operations = operate()
+const faulting = cycleFaults()
+await Promise.all(Array.from({ length: Number(flags.clients) }, () => beClient()))
+await Promise.all([operations, faulting])
+await service.stop()
+
+for (const [what, count] of [...counts].toSorted(([a], [b]) => a.localeCompare(b))) note(`${count}\t${what}`)
+const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+for (const one of unexpected.slice(0, 20)) note(JSON.stringify(one))
+process.stdout.write(`${total} answers in ${flags.minutes} minutes, ${unexpected.length} unexpected\n`)
+process.exitCode = unexpected.length > 0 ? 1 : 0
+
+async function cycleFaults() {
+  await sleep(calmMs)
+  for (let turn = 0; Date.now() < endsAtMs; turn++) {
+    await setFault(faults[turn % faults.length] ?? { d1: 'fine', kv: 'fine' })
+    await sleep(Math.min(faultMs, endsAtMs - Date.now()))
+    await setFault({ d1: 'fine', kv: 'fine' })
+    await sleep(calmMs)
+  }
+}
+
+async function setFault(next: Fault) {
+  if (fault.d1 !== 'fine') lastD1FaultMs = Date.now()
+  fault = next
+  await command()
+}
+
+async function command() {
+  const body = JSON.stringify({ ...fault, ...keys } satisfies Conditions)
+  for (const name of workers) await fetch(await service.urlOf(name), { method: 'PUT', body })
+}
+
+/** As `keys rotate --remote` does it: the new key verifies everywhere before it signs anywhere. */
+async function rotateKeys() {
+  const key = generateJwk()
+  const set = (...jwks: OctJwk[]) => JSON.stringify({ keys: jwks })
+  const before = keys.versions[0]
+  if (before === undefined) {
+    keys = { versions: [{ JWT_KEYS: set(key), [`JWT_KEYS_${key.kid}`]: set(key) }] }
+    return command()
+  }
+  const verifies = { ...before, [`JWT_KEYS_NEXT_${key.kid}`]: set(key) }
+  const signs = { ...verifies, JWT_KEYS: set(key) }
+  for (const versions of [[before, verifies], [verifies], [verifies, signs], [signs]]) {
+    keys = { versions }
+    await command()
+    await sleep(500)
+  }
+}
+
+/** One thing after the other, on partners of their own, while everybody goes on. */
+async function operate() {
+  const [rotated, alone, moved, paused] = partners
+  if (!rotated || !alone || !moved || !paused) throw new Error('too few partners')
+  for (let turn = 0; Date.now() < endsAtMs; turn++) {
+    await rotateKeys()
+    await rotateSecret(turn % 2 === 0 ? rotated : alone)
+    await sleep(3000)
+    // What nobody may see any more has to be gone before the next change of its kind.
+    if (turn % 17 === 0) {
+      const before = moved.country
+      moved.country = before === 'KE' ? 'UG' : 'KE'
+      changes.set(moved, { atMs: Date.now(), before: { country: before } })
+      await runStatements(service.d1, [updateCountryStatement(db, moved.clientId, moved.country)])
+      const isSuspended = !suspended.has(paused)
+      changes.set(paused, { atMs: Date.now(), before: { isSuspended: !isSuspended } })
+      if (isSuspended) suspended.add(paused)
+      else suspended.delete(paused)
+      await runStatements(service.d1, [updateSuspensionStatement(db, paused.clientId, isSuspended ? 1 : null)])
+      withdrawal.atMs = Date.now()
+      withdrawal.isWithdrawn = !withdrawal.isWithdrawn
+      const [plan] = plans
+      if (plan) await importPlans(service.d1, [{ ...plan, viewableIn: withdrawal.isWithdrawn ? [] : countries }])
+    }
+  }
+}
+
+/** For a while both secrets work; the old one is given up long before its grace period ends. */
+async function rotateSecret(partner: SoakPartner) {
+  const secret = generateClientSecret()
+  const secretHash = await hashSecret(secret, 100_000)
+  const row = { clientId: partner.clientId, secretHash, nowSeconds: Math.floor(Date.now() / 1000), graceSeconds: 10 }
+  await runStatements(service.d1, rotateSecretStatements(db, row))
+  partner.secrets = [secret, ...partner.secrets]
+  await sleep(4000)
+  partner.secrets = [secret]
+}
+
+async function beClient() {
+  const actions: [number, (partner: SoakPartner) => Promise<void>][] = [
+    [60, list],
+    [15, listAgain],
+    [12, signIn],
+    [4, signInWrongly],
+    [4, listAsAnother],
+    [5, listWithGarbage],
+  ]
+  const weights = actions.flatMap(([weight, action]) => Array.from({ length: weight }, () => action))
+  while (Date.now() < endsAtMs) {
+    const partner = pick(partners)
+    await (partner.token === undefined ? signIn : pick(weights))(partner)
+    await sleep(10)
+  }
+}
+
+async function signIn(partner: SoakPartner) {
+  const secret = pick(partner.secrets)
+  const answer = await send('token', '/auth', { method: 'POST', headers: basic(partner.clientId, secret) })
+  // The token endpoint asks D1 each time: a suspension shows as soon as it is there.
+  const isChanging = Date.now() - (changes.get(partner)?.atMs ?? 0) < mostMs
+  const status = suspended.has(partner) ? 401 : 200
+  expectStatus(answer, isChanging ? [200, 401] : [status], answer.hadD1Fault)
+  if (answer.status === 200) partner.token = String(answer.body['access_token'])
+}
+
+async function signInWrongly(partner: SoakPartner) {
+  const id = Math.random() < 0.5 ? partner.clientId : generateClientSecret().slice(0, 16)
+  const answer = await send('wrong secret', '/auth', {
+    method: 'POST',
+    headers: basic(id, generateClientSecret()),
+  })
+  expectStatus(answer, [401], answer.hadD1Fault)
+}
+
+async function list(partner: SoakPartner) {
+  const filter = pick([
+    {},
+    {},
+    {},
+    { currency: 'USD' },
+    { currency: 'KES' },
+    { fundType: 'BOND' },
+    { fundType: 'none' },
+  ])
+  await listPlans('list', partner, filter, {})
+}
+
+async function listAgain(partner: SoakPartner) {
+  await listPlans('list again', partner, {}, partner.etag === undefined ? {} : { 'If-None-Match': partner.etag })
+}
+
+async function listPlans(
+  what: string,
+  partner: SoakPartner,
+  filter: Partial<CatalogPlan>,
+  more: Record<string, string>,
+) {
+  const query = new URLSearchParams(filter as Record<string, string>).toString()
+  const headers = { Authorization: `Bearer ${partner.token}`, ...more }
+  const answer = await send(what, `/${partner.shortName}/plans?${query}`, { headers })
+  const isRestless = isRecent(partner, answer.startedAtMs)
+  const mayBeSuspended = isRestless || suspended.has(partner)
+  const mayBeActive = isRestless || !suspended.has(partner)
+  const answered = 'If-None-Match' in more ? [200, 304] : [200]
+  expectStatus(answer, [...(mayBeActive ? answered : []), ...(mayBeSuspended ? [401] : [])], answer.hadD1Fault)
+  if (answer.status !== 200) return
+  if (query === '') partner.etag = answer.etag
+  const { data } = answer.body as { data: { plans: CatalogPlan[] } }
+  const ids = data.plans.map(({ id }) => id).join()
+  const before = changes.get(partner)?.before.country
+  const seenIn = [partner.country, ...(isRestless && before !== undefined ? [before] : [])]
+  const isUnsure = isStale(withdrawal.atMs, answer.startedAtMs)
+  const allowed = seenIn.flatMap((country) =>
+    (isUnsure ? [true, false] : [withdrawal.isWithdrawn]).map((isWithdrawn) => idsOf(country, filter, isWithdrawn)),
+  )
+  if (!allowed.includes(ids)) unexpected.push({ ...answer, body: undefined, ids, allowed })
+}
+
+async function listAsAnother(partner: SoakPartner) {
+  const other = pick(partners)
+  if (other === partner) return
+  const headers = { Authorization: `Bearer ${partner.token}` }
+  const answer = await send('another’s list', `/${other.shortName}/plans`, { headers })
+  const isChanged = suspended.has(partner) || isRecent(partner, answer.startedAtMs)
+  expectStatus(answer, isChanged ? [401, 403] : [403], answer.hadD1Fault)
+}
+
+async function listWithGarbage(partner: SoakPartner) {
+  const { token = '' } = partner
+  const other = token.at(-9) === 'A' ? 'B' : 'A'
+  const headers = { Authorization: `Bearer ${token.slice(0, -9)}${other}${token.slice(-8)}` }
+  const answer = await send('garbage token', `/${partner.shortName}/plans`, { headers })
+  expectStatus(answer, [401], false)
+}
+
+interface SoakAnswer {
+  what: string
+  startedAtMs: number
+  tookMs: number
+  fault: Fault
+  /** Whether D1 failed at any time that could show in this answer. A slow one answers. */
+  hadD1Fault: boolean
+  status: number
+  etag: string
+  cacheStatus: string | null
+  retryAfter: string | null
+  body: Record<string, unknown>
+}
+
+async function send(
+  what: string,
+  path: string,
+  init: { method?: string; headers: Record<string, string> },
+): Promise<SoakAnswer> {
+  const startedAtMs = Date.now()
+  const wasFailing = isD1Failing()
+  const url = new URL(`/api/v3/partners${path}`, await service.urlOf(pick(workers)))
+  // Addresses of many customers, so that no rate limit ends this.
+  const address = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}::1`
+  const signal = AbortSignal.timeout(mostMs)
+  const response = await fetch(url, { ...init, signal, headers: { ...init.headers, 'CF-Connecting-IP': address } })
+  const text = await response.text()
+  return {
+    what,
+    startedAtMs,
+    tookMs: Date.now() - startedAtMs,
+    fault,
+    hadD1Fault: wasFailing || isD1Failing() || lastD1FaultMs > startedAtMs - graceMs,
+    status: response.status,
+    etag: response.headers.get('ETag') ?? '',
+    cacheStatus: response.headers.get('Cache-Status'),
+    retryAfter: response.headers.get('Retry-After'),
+    body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
+  }
+}
+
+function isD1Failing(): boolean {
+  return fault.d1 === 'error' || fault.d1 === 'hang'
+}
+
+function expectStatus(answer: SoakAnswer, allowed: readonly number[], mayBeUnavailable: boolean) {
+  const { what, status, retryAfter } = answer
+  const tally = `${what}: ${status}`
+  counts.set(tally, (counts.get(tally) ?? 0) + 1)
+  const isUnavailable = status === 503 && retryAfter === '5' && mayBeUnavailable
+  if (!allowed.includes(status) && !isUnavailable) unexpected.push({ ...answer, allowed })
+}
+
+function isRecent(partner: SoakPartner, atMs: number): boolean {
+  const change = changes.get(partner)
+  return change !== undefined && isStale(change.atMs, atMs)
+}
+
+/** Whether a request of that time may have seen what was before the change. */
+function isStale(changedAtMs: number, atMs: number): boolean {
+  return atMs - changedAtMs < staleMs || fault.d1 !== 'fine' || atMs - lastD1FaultMs < graceMs
+}
+
+function idsOf(country: string, filter: Partial<CatalogPlan>, isWithdrawn: boolean): string {
+  const listed = plans.filter(
+    (plan) =>
+      plan.viewableIn.includes(country) &&
+      Object.entries(filter).every(([field, value]) => Reflect.get(plan, field) === value) &&
+      !(isWithdrawn && plan === withdrawal.plan),
+  )
+  return listed.map(({ id }) => id).join()
+}
+
+/** The demo catalog, each plan in some of the countries and the first in all. */
+async function makePlans(): Promise<CatalogPlan[]> {
+  const file = join(resolve(import.meta.dirname, '../..'), 'src/catalog/demo.json')
+  const { plans: demo } = JSON.parse(await readFile(file, 'utf8')) as { plans: CatalogPlan[] }
+  return demo
+    .toSorted((a, b) => a.id - b.id)
+    .map((plan, index) => ({
+      ...plan,
+      viewableIn: index === 0 ? countries : countries.filter((_, place) => (index >> place) % 2 === 1),
+    }))
+}
+
+function basic(id: string, secret: string): { Authorization: string } {
+  return { Authorization: `Basic ${btoa(`${id}:${secret}`)}` }
+}
+
+function pick<T>(values: readonly T[]): T {
+  const value = values[Math.floor(Math.random() * values.length)]
+  if (value === undefined) throw new Error('nothing to pick from')
+  return value
+}
