@@ -20,15 +20,19 @@ export const tokenRoute = new Hono<AppEnv>()
     const nowMs = c.get('nowMs')
     const nowSeconds = Math.floor(nowMs / 1000)
 
+    const attempt = { address: c.req.header('CF-Connecting-IP'), clientId }
+    const remembered = await recallHash(clientSecret, nowMs)
+    // Before D1 is asked: a flood costs no query either.
+    if (remembered === undefined) await limitRate(c.env.AUTH_RATE_LIMIT, attempt, warnOf(c))
     const client = await runQuery(selectClient(c.env.DB, clientId))
     if (client) c.set('partner', { shortName: client.shortName })
     const hashes = (client?.secrets ?? [])
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
       .map(({ hash }) => hash)
-    let matching = await recallHash(clientSecret, hashes, nowMs)
+    let matching = hashes.find((hash) => hash === remembered)
     if (matching === undefined) {
-      const attempt = { address: c.req.header('CF-Connecting-IP'), clientId }
-      await limitRate(c.env.AUTH_RATE_LIMIT, attempt, warnOf(c))
+      // Of another client, or rotated away.
+      if (remembered !== undefined) await limitRate(c.env.AUTH_RATE_LIMIT, attempt, warnOf(c))
       matching = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
       if (matching !== undefined) await rememberHash(clientSecret, matching, nowMs)
     }

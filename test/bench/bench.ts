@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import { planListKeyPrefix } from '../../src/plans/list-plans.ts'
 import type { CatalogPlan } from '../../src/catalog/plan.ts'
@@ -27,6 +28,8 @@ const sizes = { KE: 30, UG: 300, RW: 3000, TZ: 10_000 } as const
 const secretKey = 'bench-key-of-32-bytes-or-more-123'
 /** More than memory holds, so that a list that comes round again is in KV alone. */
 const kvLists = 1500
+/** What a hundred refusals take, and some more. */
+const burstSeconds = 5
 /** Each is used once. */
 const firstTimePartners = 60
 
@@ -58,6 +61,7 @@ try {
     costs: await measureCosts(),
     ratios: await measureRatios(),
     growth: await measureGrowth(),
+    flood: await measureFlood(),
   }
   process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : formatReport(report))
   const missed = report.ratios.filter(({ ratio, noise, goal = 0 }) => ratio + noise < goal)
@@ -245,7 +249,25 @@ try {
     return { lists, tokens }
   }
 
-  function formatReport({ machine, bundleGzipBytes, startupMs, costs, ratios, growth }: typeof report): string {
+  /**
+   * A list from memory beside 16 who send wrong secrets as fast as they can: without a rate limit, and with ours, once it
+   * has let the first hundred of the minute be derived.
+   */
+  async function measureFlood() {
+    const attack = async (worker: string) => {
+      const [url, list] = [await service.urlOf(worker), await listOf('KE', worker)]
+      const authorization = `Basic ${btoa(`${crypto.randomUUID()}:wrong`)}`
+      const target = { url: new URL('/api/v3/partners/auth', url), headers: { Authorization: authorization } }
+      const attackers = runLoad({ ...target, method: 'POST', connections: 16 }, burstSeconds + seconds)
+      await setTimeout(1000 * burstSeconds)
+      const partner = await runLoad({ url: list, headers: bearerOf('KE'), status: 200 }, seconds)
+      return { partner, attackers: await attackers }
+    }
+    const alone = await runLoad({ url: await listOf('KE'), headers: bearerOf('KE'), status: 200 }, seconds)
+    return { alone, unlimited: await attack('app'), limited: await attack('limited') }
+  }
+
+  function formatReport({ machine, bundleGzipBytes, startupMs, costs, ratios, growth, flood }: typeof report): string {
     const round = (value: number) => String(Math.round(value))
     const tables = [
       ratios.map((row) => ({
@@ -275,6 +297,17 @@ try {
         PARTNERS: String(row.partners),
         'TOKENS/S': String(row.perSecond),
         'ROWS READ': String(row.rowsRead),
+      })),
+      [
+        { name: 'nobody', partner: flood.alone, attackers: undefined },
+        { name: '16 attackers, no rate limit', ...flood.unlimited },
+        { name: '16 attackers, rate limit', ...flood.limited },
+      ].map(({ name, partner, attackers }) => ({
+        'LIST OF 30 BESIDE': name,
+        'LISTS/S': round(partner.requestsPerSecond),
+        P50: `${partner.p50Ms} ms`,
+        P99: `${partner.p99Ms} ms`,
+        'ATTACKS/S': attackers === undefined ? '' : round(attackers.requestsPerSecond),
       })),
     ]
     const size = `Bundle ${(bundleGzipBytes / 1024).toFixed(1)} KiB gzip, start-up ${startupMs} ms of CPU.\n`

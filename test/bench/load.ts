@@ -7,8 +7,8 @@ export interface Target {
   headers?: Record<string, string>
   /** Instead of one request over and over: many, of which every connection begins with another. */
   requests?: { path?: string; headers?: Record<string, string> }[]
-  /** What every answer has to be. */
-  status: number
+  /** What every answer has to be; left out, any. */
+  status?: number
   connections?: number
   /** Ends the run after so many requests, not after its time. */
   amount?: number
@@ -38,7 +38,7 @@ export async function runLoad(target: Target, seconds: number): Promise<Sample> 
       },
     }),
   })
-  const answers = result.statusCodeStats?.[`${status}`]?.count ?? 0
+  const answers = status === undefined ? result.requests.total : (result.statusCodeStats?.[`${status}`]?.count ?? 0)
   const others = result.requests.total - answers
   if (others > 0 || result.errors > 0 || result.timeouts > 0) {
     throw new Error(`${url.pathname}: ${others} answers other than ${status}, ${result.errors} errors`)

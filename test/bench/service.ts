@@ -62,8 +62,10 @@ export async function startService(
     dev: { unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }] },
   })
   const text = (value: string) => ({ type: 'text' as const, value })
-  const rateLimit = { type: 'rate-limit' as const, namespace: '1', simple: { limit: 1_000_000, period: 60 as const } }
-  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), AUTH_RATE_LIMIT: rateLimit }
+  const rateLimit = (namespace: string, limit: number) => ({
+    AUTH_RATE_LIMIT: { type: 'rate-limit' as const, namespace, simple: { limit, period: 60 as const } },
+  })
+  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...rateLimit('1', 1_000_000) }
   process.env['QUIET_WORKERD'] = findWorkerd()
   process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
   const miniflare = new Miniflare({
@@ -71,6 +73,7 @@ export async function startService(
     ...(inspectorPort !== undefined && { inspectorPort }),
     workers: [
       worker('app', script, bindings),
+      worker('limited', script, { ...bindings, ...rateLimit('2', 100) }),
       ...scriptsAround.map(([name, contents]) =>
         worker(name, contents, bindings, { 'app.js': { type: 'esm', contents: script } }),
       ),

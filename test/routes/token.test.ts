@@ -224,12 +224,19 @@ describe('the rate limit', () => {
       bindings,
     )
 
-  test('stops whoever would make us derive a key, before it is derived', async () => {
+  test('stops whoever would make us derive a key, before D1 is asked and it is derived', async () => {
+    const prepare = vi.spyOn(env.DB, 'prepare')
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     const response = await requestToken(wrongSecret(), exhausted)
     expect(response.headers.get('Retry-After')).toBe('60')
     await expectRefusal(response, 429, 'rate_limited')
-    expect(deriveBits).not.toHaveBeenCalled()
+    expect([prepare.mock.calls, deriveBits.mock.calls]).toEqual([[], []])
+  })
+
+  test('counts a secret that this isolate knows, when it is used for another client', async () => {
+    await signIn()
+    const other = await seedPartner()
+    await expectRefusal(await requestToken(basic(other.clientId, partner.clientSecret), exhausted), 429, 'rate_limited')
   })
 
   test.each([
