@@ -21,6 +21,7 @@ const isoCurrency = 'an ISO 4217 currency code in upper case, such as "KES"'
 const currencyCode = z
   .string({ error: 'a currency code' })
   .refine((text) => /^[A-Z]{3}$/.test(text) && findCurrency(text) !== undefined, isoCurrency)
+  .meta({ pattern: '^[A-Z]{3}$' })
 
 /** Tab and line feed are the ones a text may hold. */
 // oxlint-disable-next-line no-control-regex -- these are what it looks for
@@ -35,9 +36,15 @@ const text = (longest: number) => {
     .refine((value) => value.trim() !== '', expected)
     .refine((value) => !controlCharacter.test(value), 'text without control characters other than tab and line feed')
     .refine((value) => value.isWellFormed(), 'well-formed Unicode text')
+    .meta({ minLength: 1 })
 }
 
-const httpsUrl = text(2000).refine((value) => /^https:\/\/\S+$/.test(value) && URL.canParse(value), 'an https URL')
+const httpsUrl = text(2000)
+  .refine((value) => /^https:\/\/\S+$/.test(value) && URL.canParse(value), 'an https URL')
+  .meta({
+    format: 'uri',
+    pattern: '^https://',
+  })
 
 const integer = `an integer from 0 to ${largestId}`
 const id = z.int(integer).min(0, integer).max(largestId, integer)
@@ -50,7 +57,10 @@ const shortDecimal = `a decimal number of at most ${mostDigits} digits`
 const amounts = (what: string) =>
   z
     .record(
-      z.string().refine((code) => currencyCode.safeParse(code).success, isoCurrency),
+      z
+        .string()
+        .refine((code) => currencyCode.safeParse(code).success, isoCurrency)
+        .meta({ pattern: '^[A-Z]{3}$' }),
       z.number({ error: 'a number of 0 or more' }).min(0, 'a number of 0 or more').refine(isShortDecimal, shortDecimal),
       {
         error: ({ code }) =>
@@ -69,7 +79,10 @@ const performance = (years: string) =>
 
 const named = (what: string) =>
   z
-    .strictObject({ id, name: text(200) }, { error: objectError('an object with id and name, or null') })
+    .strictObject(
+      { id: id.describe('Internal ID.'), name: text(200).describe('Name.') },
+      { error: objectError('an object with id and name, or null') },
+    )
     .nullable()
     .describe(what)
 
@@ -123,7 +136,12 @@ const planShape = {
   nonInvestableNote: text(2000).nullable().describe('Why isInvestable is false; null where it is true.'),
   category: z
     .strictObject(
-      { id, name: text(200), displayName: text(200), tagLine: text(300) },
+      {
+        id: id.describe('Internal ID: what the filter categoryId takes.'),
+        name: text(200).describe('Formal name.'),
+        displayName: text(200).describe('Name for user-facing UI.'),
+        tagLine: text(300).describe('Short marketing tagline.'),
+      },
       { error: objectError('an object with id, name, displayName and tagLine, or null') },
     )
     .nullable()
@@ -132,7 +150,10 @@ const planShape = {
   productRiskLevel: named('Risk rating.'),
   fundManager: named('Managing entity.'),
   fundCurrency: z
-    .strictObject({ currency: currencyCode }, { error: objectError('an object with currency, or null') })
+    .strictObject(
+      { currency: currencyCode.describe('ISO 4217 currency code.') },
+      { error: objectError('an object with currency, or null') },
+    )
     .nullable()
     .describe('Operating currency of the fund.'),
 }

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import type { ErrorBody } from '../../src/errors.ts'
 import worker from '../../src/index.ts'
 import { withoutLeaks } from './log.ts'
+import { expectDocumented } from './openapi.ts'
 
 const origin = 'https://catalog.example.com'
 export const tokenPath = '/api/v3/partners/auth'
@@ -20,6 +21,7 @@ export async function send(path: string, init: RequestInit = {}, bindings: Env =
   return withoutLeaks(request, async () => {
     const response = await worker.fetch(request, bindings, context)
     await waitOnExecutionContext(context)
+    await expectDocumented(request, response)
     return response
   })
 }
