@@ -1,9 +1,13 @@
 import { env } from 'cloudflare:workers'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { basic, expectRefusal, requestToken, send } from './support/requests.ts'
-import { seedPartner } from './support/seed.ts'
+import { makePlan } from './support/plan.ts'
+import { seedPartner, seedPlans } from './support/seed.ts'
 
-afterEach(() => vi.restoreAllMocks())
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 test.each([
   '/',
@@ -85,6 +89,25 @@ describe('usage', () => {
       { indexes: [shortName], blobs: [plans, '200', 'UG', 'd1', '', ''], doubles },
       { indexes: [''], blobs: ['/*', '404', '', '', 'not_found', ''], doubles },
     ])
+  })
+
+  test('has the age of a list, and of a bug the beginning of its stack', async () => {
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    writeDataPoint.mockReset()
+    const { clientId, clientSecret, shortName } = await seedPartner('RW')
+    await seedPlans(makePlan({ viewableIn: ['RW'] }))
+    const { access_token: token } = await (
+      await requestToken(basic(clientId, clientSecret))
+    ).json<{ access_token: string }>()
+    const headers = { Authorization: `Bearer ${token}` }
+    await send(`/api/v3/partners/${shortName}/plans`, { headers })
+    vi.setSystemTime(Date.now() + 42_000)
+    await send(`/api/v3/partners/${shortName}/plans`, { headers }, counted)
+    await requestToken(basic('a', 'b'), { ...counted, DB: undefined } as never)
+
+    const [aged, bug] = writeDataPoint.mock.calls.map(([point]) => point)
+    expect([aged?.blobs?.[3], aged?.doubles?.[1]]).toEqual(['memory', 42])
+    expect(bug?.blobs?.[5]).toMatch(/^TypeError: [^]{1,501}$/)
   })
 
   test('fails no request', async () => {

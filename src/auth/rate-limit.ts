@@ -3,35 +3,42 @@ import { withDeadline } from '../deadline.ts'
 import { ApiError } from '../errors.ts'
 import { describeError, type Warn } from '../log.ts'
 
-/** The period of AUTH_RATE_LIMIT in wrangler.toml. */
+/** The period of both limits in wrangler.toml. */
 const periodSeconds = 60
 
-/** It answers from where the Worker runs, without a network in between. */
+/** They answer from where the Worker runs, without a network in between. */
 const deadlineMs = 1000
 
+export interface RateLimits {
+  /** Per network: whoever makes up client IDs has no other. */
+  AUTH_ADDRESS_RATE_LIMIT?: RateLimit
+  /** Per client, for whoever has many networks. It allows more, so that one network can't use up a client's share. */
+  AUTH_RATE_LIMIT?: RateLimit
+}
+
 /**
- * Counts an attempt. By address, as whoever makes up client IDs has no other; by client, as whoever has many addresses
- * tries one. A client that doesn't exist counts like one that does. A limiter that is missing, fails or hangs lets the
- * request pass, and says so in the log.
+ * Counts an attempt. A client that doesn't exist counts like one that does. A limit that is not bound, fails or hangs lets
+ * the request pass, and says so in the log.
  * @throws ApiError `rate_limited` when either has had its share.
  */
 export async function limitRate(
-  limiter: RateLimit | undefined,
+  limits: RateLimits,
   { address, clientId }: { address: string | undefined; clientId: string },
   warn: Warn,
 ): Promise<void> {
-  const isWithinLimit = async (key: string) => {
-    if (limiter === undefined) throw new Error('AUTH_RATE_LIMIT is not bound')
-    return (await withDeadline(limiter.limit({ key }), deadlineMs, 'The rate limiter')).success
+  const isWithin = async (name: keyof RateLimits, key: string) => {
+    try {
+      const limit = limits[name]?.limit({ key }) ?? Promise.reject(new Error(`${name} is not bound`))
+      return (await withDeadline(limit, deadlineMs, name)).success
+    } catch (error) {
+      warn({ event: 'rate_limiter_failed', reason: describeError(error) })
+      return true
+    }
   }
-  let isLimited = false
-  try {
-    // The address comes first: once it has had its share, it no longer counts against the client.
-    isLimited = !((await isWithinLimit(`address:${networkOf(address)}`)) && (await isWithinLimit(`client:${clientId}`)))
-  } catch (error) {
-    warn({ event: 'rate_limiter_failed', reason: describeError(error) })
-  }
-  if (isLimited) throw new ApiError('rate_limited', { headers: { 'Retry-After': String(periodSeconds) } })
+  // The address comes first: once it has had its share, it no longer counts against the client.
+  const isAllowed =
+    (await isWithin('AUTH_ADDRESS_RATE_LIMIT', networkOf(address))) && (await isWithin('AUTH_RATE_LIMIT', clientId))
+  if (!isAllowed) throw new ApiError('rate_limited', { headers: { 'Retry-After': String(periodSeconds) } })
 }
 
 /** One customer has a whole /64 of IPv6 (RFC 6177), and 2^64 addresses in it. */

@@ -23,23 +23,24 @@ export const tokenRoute = new Hono<AppEnv>()
     const attempt = { address: c.req.header('CF-Connecting-IP'), clientId }
     const remembered = await recallHash(clientSecret, nowMs)
     // Before D1 is asked: a flood costs no query either.
-    if (remembered === undefined) await limitRate(c.env.AUTH_RATE_LIMIT, attempt, warnOf(c))
+    if (remembered === undefined) await limitRate(c.env, attempt, warnOf(c))
     const client = await runQuery(selectClient(c.env.DB, clientId))
     if (client) c.set('partner', { shortName: client.shortName })
-    const hashes = (client?.secrets ?? [])
+    // Of a suspended partner no secret is right: its refusal costs what any other does.
+    const hashes = (client?.isSuspended === false ? client.secrets : [])
       .filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
       .map(({ hash }) => hash)
     let matching = hashes.find((hash) => hash === remembered)
     if (matching === undefined) {
       // Of another client, or rotated away.
-      if (remembered !== undefined) await limitRate(c.env.AUTH_RATE_LIMIT, attempt, warnOf(c))
+      if (remembered !== undefined) await limitRate(c.env, attempt, warnOf(c))
       matching = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
       if (matching !== undefined) await rememberHash(clientSecret, matching, nowMs)
     }
 
     if (client === undefined) throw invalidClient('unknown_client')
-    if (matching === undefined) throw invalidClient('wrong_secret')
     if (client.isSuspended) throw invalidClient('suspended_partner')
+    if (matching === undefined) throw invalidClient('wrong_secret')
 
     const accessToken = await issueAccessToken(
       { sub: clientId, partner: client.shortName },

@@ -62,10 +62,12 @@ export async function startService(
     dev: { unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }] },
   })
   const text = (value: string) => ({ type: 'text' as const, value })
-  const rateLimit = (namespace: string, limit: number) => ({
-    AUTH_RATE_LIMIT: { type: 'rate-limit' as const, namespace, simple: { limit, period: 60 as const } },
-  })
-  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...rateLimit('1', 1_000_000) }
+  const rateLimits = (namespace: string, factor: number) => {
+    const limit = (most: number, period = 60 as const) => ({ limit: factor * most, period })
+    const of = (name: string, most: number) => ({ type: 'rate-limit' as const, namespace: name, simple: limit(most) })
+    return { AUTH_ADDRESS_RATE_LIMIT: of(`${namespace}a`, 100), AUTH_RATE_LIMIT: of(namespace, 300) }
+  }
+  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...rateLimits('1', 10_000) }
   process.env['QUIET_WORKERD'] = findWorkerd()
   process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
   const miniflare = new Miniflare({
@@ -73,7 +75,7 @@ export async function startService(
     ...(inspectorPort !== undefined && { inspectorPort }),
     workers: [
       worker('app', script, bindings),
-      worker('limited', script, { ...bindings, ...rateLimit('2', 100) }),
+      worker('limited', script, { ...bindings, ...rateLimits('2', 1) }),
       ...scriptsAround.map(([name, contents]) =>
         worker(name, contents, bindings, { 'app.js': { type: 'esm', contents: script } }),
       ),

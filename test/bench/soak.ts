@@ -59,7 +59,8 @@ interface SoakPartner extends BenchPartner {
   /** The secrets that work, the newest first. */
   secrets: string[]
   token?: string
-  etag?: string
+  /** The list without a filter that is asked for by its ETag. */
+  known?: { etag: string; ids: string } | undefined
 }
 const partners = await Promise.all(
   Array.from({ length: 12 }, async (_, index): Promise<SoakPartner> => {
@@ -82,6 +83,7 @@ const withdrawal = { plan: plans[0], isWithdrawn: false, atMs: 0 }
 let fault: Fault = { d1: 'fine', kv: 'fine' }
 let lastD1FaultMs = 0
 let keys: Pick<Conditions, 'versions'> = { versions: [] }
+let commands = Promise.resolve()
 const counts = new Map<string, number>()
 const unexpected: unknown[] = []
 
@@ -114,9 +116,15 @@ async function setFault(next: Fault) {
   await command()
 }
 
-async function command() {
-  const body = JSON.stringify({ ...fault, ...keys } satisfies Conditions)
-  for (const name of workers) await fetch(await service.urlOf(name), { method: 'PUT', body })
+/** One after the other, each with what is wanted when its turn comes: none undoes a later one. */
+function command(): Promise<void> {
+  commands = commands.then(async () => {
+    for (const name of workers) {
+      const url = await service.urlOf(name)
+      await fetch(url, { method: 'PUT', body: JSON.stringify({ ...fault, ...keys } satisfies Conditions) })
+    }
+  })
+  return commands
 }
 
 /** As `keys rotate --remote` does it: the new key verifies everywhere before it signs anywhere. */
@@ -187,7 +195,11 @@ async function beClient() {
   const weights = actions.flatMap(([weight, action]) => Array.from({ length: weight }, () => action))
   while (Date.now() < endsAtMs) {
     const partner = pick(partners)
-    await (partner.token === undefined ? signIn : pick(weights))(partner)
+    const action = partner.token === undefined ? signIn : pick(weights)
+    // No answer at all, or none within the time that nobody has to wait longer than.
+    await action(partner).catch((error: unknown) =>
+      unexpected.push({ action: action.name, fault, error: String(error) }),
+    )
     await sleep(10)
   }
 }
@@ -221,38 +233,39 @@ async function list(partner: SoakPartner) {
     { fundType: 'BOND' },
     { fundType: 'none' },
   ])
-  await listPlans('list', partner, filter, {})
+  await listPlans('list', partner, filter)
 }
 
 async function listAgain(partner: SoakPartner) {
-  await listPlans('list again', partner, {}, partner.etag === undefined ? {} : { 'If-None-Match': partner.etag })
+  // Its own ETag, and never that of a plain list: only a wrong 304 would let it grow old.
+  partner.known = (await listPlans('list again', partner, {}, partner.known)) ?? partner.known
 }
 
 async function listPlans(
   what: string,
   partner: SoakPartner,
   filter: Partial<CatalogPlan>,
-  more: Record<string, string>,
-) {
+  known?: SoakPartner['known'],
+): Promise<SoakPartner['known']> {
   const query = new URLSearchParams(filter as Record<string, string>).toString()
-  const headers = { Authorization: `Bearer ${partner.token}`, ...more }
+  const headers = { Authorization: `Bearer ${partner.token}`, ...(known && { 'If-None-Match': known.etag }) }
   const answer = await send(what, `/${partner.shortName}/plans?${query}`, { headers })
   const isRestless = isRecent(partner, answer.startedAtMs)
   const mayBeSuspended = isRestless || suspended.has(partner)
   const mayBeActive = isRestless || !suspended.has(partner)
-  const answered = 'If-None-Match' in more ? [200, 304] : [200]
+  const answered = known ? [200, 304] : [200]
   expectStatus(answer, [...(mayBeActive ? answered : []), ...(mayBeSuspended ? [401] : [])], answer.hadD1Fault)
-  if (answer.status !== 200) return
-  if (query === '') partner.etag = answer.etag
-  const { data } = answer.body as { data: { plans: CatalogPlan[] } }
-  const ids = data.plans.map(({ id }) => id).join()
+  if (answer.status !== 200 && answer.status !== 304) return undefined
+  // A 304 says that what is known is still the list.
+  const ids = answer.status === 304 ? known?.ids : idsIn(answer.body)
   const before = changes.get(partner)?.before.country
   const seenIn = [partner.country, ...(isRestless && before !== undefined ? [before] : [])]
   const isUnsure = isStale(withdrawal.atMs, answer.startedAtMs)
   const allowed = seenIn.flatMap((country) =>
     (isUnsure ? [true, false] : [withdrawal.isWithdrawn]).map((isWithdrawn) => idsOf(country, filter, isWithdrawn)),
   )
-  if (!allowed.includes(ids)) unexpected.push({ ...answer, body: undefined, ids, allowed })
+  if (ids === undefined || !allowed.includes(ids)) unexpected.push({ ...answer, body: undefined, ids, allowed })
+  return ids === undefined ? undefined : { etag: answer.etag, ids }
 }
 
 async function listAsAnother(partner: SoakPartner) {
@@ -323,6 +336,11 @@ function expectStatus(answer: SoakAnswer, allowed: readonly number[], mayBeUnava
   counts.set(tally, (counts.get(tally) ?? 0) + 1)
   const isUnavailable = status === 503 && retryAfter === '5' && mayBeUnavailable
   if (!allowed.includes(status) && !isUnavailable) unexpected.push({ ...answer, allowed })
+}
+
+function idsIn(body: Record<string, unknown>): string {
+  const { data } = body as { data: { plans: CatalogPlan[] } }
+  return data.plans.map(({ id }) => id).join()
 }
 
 function isRecent(partner: SoakPartner, atMs: number): boolean {

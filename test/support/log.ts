@@ -1,5 +1,5 @@
-// Every request of the suite is watched: no line that is logged while it is answered may hold a secret, a token, a hash, a
-// key or the value of a field of the request.
+// Every request of the suite is watched: no line that is logged until it is answered may hold a secret, a token, a hash, a
+// key, a client ID, or the value of a field or filter of the request.
 import { env } from 'cloudflare:workers'
 import { expect } from 'vitest'
 import { parseBasic } from '../../src/auth/basic.ts'
@@ -9,7 +9,7 @@ const watching = new WeakSet<object>()
 const lines: string[] = []
 let isWithin = false
 
-/** What tests made that nobody may see: client secrets and their hashes. */
+/** What tests made that no line may show: client IDs, their secrets and the hashes of these. */
 const secrets = new Set(env.JWT_KEYS.match(/[\w-]{43,}/g))
 
 /** What is shorter is in many a line by chance. */
@@ -21,7 +21,6 @@ export function keepSecret(...values: string[]): void {
 
 export async function withoutLeaks(request: Request, answer: () => Promise<Response>): Promise<Response> {
   watchConsole()
-  const before = lines.length
   const response = await answer()
   const { access_token: token = '' } =
     request.url.endsWith('/auth') && response.status === 200
@@ -30,9 +29,16 @@ export async function withoutLeaks(request: Request, answer: () => Promise<Respo
   const authorization = request.headers.get('Authorization') ?? ''
   const basic = parseBasic(authorization)
   const credentials = basic.kind === 'credentials' ? [basic.credentials.clientId, basic.credentials.clientSecret] : []
-  const own = [...request.headers.values(), ...authorization.split(' '), ...token.split('.'), ...credentials]
+  const own = [
+    ...request.headers.values(),
+    ...new URL(request.url).searchParams.values(),
+    ...authorization.split(' '),
+    ...token.split('.'),
+    ...credentials,
+  ]
   const forbidden = [...own, ...secrets].filter(({ length }) => length >= shortestSecret)
-  const leaks = lines.slice(before).filter((line) => forbidden.some((value) => line.includes(value)))
+  // What was logged since the request before, after its response, belongs to that, and is searched as well.
+  const leaks = lines.splice(0).filter((line) => forbidden.some((value) => line.includes(value)))
   expect(leaks, 'lines of the log that hold a secret').toEqual([])
   return response
 }

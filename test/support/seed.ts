@@ -22,7 +22,7 @@ export async function seedPartner(country = 'KE', iterations = 1000): Promise<Te
   const clientId = generateClientId()
   const clientSecret = generateClientSecret()
   const secretHash = await hashSecret(clientSecret, iterations)
-  keepSecret(clientSecret, secretHash)
+  keepSecret(clientId, clientSecret, secretHash)
   const row = { shortName, name: shortName, country, clientId, secretHash, nowSeconds: 0 }
   await runStatements(env.DB, insertPartnerStatements(openDatabase(env.DB), row))
   return { shortName, country, clientId, clientSecret }

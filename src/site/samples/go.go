@@ -1,0 +1,55 @@
+// Go 1.18 or newer, without packages. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+)
+
+func call(request *http.Request, body any) {
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		var refusal struct{ Message, Error, RequestID string }
+		json.NewDecoder(response.Body).Decode(&refusal)
+		log.Fatalf("%d %s: %s (%s)", response.StatusCode, refusal.Error, refusal.Message, refusal.RequestID)
+	}
+	if err := json.NewDecoder(response.Body).Decode(body); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func main() {
+	partners := os.Getenv("API") + "/api/v3/partners/"
+
+	request, err := http.NewRequest(http.MethodPost, partners+"auth", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.SetBasicAuth(os.Getenv("CLIENT_ID"), os.Getenv("CLIENT_SECRET"))
+	var token struct {
+		Value string `json:"access_token"`
+	}
+	call(request, &token)
+
+	request, err = http.NewRequest(http.MethodGet, partners+os.Getenv("SHORT_NAME")+"/plans", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token.Value)
+	var list struct {
+		Data struct {
+			Plans []struct{ Identifier, CoolName string }
+		}
+	}
+	call(request, &list)
+	for _, plan := range list.Data.Plans {
+		fmt.Printf("%s\t%s\n", plan.Identifier, plan.CoolName)
+	}
+}

@@ -1,0 +1,22 @@
+<?php
+// PHP 8, without packages. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+
+function call(string $path, string $authorization, string $method = 'GET'): array
+{
+    $url = getenv('API') . "/api/v3/partners/$path";
+    $http = ['method' => $method, 'header' => "Authorization: $authorization", 'ignore_errors' => true];
+    $answer = file_get_contents($url, false, stream_context_create(['http' => $http]));
+    if ($answer === false) exit(1);
+    $body = json_decode($answer, true, 512, JSON_THROW_ON_ERROR);
+    if (isset($body['error'])) {
+        fwrite(STDERR, "{$body['error']}: {$body['message']} ({$body['requestId']})\n");
+        exit(1);
+    }
+    return $body;
+}
+
+$credentials = base64_encode(getenv('CLIENT_ID') . ':' . getenv('CLIENT_SECRET'));
+$token = call('auth', "Basic $credentials", 'POST')['access_token'];
+foreach (call(getenv('SHORT_NAME') . '/plans', "Bearer $token")['data']['plans'] as $plan) {
+    echo "{$plan['identifier']}\t{$plan['coolName']}\n";
+}

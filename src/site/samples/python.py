@@ -1,0 +1,23 @@
+# Python 3.8 or newer, without packages. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+import base64
+import json
+import os
+import sys
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+
+def call(path, authorization, method="GET"):
+    url = f"{os.environ['API']}/api/v3/partners/{path}"
+    try:
+        with urlopen(Request(url, method=method, headers={"Authorization": authorization})) as response:
+            return json.load(response)
+    except HTTPError as refusal:
+        body = json.load(refusal)
+        sys.exit(f"{refusal.code} {body['error']}: {body['message']} ({body['requestId']})")
+
+
+credentials = f"{os.environ['CLIENT_ID']}:{os.environ['CLIENT_SECRET']}".encode()
+token = call("auth", "Basic " + base64.b64encode(credentials).decode(), "POST")["access_token"]
+for plan in call(f"{os.environ['SHORT_NAME']}/plans", f"Bearer {token}")["data"]["plans"]:
+    print(plan["identifier"], plan["coolName"], sep="\t")
