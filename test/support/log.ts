@@ -46,8 +46,10 @@ export async function withoutLeaks(request: Request, answer: () => Promise<Respo
 /** A test may have put a spy of its own in place: it is called as before. */
 function watchConsole(): void {
   for (const level of levels) {
+    // Reading console.info gives another function each time; its descriptor has the one that was set.
+    const current: unknown = Object.getOwnPropertyDescriptor(console, level)?.value
+    if (typeof current === 'function' && watching.has(current)) continue
     const original = console[level]
-    if (watching.has(original)) continue
     const watched = (...values: unknown[]) => {
       // A spy on a watched console calls that, in turn.
       if (!isWithin) lines.push(values.map(String).join(' '))
