@@ -17,11 +17,13 @@ const countryCode = z
   .string({ error: 'a country code' })
   .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
 
+/** What a schema in JSON can say of a currency code. */
+const currencyPattern = '^[A-Z]{3}$'
 const isoCurrency = 'an ISO 4217 currency code in upper case, such as "KES"'
 const currencyCode = z
   .string({ error: 'a currency code' })
-  .refine((text) => /^[A-Z]{3}$/.test(text) && findCurrency(text) !== undefined, isoCurrency)
-  .meta({ pattern: '^[A-Z]{3}$' })
+  .refine((text) => new RegExp(currencyPattern).test(text) && findCurrency(text) !== undefined, isoCurrency)
+  .meta({ pattern: currencyPattern })
 
 /** Tab and line feed are the ones a text may hold. */
 // oxlint-disable-next-line no-control-regex -- these are what it looks for
@@ -60,7 +62,7 @@ const amounts = (what: string) =>
       z
         .string()
         .refine((code) => currencyCode.safeParse(code).success, isoCurrency)
-        .meta({ pattern: '^[A-Z]{3}$' }),
+        .meta({ pattern: currencyPattern }),
       z.number({ error: 'a number of 0 or more' }).min(0, 'a number of 0 or more').refine(isShortDecimal, shortDecimal),
       {
         error: ({ code }) =>

@@ -14,7 +14,7 @@ const examplePlan = await readExamplePlan()
 
 const requestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
 
-export const openapi = {
+const openapi = {
   openapi: '3.1.1',
   info: {
     title: 'Partner Investment Plan Catalog',
@@ -244,13 +244,13 @@ function plansOperation() {
     responses: {
       200: {
         description: 'The plans.',
-        headers: { ...listHeaders() },
+        headers: listHeaders(),
         content: json('PlanList', {
           message: 'Plans fetched successfully',
           data: { total: 1, plans: [examplePlan] },
         }),
       },
-      304: { description: 'The list has not changed since the ETag was given.', headers: { ...listHeaders() } },
+      304: { description: 'The list has not changed since the ETag was given.', headers: listHeaders() },
       ...describeRefusals(
         'invalid_request',
         'missing_token',
@@ -333,7 +333,7 @@ async function readExamplePlan(): Promise<Plan> {
   return plan
 }
 
-export function formatOpenapi(): string {
+function formatOpenapi(): string {
   return `${JSON.stringify(openapi, null, 2)}\n`
 }
 

@@ -74,7 +74,7 @@ const partners = await Promise.all(
 /** What was changed when, and what a list may still show of before: for two minutes, or while D1 does not answer. */
 interface Change {
   atMs: number
-  before: { country?: string; isSuspended?: boolean }
+  countryBefore?: string
 }
 const changes = new Map<SoakPartner, Change>()
 const suspended = new Set<SoakPartner>()
@@ -157,10 +157,10 @@ async function operate() {
     if (turn % 17 === 0) {
       const before = moved.country
       moved.country = before === 'KE' ? 'UG' : 'KE'
-      changes.set(moved, { atMs: Date.now(), before: { country: before } })
+      changes.set(moved, { atMs: Date.now(), countryBefore: before })
       await runStatements(service.d1, [updateCountryStatement(db, moved.clientId, moved.country)])
       const isSuspended = !suspended.has(paused)
-      changes.set(paused, { atMs: Date.now(), before: { isSuspended: !isSuspended } })
+      changes.set(paused, { atMs: Date.now() })
       if (isSuspended) suspended.add(paused)
       else suspended.delete(paused)
       await runStatements(service.d1, [updateSuspensionStatement(db, paused.clientId, isSuspended ? 1 : null)])
@@ -258,7 +258,7 @@ async function listPlans(
   if (answer.status !== 200 && answer.status !== 304) return undefined
   // A 304 says that what is known is still the list.
   const ids = answer.status === 304 ? known?.ids : idsIn(answer.body)
-  const before = changes.get(partner)?.before.country
+  const before = changes.get(partner)?.countryBefore
   const seenIn = [partner.country, ...(isRestless && before !== undefined ? [before] : [])]
   const isUnsure = isStale(withdrawal.atMs, answer.startedAtMs)
   const allowed = seenIn.flatMap((country) =>
