@@ -10,7 +10,7 @@ import { refusals, type ErrorCode } from '../errors.ts'
 const file = join(import.meta.dirname, 'openapi.json')
 
 /** One plan of the demo catalog, as partners see it. */
-const examplePlan = await readExamplePlan()
+export const examplePlan = await readExamplePlan()
 
 const requestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
 

@@ -1,0 +1,89 @@
+// The table of contents of the site. Node only.
+import type { Plan } from './client/investment-plans.ts'
+import { readProse } from './markdown.ts'
+import type { Page, Section } from './page.ts'
+import { renderErrors } from './pages/errors.ts'
+import { renderPlanFields } from './pages/plan-fields.ts'
+import { renderPlans } from './pages/plans.ts'
+import { renderReference } from './pages/reference.ts'
+import { renderStart } from './pages/start.ts'
+import { renderTry } from './pages/try.ts'
+
+/** @param plan the one that the start page shows. */
+export function listSections(plan: Plan): Section[] {
+  return [
+    {
+      heading: 'Begin',
+      pages: [
+        {
+          path: '/',
+          label: 'Start',
+          title: 'Start',
+          description: 'From your credentials to the first list of investment plans in five minutes.',
+          body: renderStart(plan),
+        },
+        {
+          path: '/try',
+          label: 'Try it',
+          title: 'Try it',
+          description: 'The two calls with your own credentials, and what comes back.',
+          body: renderTry(),
+          program: 'try',
+        },
+        {
+          path: '/plans',
+          label: 'Your plans',
+          title: 'Your plans',
+          description: 'The plans of your country as your customers might see them.',
+          body: renderPlans(),
+          program: 'plans',
+          layout: 'wide',
+        },
+      ],
+    },
+    {
+      heading: 'Guides',
+      pages: [
+        prose('/tokens', 'tokens.md', 'Getting, keeping and renewing an access token.'),
+        prose('/filters', 'filters.md', 'Which plans a list holds, and how to narrow it.'),
+        prose('/caching', 'caching.md', 'Asking again cheaply, and how fresh a list is.'),
+        prose('/limits', 'limits.md', 'How often, how much, how long.'),
+        prose('/client', 'client.md', 'A client in one file, for copying.'),
+      ],
+    },
+    {
+      heading: 'Look up',
+      pages: [
+        {
+          path: '/reference',
+          label: 'Reference',
+          title: 'Reference',
+          description: 'Both endpoints with every parameter, header and answer.',
+          body: renderReference(),
+          program: 'reference',
+          layout: 'full',
+        },
+        {
+          path: '/plan-fields',
+          label: 'The plan’s fields',
+          title: 'The plan’s fields',
+          description: 'Every field of a plan with its type, meaning and an example.',
+          body: renderPlanFields(),
+        },
+        {
+          path: '/errors',
+          label: 'Errors',
+          title: 'Errors',
+          description: 'Every error code with its cause and its mend.',
+          body: renderErrors(),
+        },
+        prose('/changes', 'changes.md', 'What may change within version 3, and what has.'),
+      ],
+    },
+  ]
+}
+
+function prose(path: string, file: string, description: string): Page {
+  const { title, body } = readProse(file)
+  return { path, label: title, title, description, body }
+}
