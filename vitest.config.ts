@@ -16,6 +16,7 @@ const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
 const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
 
 const nodeTests = ['test/ops/**/*.test.ts', 'test/catalog/**/*.test.ts']
+const browserTests = ['test/site/browser/**/*.test.ts']
 
 export default defineConfig({
   test: {
@@ -28,7 +29,7 @@ export default defineConfig({
         test: {
           name: 'worker',
           include: ['test/**/*.test.ts'],
-          exclude: nodeTests,
+          exclude: [...nodeTests, ...browserTests],
           setupFiles: ['test/support/migrate.ts', 'test/support/properties.ts'],
           testTimeout: propertyTimeout,
         },
@@ -42,6 +43,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      { test: { name: 'browser', include: browserTests, testTimeout: 60_000 } },
     ],
   },
 })

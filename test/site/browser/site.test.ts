@@ -1,0 +1,451 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { refusals } from '../../../src/errors.ts'
+import { advice, isErrorCode } from '../../../src/site/advice.ts'
+import { InvestmentPlansClient, type Plan } from '../../../src/site/client/investment-plans.ts'
+import { findBarriers, openSite, visit, type Credentials, type Site } from './browser.ts'
+
+const siteSource = resolve(import.meta.dirname, '../../../src/site')
+const tokenLifetimeSeconds = 5
+
+let site: Site
+/** What the API says to the demo partner, and to one of a country without plans. */
+let plans: Plan[]
+let client: InvestmentPlansClient
+let lonely: Credentials
+beforeAll(async () => {
+  site = await openSite(tokenLifetimeSeconds)
+  client = new InvestmentPlansClient({ baseUrl: site.origin, ...site.credentials })
+  plans = await client.listPlans()
+  lonely = await site.createPartner('lonely', 'ZA')
+}, 120_000)
+afterAll(() => site?.close())
+
+const paths = [
+  '/',
+  '/try',
+  '/plans',
+  '/tokens',
+  '/filters',
+  '/caching',
+  '/limits',
+  '/client',
+  '/reference',
+  '/reference#/token/issueaccesstoken',
+  '/reference#/plans/listplans',
+  '/plan-fields',
+  '/errors',
+  '/changes',
+]
+describe.each(['light', 'dark'] as const)('in %s colors', (colorScheme) => {
+  test.each(paths)('%s has no errors, no outside requests and no barriers, at any width', async (path) => {
+    await visit(
+      site,
+      path,
+      async ({ page, complaints }) => {
+        await page.getByRole('heading').nth(0).waitFor()
+        await page.waitForLoadState('networkidle')
+        for (const width of [1280, 768, 390]) {
+          await page.setViewportSize({ width, height: 900 })
+          expect(await findBarriers(page)).toEqual([])
+          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+          expect(overflow).toBeLessThanOrEqual(0)
+        }
+        expect(complaints).toEqual([])
+      },
+      { colorScheme },
+    )
+  })
+})
+
+const textPaths = paths.filter((path) => !path.startsWith('/reference'))
+
+test.each(textPaths)('%s weighs less than 100 KB, and says the same without programs', async (path) => {
+  const text = await visit(site, path, async ({ page }) => {
+    const sizes = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .concat(performance.getEntriesByType('navigation'))
+        .map((entry) => (entry as PerformanceResourceTiming).decodedBodySize),
+    )
+    expect(sizes.length).toBeGreaterThan(3)
+    expect(sizes.reduce((one, other) => one + other)).toBeLessThan(100_000)
+    return readText(page)
+  })
+  const options = { javaScriptEnabled: false }
+  const plain = await visit(site, path, ({ page }) => readText(page), options)
+  expect(plain.replaceAll('https://catalog.example.com', site.origin)).toContain(text)
+})
+
+test('every link leads somewhere', async () => {
+  const ids = new Map<string, string[]>()
+  const links: string[] = []
+  for (const path of textPaths) {
+    await visit(site, path, async ({ page }) => {
+      ids.set(path, await page.locator('[id]').evaluateAll((elements) => elements.map(({ id }) => id)))
+      links.push(
+        ...(await page.locator('a[href]').evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href))),
+      )
+    })
+  }
+  const own = [...new Set(links)].map((link) => new URL(link)).filter(({ origin }) => origin === site.origin)
+  expect(own.length).toBeGreaterThan(25)
+  const broken: string[] = []
+  for (const { pathname, hash } of own) {
+    const response = await fetch(site.origin + pathname)
+    await response.body?.cancel()
+    const isThere = response.ok && (hash === '' || ids.get(pathname)?.includes(hash.slice(1)))
+    if (!isThere) broken.push(pathname + hash)
+  }
+  expect(broken).toEqual([])
+})
+
+test('nothing is served without its policy, and samples and client are shown as text', async () => {
+  const samples = (await readdir(join(siteSource, 'samples'))).map((file) => `/samples/${file}`)
+  const sources = [...samples, '/client/investment-plans.ts']
+  const strict = /^default-src 'none'; script-src 'self'; style-src 'self'[^,*]*; frame-ancestors 'none'$/
+  for (const path of ['/', '/plans', '/reference', '/styles.css', '/redoc.js', '/openapi.json', ...sources]) {
+    const { headers } = await fetch(site.origin + path)
+    expect({
+      path,
+      policy: headers.get('Content-Security-Policy'),
+      sniffing: headers.get('X-Content-Type-Options'),
+      isText: headers.get('Content-Type') === 'text/plain; charset=utf-8',
+    }).toEqual({
+      path,
+      policy: expect.not.stringContaining('unsafe'),
+      sniffing: 'nosniff',
+      isText: sources.includes(path),
+    })
+    expect(headers.get('Content-Security-Policy')).toMatch(strict)
+  }
+})
+
+test('what is neither a page nor the API is the API’s 404', async () => {
+  const response = await fetch(`${site.origin}/nothing`)
+  expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ error: 'not_found' })])
+})
+
+test('the start page has the very samples, for copying and for downloading', async () => {
+  const files = await readdir(join(siteSource, 'samples'))
+  const permissions = ['clipboard-read', 'clipboard-write']
+  await visit(
+    site,
+    '/',
+    async ({ page }) => {
+      const offered = await page
+        .locator('[name=language]')
+        .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))
+      expect(offered.toSorted()).toEqual(files)
+      for (const file of files) {
+        await page.locator(`label:has([value='${file}'])`).click()
+        const panel = page.locator(`[data-file='${file}']`)
+        const copied: string[] = []
+        for (const button of await panel.locator('.copy').all()) {
+          await button.click()
+          copied.push(await page.evaluate(() => navigator.clipboard.readText()))
+        }
+        const source = await readFile(join(siteSource, 'samples', file), 'utf8')
+        expect(copied).toEqual([expect.stringContaining(`curl -sSO $API/samples/${file}\n`), source.trimEnd()])
+        expect(await (await fetch(`${site.origin}/samples/${file}`)).text()).toBe(source)
+      }
+      expect(await page.locator('pre', { hasText: 'read -rs' }).innerText()).toContain(`export API=${site.origin}\n`)
+    },
+    { permissions },
+  )
+})
+
+test('the errors page has every code with its cause and mend', async () => {
+  await visit(site, '/errors', async ({ page }) => {
+    for (const code of Object.keys(refusals).filter(isErrorCode)) {
+      const section = await page.locator(`section:has(#${code})`).innerText()
+      expect(section).toContain(String(refusals[code].status))
+      expect(section).toContain(advice[code].cause)
+      expect(section).toContain(advice[code].mend)
+    }
+  })
+})
+
+test('the reference draws both endpoints with what is in openapi.json', async () => {
+  await visit(site, '/reference#/plans/listplans', async ({ page }) => {
+    const reference = page.locator('#reference')
+    for (const text of ['List the plans of your country', 'categoryId', 'If-None-Match', 'Cache-Status']) {
+      await reference.getByText(text, { exact: true }).first().waitFor()
+    }
+    await page.goto('/reference#/token/issueaccesstoken')
+    await reference.getByText('Exchange client credentials for an access token').first().waitFor()
+    expect(await reference.getByText('expires_in').count()).toBeGreaterThan(0)
+  })
+})
+
+test('a keyboard goes past the navigation, and from one language to the next', async () => {
+  await visit(site, '/', async ({ page }) => {
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(new URL(page.url()).hash).toBe('#content')
+    await page.locator('[value="curl.sh"]').focus()
+    await page.keyboard.press('ArrowRight')
+    expect(await page.locator('.panel:visible').getAttribute('data-file')).toBe('javascript.mjs')
+  })
+})
+
+describe('try it', () => {
+  test('gets a token and the list, and a 304 for a list that it has', async () => {
+    await visit(site, '/try', async ({ page, complaints }) => {
+      await getToken(page, site.credentials)
+      expect(await page.locator('#token-answer').innerText()).toContain(`"expires_in": ${tokenLifetimeSeconds}`)
+      const answer = await listPlans(page, site.credentials.shortName)
+      expect(answer).toContain(`${plans.length} plans`)
+      for (const { identifier } of plans) expect(answer).toContain(`"identifier": "${identifier}"`)
+      await page.locator('[name=isConditional]').check()
+      expect(await listPlans(page, site.credentials.shortName)).toContain('HTTP 304')
+      expect(complaints).toEqual([])
+      expect(await page.content()).not.toContain(site.credentials.clientSecret)
+    })
+  })
+
+  test.each([
+    ['a wrong secret', { clientSecret: 'wrong' }, refusals.invalid_client.message, advice.invalid_client.mend],
+    [
+      'credentials that nobody has',
+      { clientId: 'Ünknown', clientSecret: 'ü' },
+      refusals.invalid_client.message,
+      advice.invalid_client.mend,
+    ],
+  ])('says what to do about %s', async (_, wrong, message, mend) => {
+    await visit(site, '/try', async ({ page }) => {
+      await getToken(page, { ...site.credentials, ...wrong })
+      const answer = await page.locator('#token-answer').innerText()
+      expect(answer).toContain(message)
+      expect(answer).toContain(mend)
+      expect(await page.locator('[name=accessToken]').inputValue()).toBe('')
+    })
+  })
+
+  test('says what to do about an expired token, another’s short name, and filters that can’t be read', async () => {
+    await visit(site, '/try', async ({ page }) => {
+      await getToken(page, site.credentials)
+      expect(await listPlans(page, 'other')).toContain(advice.forbidden.mend)
+      await page.locator('[name=currency]').fill('12')
+      expect(await listPlans(page, site.credentials.shortName)).toContain('such as KES')
+      await page.waitForTimeout(1000 * (tokenLifetimeSeconds + 1))
+      const answer = await listPlans(page, site.credentials.shortName)
+      expect(answer).toContain(refusals.expired_token.message)
+      expect(answer).toContain(advice.expired_token.mend)
+    })
+  })
+
+  test('says what to do about an empty list', async () => {
+    await visit(site, '/try', async ({ page }) => {
+      await getToken(page, lonely)
+      expect(await listPlans(page, 'lonely')).toContain('no plan is viewable in your country yet: ask support')
+    })
+  })
+
+  test('says what to do when the API fails, and when it is not there', async () => {
+    await visit(site, '/try', async ({ page }) => {
+      await failWith(page, 503)
+      await getToken(page, site.credentials)
+      expect(await page.locator('#token-answer').innerText()).toContain(
+        `${advice.unavailable.mend} Here that is 5 seconds.`,
+      )
+      await failWith(page, 502)
+      await getToken(page, site.credentials)
+      expect(await page.locator('#token-answer').innerText()).toContain('The answer has status 502')
+      await failWith(page, 'not there')
+      expect(await listPlans(page, 'demo')).toContain('Look at your connection, then try again.')
+    })
+  })
+})
+
+describe('your plans', () => {
+  test('are cards that show what the API returned', async () => {
+    await visit(site, '/plans', async ({ page, complaints }) => {
+      await signIn(page, site.credentials)
+      expect(await page.locator('#count').innerText()).toBe(`${plans.length} plans`)
+      const cards = await page.locator('.card').all()
+      expect(await readIdentifiers(page)).toEqual(plans.map(({ identifier }) => identifier))
+      for (const [index, plan] of plans.entries()) {
+        await cards[index]?.locator('summary').click()
+        const text = ((await cards[index]?.innerText()) ?? '').replaceAll(/\s+/g, ' ')
+        for (const expected of listWhatIsSeen(plan)) expect(text).toContain(expected.replaceAll(/\s+/g, ' '))
+      }
+      expect(complaints).toEqual([])
+      expect(await findBarriers(page)).toEqual([])
+    })
+  })
+
+  test('are filtered as the API filters', async () => {
+    await visit(site, '/plans', async ({ page }) => {
+      await signIn(page, site.credentials)
+      const choose = async (name: string, value: string) => {
+        const answered = page.waitForResponse((response) => response.url().includes('/plans?'))
+        await page.locator(`[name=${name}]`).selectOption(value)
+        await answered
+        await page.locator('#cards:not([aria-busy])').waitFor({ state: 'attached' })
+      }
+      const optionsOf = (name: string) =>
+        page.locator(`[name=${name}] option`).evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value))
+      for (const name of ['categoryId', 'fundType', 'currency'] as const) {
+        const [any, ...values] = await optionsOf(name)
+        expect(any).toBe('')
+        expect(values.length).toBeGreaterThan(1)
+        for (const value of values) {
+          await choose(name, value)
+          const expected = await client.listPlans({ [name]: name === 'categoryId' ? Number(value) : value })
+          expect(await readIdentifiers(page)).toEqual(expected.map(({ identifier }) => identifier))
+        }
+        await page.locator(`[name=${name}]`).selectOption('')
+      }
+      await choose('currency', 'USD')
+      await choose('fundType', 'BOND')
+      expect(await page.locator('#count').innerText()).toContain('Set one of them back to any.')
+    })
+  })
+
+  test.each([
+    ['wrong credentials', { clientSecret: 'wrong' }, refusals.invalid_client.message, advice.invalid_client.mend],
+    ['another’s short name', { shortName: 'other' }, refusals.forbidden.message, advice.forbidden.mend],
+  ])('say what to do about %s', async (_, wrong, message, mend) => {
+    await visit(site, '/plans', async ({ page }) => {
+      await signIn(page, { ...site.credentials, ...wrong }, '#failure .callout')
+      const failure = await page.getByRole('alert').innerText()
+      expect(failure).toContain(message)
+      expect(failure).toContain(mend)
+    })
+  })
+
+  test('say what to do about an empty list', async () => {
+    await visit(site, '/plans', async ({ page }) => {
+      await signIn(page, lonely, '#count:not(:empty)')
+      expect(await page.locator('#count').innerText()).toContain('No plan is viewable in your country yet. Ask support')
+    })
+  })
+
+  test('say what to do when the API fails, and come back with it; an expired token is renewed', async () => {
+    await visit(site, '/plans', async ({ page }) => {
+      await signIn(page, site.credentials)
+      await failWith(page, 503)
+      await page.locator('[name=currency]').selectOption('USD')
+      await page.getByText(advice.unavailable.mend).waitFor()
+      await failWith(page, 'not there')
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.getByText('The API can’t be reached.').waitFor()
+      await page.unrouteAll()
+      await page.waitForTimeout(1000 * (tokenLifetimeSeconds + 1))
+      await page.getByRole('button', { name: 'Try again' }).click()
+      await page.locator('.card').first().waitFor()
+      expect(await page.getByRole('alert').innerText()).toBe('')
+    })
+  })
+
+  test('load their artwork from elsewhere when asked to, and only then', async () => {
+    await visit(site, '/plans', async ({ page, complaints }) => {
+      const picture = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+      await page.route('https://images.example.com/**', (route) =>
+        route.request().url().includes('gold')
+          ? route.fulfill({ contentType: 'image/gif', body: picture })
+          : route.abort(),
+      )
+      await signIn(page, site.credentials)
+      expect(complaints).toEqual([])
+      await page.getByLabel('Load the artwork from images.example.com').check()
+      await page.waitForFunction(() => document.querySelectorAll('.art img').length === 1)
+      expect(await page.locator('.art:has(img)').getAttribute('data-image')).toContain('gold')
+      await page.getByLabel('Load the artwork from images.example.com').uncheck()
+      expect(await page.locator('.art img').count()).toBe(0)
+    })
+  })
+
+  test('keep credentials in memory alone', async () => {
+    await visit(site, '/plans', async ({ page }) => {
+      const urls: string[] = []
+      page.on('request', (request) => urls.push(request.url()))
+      await signIn(page, site.credentials)
+      expect(urls.join()).not.toContain(site.credentials.clientSecret)
+      expect(await page.content()).not.toContain(site.credentials.clientSecret)
+      expect(await page.locator('[name=clientSecret]').inputValue()).toBe('')
+      const kept = await page.evaluate(async () => [
+        localStorage.length + sessionStorage.length,
+        document.cookie,
+        await indexedDB.databases(),
+        await caches.keys(),
+      ])
+      expect(kept).toEqual([0, '', [], []])
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      expect(await page.locator('.card').count()).toBe(0)
+      await signIn(page, site.credentials)
+      await page.reload()
+      expect(await page.locator('#sign-in').isVisible()).toBe(true)
+      expect(await page.locator('[name=clientId]').inputValue()).toBe('')
+    })
+  })
+})
+
+/** What is to be seen, other than what programs add. */
+async function readText(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    for (const element of document.querySelectorAll('.copy, noscript')) element.remove()
+    const text = document.querySelector('main')?.innerText ?? ''
+    return text.replaceAll(/\s+/g, ' ')
+  })
+}
+
+async function getToken(page: Page, { clientId, clientSecret }: Credentials): Promise<void> {
+  await page.locator('[name=clientId]').fill(clientId)
+  await page.locator('[name=clientSecret]').fill(clientSecret)
+  await page.getByRole('button', { name: 'Get a token' }).click()
+  await page.locator('#token-form:not([aria-busy])').waitFor()
+}
+
+/** @returns the answer as it is shown. */
+async function listPlans(page: Page, shortName: string): Promise<string> {
+  await page.locator('[name=shortName]').fill(shortName)
+  await page.getByRole('button', { name: 'List the plans' }).click()
+  await page.locator('#plans-form:not([aria-busy])').waitFor()
+  return page.locator('#plans-answer').innerText()
+}
+
+async function signIn(page: Page, { clientId, clientSecret, shortName }: Credentials, until = '.card'): Promise<void> {
+  await page.locator('[name=clientId]').fill(clientId)
+  await page.locator('[name=clientSecret]').fill(clientSecret)
+  await page.locator('[name=shortName]').fill(shortName)
+  await page.getByRole('button', { name: 'Show my plans' }).click()
+  await page.locator(until).first().waitFor()
+}
+
+/** 503 is the API's own answer, 502 somebody else's on the way. */
+async function failWith(page: Page, failure: 502 | 503 | 'not there'): Promise<void> {
+  await page.unrouteAll()
+  await page.route('**/api/**', (route) => {
+    if (failure === 'not there') return route.abort()
+    if (failure === 502) return route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' })
+    const body = { message: refusals.unavailable.message, error: 'unavailable', requestId: crypto.randomUUID() }
+    return route.fulfill({ status: 503, headers: { 'Retry-After': '5' }, json: body })
+  })
+}
+
+const readIdentifiers = (page: Page) =>
+  page.locator('.card').evaluateAll((cards) => cards.map((card) => (card as HTMLElement).dataset['identifier']))
+
+function listWhatIsSeen(plan: Plan): string[] {
+  const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+  const { performance1, performance3, performance5, performance10 } = plan
+  const returns = [performance1, performance3, performance5, performance10]
+  const amounts = [plan.minInvestableAmounts, plan.minTopUpAmounts].flatMap((each) => Object.entries(each))
+  return [
+    plan.coolName,
+    plan.hint,
+    plan.about,
+    plan.name,
+    plan.tenor,
+    plan.nonInvestableNote ?? '',
+    plan.category?.displayName ?? plan.sector,
+    `Risk ${plan.productRiskLevel?.name ?? 'Not rated'}`,
+    `Lock-in ${plan.lockInPeriod === 0 ? 'None' : `${plan.lockInPeriod} days`}`,
+    ...returns.flatMap((value) => (value === null ? [] : `${decimal.format(value)}%`)),
+    ...amounts.map(([currency, amount]) => `${currency} ${decimal.format(amount)}`),
+  ]
+}
