@@ -132,7 +132,7 @@ async function migrate({ persistTo }: Target): Promise<void> {
 
 /** Makes the demo partner where there is none, once its credentials can be used, and says how. */
 async function announce(target: Target, port = 8787): Promise<void> {
-  const api = `http://localhost:${port}/api/v3/partners`
+  const origin = `http://localhost:${port}`
   const { partners, credentials } = await withStore(target, async (store) => {
     const known = await selectPartners(store.db)
     return {
@@ -142,10 +142,11 @@ async function announce(target: Target, port = 8787): Promise<void> {
   })
   const names = partners.map(({ shortName }) => shortName)
   const [shortName = demoPartner.shortName] = names.includes(demoPartner.shortName) ? [] : names
-  process.stdout.write(credentials ? describeDemo(api, credentials) : describeRestart(api, target, shortName))
+  process.stdout.write(credentials ? describeDemo(origin, credentials) : describeRestart(origin, target, shortName))
 }
 
-function describeDemo(api: string, { shortName, country, clientId, clientSecret }: Credentials): string {
+function describeDemo(origin: string, { shortName, country, clientId, clientSecret }: Credentials): string {
+  const api = `${origin}/api/v3/partners`
   const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
   return `
 The API is served at ${api}, with a demo catalog and a demo partner:
@@ -154,15 +155,18 @@ The API is served at ${api}, with a demo catalog and a demo partner:
   client ID      ${clientId}
   client secret  ${clientSecret}   (shown this once: only its hash is stored)
 
+The site for partners' developers is at ${origin}: try it, see the plans as cards.
+
 Get a token and list the partner's plans, in another terminal:
   curl -s -H "Authorization: Bearer $(${token})" ${api}/${shortName}/plans
 
 `
 }
 
-function describeRestart(api: string, target: Target, shortName: string): string {
+function describeRestart(origin: string, target: Target, shortName: string): string {
   return `
-The API is served at ${api}. Plans and partners are as you left them.
+The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
+Plans and partners are as you left them.
 A client secret can't be shown again. For a new one, in another terminal:
   ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}
 

@@ -44,6 +44,7 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
   }
 
   await checkRefusals(api, check)
+  await checkSite(api, check)
   if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) {
     const authorization = `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`
     await checkPartner(api, authorization, SHORT_NAME, check)
@@ -70,6 +71,15 @@ async function checkRefusals(api: string, check: Check): Promise<void> {
   })
   await check('another path is a 404', async () => {
     expectRefusal(await call(`${api}/nothing/here`), 404, 'not_found')
+  })
+}
+
+async function checkSite(api: string, check: Check): Promise<void> {
+  await check('the site for partners’ developers is there, with its policy', async () => {
+    const { status, headers } = await call(new URL('/', api).href)
+    expectEqual('status', status, 200)
+    expectEqual('Content-Type', headers.get('Content-Type'), 'text/html; charset=utf-8')
+    expectEqual('the first policy', headers.get('Content-Security-Policy')?.split(';')[0], "default-src 'none'")
   })
 }
 

@@ -1,7 +1,7 @@
 // The site in a real Chromium, served by npm run dev on a state of the test file's own. Node only.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -32,6 +32,7 @@ export interface Site {
   credentials: Credentials
   browser: Browser
   createPartner: (shortName: string, country: string) => Promise<Credentials>
+  importPlans: (plans: object[]) => Promise<void>
   close: () => Promise<void>
 }
 
@@ -66,6 +67,11 @@ export async function openSite(tokenLifetimeSeconds: number): Promise<Site> {
     if (found === undefined) throw new Error(`${pattern} is not in:\n${output}`)
     return found
   }
+  const operate = async (...args: string[]) => {
+    const command = ['run', '-s', 'ops', '--', ...args, '--json', '--persist-to', state]
+    const { stdout } = await promisify(execFile)('npm', command, { cwd: project })
+    return stdout
+  }
   const browser = await chromium.launch({ executablePath, args: flags })
   return {
     origin: read(/served at (http:\/\/[^/]+)/),
@@ -76,10 +82,13 @@ export async function openSite(tokenLifetimeSeconds: number): Promise<Site> {
     },
     browser,
     createPartner: async (shortName, country) => {
-      const partner = ['partner', 'create', '--short-name', shortName, '--name', shortName, '--country', country]
-      const args = ['run', '-s', 'ops', '--', ...partner, '--json', '--persist-to', state]
-      const { stdout } = await promisify(execFile)('npm', args, { cwd: project })
-      return JSON.parse(stdout) as Credentials
+      const named = ['--short-name', shortName, '--name', shortName, '--country', country]
+      return JSON.parse(await operate('partner', 'create', ...named)) as Credentials
+    },
+    importPlans: async (plans) => {
+      const file = join(state, 'catalog.json')
+      await writeFile(file, JSON.stringify({ plans }))
+      await operate('catalog', 'import', file)
     },
     close: async () => {
       await browser.close()

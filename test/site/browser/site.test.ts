@@ -341,6 +341,35 @@ describe('your plans', () => {
     })
   })
 
+  test('show markup in the texts of a plan as it is', async () => {
+    const markup = `<img src=x onerror=alert(1)>"'&lt;`
+    const url = 'https://images.example.com/"onerror="alert(1)'
+    const texts = ['name', 'coolName', 'about', 'hint', 'sector', 'tenor', 'profitTypeDescription', 'fundType']
+    const [plan] = plans
+    const hostile = {
+      ...plan,
+      ...Object.fromEntries(texts.map((name) => [name, markup])),
+      id: 900_001,
+      identifier: 'hostile',
+      category: null,
+      planType: null,
+      imageUrl: url,
+      factSheet: url,
+      viewableIn: ['ZM'],
+    }
+    await site.importPlans([hostile])
+    const partner = await site.createPartner('hostile', 'ZM')
+    await visit(site, '/plans', async ({ page, complaints }) => {
+      await signIn(page, partner)
+      expect(await page.locator('.card h2').innerText()).toBe(markup)
+      expect(await page.locator('.card-hint').innerText()).toBe(markup)
+      expect(await page.locator('[name=fundType] option').last().innerText()).toBe(markup)
+      expect(await page.locator('.art').getAttribute('data-image')).toBe(url)
+      expect(await page.locator('main img, main script, main [onerror]').count()).toBe(0)
+      expect(complaints).toEqual([])
+    })
+  })
+
   test('load their artwork from elsewhere when asked to, and only then', async () => {
     await visit(site, '/plans', async ({ page, complaints }) => {
       const picture = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
