@@ -191,6 +191,24 @@ test('a keyboard goes past the navigation, and from one language to the next', a
   })
 })
 
+test.each(['/try', '/plans'])('%s sends nothing without its program', async (path) => {
+  await visit(
+    site,
+    path,
+    async ({ page }) => {
+      const requests: string[] = []
+      page.on('request', (request) => requests.push(request.url()))
+      await page.locator('[name=clientId]').fill('client')
+      await page.locator('[name=clientSecret]').fill('secret')
+      if (path === '/plans') await page.locator('[name=shortName]').fill('demo')
+      await page.keyboard.press('Enter')
+      await page.waitForTimeout(500)
+      expect([page.url(), requests]).toEqual([site.origin + path, []])
+    },
+    { javaScriptEnabled: false },
+  )
+})
+
 describe('try it', () => {
   test('gets a token and the list, and a 304 for a list that it has', async () => {
     await visit(site, '/try', async ({ page, complaints }) => {
