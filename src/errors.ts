@@ -1,7 +1,7 @@
 // The one envelope of every refusal, and the one table of codes. Nothing else in src decides a status of 400 or more.
 
 export const refusals = {
-  invalid_request: { status: 400, message: 'The request is malformed.' },
+  invalid_request: { status: 400, message: 'The Authorization header or a filter cannot be read.' },
   invalid_client: { status: 401, message: 'Client ID or client secret is wrong.' },
   missing_token: { status: 401, message: 'Send an access token: Authorization: Bearer <access_token>.' },
   expired_token: { status: 401, message: 'The access token has expired. Get a new one from the token endpoint.' },

@@ -1,21 +1,21 @@
 // The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { examplePlan } from './openapi.ts'
+import { readDemoPlan } from './openapi.ts'
 import { renderPage } from './page.ts'
 import { listSections } from './pages.ts'
 import { sampleFiles } from './pages/start.ts'
 
 const source = import.meta.dirname
-const siteFolder = join(source, '../../dist/site')
+const folder = join(source, '../../dist/site')
 
-/** Writes the whole site anew. What is served meanwhile may be a mixture. */
-export async function buildSite(folder = siteFolder): Promise<void> {
-  await rm(folder, { recursive: true, force: true })
+/** Writes the whole site anew. The folder itself stays: a server that serves it would not find a new one. */
+async function buildSite(): Promise<void> {
   await mkdir(folder, { recursive: true })
-  const sections = listSections(examplePlan)
+  await Promise.all((await readdir(folder)).map((entry) => rm(join(folder, entry), { recursive: true })))
+  const sections = listSections(await readDemoPlan(101))
   await Promise.all([
     ...sections
       .flatMap(({ pages }) => pages)
@@ -40,7 +40,6 @@ export async function buildSite(folder = siteFolder): Promise<void> {
       format: 'esm',
       minify: true,
       target: 'es2022',
-      external: ['/redoc.js'],
       logLevel: 'warning',
     }),
   ])
@@ -61,4 +60,4 @@ function resolvePackaged(name: string, file: string): string {
   return join(dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`))), file)
 }
 
-if (import.meta.main) await buildSite()
+await buildSite()

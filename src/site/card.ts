@@ -4,7 +4,8 @@ import { renderArtwork } from './artwork.ts'
 import type { Amounts, Plan } from './client/investment-plans.ts'
 import type { Markup } from './page.ts'
 
-export function renderCard(plan: Plan): Markup {
+/** @param scale that of all plans it is shown with. */
+export function renderCard(plan: Plan, scale: Scale): Markup {
   const { category, productRiskLevel, fundManager } = plan
   return html`<article class="card" data-identifier="${plan.identifier}">
     <div class="art" data-image="${plan.imageUrl}">${renderArtwork(plan.identifier)}</div>
@@ -14,9 +15,11 @@ export function renderCard(plan: Plan): Markup {
       <p class="card-hint">${plan.hint}</p>
       ${
         !plan.isInvestable &&
-        html`<p class="card-note"><strong>Closed to new investment.</strong> ${plan.nonInvestableNote}</p>`
+        html`<div class="card-note">
+          <p><strong>Closed to new investment.</strong> ${plan.nonInvestableNote}</p>
+        </div>`
       }
-      ${renderReturns(plan)}
+      ${renderReturns(plan, scale)}
       <dl class="facts">
         <div>
           <dt>Start with</dt>
@@ -40,6 +43,7 @@ export function renderCard(plan: Plan): Markup {
         <p>${plan.about}</p>
         <dl class="details">
           ${[
+            ...(plan.nonInvestableNote === null ? [] : [['Why it is closed', plan.nonInvestableNote]]),
             ['Formal name', plan.name],
             ['Managed by', fundManager?.name ?? 'Not stated'],
             ['Type', plan.planType?.name ?? plan.fundType],
@@ -63,29 +67,42 @@ export function renderCard(plan: Plan): Markup {
   </article>`
 }
 
+/** What all bars of a list are drawn by, in per cent a year, so that they can be compared: it includes zero. */
+export interface Scale {
+  top: number
+  bottom: number
+}
+
+export function scaleOf(plans: readonly Plan[]): Scale {
+  const known = plans.flatMap((plan) => returnsOf(plan).flatMap(({ value }) => value ?? []))
+  return { top: Math.max(0, ...known), bottom: Math.min(0, ...known) }
+}
+
+function returnsOf({ performance1, performance3, performance5, performance10 }: Plan) {
+  return [
+    { years: 1, value: performance1 },
+    { years: 3, value: performance3 },
+    { years: 5, value: performance5 },
+    { years: 10, value: performance10 },
+  ]
+}
+
 const barHeight = 44
 
 const unknown = html`<span class="unknown"
   ><span aria-hidden="true">–</span><span class="visually-hidden">unknown</span></span
 >`
 
-/** Bars of one scale, from the lowest to the highest of them and zero; what is not known has none. */
-function renderReturns(plan: Plan): Markup {
-  const returns = [
-    [1, plan.performance1],
-    [3, plan.performance3],
-    [5, plan.performance5],
-    [10, plan.performance10],
-  ] as const
-  const known = returns.flatMap(([, value]) => value ?? [])
-  if (known.length === 0) return html`<p class="no-returns">No returns are known yet.</p>`
-  const [top, bottom] = [Math.max(0, ...known), Math.min(0, ...known)]
+/** What is not known has no bar. */
+function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
+  const returns = returnsOf(plan)
+  if (returns.every(({ value }) => value === null)) return html`<p class="no-returns">No returns are known yet.</p>`
   const yOf = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
   return html`<div class="returns">
-    <p>Yearly return as of ${formatDate(plan.performanceDate)}</p>
+    <p>Annualised return as of ${formatDate(plan.performanceDate)}</p>
     <dl>
       ${returns.map(
-        ([years, value]) =>
+        ({ years, value }) =>
           html`<div>
             <dt>${years} ${years === 1 ? 'year' : 'years'}</dt>
             <dd>
@@ -106,15 +123,23 @@ function renderReturns(plan: Plan): Markup {
           </div>`,
       )}
     </dl>
+    <p class="caution">Past returns don’t promise future ones.</p>
   </div>`
 }
 
-const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 15 })
+const percent = new Intl.NumberFormat('en', {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 2,
+  signDisplay: 'negative',
+})
 const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
 function formatAmounts(amounts: Amounts): string {
-  const formatted = Object.entries(amounts).map(([currency, amount]) => `${currency}\u00a0${decimal.format(amount)}`)
-  return formatted.join(' or ') || 'Any amount'
+  const entries = Object.entries(amounts)
+  if (entries.length === 0) return 'Not stated'
+  if (entries.every(([, amount]) => amount === 0)) return 'Any amount'
+  return entries.map(([currency, amount]) => `${currency}\u00a0${decimal.format(amount)}`).join(' or ')
 }
 
 function formatDays(days: number): string {
@@ -123,7 +148,7 @@ function formatDays(days: number): string {
 }
 
 function formatPercent(value: number): string {
-  return `${decimal.format(value)}%`
+  return `${percent.format(value)}%`
 }
 
 function formatDate(isoDate: string): string {

@@ -32,7 +32,7 @@ const marked = new Marked({
   },
 })
 
-export function renderMarkdown(text: string): Markup {
+function renderMarkdown(text: string): Markup {
   return raw(marked.parse(text))
 }
 
@@ -59,7 +59,7 @@ function highlight(text: string, language: string): string {
   return `<pre tabindex="0" data-language="${language}"><code>${code}</code></pre>\n`
 }
 
-export function slugOf(heading: string): string {
+function slugOf(heading: string): string {
   return heading
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')

@@ -10,7 +10,7 @@ import { refusals, type ErrorCode } from '../errors.ts'
 const file = join(import.meta.dirname, 'openapi.json')
 
 /** One plan of the demo catalog, as partners see it. */
-export const examplePlan = await readExamplePlan()
+const examplePlan = await readDemoPlan(110)
 
 const requestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
 
@@ -21,7 +21,7 @@ const openapi = {
     version: '3.0.0',
     description:
       'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans that may be offered in your country. The API answers no cross-origin requests of browsers: the secret belongs on your server.',
-    license: { name: 'Proprietary', url: 'https://example.com/licence' },
+    license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
   },
   servers: [{ url: '/', description: 'The origin that serves this document' }],
   tags: [
@@ -80,8 +80,13 @@ const openapi = {
         schema: { type: 'string' },
         example: 'memory; hit; ttl=42',
       },
-      WwwAuthenticate: {
-        description: 'What to authenticate with (RFC 9110 section 11.6.1).',
+      BasicChallenge: {
+        description: 'What to authenticate with (RFC 9110 section 11.6.1, RFC 7617).',
+        required: true,
+        schema: { type: 'string', const: 'Basic realm="partners", charset="UTF-8"' },
+      },
+      BearerChallenge: {
+        description: 'What to authenticate with (RFC 9110 section 11.6.1, RFC 6750).',
         required: true,
         schema: { type: 'string' },
         example: 'Bearer realm="partners", error="invalid_token"',
@@ -113,7 +118,6 @@ const openapi = {
           token_type: { type: 'string', const: 'Bearer', description: 'Always Bearer.', examples: ['Bearer'] },
         },
         required: ['access_token', 'expires_in', 'token_type'],
-        additionalProperties: false,
       },
       PlanList: {
         type: 'object',
@@ -136,16 +140,14 @@ const openapi = {
               },
             },
             required: ['total', 'plans'],
-            additionalProperties: false,
           },
         },
         required: ['message', 'data'],
-        additionalProperties: false,
       },
       Plan: describePlan(),
       Error: {
         type: 'object',
-        description: 'The one shape of every answer outside 2xx and 304.',
+        description: 'The one shape of every answer of the API outside 2xx and 304.',
         properties: {
           message: {
             type: 'string',
@@ -154,9 +156,8 @@ const openapi = {
           },
           error: {
             type: 'string',
-            enum: Object.keys(refusals),
-            description: 'A stable code, for programs.',
-            examples: ['invalid_token'],
+            description: 'A stable code, for programs. There may be new ones.',
+            examples: Object.keys(refusals),
           },
           requestId: {
             type: 'string',
@@ -166,7 +167,6 @@ const openapi = {
           },
         },
         required: ['message', 'error', 'requestId'],
-        additionalProperties: false,
       },
     },
   },
@@ -201,7 +201,7 @@ function plansOperation() {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'The plans that are viewable in your country and match every filter. What nothing matches is an empty list. An empty value counts as not given, an unknown parameter is ignored; a filter that is given twice or can’t be read is a 400.',
+      'The plans that are viewable in your country and match every filter; if nothing matches, an empty list. An empty value counts as not given, an unknown parameter is ignored; a filter that is given twice or can’t be read is a 400. HEAD is answered, too.',
     security: [{ accessToken: [] }],
     parameters: [
       {
@@ -285,14 +285,14 @@ function describeRefusals(...codes: ErrorCode[]): Record<string, object> {
         headers: {
           'X-Request-Id': headerRef('RequestId'),
           'Cache-Control': headerRef('NoStore'),
-          ...(status === 401 && { 'WWW-Authenticate': headerRef('WwwAuthenticate') }),
+          ...(status === 401 && {
+            'WWW-Authenticate': headerRef(ofStatus.includes('invalid_client') ? 'BasicChallenge' : 'BearerChallenge'),
+          }),
           ...((status === 429 || status === 503) && { 'Retry-After': headerRef('RetryAfter') }),
         },
         content: {
           'application/json': {
-            schema: {
-              allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { error: { enum: ofStatus } } }],
-            },
+            schema: { $ref: '#/components/schemas/Error' },
             examples: Object.fromEntries(
               ofStatus.map((code) => [code, { value: { message: refusals[code].message, error: code, requestId } }]),
             ),
@@ -311,9 +311,21 @@ function headerRef(name: string) {
   return { $ref: `#/components/headers/${name}` }
 }
 
-/** The schema of an import, without what JSON Schema can't say; each field with the demo plan's value for an example. */
+/**
+ * The schema of an import, without what JSON Schema can't say, and open to fields that may come; each field with the
+ * demo plan's value for an example.
+ */
 function describePlan() {
-  const { $schema: _schema, properties = {}, ...plan } = z.toJSONSchema(planSchema, { target: 'draft-2020-12' })
+  const {
+    $schema: _schema,
+    properties = {},
+    ...plan
+  } = z.toJSONSchema(planSchema, {
+    target: 'draft-2020-12',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    },
+  })
   const described = Object.entries(properties).map(([name, field]) => {
     const example: unknown = Reflect.get(examplePlan, name)
     return [name, { ...Object(field), examples: [example] }] as const
@@ -325,10 +337,11 @@ function describePlan() {
   }
 }
 
-async function readExamplePlan(): Promise<Plan> {
+/** @returns a plan of the demo catalog, as partners see it. */
+export async function readDemoPlan(planId: number): Promise<Plan> {
   const parsed = parseCatalog(await readFile(join(import.meta.dirname, '../catalog/demo.json'), 'utf8'))
-  const found = parsed.kind === 'catalog' ? parsed.plans.find(({ id }) => id === 110) : undefined
-  if (found === undefined) throw new Error('The demo catalog has no plan 110.')
+  const found = parsed.kind === 'catalog' ? parsed.plans.find(({ id }) => id === planId) : undefined
+  if (found === undefined) throw new Error(`The demo catalog has no plan ${planId}.`)
   const { viewableIn: _viewableIn, ...plan } = found
   return plan
 }

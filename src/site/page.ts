@@ -6,16 +6,14 @@ export type Markup = ReturnType<typeof html>
 export interface Page {
   /** Such as `/tokens`; its file is tokens.html. */
   path: string
-  /** What the navigation calls it. */
-  label: string
   title: string
   /** For search engines. */
   description: string
   body: Markup
   /** The program of src/site/browser that the page runs, besides the one of every page. */
   program?: string
-  /** Without the navigation at its side: `wide`, or `full` for a body that brings its own main part. */
-  layout?: 'wide' | 'full'
+  /** Takes the whole width, and brings its own main part. */
+  isFull?: boolean
 }
 
 export interface Section {
@@ -41,7 +39,7 @@ export function renderPage(page: Page, sections: Section[]): Markup {
         <script type="module" src="/browser/page.js"></script>
         ${page.program && html`<script type="module" src="/browser/${page.program}.js"></script>`}
       </head>
-      <body class="${page.layout ?? 'narrow'}">
+      <body class="${page.isFull ? 'full' : 'narrow'}">
         <a class="skip" href="#content">Skip to the content</a>
         <header class="site">
           <a class="brand" href="/">${brandMark}<span>${siteName}</span></a>
@@ -62,7 +60,7 @@ export function renderPage(page: Page, sections: Section[]): Markup {
             )}
           </nav>
           ${
-            page.layout === 'full'
+            page.isFull
               ? html`<div id="content" tabindex="-1">${page.body}</div>`
               : html`<main id="content" tabindex="-1">${page.body}</main>`
           }
@@ -77,10 +75,10 @@ export function renderPage(page: Page, sections: Section[]): Markup {
     </html> `
 }
 
-function renderLink({ path, label }: Page, current: Page): Markup {
+function renderLink({ path, title }: Page, current: Page): Markup {
   return path === current.path
-    ? html`<a href="${path}" aria-current="page">${label}</a>`
-    : html`<a href="${path}">${label}</a>`
+    ? html`<a href="${path}" aria-current="page">${title}</a>`
+    : html`<a href="${path}">${title}</a>`
 }
 
 function findPage(sections: Section[], path: string): Page {

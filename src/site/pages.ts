@@ -13,18 +13,16 @@ import { renderTry } from './pages/try.ts'
 export function listSections(plan: Plan): Section[] {
   return [
     {
-      heading: 'Begin',
+      heading: 'Get started',
       pages: [
         {
           path: '/',
-          label: 'Start',
           title: 'Start',
           description: 'From your credentials to the first list of investment plans in five minutes.',
           body: renderStart(plan),
         },
         {
           path: '/try',
-          label: 'Try it',
           title: 'Try it',
           description: 'The two calls with your own credentials, and what comes back.',
           body: renderTry(),
@@ -32,12 +30,10 @@ export function listSections(plan: Plan): Section[] {
         },
         {
           path: '/plans',
-          label: 'Your plans',
           title: 'Your plans',
           description: 'The plans of your country as your customers might see them.',
           body: renderPlans(),
           program: 'plans',
-          layout: 'wide',
         },
       ],
     },
@@ -52,29 +48,26 @@ export function listSections(plan: Plan): Section[] {
       ],
     },
     {
-      heading: 'Look up',
+      heading: 'Reference',
       pages: [
         {
           path: '/reference',
-          label: 'Reference',
-          title: 'Reference',
+          title: 'API reference',
           description: 'Both endpoints with every parameter, header and answer.',
           body: renderReference(),
           program: 'reference',
-          layout: 'full',
+          isFull: true,
         },
         {
           path: '/plan-fields',
-          label: 'The plan’s fields',
-          title: 'The plan’s fields',
+          title: 'Plan fields',
           description: 'Every field of a plan with its type, meaning and an example.',
           body: renderPlanFields(),
         },
         {
           path: '/errors',
-          label: 'Errors',
           title: 'Errors',
-          description: 'Every error code with its cause and its mend.',
+          description: 'Every error code with its cause and its fix.',
           body: renderErrors(),
         },
         prose('/changes', 'changes.md', 'What may change within version 3, and what has.'),
@@ -85,5 +78,5 @@ export function listSections(plan: Plan): Section[] {
 
 function prose(path: string, file: string, description: string): Page {
   const { title, body } = readProse(file)
-  return { path, label: title, title, description, body }
+  return { path, title, description, body }
 }

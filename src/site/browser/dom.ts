@@ -7,13 +7,16 @@ export function find<Type extends Element>(selector: string, type: new () => Typ
   return element
 }
 
-/** What a form holds, by name; without the spaces that copying brings. */
+/** What a form holds, by name. */
 export function readForm(form: HTMLFormElement): Record<string, string> {
-  const entries = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : ''])
+  const entries = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value : ''])
   return Object.fromEntries(entries)
 }
 
-/** Calls it with what the form holds when it is submitted, one at a time. Nothing is ever sent by the browser itself. */
+/**
+ * Calls it with what was typed when the form is submitted, one at a time, without the spaces that copying brings.
+ * Nothing is ever sent by the browser itself.
+ */
 export function onSubmit(form: HTMLFormElement, act: (values: Record<string, string>) => Promise<void>): void {
   let isBusy = false
   form.addEventListener('submit', (event) => {
@@ -21,7 +24,8 @@ export function onSubmit(form: HTMLFormElement, act: (values: Record<string, str
     if (isBusy) return
     isBusy = true
     form.setAttribute('aria-busy', 'true')
-    void act(readForm(form)).finally(() => {
+    const typed = Object.entries(readForm(form)).map(([name, value]) => [name, value.trim()])
+    void act(Object.fromEntries(typed)).finally(() => {
       isBusy = false
       form.removeAttribute('aria-busy')
     })

@@ -5,51 +5,43 @@ import type { Markup } from '../page.ts'
 
 export interface Failure {
   message: string
-  mend: string
+  fix: string
   /** Status, code and request ID, as far as there are. */
-  detail: string
-  /** The code, where the API gave one that is documented. */
+  detail?: string
+  /** The code, where it is a documented one. */
   code?: string
 }
 
-const unreachable = {
+export const unreachable: Failure = {
   message: 'The API can’t be reached.',
-  mend: 'Look at your connection, then try again. If other pages load, tell support.',
-  detail: '',
+  fix: 'Check your connection, then try again. If other sites load, tell support.',
 }
 
-/** @param body what came as JSON, if it was JSON. */
-export function describeRefusal(status: number, body: unknown, retryAfterSeconds?: number): Failure {
-  const { message, error = '', requestId } = readRefusal(body)
-  const known = isErrorCode(error) ? advice[error] : undefined
-  const wait = retryAfterSeconds === undefined ? '' : ` Here that is ${retryAfterSeconds} seconds.`
+export interface Refusal {
+  status: number
+  message: string | undefined
+  code: string | undefined
+  requestId: string | undefined
+  retryAfterSeconds: number | undefined
+}
+
+export function describeRefusal({ status, message, code = '', requestId, retryAfterSeconds }: Refusal): Failure {
+  const isKnown = isErrorCode(code)
+  const wait = retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`
   return {
     message: message ?? `The answer has status ${status}, and is not one of the API.`,
-    mend: known
-      ? known.mend + wait
-      : 'Something between you and the API may have answered. Try again; if it stays, tell support.',
-    detail: [status, error, requestId && `request ${requestId}`].filter(Boolean).join(' · '),
-    ...(known && { code: error }),
+    fix: isKnown
+      ? advice[code].fix + wait
+      : 'Something between you and the API may have answered. Try again; if it persists, tell support.',
+    detail: [`status ${status}`, isKnown && code, requestId && `request ${requestId}`].filter(Boolean).join(', '),
+    ...(isKnown && { code }),
   }
 }
 
-export function describeNoAnswer(): Failure {
-  return unreachable
-}
-
-export function renderFailure({ message, mend, detail, code }: Failure): Markup {
+export function renderFailure({ message, fix, detail, code }: Failure): Markup {
   return html`<div class="callout failure">
     <p><strong>${message}</strong></p>
-    <p>${mend}</p>
-    <p class="detail">${detail} ${code && html`<a href="/errors#${code}">More on ${code}</a>`}</p>
+    <p>${fix}</p>
+    ${detail && html`<p class="detail">${detail}. ${code && html`<a href="/errors#${code}">More on ${code}</a>`}</p>`}
   </div>`
-}
-
-function readRefusal(body: unknown): { message?: string; error?: string; requestId?: string } {
-  if (typeof body !== 'object' || body === null) return {}
-  const text = (name: string) => {
-    const value: unknown = Reflect.get(body, name)
-    return typeof value === 'string' ? { [name]: value } : {}
-  }
-  return { ...text('message'), ...text('error'), ...text('requestId') }
 }

@@ -1,9 +1,9 @@
 // A partner's plans as cards, by the very client that partners may copy.
 import { html } from 'hono/html'
-import { renderCard } from '../card.ts'
+import { renderCard, scaleOf } from '../card.ts'
 import { InvestmentPlansClient, InvestmentPlansError, type Plan, type PlanFilter } from '../client/investment-plans.ts'
 import { find, onSubmit, readForm } from './dom.ts'
-import { describeNoAnswer, describeRefusal, renderFailure, type Failure } from './failure.ts'
+import { describeRefusal, renderFailure, unreachable } from './failure.ts'
 
 const signIn = find('#sign-in', HTMLFormElement)
 const filters = find('#filters', HTMLFormElement)
@@ -12,9 +12,12 @@ const count = find('#count', HTMLElement)
 const cards = find('#cards', HTMLElement)
 const artwork = find('[name=hasArtwork]', HTMLInputElement)
 const artworkLabel = find('#artwork-label', HTMLElement)
+const signOutButton = find('#sign-out', HTMLButtonElement)
 
 /** Holds the credentials, here alone. */
 let client: InvestmentPlansClient | undefined
+/** Who may be asked for artwork. */
+let artworkHosts = new Set<string>()
 
 onSubmit(signIn, async ({ clientId = '', clientSecret = '', shortName = '' }) => {
   const next = new InvestmentPlansClient({ baseUrl: location.origin, clientId, clientSecret, shortName, fetch: send })
@@ -22,8 +25,7 @@ onSubmit(signIn, async ({ clientId = '', clientSecret = '', shortName = '' }) =>
   if (!plans) return
   client = next
   signIn.reset()
-  signIn.hidden = true
-  filters.hidden = false
+  showSignedIn(true)
   offerFilters(plans)
   await showPlans(plans, false)
   find('[name=categoryId]', HTMLSelectElement).focus()
@@ -34,15 +36,33 @@ filters.addEventListener('change', ({ target }) => {
   else void refresh()
 })
 
-find('#sign-out', HTMLButtonElement).addEventListener('click', () => {
-  client = undefined
-  asked++
-  filters.reset()
-  filters.hidden = true
-  signIn.hidden = false
-  for (const element of [failure, count, cards]) element.replaceChildren()
+signOutButton.addEventListener('click', () => {
+  signOut()
   find('[name=clientId]', HTMLInputElement).focus()
 })
+
+// Going back to this page brings it as it was left, but for credentials.
+addEventListener('pagehide', signOut)
+
+function signOut(): void {
+  client = undefined
+  asked++
+  signIn.reset()
+  filters.reset()
+  showSignedIn(false)
+  clear()
+}
+
+function showSignedIn(isSignedIn: boolean): void {
+  signIn.hidden = isSignedIn
+  filters.hidden = !isSignedIn
+  signOutButton.hidden = !isSignedIn
+}
+
+function clear(): void {
+  cards.removeAttribute('aria-busy')
+  for (const element of [failure, count, cards]) element.replaceChildren()
+}
 
 /** Credentials are the client's own business, and so is what it keeps. */
 function send(url: string, init: RequestInit): Promise<Response> {
@@ -68,16 +88,19 @@ let asked = 0
 async function load(list: Promise<Plan[]>): Promise<Plan[] | undefined> {
   const turn = ++asked
   cards.setAttribute('aria-busy', 'true')
+  count.textContent = 'Waiting for the API…'
   const outcome = await list.then(
     (plans) => ({ plans }),
     (error: unknown) => ({ error }),
   )
   if (turn !== asked) return undefined
-  cards.removeAttribute('aria-busy')
-  for (const element of [failure, count, cards]) element.replaceChildren()
+  clear()
   if ('plans' in outcome) return outcome.plans
-  failure.innerHTML = String(await renderFailure(describe(outcome.error)))
-  if (client) failure.append(makeRetryButton())
+  const { error } = outcome
+  failure.innerHTML = String(
+    await renderFailure(error instanceof InvestmentPlansError ? describeRefusal(error) : unreachable),
+  )
+  if (client) failure.firstElementChild?.append(makeRetryButton())
   return undefined
 }
 
@@ -86,39 +109,36 @@ function makeRetryButton(): HTMLButtonElement {
   button.type = 'button'
   button.className = 'quiet'
   button.textContent = 'Try again'
-  button.addEventListener('click', () => void refresh())
+  button.addEventListener('click', () => {
+    // The button goes away; whoever pressed it stays near.
+    count.focus()
+    void refresh()
+  })
   return button
 }
 
-function describe(error: unknown): Failure {
-  if (!(error instanceof InvestmentPlansError)) return describeNoAnswer()
-  const { status, message, code, requestId, retryAfterSeconds } = error
-  return describeRefusal(status, { message, error: code, requestId }, retryAfterSeconds)
-}
-
 async function showPlans(plans: Plan[], isFiltered: boolean): Promise<void> {
+  const scale = scaleOf(plans)
   count.textContent = describeCount(plans.length, isFiltered)
-  cards.innerHTML = String(await html`${plans.map(renderCard)}`)
+  cards.innerHTML = String(await html`${plans.map((plan) => renderCard(plan, scale))}`)
   showArtwork()
 }
 
 function describeCount(total: number, isFiltered: boolean): string {
   if (total > 0) return total === 1 ? '1 plan' : `${total} plans`
   return isFiltered
-    ? 'No plan matches all of these filters. Set one of them back to any.'
+    ? 'No plan matches all of these filters. Set one of them back to “Any”.'
     : 'No plan is viewable in your country yet. Ask support which plans you are to get, and come back.'
 }
 
 /** What the whole list has to choose from. */
 function offerFilters(plans: Plan[]): void {
-  const categories = new Map(
-    plans.flatMap(({ category }) => (category ? [[String(category.id), category.displayName]] : [])),
-  )
-  offer('categoryId', categories)
+  const categories = plans.flatMap(({ category }) => (category ? [[String(category.id), category.displayName]] : []))
+  offer('categoryId', new Map(categories.map(([id = '', name = '']) => [id, name])))
   offer('fundType', new Map(plans.map(({ fundType }) => [fundType, fundType])))
   offer('currency', new Map(plans.map(({ currency }) => [currency, currency])))
-  const hosts = new Set(plans.map(({ imageUrl }) => new URL(imageUrl).host))
-  artworkLabel.textContent = `Load the artwork from ${[...hosts].join(', ')}`
+  artworkHosts = new Set(plans.map(hostOfArtwork))
+  artworkLabel.textContent = `Load the artwork from ${[...artworkHosts].join(', ')}`
 }
 
 function offer(name: string, values: Map<string, string>): void {
@@ -127,16 +147,24 @@ function offer(name: string, values: Map<string, string>): void {
   select.replaceChildren(new Option('Any', ''), ...options.map(([value, text]) => new Option(text, value)))
 }
 
-/** Each plan's own artwork, once it was asked for: its server learns who looks. Where it can't be had, ours stays. */
+function hostOfArtwork({ imageUrl }: { imageUrl: string }): string {
+  return new URL(imageUrl).host
+}
+
+/**
+ * Each plan's own artwork, once it was asked for from where it lies: that server learns who looks. Where it can't be
+ * had, ours stays.
+ */
 function showArtwork(): void {
   for (const frame of cards.querySelectorAll<HTMLElement>('.art')) {
     frame.querySelector('img')?.remove()
-    if (!artwork.checked) continue
+    const { image: imageUrl = '' } = frame.dataset
+    if (!artwork.checked || !artworkHosts.has(hostOfArtwork({ imageUrl }))) continue
     const image = new Image()
     image.alt = ''
     image.referrerPolicy = 'no-referrer'
     image.addEventListener('error', () => image.remove())
-    image.src = frame.dataset['image'] ?? ''
+    image.src = imageUrl
     frame.append(image)
   }
 }

@@ -1,38 +1,63 @@
 // The two calls by hand: what went out, what came back, and what to do about a refusal.
 import { html } from 'hono/html'
+import { encodeBase64 } from '../client/investment-plans.ts'
 import type { Markup } from '../page.ts'
 import { find, onSubmit } from './dom.ts'
-import { describeNoAnswer, describeRefusal, renderFailure } from './failure.ts'
+import { describeRefusal, renderFailure, unreachable, type Failure } from './failure.ts'
 
+const deadlineMs = 15_000
+
+const accessToken = find('[name=accessToken]', HTMLTextAreaElement)
 const tokenForm = find('#token-form', HTMLFormElement)
 const plansForm = find('#plans-form', HTMLFormElement)
-const tokenAnswer = find('#token-answer', HTMLElement)
-const plansAnswer = find('#plans-answer', HTMLElement)
-const accessToken = find('[name=accessToken]', HTMLTextAreaElement)
 
 /** By path and filters. */
 const etags = new Map<string, string>()
 
 onSubmit(tokenForm, async ({ clientId = '', clientSecret = '' }) => {
   const credentials = encodeBase64(`${clientId}:${clientSecret}`)
-  const answer = await exchange('POST', '/api/v3/partners/auth', { Authorization: `Basic ${credentials}` })
-  await show(tokenAnswer, answer)
-  const token = answer?.body instanceof Object ? Reflect.get(answer.body, 'access_token') : undefined
-  if (answer?.status === 200 && typeof token === 'string') accessToken.value = token
+  await call(
+    'token',
+    'POST',
+    '/api/v3/partners/auth',
+    { Authorization: `Basic ${credentials}` },
+    ({ status, body }) => {
+      const token = status === 200 ? member(body, 'access_token') : undefined
+      if (typeof token !== 'string') return undefined
+      accessToken.value = token
+      return 'That is your token. It is filled in below: list the plans with it.'
+    },
+  )
 })
 
-onSubmit(plansForm, async ({ accessToken: token, shortName = '', isConditional, ...filters }) => {
+onSubmit(plansForm, async ({ accessToken: text = '', shortName = '', isConditional, ...filters }) => {
+  // A terminal breaks a token into lines.
+  const token = text.replaceAll(/\s+/g, '')
   const given = Object.entries(filters).filter(([, value]) => value !== '')
   const query = given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''
   const path = `/api/v3/partners/${encodeURIComponent(shortName)}/plans${query}`
   const etag = etags.get(path)
-  const answer = await exchange('GET', path, {
+  const headers = {
     ...(token && { Authorization: `Bearer ${token}` }),
     ...(isConditional && etag !== undefined && { 'If-None-Match': etag }),
+  }
+  await call('plans', 'GET', path, headers, ({ status, headers: answered, body }) => {
+    if (status === 304) return 'Nothing has changed: keep the list you have.'
+    const total = status === 200 ? member(member(body, 'data'), 'total') : undefined
+    if (typeof total !== 'number') return undefined
+    const newEtag = answered.get('ETag')
+    if (newEtag !== null) etags.set(path, newEtag)
+    if (total > 0)
+      return html`${total} ${total === 1 ? 'plan' : 'plans'}. <a href="/plans">Your plans</a> shows them as cards.`
+    return 'The list is empty. Leave the filters out; if it stays empty, no plan is viewable in your country yet: ask support.'
   })
-  const newEtag = answer?.headers.get('ETag')
-  if (newEtag) etags.set(path, newEtag)
-  await show(plansAnswer, answer)
+})
+
+// Going back to this page brings it as it was left, but for credentials.
+addEventListener('pagehide', () => {
+  tokenForm.reset()
+  plansForm.reset()
+  for (const element of document.querySelectorAll('.outcome, .answer')) element.replaceChildren()
 })
 
 interface Answer {
@@ -45,11 +70,44 @@ interface Answer {
   body: unknown
 }
 
-/** @returns undefined when there was no answer. */
-async function exchange(method: string, path: string, headers: Record<string, string>): Promise<Answer | undefined> {
+/** @param describe says what an answer means that is no refusal; undefined when it can't be one of the API. */
+async function call(
+  name: 'token' | 'plans',
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  describe: (answer: Answer) => Markup | string | undefined,
+): Promise<void> {
+  const outcome = find(`#${name}-outcome`, HTMLElement)
+  const shown = find(`#${name}-answer`, HTMLElement)
+  outcome.textContent = 'Waiting for the API…'
+  shown.replaceChildren()
+  const answer = await exchange(method, path, headers)
+  if ('message' in answer) {
+    outcome.innerHTML = String(await renderFailure(answer))
+    return
+  }
+  const meaning = describe(answer)
+  outcome.innerHTML = String(
+    await (meaning === undefined ? renderFailure(explain(answer)) : html`<p class="callout">${meaning}</p>`),
+  )
+  shown.innerHTML = String(await renderAnswer(answer))
+}
+
+async function exchange(method: string, path: string, headers: Record<string, string>): Promise<Answer | Failure> {
+  let sent: Headers
+  try {
+    sent = new Headers(headers)
+  } catch {
+    return {
+      message: 'That is not a token: it has characters that none has.',
+      fix: 'Get a token above, or paste the whole value of access_token without the quotes.',
+    }
+  }
   const startedAt = performance.now()
   try {
-    const response = await fetch(path, { method, headers, credentials: 'omit', cache: 'no-store' })
+    const signal = AbortSignal.timeout(deadlineMs)
+    const response = await fetch(path, { method, headers: sent, credentials: 'omit', cache: 'no-store', signal })
     const text = await response.text()
     return {
       request: describeRequest(method, path, headers),
@@ -60,12 +118,23 @@ async function exchange(method: string, path: string, headers: Record<string, st
       body: parseJson(text),
     }
   } catch {
-    return undefined
+    return unreachable
   }
 }
 
-async function show(element: HTMLElement, answer: Answer | undefined): Promise<void> {
-  element.innerHTML = String(await (answer ? renderAnswer(answer) : renderFailure(describeNoAnswer())))
+function explain({ status, headers, body }: Answer): Failure {
+  const text = (name: string) => {
+    const value = member(body, name)
+    return typeof value === 'string' ? value : undefined
+  }
+  const seconds = Number(headers.get('Retry-After') ?? Number.NaN)
+  return describeRefusal({
+    status,
+    message: text('message'),
+    code: text('error'),
+    requestId: text('requestId'),
+    retryAfterSeconds: Number.isFinite(seconds) ? seconds : undefined,
+  })
 }
 
 const shownHeaders = [
@@ -82,34 +151,16 @@ const shownHeaders = [
 
 function renderAnswer({ request, status, statusText, headers, milliseconds, body }: Answer): Markup {
   const lines = shownHeaders.flatMap((name) => (headers.has(name) ? `${name}: ${headers.get(name)}` : []))
-  const isRefused = status >= 400
-  const retryAfter = headers.get('Retry-After')
-  return html`${
-      isRefused && renderFailure(describeRefusal(status, body, retryAfter === null ? undefined : Number(retryAfter)))
-    }
-    ${status === 200 && renderSuccess(body)}
-    ${status === 304 && html`<p class="callout">Nothing has changed: keep the list you have.</p>`}
-    <h3>Request</h3>
-    <pre tabindex="0"><code>${request}</code></pre>
-    <h3>Answer <span class="aside">after ${Math.round(milliseconds)} ms</span></h3>
-    <pre tabindex="0"><code>${[`HTTP ${status} ${statusText}`.trim(), ...lines].join('\n')}
+  return html`<details>
+      <summary>Request</summary>
+      <pre tabindex="0"><code>${request}</code></pre>
+    </details>
+    <details open>
+      <summary>Answer <span class="aside">after ${Math.round(milliseconds)} ms</span></summary>
+      <pre tabindex="0"><code>${[`HTTP ${status} ${statusText}`.trim(), ...lines].join('\n')}
 
-${formatBody(body)}</code></pre>`
-}
-
-function renderSuccess(body: unknown): Markup {
-  const data: unknown = body instanceof Object ? Reflect.get(body, 'data') : undefined
-  const total: unknown = data instanceof Object ? Reflect.get(data, 'total') : undefined
-  if (typeof total !== 'number') {
-    return html`<p class="callout">That is your token. It is filled in below: list the plans with it.</p>`
-  }
-  if (total > 0)
-    return html`<p class="callout">
-      ${total} ${total === 1 ? 'plan' : 'plans'}. See them as cards on <a href="/plans">your plans</a>.
-    </p>`
-  return html`<p class="callout">
-    The list is empty. Leave the filters out; if it stays empty, no plan is viewable in your country yet: ask support.
-  </p>`
+${formatBody(body)}</code></pre>
+    </details>`
 }
 
 /** Without the secret, which nobody needs to see again. */
@@ -132,7 +183,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Of the UTF-8 (RFC 7617). */
-function encodeBase64(text: string): string {
-  return btoa(String.fromCodePoint(...new TextEncoder().encode(text)))
+function member(value: unknown, name: string): unknown {
+  return value instanceof Object ? Reflect.get(value, name) : undefined
 }

@@ -1,6 +1,7 @@
 /**
  * Lists the investment plans of your country. One file without dependencies, for servers: copy it, or import it. It runs
- * wherever `fetch` does (Node 18 or newer, Deno, Bun, Workers); never in a browser, where a secret has no business.
+ * wherever `fetch` does (Node 18 or newer, Deno, Bun, Workers). It has no business in an app or a page that you publish,
+ * whose users would have your secret.
  *
  *     const client = new InvestmentPlansClient({ baseUrl, clientId, clientSecret, shortName })
  *     const plans = await client.listPlans({ currency: 'KES' })
@@ -14,7 +15,7 @@ export interface ClientOptions {
   shortName: string
   /** Instead of the global one. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** How long an answer may take, in milliseconds: 10,000 unless given. */
+  /** How long an answer may take, in milliseconds: 15,000 unless given. */
   timeoutMs?: number
 }
 
@@ -98,6 +99,8 @@ export class InvestmentPlansError extends Error {
 
 /** A token is renewed when a tenth of its life is left, so that none expires on its way. */
 const usableLife = 0.9
+/** Something in between may answer in its own way, and with any status. */
+const notOurs = 'What came is not an answer of the service.'
 /** Lists that are kept for their ETag, one per filter set. */
 const mostLists = 100
 
@@ -138,13 +141,14 @@ export class InvestmentPlansClient {
     const known = this.#lists.get(query)
     if (response.status === 304 && known) return known.plans
     if (!response.ok) throw await errorOf(response)
-    const { data } = await readJson<{ data: { plans: Plan[] } }>(response)
+    const plans = (await readJson<{ data?: { plans?: Plan[] } }>(response))?.data?.plans
+    if (!Array.isArray(plans)) throw new InvestmentPlansError(response, { message: notOurs })
     const etag = response.headers.get('ETag')
     this.#lists.delete(query)
-    if (etag !== null) this.#lists.set(query, { etag, plans: data.plans })
+    if (etag !== null) this.#lists.set(query, { etag, plans })
     const [oldest] = this.#lists.keys()
     if (this.#lists.size > mostLists && oldest !== undefined) this.#lists.delete(oldest)
-    return data.plans
+    return plans
   }
 
   /** Those who need one at the same time share one request. */
@@ -158,20 +162,27 @@ export class InvestmentPlansClient {
 
   async #requestToken(): Promise<string> {
     const { clientId, clientSecret } = this.#options
-    const headers = { Authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` }
+    const headers = { Authorization: `Basic ${encodeBase64(`${clientId}:${clientSecret}`)}` }
     const requestedAtMs = Date.now()
     const response = await this.#send('/auth', { method: 'POST', headers })
     if (!response.ok) throw await errorOf(response)
-    const body = await readJson<{ access_token: string; expires_in: number }>(response)
-    this.#token = { value: body.access_token, renewAtMs: requestedAtMs + 1000 * usableLife * body.expires_in }
-    return body.access_token
+    const { access_token: value, expires_in: lifetime = 0 } =
+      (await readJson<{ access_token?: string; expires_in?: number }>(response)) ?? {}
+    if (typeof value !== 'string') throw new InvestmentPlansError(response, { message: notOurs })
+    this.#token = { value, renewAtMs: requestedAtMs + 1000 * usableLife * lifetime }
+    return value
   }
 
   #send(path: string, init: RequestInit): Promise<Response> {
-    const { baseUrl, fetch: send = fetch, timeoutMs = 10_000 } = this.#options
+    const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
     const signal = AbortSignal.timeout(timeoutMs)
     return send(`${baseUrl.replace(/\/$/, '')}/api/v3/partners${path}`, { ...init, signal })
   }
+}
+
+/** Of the UTF-8 (RFC 7617). */
+export function encodeBase64(text: string): string {
+  return btoa(String.fromCodePoint(...new TextEncoder().encode(text)))
 }
 
 function queryOf({ categoryId, fundType, currency }: PlanFilter): string {
@@ -179,20 +190,21 @@ function queryOf({ categoryId, fundType, currency }: PlanFilter): string {
   if (categoryId !== undefined) query.set('categoryId', String(categoryId))
   if (currency !== undefined) query.set('currency', currency)
   if (fundType !== undefined) query.set('fundType', fundType)
-  return query.size > 0 ? `?${query.toString()}` : ''
+  const text = query.toString()
+  return text === '' ? '' : `?${text}`
 }
 
 async function errorOf(response: Response): Promise<InvestmentPlansError> {
-  try {
-    return new InvestmentPlansError(response, await readJson(response))
-  } catch {
-    // What stands in between may answer in its own way.
-    return new InvestmentPlansError(response, {})
-  }
+  return new InvestmentPlansError(response, (await readJson(response)) ?? {})
 }
 
-/** What the service documents. */
-async function readJson<Body>(response: Response): Promise<Body> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return (await response.json()) as Body
+/** @returns what the service documents, or undefined where it is no JSON. */
+async function readJson<Body>(response: Response): Promise<Body | undefined> {
+  const text = await response.text()
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return JSON.parse(text) as Body
+  } catch {
+    return undefined
+  }
 }

@@ -12,12 +12,12 @@ export function renderErrors(): Markup {
   const example = { message: refusals.forbidden.message, error: 'forbidden', requestId }
   return html`<article class="prose">
     <h1>Errors</h1>
-    <p>Every answer outside 2xx and 304, on every path, has one shape:</p>
+    <p>Every answer of the API outside 2xx and 304 has one shape, on every path that is not a file of this site:</p>
     ${renderCode(JSON.stringify(example, null, 2), 'json')}
     <p>
-      <code>message</code> is for people, and may be worded anew at any time. <code>error</code> is for programs, and
-      stays. <code>requestId</code> names the request, and is in the <code>X-Request-Id</code> header of every answer,
-      too: quote it when you ask for help.
+      <code>message</code> is for people, and its wording may change; it often says more than the table below.
+      <code>error</code> is for programs, and stays. <code>requestId</code> names the request, and is in the
+      <code>X-Request-Id</code> header of every answer, too: quote it when you ask for help.
     </p>
     <div class="table">
       <table>
@@ -52,8 +52,8 @@ export function renderErrors(): Markup {
               <dd>${advice[code].cause}</dd>
             </div>
             <div>
-              <dt>Mend</dt>
-              <dd>${advice[code].mend}</dd>
+              <dt>Fix</dt>
+              <dd>${advice[code].fix}</dd>
             </div>
           </dl>
         </section>`,

@@ -21,11 +21,8 @@ export function renderPlanFields(): Markup {
   const document: Document = JSON.parse(readSiteFile('openapi.json'))
   const { properties } = document.components.schemas.Plan
   return html`<article class="prose">
-    <h1>The plan’s fields</h1>
-    <p>
-      Every plan has every field. What may be missing is <code>null</code>. The examples are one plan of the demo
-      catalog.
-    </p>
+    <h1>Plan fields</h1>
+    <p>Every plan has every field; optional values are <code>null</code>. The examples are those of one plan.</p>
     <div class="table">
       <table class="fields">
         <thead>

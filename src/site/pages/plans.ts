@@ -1,7 +1,7 @@
 // A partner's own plans as its customers might see them. src/site/browser/plans.ts fills it.
 import { html } from 'hono/html'
 import type { Markup } from '../page.ts'
-import { needsProgram, secretNote } from './sign-in.ts'
+import { clientFields, needsProgram, secretNote, shortNameField } from './sign-in.ts'
 
 export function renderPlans(): Markup {
   return html`<article class="gallery">
@@ -10,13 +10,11 @@ export function renderPlans(): Markup {
       <p>What the API gives you, as your customers might see it. ${secretNote}</p>
       ${needsProgram}
     </header>
-    <form id="sign-in" class="form" autocomplete="off">
-      <label>Client ID <input name="clientId" required autocapitalize="off" spellcheck="false" /></label>
-      <label>Client secret <input name="clientSecret" type="password" required autocomplete="off" /></label>
-      <label>Short name <input name="shortName" required autocapitalize="off" spellcheck="false" /></label>
+    <form id="sign-in" class="form" method="post" autocomplete="off">
+      ${clientFields} ${shortNameField}
       <button class="primary">Show my plans</button>
     </form>
-    <form id="filters" class="form" autocomplete="off" hidden>
+    <form id="filters" class="form" method="post" autocomplete="off" hidden>
       <label
         >Category
         <select name="categoryId"></select
@@ -29,11 +27,13 @@ export function renderPlans(): Markup {
         >Currency
         <select name="currency"></select
       ></label>
-      <label class="check"><input name="hasArtwork" type="checkbox" /> <span id="artwork-label"></span></label>
-      <button class="quiet" type="button" id="sign-out">Sign out</button>
+      <label class="check whole"><input name="hasArtwork" type="checkbox" /> <span id="artwork-label"></span></label>
     </form>
     <div id="failure" role="alert"></div>
-    <p id="count" role="status"></p>
+    <div class="bar">
+      <p id="count" role="status" tabindex="-1"></p>
+      <button class="quiet" type="button" id="sign-out" hidden>Sign out</button>
+    </div>
     <div id="cards"></div>
   </article>`
 }

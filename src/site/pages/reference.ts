@@ -6,11 +6,11 @@ export function renderReference(): Markup {
   return html`<div id="reference">
     <noscript>
       <main class="prose">
-        <h1>Reference</h1>
+        <h1>API reference</h1>
         <p>
-          The reference is drawn by a program of this page, and programs are switched off in your browser. Without it
-          there are <a href="/openapi.json">openapi.json</a>, <a href="/filters">plans and filters</a>,
-          <a href="/plan-fields">the plan’s fields</a> and <a href="/errors">errors</a>.
+          The reference needs JavaScript, which is off in your browser. Without it there are
+          <a href="/openapi.json">openapi.json</a>, <a href="/filters">plans and filters</a>,
+          <a href="/plan-fields">plan fields</a> and <a href="/errors">errors</a>.
         </p>
       </main>
     </noscript>

@@ -1,6 +1,6 @@
 // The start page: from nothing but credentials to the first list.
 import { html } from 'hono/html'
-import { renderCard } from '../card.ts'
+import { renderCard, scaleOf } from '../card.ts'
 import type { Plan } from '../client/investment-plans.ts'
 import { exampleOrigin, readSiteFile, renderCode } from '../markdown.ts'
 import type { Markup } from '../page.ts'
@@ -17,7 +17,7 @@ export const sampleFiles = samples.map(({ file }) => file)
 
 const setUp = `export API=${exampleOrigin}
 export CLIENT_ID=your-client-id SHORT_NAME=your-short-name
-read -rs CLIENT_SECRET && export CLIENT_SECRET`
+printf 'Client secret: '; stty -echo; read -r CLIENT_SECRET; stty echo; export CLIENT_SECRET`
 
 const wire = `POST /api/v3/partners/auth
 Authorization: Basic …
@@ -34,11 +34,15 @@ export function renderStart(plan: Plan): Markup {
         <h1>Every plan you may offer, in two calls.</h1>
         <p class="lead">
           Your server exchanges its client ID and secret for a token, and lists the investment plans of your country:
-          names, returns, minimums and papers, ready to show to your customers.
+          names, returns, minimums and documents, ready to show to your customers.
         </p>
-        <p class="actions"><a class="primary" href="/try">Try it with your credentials</a></p>
+        <p class="actions">
+          <a class="primary" href="#two-calls">Get your first list</a> <a class="quiet" href="/try">Try it here</a>
+        </p>
       </div>
-      <div class="from-to">${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')} ${renderCard(plan)}</div>
+      <div class="from-to">
+        ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')} ${renderCard(plan, scaleOf([plan]))}
+      </div>
     </div>
 
     <h2 id="two-calls">The two calls</h2>
@@ -51,37 +55,42 @@ export function renderStart(plan: Plan): Markup {
     <h3 id="set-up">1. Say who you are</h3>
     ${renderCode(setUp, 'sh')}
     <p>
-      The last line waits for you to paste the secret and press Enter. It shows nothing, and your shell’s history won’t
-      have it.
+      Put your own values into the second line. The last one asks for the secret: paste it and press Enter. It is not
+      shown, and your shell’s history won’t have it.
     </p>
+    <noscript
+      ><p>In the first line, <code>${exampleOrigin}</code> stands for the address of this site.</p></noscript
+    >
 
     <h3 id="run">2. Get the list</h3>
-    <p>Take your language: download the file, or copy it from here.</p>
-    <fieldset class="tabs">
-      <legend class="visually-hidden">Language</legend>
-      ${samples.map(
-        ({ label, file }, index) =>
-          html`<label
-            ><input type="radio" name="language" value="${file}" ${index === 0 && 'checked'} />${label}</label
-          >`,
-      )}
+    <p>Choose your language: download the file and run it, or copy it from here.</p>
+    <div class="samples">
+      <fieldset class="tabs">
+        <legend class="visually-hidden">Language</legend>
+        ${samples.map(
+          ({ label, file }, index) =>
+            html`<label
+              ><input type="radio" name="language" value="${file}" ${index === 0 && 'checked'} />${label}</label
+            >`,
+        )}
+      </fieldset>
       ${samples.map(
         ({ file, language, run, label }) =>
           html`<section class="panel" data-file="${file}" aria-label="${label}">
-            ${renderCode(`curl -sSO $API/samples/${file}\n${run}`, 'sh')}
+            ${renderCode(`curl -fsSO $API/samples/${file}\n${run}`, 'sh')}
             <p class="file"><a href="/samples/${file}">${file}</a></p>
             ${renderCode(readSiteFile(`samples/${file}`), language)}
           </section>`,
       )}
-    </fieldset>
+    </div>
 
     <h3 id="look">3. Look at it</h3>
     <p>Each line is a plan: its identifier, and the name to show.</p>
     ${renderCode(`${identifier}\t${coolName}\n…`, 'text')}
     <p>
-      Something else came back? It says what is wrong; <a href="/errors">errors</a> has each code with its mend. See
-      your plans as cards on <a href="/plans">your plans</a>, and what each field means on
-      <a href="/plan-fields">the plan’s fields</a>.
+      If something else came back, it says what is wrong; <a href="/errors">errors</a> has a fix for each code. See your
+      plans as cards on <a href="/plans">your plans</a>, and what each field means on
+      <a href="/plan-fields">plan fields</a>.
     </p>
   </article>`
 }

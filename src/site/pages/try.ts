@@ -1,8 +1,9 @@
 // The two calls by hand, each with what went out and what came back. src/site/browser/try.ts makes them.
 import { html } from 'hono/html'
 import type { Markup } from '../page.ts'
-import { needsProgram, secretNote } from './sign-in.ts'
+import { clientFields, needsProgram, secretNote, shortNameField } from './sign-in.ts'
 
+/** A form without its program would post to nowhere: the site's policy allows no form to send anything. */
 export function renderTry(): Markup {
   return html`<article class="tool">
     <header>
@@ -12,21 +13,21 @@ export function renderTry(): Markup {
     </header>
     <section aria-labelledby="token-heading">
       <h2 id="token-heading">1. Get a token</h2>
-      <form id="token-form" class="form" autocomplete="off">
-        <label>Client ID <input name="clientId" required autocapitalize="off" spellcheck="false" /></label>
-        <label>Client secret <input name="clientSecret" type="password" required autocomplete="off" /></label>
+      <form id="token-form" class="form" method="post" autocomplete="off">
+        ${clientFields}
         <button class="primary">Get a token</button>
       </form>
-      <div id="token-answer" aria-live="polite"></div>
+      <div id="token-outcome" class="outcome" role="status"></div>
+      <div id="token-answer" class="answer"></div>
     </section>
     <section aria-labelledby="plans-heading">
       <h2 id="plans-heading">2. List the plans</h2>
-      <form id="plans-form" class="form" autocomplete="off">
+      <form id="plans-form" class="form" method="post" autocomplete="off">
         <label class="whole">
           Access token
-          <textarea name="accessToken" rows="3" autocapitalize="off" spellcheck="false"></textarea>
+          <textarea name="accessToken" rows="4" autocapitalize="off" spellcheck="false"></textarea>
         </label>
-        <label>Short name <input name="shortName" required autocapitalize="off" spellcheck="false" /></label>
+        ${shortNameField}
         <label>categoryId <input name="categoryId" inputmode="numeric" placeholder="any" /></label>
         <label>fundType <input name="fundType" placeholder="any" autocapitalize="off" spellcheck="false" /></label>
         <label>currency <input name="currency" placeholder="any" autocapitalize="off" spellcheck="false" /></label>
@@ -36,7 +37,8 @@ export function renderTry(): Markup {
         </label>
         <button class="primary">List the plans</button>
       </form>
-      <div id="plans-answer" aria-live="polite"></div>
+      <div id="plans-outcome" class="outcome" role="status"></div>
+      <div id="plans-answer" class="answer"></div>
     </section>
   </article>`
 }

@@ -7,10 +7,12 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"time"
 )
 
 func call(request *http.Request, body any) {
-	response, err := http.DefaultClient.Do(request)
+	client := http.Client{Timeout: 15 * time.Second}
+	response, err := client.Do(request)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,7 +2,11 @@
 const { API, CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
 
 async function call(path, authorization, method = 'GET') {
-  const response = await fetch(`${API}/api/v3/partners/${path}`, { method, headers: { Authorization: authorization } })
+  const response = await fetch(`${API}/api/v3/partners/${path}`, {
+    method,
+    headers: { Authorization: authorization },
+    signal: AbortSignal.timeout(15_000),
+  })
   const body = await response.json()
   if (!response.ok) {
     console.error(`${response.status} ${body.error}: ${body.message} (${body.requestId})`)
@@ -11,6 +15,7 @@ async function call(path, authorization, method = 'GET') {
   return body
 }
 
-const { access_token } = await call('auth', `Basic ${btoa(`${CLIENT_ID}:${CLIENT_SECRET}`)}`, 'POST')
+const credentials = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')
+const { access_token } = await call('auth', `Basic ${credentials}`, 'POST')
 const { data } = await call(`${SHORT_NAME}/plans`, `Bearer ${access_token}`)
 for (const plan of data.plans) console.log(`${plan.identifier}\t${plan.coolName}`)

@@ -4,7 +4,8 @@
 function call(string $path, string $authorization, string $method = 'GET'): array
 {
     $url = getenv('API') . "/api/v3/partners/$path";
-    $http = ['method' => $method, 'header' => "Authorization: $authorization", 'ignore_errors' => true];
+    $headers = "Authorization: $authorization";
+    $http = ['method' => $method, 'header' => $headers, 'timeout' => 15, 'ignore_errors' => true];
     $answer = file_get_contents($url, false, stream_context_create(['http' => $http]));
     if ($answer === false) exit(1);
     $body = json_decode($answer, true, 512, JSON_THROW_ON_ERROR);

@@ -10,7 +10,8 @@ from urllib.request import Request, urlopen
 def call(path, authorization, method="GET"):
     url = f"{os.environ['API']}/api/v3/partners/{path}"
     try:
-        with urlopen(Request(url, method=method, headers={"Authorization": authorization})) as response:
+        request = Request(url, method=method, headers={"Authorization": authorization})
+        with urlopen(request, timeout=15) as response:
             return json.load(response)
     except HTTPError as refusal:
         body = json.load(refusal)
