@@ -39,10 +39,9 @@ export function renderStart(plan: Plan): Markup {
         <p class="actions">
           <a class="primary" href="#two-calls">Get your first list</a> <a class="quiet" href="/try">Try it here</a>
         </p>
+        ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')}
       </div>
-      <div class="from-to">
-        ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')} ${renderCard(plan, scaleOf([plan]))}
-      </div>
+      ${renderCard(plan, scaleOf([plan]))}
     </div>
 
     <h2 id="two-calls">The two calls</h2>

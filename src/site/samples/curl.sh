@@ -2,8 +2,8 @@
 # Needs curl and jq. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 set -eu
 
-# Path, method, and what to show of the answer. Credentials and token come on standard input, so that no process list
-# shows them.
+# Path, method, and what to show of the answer. Credentials and token come on
+# standard input, so that no process list shows them.
 call() {
   curl -sS --max-time 15 --config - -X "$2" "$API/api/v3/partners/$1" |
     jq -nr '[inputs][0] | if . == null then error("no answer")
