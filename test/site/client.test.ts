@@ -108,7 +108,23 @@ test('a refusal is an error that says why, with its code and request ID', async 
   expect(await refusal({})).toMatchObject({ status: 503, code: 'unavailable', retryAfterSeconds: 5 })
 })
 
-test('an answer that is not the service’s is an error with its status', async () => {
-  const client = connect({ fetch: async () => new Response('<h1>Bad gateway</h1>', { status: 502 }) })
-  await expect(client.listPlans()).rejects.toMatchObject({ status: 502, code: 'unknown', requestId: undefined })
+test.each([
+  ['<h1>Bad gateway</h1>', 502],
+  ['<h1>Log in to this network</h1>', 200],
+  ['{}', 200],
+  ['null', 200],
+])('an answer that is not the service’s is an error with its status: %s', async (body, status) => {
+  const expected = { name: 'InvestmentPlansError', status, code: 'unknown', requestId: undefined }
+  const forToken = connect({ fetch: async () => new Response(body, { status }) })
+  await expect(forToken.listPlans()).rejects.toMatchObject(expected)
+  const forList = connect({
+    fetch: (url, init) =>
+      url.endsWith('/auth') ? running(url, init) : Promise.resolve(new Response(body, { status })),
+  })
+  await expect(forList.listPlans()).rejects.toMatchObject(expected)
+})
+
+test('credentials are sent in UTF-8', async () => {
+  const refused = connect({ clientId: 'Ünknown', clientSecret: 'с' }).listPlans()
+  await expect(refused).rejects.toMatchObject({ status: 401, code: 'invalid_client' })
 })
