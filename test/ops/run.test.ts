@@ -112,7 +112,8 @@ test('a bug is exit code 1, and says so', async () => {
     },
   }
   let stderr = ''
-  const io = { stdin: process.stdin, stdout, stderr: { write: (text: string) => (stderr += text) }, withStore }
+  const collected = { write: (text: string) => (stderr += text) }
+  const io = { stdin: process.stdin, stdout, stderr: collected, withStore, patienceMs: Infinity }
   expect(await runOps(['partner', 'list', '--json', '--persist-to', state], io)).toBe(1)
   expect(stderr).toMatch(/^A bug: Error: unexpected\n/)
 })
