@@ -64,8 +64,19 @@ async function startDevServer(args: string[]): Promise<number> {
       process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
     })
   }
-  if (isStopping) return 0
+  // It ends by itself at times, when a browser drops a connection (workers-sdk issue 15451): then it starts again.
+  for (;;) {
+    if (isStopping) return 0
+    const { exitCode, wasReady } = await serve(args, target)
+    if (isStopping) return 0
+    if (!wasReady || !exitCode) return exitCode ?? 1
+    process.stderr.write('wrangler dev has ended by itself: it starts again.\n')
+  }
+}
 
+/** @returns wrangler's own exit code, null when a signal ended it, and whether it ever served. */
+async function serve(args: string[], target: Target): Promise<{ exitCode: number | null; wasReady: boolean }> {
+  let wasReady = false
   const server = startChild(['dev', '--env', '', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
   const ended = once(server, 'exit')
   const announced = new Promise<void>((resolveAnnounced, reject) => {
@@ -73,12 +84,14 @@ async function startDevServer(args: string[]): Promise<number> {
       const { event, port }: { event?: string; port?: number } = JSON.parse(
         typeof message === 'string' ? message : '{}',
       )
-      if (event === 'DEV_SERVER_READY') announce(target, port).then(resolveAnnounced, reject)
+      if (event !== 'DEV_SERVER_READY') return
+      wasReady = true
+      announce(target, port).then(resolveAnnounced, reject)
     })
   })
   // Announcing may fail, too; being announced is no reason to end.
-  const [exitCode]: (number | null)[] = await Promise.race([ended, announced.then(() => ended)])
-  return isStopping ? 0 : (exitCode ?? 1)
+  const [exitCode = null]: (number | null)[] = await Promise.race([ended, announced.then(() => ended)])
+  return { exitCode, wasReady }
 }
 
 function startChild(args: string[], stdio: StdioOptions): ChildProcess {

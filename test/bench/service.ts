@@ -107,7 +107,7 @@ async function readWorker(file: string): Promise<string> {
   return stripTypeScriptTypes(await readFile(join(project, file), 'utf8'))
 }
 
-async function migrate(d1: D1Database): Promise<void> {
+export async function migrate(d1: D1Database): Promise<void> {
   const folder = join(project, 'migrations')
   for (const file of (await readdir(folder)).toSorted()) {
     const statements = splitSqlQuery(await readFile(join(folder, file), 'utf8'))
@@ -125,6 +125,8 @@ export async function importPlans(d1: D1Database, plans: readonly CatalogPlan[])
 
 export interface BenchPartner {
   shortName: string
+  clientId: string
+  clientSecret: string
   authorization: string
 }
 
@@ -133,7 +135,12 @@ export async function createPartner(d1: D1Database, shortName: string, country: 
   const row = { shortName, name: shortName, country, clientId, nowSeconds: 0 }
   const secretHash = await hashSecret(clientSecret, 100_000)
   await runStatements(d1, insertPartnerStatements(openDatabase(d1), { ...row, secretHash }))
-  return { shortName, authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` }
+  return {
+    shortName,
+    clientId,
+    clientSecret,
+    authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+  }
 }
 
 /** As many partners as there should be, whose secrets nobody has. */

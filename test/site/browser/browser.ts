@@ -1,14 +1,12 @@
-// The site in a real Chromium, served by npm run dev on a state of the test file's own. Node only.
-import { execFile, spawn } from 'node:child_process'
+// The site in a real Chromium, on stores of the test file's own. Node only.
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import type { Served } from './served.ts'
 
-const project = resolve(import.meta.dirname, '../../..')
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const flags = [
   '--no-sandbox',
@@ -20,19 +18,8 @@ const flags = [
   '--disable-sync',
 ]
 
-export interface Credentials {
-  clientId: string
-  clientSecret: string
-  shortName: string
-}
-
-export interface Site {
-  origin: string
-  /** Of the demo partner. */
-  credentials: Credentials
+export interface Site extends Served {
   browser: Browser
-  createPartner: (shortName: string, country: string) => Promise<Credentials>
-  importPlans: (plans: object[]) => Promise<void>
   close: () => Promise<void>
 }
 
@@ -41,60 +28,23 @@ export async function openSite(tokenLifetimeSeconds: number): Promise<Site> {
   await access(executablePath).catch(() => {
     throw new Error(`There is no ${executablePath}. Install Chromium, or say with CHROMIUM where it is.`)
   })
-  const state = await mkdtemp(join(tmpdir(), 'site-'))
-  const server = spawn(
-    'npm',
-    ['run', 'dev', '--', '--port=0', `--persist-to=${state}`, `--var=TOKEN_LIFETIME_SECONDS:${tokenLifetimeSeconds}`],
-    { cwd: project, stdio: ['ignore', 'pipe', 'pipe'] },
-  )
-  let output = ''
-  for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
+  const program = join(import.meta.dirname, 'serve.ts')
+  const server = fork(program, [String(tokenLifetimeSeconds)], { execArgv: ['--disable-warning=ExperimentalWarning'] })
   const ended = once(server, 'exit')
-  const isAnnounced = async () => {
-    for (;;) {
-      if (/^ {2}curl /m.test(output)) return
-      await once(server.stdout, 'data')
-    }
-  }
-  await Promise.race([
-    isAnnounced(),
+  const [served] = (await Promise.race([
+    once(server, 'message'),
     ended.then(() => {
-      throw new Error(`The dev server has ended:\n${output}`)
+      throw new Error('The server of the site has ended.')
     }),
-  ])
-  const read = (pattern: RegExp) => {
-    const found = pattern.exec(output)?.[1]
-    if (found === undefined) throw new Error(`${pattern} is not in:\n${output}`)
-    return found
-  }
-  const operate = async (...args: string[]) => {
-    const command = ['run', '-s', 'ops', '--', ...args, '--json', '--persist-to', state]
-    const { stdout } = await promisify(execFile)('npm', command, { cwd: project })
-    return stdout
-  }
+  ])) as [Served]
   const browser = await chromium.launch({ executablePath, args: flags })
   return {
-    origin: read(/served at (http:\/\/[^/]+)/),
-    credentials: {
-      shortName: read(/short name +(\S+)/),
-      clientId: read(/client ID +(\S+)/),
-      clientSecret: read(/client secret +(\S+)/),
-    },
+    ...served,
     browser,
-    createPartner: async (shortName, country) => {
-      const named = ['--short-name', shortName, '--name', shortName, '--country', country]
-      return JSON.parse(await operate('partner', 'create', ...named)) as Credentials
-    },
-    importPlans: async (plans) => {
-      const file = join(state, 'catalog.json')
-      await writeFile(file, JSON.stringify({ plans }))
-      await operate('catalog', 'import', file)
-    },
     close: async () => {
       await browser.close()
-      server.kill()
+      server.disconnect()
       await ended
-      await rm(state, { recursive: true })
     },
   }
 }

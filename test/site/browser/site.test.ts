@@ -6,21 +6,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { refusals } from '../../../src/errors.ts'
 import { advice, isErrorCode } from '../../../src/site/advice.ts'
 import { InvestmentPlansClient, type Plan } from '../../../src/site/client/investment-plans.ts'
-import { findBarriers, openSite, visit, type Credentials, type Site } from './browser.ts'
+import { findBarriers, openSite, visit, type Site } from './browser.ts'
+import type { Credentials } from './served.ts'
 
 const siteSource = resolve(import.meta.dirname, '../../../src/site')
 const tokenLifetimeSeconds = 10
 
 let site: Site
-/** What the API says to the demo partner, and to one of a country without plans. */
+let demo: Credentials
+/** What the API says to the demo partner. */
 let plans: Plan[]
 let client: InvestmentPlansClient
-let lonely: Credentials
 beforeAll(async () => {
   site = await openSite(tokenLifetimeSeconds)
-  client = new InvestmentPlansClient({ baseUrl: site.origin, ...site.credentials })
+  demo = site.partners.demo
+  client = new InvestmentPlansClient({ baseUrl: site.origin, ...demo })
   plans = await client.listPlans()
-  lonely = await site.createPartner('lonely', 'ZA')
 }, 120_000)
 afterAll(() => site?.close())
 
@@ -260,16 +261,16 @@ test.each(['/try', '/plans'])('%s sends nothing without its program', async (pat
 describe('try it', () => {
   test('gets a token and the list, and a 304 for a list that it has', async () => {
     await visit(site, '/try', async ({ page, complaints }) => {
-      await getToken(page, site.credentials)
+      await getToken(page, demo)
       expect(await page.locator('#token-answer').innerText()).toContain(`"expires_in": ${tokenLifetimeSeconds}`)
-      const answer = await listPlans(page, site.credentials.shortName)
+      const answer = await listPlans(page, demo.shortName)
       expect(answer).toContain(`${plans.length} plans`)
       for (const { identifier } of plans) expect(answer).toContain(`"identifier": "${identifier}"`)
       await page.locator('[name=isConditional]').check()
-      expect(await listPlans(page, site.credentials.shortName)).toContain('HTTP 304')
+      expect(await listPlans(page, demo.shortName)).toContain('HTTP 304')
       expect(await page.getByRole('status').nth(1).innerText()).toContain('Nothing has changed')
       expect(complaints).toEqual([])
-      const { clientId, clientSecret } = site.credentials
+      const { clientId, clientSecret } = demo
       for (const summary of await page.locator('summary').all()) await summary.click()
       const shown = await page.content()
       expect(shown).toContain('Basic ••••')
@@ -288,7 +289,7 @@ describe('try it', () => {
     ],
   ])('says what to do about %s', async (_, wrong, message, fix) => {
     await visit(site, '/try', async ({ page }) => {
-      await getToken(page, { ...site.credentials, ...wrong })
+      await getToken(page, { ...demo, ...wrong })
       const answer = await page.locator('#token-outcome').innerText()
       expect(answer).toContain(message)
       expect(answer).toContain(fix)
@@ -298,12 +299,12 @@ describe('try it', () => {
 
   test('says what to do about an expired token, another’s short name, and filters that can’t be read', async () => {
     await visit(site, '/try', async ({ page }) => {
-      await getToken(page, site.credentials)
+      await getToken(page, demo)
       expect(await listPlans(page, 'other')).toContain(advice.forbidden.fix)
       await page.locator('[name=currency]').fill('12')
-      expect(await listPlans(page, site.credentials.shortName)).toContain('such as KES')
+      expect(await listPlans(page, demo.shortName)).toContain('such as KES')
       await page.waitForTimeout(1000 * (tokenLifetimeSeconds + 1))
-      const answer = await listPlans(page, site.credentials.shortName)
+      const answer = await listPlans(page, demo.shortName)
       expect(answer).toContain(refusals.expired_token.message)
       expect(answer).toContain(advice.expired_token.fix)
     })
@@ -311,20 +312,20 @@ describe('try it', () => {
 
   test('takes a token as a terminal breaks it, and says what to do about one that is none', async () => {
     await visit(site, '/try', async ({ page }) => {
-      await getToken(page, site.credentials)
+      await getToken(page, demo)
       const token = await page.locator('[name=accessToken]').inputValue()
       await page.locator('[name=accessToken]').fill(token.replaceAll(/.{60}/g, '$&\n'))
-      expect(await listPlans(page, site.credentials.shortName)).toContain(`${plans.length} plans`)
+      expect(await listPlans(page, demo.shortName)).toContain(`${plans.length} plans`)
       await page.locator('[name=accessToken]').fill('eyJ…')
-      expect(await listPlans(page, site.credentials.shortName)).toContain('That is not a token')
+      expect(await listPlans(page, demo.shortName)).toContain('That is not a token')
       await page.locator('[name=accessToken]').fill('')
-      expect(await listPlans(page, site.credentials.shortName)).toContain(advice.missing_token.fix)
+      expect(await listPlans(page, demo.shortName)).toContain(advice.missing_token.fix)
     })
   })
 
   test('says what to do about an empty list', async () => {
     await visit(site, '/try', async ({ page }) => {
-      await getToken(page, lonely)
+      await getToken(page, site.partners.lonely)
       expect(await listPlans(page, 'lonely')).toContain('no plan is viewable in your country yet: ask support')
     })
   })
@@ -332,11 +333,11 @@ describe('try it', () => {
   test('says what to do when the API fails, and when it is not there', async () => {
     await visit(site, '/try', async ({ page }) => {
       await failWith(page, 503)
-      await getToken(page, site.credentials)
+      await getToken(page, demo)
       expect(await page.locator('#token-outcome').innerText()).toContain(`${advice.unavailable.fix} Wait 5 seconds.`)
       for (const status of [502, 200] as const) {
         await failWith(page, status)
-        await getToken(page, site.credentials)
+        await getToken(page, demo)
         expect(await page.locator('#token-outcome').innerText()).toContain(
           `The answer has status ${status}, and is not`,
         )
@@ -351,7 +352,7 @@ describe('try it', () => {
 describe('your plans', () => {
   test('are cards that show what the API returned', async () => {
     await visit(site, '/plans', async ({ page, complaints }) => {
-      await signIn(page, site.credentials)
+      await signIn(page, demo)
       expect(await page.locator('#count').innerText()).toBe(`${plans.length} plans`)
       const cards = await page.locator('.card').all()
       expect(await readIdentifiers(page)).toEqual(plans.map(({ identifier }) => identifier))
@@ -380,7 +381,7 @@ describe('your plans', () => {
 
   test('are filtered as the API filters', async () => {
     await visit(site, '/plans', async ({ page }) => {
-      await signIn(page, site.credentials)
+      await signIn(page, demo)
       const choose = async (name: string, value: string) => {
         const answered = page.waitForResponse((response) => response.url().includes('/plans?'))
         await page.locator(`[name=${name}]`).selectOption(value)
@@ -414,7 +415,7 @@ describe('your plans', () => {
       })
       const tokens: string[] = []
       page.on('request', (request) => request.url().endsWith('/auth') && tokens.push(request.url()))
-      await signIn(page, site.credentials, '[aria-busy]')
+      await signIn(page, demo, '[aria-busy]')
       await page.keyboard.press('Enter')
       await page.locator('.card').first().waitFor()
       expect(tokens.length).toBe(1)
@@ -463,7 +464,7 @@ describe('your plans', () => {
     ['another’s short name', { shortName: 'other' }, refusals.forbidden.message, advice.forbidden.fix],
   ])('say what to do about %s', async (_, wrong, message, fix) => {
     await visit(site, '/plans', async ({ page }) => {
-      await signIn(page, { ...site.credentials, ...wrong }, '#failure .callout')
+      await signIn(page, { ...demo, ...wrong }, '#failure .callout')
       const failure = await page.getByRole('alert').innerText()
       expect(failure).toContain(message)
       expect(failure).toContain(fix)
@@ -472,7 +473,7 @@ describe('your plans', () => {
 
   test('say what to do about an empty list', async () => {
     await visit(site, '/plans', async ({ page }) => {
-      await signIn(page, lonely, '#filters')
+      await signIn(page, site.partners.lonely, '#filters')
       await page.getByText('No plan is viewable in your country yet. Ask support').waitFor()
       expect(await page.locator('.card').count()).toBe(0)
     })
@@ -480,7 +481,7 @@ describe('your plans', () => {
 
   test('say what to do when the API fails, and come back with it; an expired token is renewed', async () => {
     await visit(site, '/plans', async ({ page }) => {
-      await signIn(page, site.credentials)
+      await signIn(page, demo)
       await failWith(page, 503)
       await page.locator('[name=currency]').selectOption('USD')
       await page.getByText(advice.unavailable.fix).waitFor()
@@ -500,32 +501,13 @@ describe('your plans', () => {
   })
 
   test('show markup in texts as it is, and returns below zero as losses', async () => {
-    const markup = `<img src=x onerror=alert(1)>"'&lt;`
-    const url = 'https://images.example.com/"onerror="alert(1)'
-    const texts = ['name', 'coolName', 'about', 'hint', 'sector', 'tenor', 'profitTypeDescription', 'fundType']
-    const [plan] = plans
-    const hostile = {
-      ...plan,
-      ...Object.fromEntries(texts.map((name) => [name, markup])),
-      id: 900_001,
-      identifier: 'hostile',
-      category: null,
-      planType: null,
-      imageUrl: url,
-      factSheet: url,
-      performance1: -12.5,
-      performance3: null,
-      minTopUpAmounts: {},
-      viewableIn: ['ZM'],
-    }
-    await site.importPlans([hostile])
-    const partner = await site.createPartner('hostile', 'ZM')
+    const { markup, markupUrl } = site
     await visit(site, '/plans', async ({ page, complaints }) => {
-      await signIn(page, partner)
+      await signIn(page, site.partners.hostile)
       expect(await page.locator('.card h2').innerText()).toBe(markup)
       expect(await page.locator('.card-hint').innerText()).toBe(markup)
       expect(await page.locator('[name=fundType] option').last().innerText()).toBe(markup)
-      expect(await page.locator('.art').getAttribute('data-image')).toBe(url)
+      expect(await page.locator('.art').getAttribute('data-image')).toBe(markupUrl)
       expect(await page.locator('main img, main script, main [onerror]').count()).toBe(0)
       expect(await page.locator('.loss').count()).toBe(1)
       expect(await page.locator('.returns').innerText()).toContain('-12.5%')
@@ -545,7 +527,7 @@ describe('your plans', () => {
           ? route.fulfill({ contentType: 'image/gif', body: picture })
           : route.abort(),
       )
-      await signIn(page, site.credentials)
+      await signIn(page, demo)
       expect(complaints).toEqual([])
       await page.getByLabel('Load the artwork from images.example.com').check()
       await page.waitForFunction(() => document.querySelectorAll('.art img').length === 1)
@@ -563,9 +545,9 @@ describe('your plans', () => {
     await visit(site, '/plans', async ({ page }) => {
       const urls: string[] = []
       page.on('request', (request) => urls.push(request.url()))
-      await signIn(page, site.credentials)
-      expect(urls.join()).not.toContain(site.credentials.clientSecret)
-      expect(await page.content()).not.toContain(site.credentials.clientSecret)
+      await signIn(page, demo)
+      expect(urls.join()).not.toContain(demo.clientSecret)
+      expect(await page.content()).not.toContain(demo.clientSecret)
       expect(await page.locator('[name=clientSecret]').inputValue()).toBe('')
       expect(await page.locator('[name=clientSecret]').getAttribute('type')).toBe('password')
       const kept = await page.evaluate(async () => [
@@ -577,7 +559,7 @@ describe('your plans', () => {
       expect(kept).toEqual([0, '', [], []])
       await page.getByRole('button', { name: 'Sign out' }).click()
       expect(await page.locator('.card').count()).toBe(0)
-      await signIn(page, site.credentials)
+      await signIn(page, demo)
       // As when somebody leaves the page, and comes back to it as it was left.
       await page.evaluate(() => dispatchEvent(new Event('pagehide')))
       expect(await page.locator('.card').count()).toBe(0)
