@@ -15,9 +15,10 @@ const samples = [
 
 export const sampleFiles = samples.map(({ file }) => file)
 
+/** The last line alone reads, as whatever is pasted after it would be the answer. */
 const setUp = `export API=${exampleOrigin}
-export CLIENT_ID=your-client-id SHORT_NAME=your-short-name
-printf 'Client secret: '; stty -echo; read -r CLIENT_SECRET; stty echo; export CLIENT_SECRET`
+ask() { printf '%s: ' "$1"; read -r "$2"; export "$2"; }
+ask 'Client ID' CLIENT_ID; ask 'Short name' SHORT_NAME; stty -echo; ask 'Client secret' CLIENT_SECRET; stty echo`
 
 const wire = `POST /api/v3/partners/auth
 Authorization: Basic …
@@ -54,8 +55,8 @@ export function renderStart(plan: Plan): Markup {
     <h3 id="set-up">1. Say who you are</h3>
     ${renderCode(setUp, 'sh')}
     <p>
-      Put your own values into the second line. The last one asks for the secret: paste it and press Enter. It is not
-      shown, and your shell’s history won’t have it.
+      It asks for what you were given. The secret is not shown while you paste it, and your shell’s history won’t have
+      it.
     </p>
     <noscript
       ><p>In the first line, <code>${exampleOrigin}</code> stands for the address of this site.</p></noscript
