@@ -42,7 +42,7 @@ export function renderPage(page: Page, sections: Section[]): Markup {
       <body class="${page.isFull ? 'full' : 'narrow'}">
         <a class="skip" href="#content">Skip to the content</a>
         <header class="site">
-          <a class="brand" href="/">${brandMark}<span>${siteName}</span></a>
+          <a class="brand" href="/"><img src="/favicon.svg" width="28" height="28" alt="" />${siteName}</a>
           <nav aria-label="Tools">
             ${['/reference', '/try', '/plans'].map((path) => renderLink(findPage(sections, path), page))}
           </nav>
@@ -86,11 +86,3 @@ function findPage(sections: Section[], path: string): Page {
   if (!found) throw new Error(`The site has no page ${path}.`)
   return found
 }
-
-/** Hills below a sun, as on the plans' artwork. */
-const brandMark = html`<svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
-  <rect class="mark-sky" width="32" height="32" rx="8" />
-  <circle class="mark-sun" cx="21" cy="12" r="4.5" />
-  <path class="mark-far" d="M0 21q7-7 14-2t18-3v8a8 8 0 0 1-8 8H8a8 8 0 0 1-8-8z" />
-  <path class="mark-near" d="M0 26q9-6 17-1t15-2v1a8 8 0 0 1-8 8H8a8 8 0 0 1-8-8z" />
-</svg>`

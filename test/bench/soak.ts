@@ -54,7 +54,6 @@ const plans = await makePlans()
 await importPlans(service.d1, plans)
 
 interface SoakPartner extends BenchPartner {
-  clientId: string
   country: string
   /** The secrets that work, the newest first. */
   secrets: string[]
@@ -66,8 +65,7 @@ const partners = await Promise.all(
   Array.from({ length: 12 }, async (_, index): Promise<SoakPartner> => {
     const country = countries[index % countries.length] ?? ''
     const partner = await createPartner(service.d1, `partner-${index}`, country)
-    const [clientId = '', secret = ''] = atob(partner.authorization.slice(6)).split(':')
-    return { ...partner, clientId, country, secrets: [secret] }
+    return { ...partner, country, secrets: [partner.clientSecret] }
   }),
 )
 

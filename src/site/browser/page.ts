@@ -1,4 +1,6 @@
-// What every page does beyond showing text: examples with the address of this site, and a button that copies them.
+// What every page does beyond showing text.
+
+// Examples have the address of this site.
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
 
 // On a phone the navigation is a strip, of which the current page may be out of sight.

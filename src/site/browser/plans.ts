@@ -133,11 +133,11 @@ function describeCount(total: number, isFiltered: boolean): string {
 
 /** What the whole list has to choose from. */
 function offerFilters(plans: Plan[]): void {
-  const categories = plans.flatMap(({ category }) => (category ? [[String(category.id), category.displayName]] : []))
-  offer('categoryId', new Map(categories.map(([id = '', name = '']) => [id, name])))
+  const categories = plans.flatMap(({ category }) => category ?? [])
+  offer('categoryId', new Map(categories.map(({ id, displayName }) => [String(id), displayName])))
   offer('fundType', new Map(plans.map(({ fundType }) => [fundType, fundType])))
   offer('currency', new Map(plans.map(({ currency }) => [currency, currency])))
-  artworkHosts = new Set(plans.map(hostOfArtwork))
+  artworkHosts = new Set(plans.map(({ imageUrl }) => new URL(imageUrl).host))
   artworkLabel.textContent = `Load the artwork from ${[...artworkHosts].join(', ')}`
 }
 
@@ -145,10 +145,6 @@ function offer(name: string, values: Map<string, string>): void {
   const options = [...values].toSorted(([, one], [, other]) => one.localeCompare(other))
   const select = find(`[name=${name}]`, HTMLSelectElement)
   select.replaceChildren(new Option('Any', ''), ...options.map(([value, text]) => new Option(text, value)))
-}
-
-function hostOfArtwork({ imageUrl }: { imageUrl: string }): string {
-  return new URL(imageUrl).host
 }
 
 /**
@@ -159,7 +155,7 @@ function showArtwork(): void {
   for (const frame of cards.querySelectorAll<HTMLElement>('.art')) {
     frame.querySelector('img')?.remove()
     const { image: imageUrl = '' } = frame.dataset
-    if (!artwork.checked || !artworkHosts.has(hostOfArtwork({ imageUrl }))) continue
+    if (!artwork.checked || !artworkHosts.has(new URL(imageUrl).host)) continue
     const image = new Image()
     image.alt = ''
     image.referrerPolicy = 'no-referrer'

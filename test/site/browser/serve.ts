@@ -17,8 +17,9 @@ const markup = `<img src=x onerror=alert(1)>"'&lt;`
 const markupUrl = 'https://images.example.com/"onerror="alert(1)'
 
 const { script } = await buildBundle()
-const { assets } = await readWranglerConfig(undefined)
-if (assets?.directory === undefined) throw new Error('wrangler.toml has no assets.')
+const { assets, compatibility_date: compatibilityDate } = await readWranglerConfig(undefined)
+if (assets?.directory === undefined || compatibilityDate === undefined)
+  throw new Error('wrangler.toml lacks something.')
 const text = (value: string) => ({ type: 'text' as const, value })
 const rateLimit = (namespace: string) => ({
   type: 'rate-limit' as const,
@@ -32,7 +33,7 @@ const miniflare = new Miniflare({
       config: {
         type: 'worker',
         name: 'app',
-        compatibilityDate: '2026-08-15',
+        compatibilityDate,
         manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents: script } } },
         env: {
           DB: { type: 'd1', id: 'db' },

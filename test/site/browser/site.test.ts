@@ -183,6 +183,19 @@ test('the start page has the very samples, for copying and for downloading', asy
   )
 })
 
+test('the limits page says what wrangler.toml limits', async () => {
+  const config = await readFile(join(siteSource, '../../wrangler.toml'), 'utf8')
+  const limits = [...config.matchAll(/^name = "(\w+)"\n.*\nsimple = \{ limit = (\d+), period = 60 \}/gm)]
+  const [perClient, perAddress] = ['AUTH_RATE_LIMIT', 'AUTH_ADDRESS_RATE_LIMIT'].map(
+    (wanted) => new Set(limits.flatMap(([, name, most]) => (name === wanted ? most : []))),
+  )
+  const sentence = `${[...(perClient ?? [])].join()} a minute with one client ID, ${[...(perAddress ?? [])].join()} a minute from one address`
+  expect(sentence).toMatch(/^\d+ a minute/)
+  await visit(site, '/limits', async ({ page }) => {
+    expect(await page.locator('main').innerText()).toContain(sentence)
+  })
+})
+
 test('the errors page has every code with its cause and fix', async () => {
   await visit(site, '/errors', async ({ page }) => {
     for (const code of Object.keys(refusals).filter(isErrorCode)) {
@@ -258,6 +271,12 @@ test.each(['/try', '/plans'])('%s sends nothing without its program', async (pat
   )
 })
 
+const { message: isWrong } = refusals.invalid_client
+const wrongCredentials: [string, Partial<Credentials>, string, string][] = [
+  ['a wrong secret', { clientSecret: 'wrong' }, isWrong, advice.invalid_client.fix],
+  ['credentials beyond Latin-1', { clientId: 'Ünknown', clientSecret: 'с' }, isWrong, advice.invalid_client.fix],
+]
+
 describe('try it', () => {
   test('gets a token and the list, and a 304 for a list that it has', async () => {
     await visit(site, '/try', async ({ page, complaints }) => {
@@ -279,15 +298,7 @@ describe('try it', () => {
     })
   })
 
-  test.each([
-    ['a wrong secret', { clientSecret: 'wrong' }, refusals.invalid_client.message, advice.invalid_client.fix],
-    [
-      'credentials that nobody has',
-      { clientId: 'Ünknown', clientSecret: 'ü' },
-      refusals.invalid_client.message,
-      advice.invalid_client.fix,
-    ],
-  ])('says what to do about %s', async (_, wrong, message, fix) => {
+  test.each(wrongCredentials)('says what to do about %s', async (_, wrong, message, fix) => {
     await visit(site, '/try', async ({ page }) => {
       await getToken(page, { ...demo, ...wrong })
       const answer = await page.locator('#token-outcome').innerText()
@@ -454,13 +465,7 @@ describe('your plans', () => {
   })
 
   test.each([
-    ['wrong credentials', { clientSecret: 'wrong' }, refusals.invalid_client.message, advice.invalid_client.fix],
-    [
-      'credentials that nobody has',
-      { clientId: 'Ünknown', clientSecret: 'с' },
-      refusals.invalid_client.message,
-      advice.invalid_client.fix,
-    ],
+    ...wrongCredentials,
     ['another’s short name', { shortName: 'other' }, refusals.forbidden.message, advice.forbidden.fix],
   ])('say what to do about %s', async (_, wrong, message, fix) => {
     await visit(site, '/plans', async ({ page }) => {
