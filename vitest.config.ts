@@ -1,6 +1,6 @@
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-workers'
 import { defineConfig } from 'vitest/config'
-import { generateJwk } from './src/auth/signing-keys.ts'
+import { generateJwk } from './src/crypto/signing-keys.ts'
 
 // A key for tests alone: random, and new in every run.
 const JWT_KEYS = JSON.stringify({ keys: [generateJwk()] })
@@ -15,7 +15,8 @@ const bindings = {
 const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
 const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
 
-const nodeTests = ['test/ops/**/*.test.ts', 'test/catalog/**/*.test.ts']
+const workerTests = ['test/{worker,crypto,db}/**/*.test.ts', 'test/site/client/*.test.ts']
+const nodeTests = ['test/{ops,catalog}/**/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 
 export default defineConfig({
@@ -28,9 +29,8 @@ export default defineConfig({
         plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings } })],
         test: {
           name: 'worker',
-          include: ['test/**/*.test.ts'],
-          exclude: [...nodeTests, ...browserTests],
-          setupFiles: ['test/support/migrate.ts', 'test/support/properties.ts'],
+          include: workerTests,
+          setupFiles: ['test/worker/support/migrate.ts', 'test/support/properties.ts'],
           testTimeout: propertyTimeout,
         },
       },

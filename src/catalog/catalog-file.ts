@@ -1,7 +1,7 @@
 // A catalog file, `{ "plans": [ … ] }`: reading one with every defect named, and writing one. Node only.
 import type { z } from 'zod'
 import { isJsonObject } from '../json.ts'
-import { abbreviate, catalogPlanSchema, type CatalogPlan } from './plan.ts'
+import { abbreviate, catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
 
 export type CatalogResult = { kind: 'catalog'; plans: CatalogPlan[] } | { kind: 'invalid'; defects: string[] }
 

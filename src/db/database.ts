@@ -2,7 +2,7 @@
 import { drizzle } from 'drizzle-orm/d1'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
-import { DeadlineError, withDeadline } from '../deadline.ts'
+import { DeadlineError, withDeadline } from './deadline.ts'
 
 /** D1 as a Worker has it, or over its HTTP API. */
 export type Database = BaseSQLiteDatabase<'async', unknown>

@@ -1,7 +1,7 @@
 // npm run -s ops -- <noun> <verb> [flags]
-import { withStore } from './open-store.ts'
+import { withStore } from './store/open-store.ts'
 import { enterProject } from './project.ts'
-import { runOps } from './run.ts'
+import { runOps } from './commands/program.ts'
 
 enterProject()
 const { stdin, stdout, stderr } = process

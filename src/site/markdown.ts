@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import highlighter from 'highlight.js'
 import { html, raw } from 'hono/html'
 import { Marked } from 'marked'
-import type { Markup } from './page.ts'
+import type { Markup } from './page-shell.ts'
 
-/** What stands for the address of the site in examples; src/site/browser/page.ts puts the real one there. */
+/** What stands for the address of the site in examples; src/site/browser/every-page.ts puts the real one there. */
 export const exampleOrigin = 'https://catalog.example.com'
 
 const marked = new Marked({

@@ -5,11 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { generateClientSecret, hashSecret } from '../../src/auth/secret.ts'
-import { generateJwk, type OctJwk } from '../../src/auth/signing-keys.ts'
-import type { CatalogPlan } from '../../src/catalog/plan.ts'
+import { generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
+import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
+import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
-import { rotateSecretStatements, updateCountryStatement, updateSuspensionStatement } from '../../src/db/partners.ts'
+import {
+  rotateSecretStatements,
+  updateCountryStatement,
+  updateSuspensionStatement,
+} from '../../src/db/partner-queries.ts'
 import type { Conditions } from './faulty.ts'
 import { buildBundle, createPartner, importPlans, startService, type BenchPartner } from './service.ts'
 

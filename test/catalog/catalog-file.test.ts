@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatCatalog, parseCatalog } from '../../src/catalog/catalog-file.ts'
-import { arbitraryCatalog, makePlan } from '../support/plan.ts'
+import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
 import naughtyStrings from '../vectors/naughty-strings.json' with { type: 'json' }
 
 const parse = (...plans: unknown[]) => parseCatalog(JSON.stringify({ plans }))

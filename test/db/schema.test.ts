@@ -5,8 +5,8 @@ import { drizzle } from 'drizzle-orm/d1'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, test } from 'vitest'
 import * as schema from '../../src/db/schema.ts'
-import { makePlan } from '../support/plan.ts'
-import { seedPartner, seedPlans } from '../support/seed.ts'
+import { makePlan } from '../support/make-plan.ts'
+import { seedPartner, seedPlans } from '../worker/support/seed.ts'
 
 const tables = Object.values(schema).filter((table) => table instanceof SQLiteTable)
 

@@ -1,7 +1,7 @@
 // A refusal, or no answer at all, as sentences that say what to do.
 import { html } from 'hono/html'
-import { advice, isErrorCode } from '../advice.ts'
-import type { Markup } from '../page.ts'
+import { advice, isErrorCode } from '../error-advice.ts'
+import type { Markup } from '../page-shell.ts'
 
 export interface Failure {
   message: string

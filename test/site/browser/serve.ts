@@ -3,9 +3,9 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Miniflare } from 'miniflare'
-import { generateJwk } from '../../../src/auth/signing-keys.ts'
+import { generateJwk } from '../../../src/crypto/signing-keys.ts'
 import { parseCatalog } from '../../../src/catalog/catalog-file.ts'
-import { readWranglerConfig } from '../../../src/ops/wrangler.ts'
+import { readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
 import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
 import type { Served } from './served.ts'
 

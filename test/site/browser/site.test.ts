@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { refusals } from '../../../src/errors.ts'
-import { advice, isErrorCode } from '../../../src/site/advice.ts'
+import { refusals } from '../../../src/worker/http/api-error.ts'
+import { advice, isErrorCode } from '../../../src/site/error-advice.ts'
 import { InvestmentPlansClient, type Plan } from '../../../src/site/client/investment-plans.ts'
 import { findBarriers, openSite, visit, type Site } from './browser.ts'
 import type { Credentials } from './served.ts'
@@ -208,7 +208,7 @@ test('the errors page has every code with its cause and fix', async () => {
 })
 
 test('plan fields has every field of openapi.json', async () => {
-  const openapi = JSON.parse(await readFile(join(siteSource, 'openapi.json'), 'utf8')) as {
+  const openapi = JSON.parse(await readFile(join(siteSource, '../openapi/openapi.json'), 'utf8')) as {
     components: { schemas: { Plan: { properties: Record<string, { description: string }> } } }
   }
   const { properties } = openapi.components.schemas.Plan

@@ -1,0 +1,235 @@
+// SQL that writes the catalog, and reads all of it back. For operators: the Worker never runs it.
+import {
+  and,
+  asc,
+  eq,
+  getTableColumns,
+  getTableName,
+  inArray,
+  or,
+  sql,
+  type InferInsertModel,
+  type SQL,
+} from 'drizzle-orm'
+import { getTableConfig, SQLiteAsyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { CatalogPlan } from '../catalog/plan-schema.ts'
+import type { Database, Statement } from './database.ts'
+import { isViewableIn, planFields, withLookups } from './plan-queries.ts'
+import {
+  catalogStaging,
+  catalogVersion,
+  fundManagers,
+  planCategories,
+  planMinimums,
+  plans,
+  planTypes,
+  planViewability,
+  riskLevels,
+} from './schema.ts'
+
+/** The catalog, or the part of it that is viewable in a country, in ascending ID. */
+export function selectCatalog(db: Database, country?: string): Promise<CatalogPlan[]> {
+  return selectCatalogWhere(db, country === undefined ? undefined : isViewableIn(country))
+}
+
+/** @param name the plan's identifier; or its ID, where no plan has that for an identifier. */
+export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
+  const id = /^[0-9]{1,15}$/.test(name) ? eq(plans.id, Number(name)) : undefined
+  const found = await selectCatalogWhere(db, or(eq(plans.identifier, name), id))
+  return found.find(({ identifier }) => identifier === name) ?? found[0]
+}
+
+function selectCatalogWhere(db: Database, condition: SQL | undefined): Promise<CatalogPlan[]> {
+  return withLookups(
+    db
+      .select({ ...planFields, viewableIn })
+      .from(plans)
+      .$dynamic(),
+  )
+    .where(condition)
+    .orderBy(asc(plans.id))
+}
+
+const viewableIn = sql`(select json_group_array(${planViewability.country} order by ${planViewability.country})
+  from ${planViewability} where ${planViewability.planId} = ${plans.id})`.mapWith((json: string): string[] =>
+  JSON.parse(json),
+)
+
+/** To be run with the version that the change was worked out against, as an import is. */
+export function showPlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
+  const row = db.insert(planViewability).values({ planId, country }).onConflictDoNothing()
+  return [nextVersionStatement(version), row.toSQL()]
+}
+
+export function hidePlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
+  const isTheOne = and(eq(planViewability.planId, planId), eq(planViewability.country, country))
+  return [nextVersionStatement(version), db.delete(planViewability).where(isTheOne).toSQL()]
+}
+
+/** @param note why the plan takes no new investment, or null where it does. */
+export function updateInvestableStatements(
+  db: Database,
+  version: number,
+  planId: number,
+  note: string | null,
+): Statement[] {
+  const values = { isInvestable: note === null, nonInvestableNote: note ?? sql`null` }
+  return [nextVersionStatement(version), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
+}
+
+/** Fails on `catalog_version.version` when that is another by now. */
+function nextVersionStatement(version: number): Statement {
+  return toStatement(sql`update ${catalogVersion} set version = case version when ${version} then version + 1 end`)
+}
+
+export interface CatalogChange {
+  /** The version that the change was worked out against. */
+  version: number
+  /** New plans, and those with the ID of an old one, which they replace in every field. */
+  put: readonly CatalogPlan[]
+  removedIds: readonly number[]
+}
+
+/** Every change of the catalog makes a new one. */
+export async function selectCatalogVersion(db: Database): Promise<number> {
+  const [row] = await db.select({ version: catalogVersion.version }).from(catalogVersion)
+  if (row === undefined) throw new Error('catalog_version has no row')
+  return row.version
+}
+
+/**
+ * `stage` may run one by one and has no effect on what anybody reads. `commit`, in one transaction, makes the change; it
+ * fails on `catalog_version.version` when that is no longer the version of the change. What is staged for any other
+ * import goes, too: that one started before and would fail.
+ */
+export function importStatements(
+  importId: string,
+  { version, put, removedIds }: CatalogChange,
+): { stage: Statement[]; commit: Statement[] } {
+  const rowsByTable: [SQLiteTable, object[]][] = [
+    [planCategories, lookupRows(put, 'category')],
+    [planTypes, lookupRows(put, 'planType')],
+    [riskLevels, lookupRows(put, 'productRiskLevel')],
+    [fundManagers, lookupRows(put, 'fundManager')],
+    [plans, put.map(toPlanRow)],
+    [planMinimums, put.flatMap(toMinimumRows)],
+    [planViewability, put.flatMap(toViewabilityRows)],
+  ]
+  const removedRows = removedIds.map((id) => ({ id }))
+  const stageRows = (target: string, rows: object[]) =>
+    chunk(rows.map((row) => JSON.stringify(row))).map(
+      (json, part) => sql`insert into ${catalogStaging} values (${importId}, ${target}, ${part}, ${json})`,
+    )
+  const touchedIds = sql`(select value ->> '$.id' ${stagedRows(importId, [getTableName(plans), removed])})`
+  const commit = [
+    sql`delete from ${planMinimums} where ${inArray(planMinimums.planId, touchedIds)}`,
+    sql`delete from ${planViewability} where ${inArray(planViewability.planId, touchedIds)}`,
+    sql`delete from ${plans} where ${plans.id} in (select value ->> '$.id' ${stagedRows(importId, [removed])})`,
+    ...rowsByTable.map(([table]) => upsertStaged(table, importId)),
+    sql`delete from ${catalogStaging}`,
+  ]
+  return {
+    stage: [
+      ...rowsByTable.flatMap(([table, rows]) => stageRows(getTableName(table), rows)),
+      ...stageRows(removed, removedRows),
+    ].map(toStatement),
+    commit: [nextVersionStatement(version), ...commit.map(toStatement)],
+  }
+}
+
+/** The plans to remove are staged, too, by ID. */
+const removed = 'removed'
+
+function stagedRows(importId: string, targets: string[]): SQL {
+  const { importId: id, target, json } = catalogStaging
+  return sql`from ${catalogStaging}, json_each(${json}) where ${id} = ${importId} and ${inArray(target, targets)}`
+}
+
+/** For an import that can't be completed. */
+export function unstageStatement(importId: string): Statement {
+  return toStatement(sql`delete from ${catalogStaging} where ${eq(catalogStaging.importId, importId)}`)
+}
+
+function toStatement(query: SQL): Statement {
+  return new SQLiteAsyncDialect().sqlToQuery(query)
+}
+
+/** The objects that plans refer to under `field`, each once. */
+function lookupRows<Field extends 'category' | 'planType' | 'productRiskLevel' | 'fundManager'>(
+  catalog: readonly CatalogPlan[],
+  field: Field,
+): NonNullable<CatalogPlan[Field]>[] {
+  const rows = new Map<number, NonNullable<CatalogPlan[Field]>>()
+  for (const plan of catalog) {
+    const row = plan[field]
+    if (row) rows.set(row.id, row)
+  }
+  return [...rows.values()]
+}
+
+function toPlanRow(plan: CatalogPlan): InferInsertModel<typeof plans> {
+  return {
+    ...plan,
+    lockInPeriodDays: plan.lockInPeriod,
+    isPartialWithdrawable: plan.partialWithdrawable,
+    categoryId: plan.category?.id ?? null,
+    planTypeId: plan.planType?.id ?? null,
+    riskLevelId: plan.productRiskLevel?.id ?? null,
+    fundManagerId: plan.fundManager?.id ?? null,
+    fundCurrency: plan.fundCurrency?.currency ?? null,
+  }
+}
+
+function toMinimumRows({
+  id,
+  minInvestableAmounts,
+  minTopUpAmounts,
+}: CatalogPlan): InferInsertModel<typeof planMinimums>[] {
+  const currencies = new Set([...Object.keys(minInvestableAmounts), ...Object.keys(minTopUpAmounts)])
+  return [...currencies].map((currency) => ({
+    planId: id,
+    currency,
+    minInvestableAmount: minInvestableAmounts[currency] ?? null,
+    minTopUpAmount: minTopUpAmounts[currency] ?? null,
+  }))
+}
+
+function toViewabilityRows({ id, viewableIn: countries }: CatalogPlan): InferInsertModel<typeof planViewability>[] {
+  return countries.map((country) => ({ country, planId: id }))
+}
+
+/** The staged rows of one table, in one statement whatever their number. */
+function upsertStaged(table: SQLiteTable, importId: string): SQL {
+  const columns = Object.entries(getTableColumns(table))
+  const primaryKey =
+    getTableConfig(table).primaryKeys[0]?.columns ??
+    columns.map(([, column]) => column).filter(({ primary }) => primary)
+  const names = list(columns.map(([, { name }]) => sql`${sql.identifier(name)}`))
+  const values = list(columns.map(([property]) => sql`value ->> ${sql.raw(`'$.${property}'`)}`))
+  const key = list(primaryKey.map(({ name }) => sql`${sql.identifier(name)}`))
+  const updates = list(columns.map(([, { name }]) => sql`${sql.identifier(name)} = excluded.${sql.identifier(name)}`))
+  return sql`insert into ${table} (${names}) select ${values} ${stagedRows(importId, [getTableName(table)])}
+    on conflict (${key}) do update set ${updates}`
+}
+
+function list(items: SQL[]): SQL {
+  return sql.join(items, sql`, `)
+}
+
+/** D1 takes at most 2,000,000 bytes in one parameter; a character has at most three of UTF-8. */
+const mostCharactersPerParameter = 500_000
+
+/** JSON arrays of the given JSON texts, each of bounded length. */
+function chunk(items: readonly string[]): string[] {
+  const chunks: string[][] = []
+  let length = Infinity
+  for (const item of items) {
+    if (length + item.length > mostCharactersPerParameter) {
+      chunks.push([])
+      length = 0
+    }
+    chunks.at(-1)?.push(item)
+    length += item.length + 1
+  }
+  return chunks.map((texts) => `[${texts.join(',')}]`)
+}

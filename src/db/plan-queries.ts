@@ -1,0 +1,97 @@
+// SQL that reads plans.
+import { and, asc, eq, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn, SQLiteSelect } from 'drizzle-orm/sqlite-core'
+import type { Plan } from '../catalog/plan-schema.ts'
+import type { Database } from './database.ts'
+import { fundManagers, planCategories, planMinimums, plans, planTypes, planViewability, riskLevels } from './schema.ts'
+
+/** Filters combine with AND. */
+export interface PlanFilter {
+  categoryId?: number
+  fundType?: string
+  /** In upper case. */
+  currency?: string
+}
+
+/** `{"KES":1000}` by SQLite, which writes 15 digits: as many as catalog/plan.ts allows. */
+const amountsByCurrency = (amount: SQLiteColumn) =>
+  sql`(select json_group_object(${planMinimums.currency}, ${amount}) filter (where ${amount} is not null)
+       from ${planMinimums} where ${planMinimums.planId} = ${plans.id})`.mapWith(
+    (json: string): Record<string, number> => JSON.parse(json),
+  )
+
+/** A row is a Plan as it is: its fields in the contract's order, a looked-up object null where there is none. */
+export const planFields = {
+  id: plans.id,
+  identifier: plans.identifier,
+  name: plans.name,
+  coolName: plans.coolName,
+  about: plans.about,
+  hint: plans.hint,
+  imageUrl: plans.imageUrl,
+  thumbnail: plans.thumbnail,
+  sector: plans.sector,
+  fundType: plans.fundType,
+  profitType: plans.profitType,
+  profitTypeDescription: plans.profitTypeDescription,
+  performance1: plans.performance1,
+  performance3: plans.performance3,
+  performance5: plans.performance5,
+  performance10: plans.performance10,
+  performanceDate: plans.performanceDate,
+  currency: plans.currency,
+  minInvestableAmounts: amountsByCurrency(planMinimums.minInvestableAmount),
+  minTopUpAmounts: amountsByCurrency(planMinimums.minTopUpAmount),
+  tenor: plans.tenor,
+  lockInPeriod: plans.lockInPeriodDays,
+  partialWithdrawable: plans.isPartialWithdrawable,
+  factSheet: plans.factSheet,
+  prospectus: plans.prospectus,
+  isInvestable: plans.isInvestable,
+  nonInvestableNote: plans.nonInvestableNote,
+  category: {
+    id: planCategories.id,
+    name: planCategories.name,
+    displayName: planCategories.displayName,
+    tagLine: planCategories.tagLine,
+  },
+  planType: { id: planTypes.id, name: planTypes.name },
+  productRiskLevel: { id: riskLevels.id, name: riskLevels.name },
+  fundManager: { id: fundManagers.id, name: fundManagers.name },
+  fundCurrency: sql`${plans.fundCurrency}`.mapWith((currency: string): { currency: string } | null => ({ currency })),
+}
+
+/** The plans that are viewable in a country, in ascending ID. One query, whatever the size of the catalog. */
+export function selectPlans(
+  db: Database,
+  country: string,
+  { categoryId, fundType, currency }: PlanFilter,
+): Promise<Plan[]> {
+  return withLookups(db.select(planFields).from(plans).$dynamic())
+    .where(
+      and(
+        isViewableIn(country),
+        categoryId === undefined ? undefined : eq(plans.categoryId, categoryId),
+        fundType === undefined ? undefined : eq(plans.fundType, fundType),
+        currency === undefined ? undefined : eq(plans.currency, currency),
+      ),
+    )
+    .orderBy(asc(plans.id))
+}
+
+/**
+ * With every name of a column behind its table's: one alone that D1 does not know is a text to it, "plan_id", so that a
+ * database of another schema would give wrong answers instead of an error.
+ */
+export function isViewableIn(country: string): SQL {
+  const { planId } = planViewability
+  return sql`${plans.id} in (select ${planId} from ${planViewability} where ${planViewability.country} = ${country})`
+}
+
+export function withLookups<Query extends SQLiteSelect>(query: Query) {
+  return query
+    .leftJoin(planCategories, eq(planCategories.id, plans.categoryId))
+    .leftJoin(planTypes, eq(planTypes.id, plans.planTypeId))
+    .leftJoin(riskLevels, eq(riskLevels.id, plans.riskLevelId))
+    .leftJoin(fundManagers, eq(fundManagers.id, plans.fundManagerId))
+}

@@ -1,0 +1,87 @@
+// What a change of the catalog means to partners, country by country. Pure.
+import { isDeepStrictEqual } from 'node:util'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+
+export interface CatalogDifference {
+  added: CatalogPlan[]
+  /** As they will be. */
+  changed: CatalogPlan[]
+  removed: CatalogPlan[]
+  unchanged: number
+  /** Only countries whose list changes, by code. Plans are named by identifier, in ascending ID. */
+  countries: Record<string, CountryDifference>
+  /** Plans that are added, changed or removed where no partner sees it. */
+  unseen: string[]
+}
+
+export interface CountryDifference {
+  appears: string[]
+  disappears: string[]
+  changes: { identifier: string; fields: Record<string, { from: unknown; to: unknown }> }[]
+}
+
+/** @param after the plans that are not as before, and those that are; without `isPruning` the others of before stay. */
+export function compareCatalogs(
+  before: readonly CatalogPlan[],
+  after: readonly CatalogPlan[],
+  isPruning: boolean,
+): CatalogDifference {
+  const old = new Map(before.map((plan) => [plan.id, plan]))
+  const difference: CatalogDifference = { added: [], changed: [], removed: [], unchanged: 0, countries: {}, unseen: [] }
+  const pairs: [CatalogPlan | undefined, CatalogPlan | undefined][] = after.map((plan) => [old.get(plan.id), plan])
+  for (const { id } of after) old.delete(id)
+  if (isPruning) for (const plan of old.values()) pairs.push([plan, undefined])
+
+  for (const [from, to] of pairs.toSorted(byId)) {
+    if (from && to && isSame(from, to)) difference.unchanged++
+    else {
+      if (to) difference[from ? 'changed' : 'added'].push(to)
+      else if (from) difference.removed.push(from)
+      const isSeen = compareInCountries(difference.countries, from, to)
+      if (!isSeen) difference.unseen.push((to ?? from)?.identifier ?? '')
+    }
+  }
+  const sorted = Object.entries(difference.countries).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return { ...difference, countries: Object.fromEntries(sorted) }
+}
+
+function byId(...pairs: [CatalogPlan | undefined, CatalogPlan | undefined][]): number {
+  const [a = 0, b = 0] = pairs.map(([from, to]) => (to ?? from)?.id)
+  return a - b
+}
+
+/** @returns whether any list changes. */
+function compareInCountries(
+  countries: Record<string, CountryDifference>,
+  from: CatalogPlan | undefined,
+  to: CatalogPlan | undefined,
+): boolean {
+  let isSeen = false
+  const fields = from && to ? compareFields(from, to) : {}
+  for (const country of new Set([...(from?.viewableIn ?? []), ...(to?.viewableIn ?? [])])) {
+    const seenBefore = from?.viewableIn.includes(country) ? from : undefined
+    const seenAfter = to?.viewableIn.includes(country) ? to : undefined
+    if (seenBefore && seenAfter && Object.keys(fields).length === 0) continue
+    isSeen = true
+    const list = (countries[country] ??= { appears: [], disappears: [], changes: [] })
+    if (seenBefore && seenAfter) list.changes.push({ identifier: seenAfter.identifier, fields })
+    else if (seenAfter) list.appears.push(seenAfter.identifier)
+    else if (seenBefore) list.disappears.push(seenBefore.identifier)
+  }
+  return isSeen
+}
+
+/** As partners see a plan: without the countries, which are no field of theirs. */
+function compareFields(from: CatalogPlan, to: CatalogPlan): Record<string, { from: unknown; to: unknown }> {
+  const { viewableIn: _, ...fields } = to
+  const differing = Object.entries(fields).filter(([name, value]) => !isDeepStrictEqual(Reflect.get(from, name), value))
+  return Object.fromEntries(differing.map(([name, value]) => [name, { from: Reflect.get(from, name), to: value }]))
+}
+
+function isSame(from: CatalogPlan, to: CatalogPlan): boolean {
+  return isDeepStrictEqual(sortCountries(from), sortCountries(to))
+}
+
+function sortCountries(plan: CatalogPlan): CatalogPlan {
+  return { ...plan, viewableIn: plan.viewableIn.toSorted() }
+}

@@ -1,0 +1,99 @@
+// A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those of wrangler's own sources and
+// of the API client it carries.
+import { drizzle } from 'drizzle-orm/sqlite-proxy'
+import type { Statement } from '../../db/database.ts'
+import { isJsonObject } from '../../json.ts'
+import { CloudflareError, openAccount, type Call, type Page } from './cloudflare-api.ts'
+import type { Store } from './store.ts'
+import { describeMigration, type Target } from './target.ts'
+import { isCausedBy, UserError } from '../core/user-error.ts'
+
+/** @throws UserError when the environment can't be used or reached. */
+export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
+  const { wrangler, call } = await openAccount(target)
+  const bindings: { binding: string; database_id?: string; id?: string }[] = [
+    ...wrangler.d1_databases,
+    ...wrangler.kv_namespaces,
+  ]
+  const databaseId = bindings.find(({ binding }) => binding === 'DB')?.database_id
+  const namespaceId = bindings.find(({ binding }) => binding === 'CATALOG_CACHE')?.id
+  if (!databaseId || !namespaceId) {
+    const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
+    throw new UserError(`wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]: write it there.`)
+  }
+  try {
+    return await work({
+      ...openDatabase(call, `/d1/database/${databaseId}`),
+      ...openCache(call, `/storage/kv/namespaces/${namespaceId}`),
+      config: wrangler.vars,
+    })
+  } catch (error) {
+    if (isCausedBy(error, 'no such table'))
+      throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)
+    const refusal = findCloudflareError(error)
+    if (refusal) throw new UserError(refusal.message)
+    throw error
+  }
+}
+
+function openDatabase(call: Call, path: string): Pick<Store, 'db' | 'write'> {
+  return {
+    db: drizzle(async (sql, params) => ({
+      rows: readRows(await call('POST', `${path}/raw`, toQuery({ sql, params }))),
+    })),
+    write: async (statements) => {
+      try {
+        await call('POST', `${path}/query`, { batch: statements.map(toQuery) })
+      } catch (error) {
+        if (!(error instanceof CloudflareError) || !error.isUncertain) throw error
+        const mend = 'look before you try again, and rotate a secret that you did not get to see.'
+        throw new CloudflareError(`${error.message} Whether the change was made is not known: ${mend}`)
+      }
+    },
+  }
+}
+
+function openCache(call: Call, path: string): Pick<Store, 'deleteKeys' | 'deletePrefix'> {
+  const deleteKeys = async (names: readonly unknown[]) => {
+    await call('DELETE', `${path}/bulk`, names)
+  }
+  return {
+    deleteKeys,
+    deletePrefix: async (prefix) => {
+      let cursor: string | undefined
+      do {
+        const query = new URLSearchParams({ prefix, ...(cursor && { cursor }) })
+        const page = await call('GET', `${path}/keys?${query.toString()}`)
+        const keys: unknown[] = Array.isArray(page.result) ? page.result : []
+        // A page has at most 1,000 names, a bulk call takes 10,000.
+        if (keys.length > 0) await deleteKeys(keys.map((key) => Reflect.get(Object(key), 'name')))
+        cursor = page.cursor
+      } while (cursor !== undefined)
+    },
+  }
+}
+
+/** The API documents parameters as strings; the columns' affinity turns decimal text back into numbers. */
+function toQuery({ sql, params }: Statement) {
+  return {
+    sql,
+    params: params.map((param) => {
+      if (typeof param === 'string' || typeof param === 'number') return String(param)
+      throw new TypeError(`a ${typeof param} is no parameter for the HTTP API`)
+    }),
+  }
+}
+
+/** `[{ "results": { "columns": […], "rows": [[…], …] } }]` */
+function readRows({ result }: Page): unknown[] {
+  const [first]: unknown[] = Array.isArray(result) ? result : []
+  const results = isJsonObject(first) ? first['results'] : undefined
+  const rows = isJsonObject(results) ? results['rows'] : undefined
+  if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
+  return rows
+}
+
+function findCloudflareError(error: unknown): CloudflareError | undefined {
+  if (error instanceof CloudflareError) return error
+  return error instanceof Error ? findCloudflareError(error.cause) : undefined
+}

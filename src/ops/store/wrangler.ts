@@ -1,0 +1,56 @@
+// Wrangler, as a library for its configuration and as a program.
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { abbreviate } from '../../catalog/plan-schema.ts'
+import { UserError } from '../core/user-error.ts'
+
+/** Keeps wrangler off the network where nothing needs it, and its own words out of ours. */
+const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true' }
+
+/** As a library, in this process. */
+export function quietenWrangler(): void {
+  for (const [name, value] of Object.entries({ ...quiet, WRANGLER_LOG: 'error' })) process.env[name] ??= value
+}
+
+/**
+ * The checked configuration of an environment, or of the top level.
+ * @throws UserError when there is no such environment; wrangler itself would take the top level's values.
+ */
+export async function readWranglerConfig(env: string | undefined) {
+  quietenWrangler()
+  const { experimental_readRawConfig: readRawConfig, unstable_readConfig: readConfig } = await import('wrangler')
+  const names = Object.keys(readRawConfig({}).rawConfig.env ?? {})
+  if (env !== undefined && !names.includes(env)) {
+    throw new UserError(`wrangler.toml has no environment ${abbreviate(env)}. It has: ${names.join(', ')}.`)
+  }
+  return readConfig({ env }, { hideWarnings: true })
+}
+
+/** How much wrangler says as a program is the user's own business. */
+const { WRANGLER_LOG } = process.env
+
+export function startWrangler(args: readonly string[], stdio: StdioOptions): ChildProcess {
+  const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
+  return spawn(process.execPath, ['--no-warnings', wrangler, ...args], {
+    env: { ...quiet, ...process.env, WRANGLER_LOG },
+    stdio,
+  })
+}
+
+/**
+ * Runs wrangler to its end.
+ * @returns what it wrote to stdout, and to both.
+ */
+export async function finishWrangler(child: ChildProcess, input = '') {
+  let [stdout, output] = ['', '']
+  child.stdout?.on('data', (chunk) => (stdout += String(chunk)))
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk) => (output += String(chunk)))
+  }
+  // A program that ends before it has read all says itself why.
+  child.stdin?.on('error', () => {}).end(input)
+  const [exitCode]: (number | null)[] = await once(child, 'close')
+  return { exitCode, stdout, output: stripVTControlCharacters(output).trim() }
+}

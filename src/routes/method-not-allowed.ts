@@ -1,9 +1,0 @@
-import type { Handler } from 'hono'
-import { ApiError } from '../errors.ts'
-
-/** Answers every method that a known path does not have. `allow` is the value of the Allow field (RFC 9110 section 10.2.1). */
-export function methodNotAllowed(allow: string): Handler {
-  return () => {
-    throw new ApiError('method_not_allowed', { headers: { Allow: allow } })
-  }
-}

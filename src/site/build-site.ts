@@ -1,0 +1,66 @@
+// The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { readDemoPlan } from '../openapi/build-openapi.ts'
+import { renderPage } from './page-shell.ts'
+import { listSections } from './table-of-contents.ts'
+import { sampleFiles } from './pages/start-page.ts'
+
+const source = import.meta.dirname
+const folder = join(source, '../../dist/site')
+
+/** Writes the whole site anew. The folder itself stays: a server that serves it would not find a new one. */
+async function buildSite(): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  await Promise.all((await readdir(folder)).map((entry) => rm(join(folder, entry), { recursive: true })))
+  const sections = listSections(await readDemoPlan(101))
+  await Promise.all([
+    ...sections
+      .flatMap(({ pages }) => pages)
+      .map(async (page) => {
+        const file = page.path === '/' ? 'index.html' : `${page.path}.html`
+        await writeFile(join(folder, file), String(await renderPage(page, sections)))
+      }),
+    ...['styles.css', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
+    cp(join(source, '../openapi/openapi.json'), join(folder, 'openapi.json')),
+    ...['client/investment-plans.ts', ...sampleFiles.map((file) => `samples/${file}`)].map((file) =>
+      cp(join(source, file), join(folder, file)),
+    ),
+    cp(
+      resolvePackaged('@fontsource-variable/figtree', 'files/figtree-latin-wght-normal.woff2'),
+      join(folder, 'figtree.woff2'),
+    ),
+    copyRedoc(join(folder, 'redoc.js')),
+    build({
+      entryPoints: ['every-page', 'plan-cards', 'api-reference', 'try-calls'].map((name) =>
+        join(source, 'browser', `${name}.ts`),
+      ),
+      outdir: join(folder, 'browser'),
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      minify: true,
+      target: 'es2022',
+      logLevel: 'warning',
+    }),
+  ])
+}
+
+/**
+ * Redoc as the linter of openapi.json brings it. It would fetch a logo from elsewhere, which nothing switches off, and
+ * which the site's policy refuses with an error in the console.
+ */
+async function copyRedoc(to: string): Promise<void> {
+  const program = await readFile(resolvePackaged('@redocly/cli', 'lib/chunks/redoc.standalone.js'), 'utf8')
+  const logo = /https:\/\/cdn\.redoc\.ly\/redoc\/logo-mini(-full)?\.svg/g
+  if (program.match(logo)?.length !== 2) throw new Error('Redoc has changed: look at what it fetches from elsewhere.')
+  await writeFile(to, program.replaceAll(logo, 'data:,'))
+}
+
+function resolvePackaged(name: string, file: string): string {
+  return join(dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`))), file)
+}
+
+await buildSite()

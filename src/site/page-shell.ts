@@ -1,0 +1,88 @@
+// The shell around every page of the site. Pure.
+import { html } from 'hono/html'
+
+export type Markup = ReturnType<typeof html>
+
+export interface Page {
+  /** Such as `/tokens`; its file is tokens.html. */
+  path: string
+  title: string
+  /** For search engines. */
+  description: string
+  body: Markup
+  /** The program of src/site/browser that the page runs, besides the one of every page. */
+  program?: string
+  /** Takes the whole width, and brings its own main part. */
+  isFull?: boolean
+}
+
+export interface Section {
+  heading: string
+  pages: Page[]
+}
+
+const siteName = 'Investment Plan Catalog'
+
+export function renderPage(page: Page, sections: Section[]): Markup {
+  const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        <meta name="description" content="${page.description}" />
+        <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
+        <link rel="preload" href="/figtree.woff2" as="font" type="font/woff2" crossorigin />
+        <link rel="stylesheet" href="/styles.css" />
+        <script type="module" src="/browser/every-page.js"></script>
+        ${page.program && html`<script type="module" src="/browser/${page.program}.js"></script>`}
+      </head>
+      <body class="${page.isFull ? 'full' : 'narrow'}">
+        <a class="skip" href="#content">Skip to the content</a>
+        <header class="site">
+          <a class="brand" href="/"><img src="/favicon.svg" width="28" height="28" alt="" />${siteName}</a>
+          <nav aria-label="Tools">
+            ${['/reference', '/try', '/plans'].map((path) => renderLink(findPage(sections, path), page))}
+          </nav>
+        </header>
+        <div class="frame">
+          <nav class="pages" aria-label="Pages">
+            ${sections.map(
+              ({ heading, pages }) =>
+                html`<div>
+                  <p>${heading}</p>
+                  <ul>
+                    ${pages.map((each) => html`<li>${renderLink(each, page)}</li>`)}
+                  </ul>
+                </div>`,
+            )}
+          </nav>
+          ${
+            page.isFull
+              ? html`<div id="content" tabindex="-1">${page.body}</div>`
+              : html`<main id="content" tabindex="-1">${page.body}</main>`
+          }
+        </div>
+        <footer class="site">
+          <p>
+            Version 3 of the API. <a href="/openapi.json">openapi.json</a> describes it for tools,
+            <a href="/client/investment-plans.ts">investment-plans.ts</a> is a client in one file.
+          </p>
+        </footer>
+      </body>
+    </html> `
+}
+
+function renderLink({ path, title }: Page, current: Page): Markup {
+  return path === current.path
+    ? html`<a href="${path}" aria-current="page">${title}</a>`
+    : html`<a href="${path}">${title}</a>`
+}
+
+function findPage(sections: Section[], path: string): Page {
+  const found = sections.flatMap(({ pages }) => pages).find((page) => page.path === path)
+  if (!found) throw new Error(`The site has no page ${path}.`)
+  return found
+}

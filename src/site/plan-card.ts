@@ -1,0 +1,156 @@
+// A plan as a partner's customers might see it: on the start page while the site is built, and in the browser. Pure.
+import { html } from 'hono/html'
+import { renderArtwork } from './plan-artwork.ts'
+import type { Amounts, Plan } from './client/investment-plans.ts'
+import type { Markup } from './page-shell.ts'
+
+/** @param scale that of all plans it is shown with. */
+export function renderCard(plan: Plan, scale: Scale): Markup {
+  const { category, productRiskLevel, fundManager } = plan
+  return html`<article class="card" data-identifier="${plan.identifier}">
+    <div class="art" data-image="${plan.imageUrl}">${renderArtwork(plan.identifier)}</div>
+    <div class="card-body">
+      <p class="card-category">${category?.displayName ?? plan.sector}</p>
+      <h2>${plan.coolName}</h2>
+      <p class="card-hint">${plan.hint}</p>
+      ${
+        !plan.isInvestable &&
+        html`<div class="card-note">
+          <p><strong>Closed to new investment.</strong> ${plan.nonInvestableNote}</p>
+        </div>`
+      }
+      ${renderReturns(plan, scale)}
+      <dl class="facts">
+        <div>
+          <dt>Start with</dt>
+          <dd>${formatAmounts(plan.minInvestableAmounts)}</dd>
+        </div>
+        <div>
+          <dt>Top up from</dt>
+          <dd>${formatAmounts(plan.minTopUpAmounts)}</dd>
+        </div>
+        <div>
+          <dt>Risk</dt>
+          <dd>${productRiskLevel?.name ?? 'Not rated'}</dd>
+        </div>
+        <div>
+          <dt>Lock-in</dt>
+          <dd>${formatDays(plan.lockInPeriod)}</dd>
+        </div>
+      </dl>
+      <details>
+        <summary>About <span class="visually-hidden">${plan.coolName}</span></summary>
+        <p>${plan.about}</p>
+        <dl class="details">
+          ${[
+            ...(plan.nonInvestableNote === null ? [] : [['Why it is closed', plan.nonInvestableNote]]),
+            ['Formal name', plan.name],
+            ['Managed by', fundManager?.name ?? 'Not stated'],
+            ['Type', plan.planType?.name ?? plan.fundType],
+            ['Term', plan.tenor],
+            ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible'],
+            ['Profit', plan.profitTypeDescription],
+          ].map(
+            ([term, description]) =>
+              html`<div>
+                <dt>${term}</dt>
+                <dd>${description}</dd>
+              </div>`,
+          )}
+        </dl>
+        <p class="card-links">
+          <a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>
+          <a href="${plan.prospectus}" rel="noreferrer">Prospectus</a>
+        </p>
+      </details>
+    </div>
+  </article>`
+}
+
+/** What all bars of a list are drawn by, in per cent a year, so that they can be compared: it includes zero. */
+export interface Scale {
+  top: number
+  bottom: number
+}
+
+export function scaleOf(plans: readonly Plan[]): Scale {
+  const known = plans.flatMap((plan) => returnsOf(plan).flatMap(({ value }) => value ?? []))
+  return { top: Math.max(0, ...known), bottom: Math.min(0, ...known) }
+}
+
+function returnsOf({ performance1, performance3, performance5, performance10 }: Plan) {
+  return [
+    { years: 1, value: performance1 },
+    { years: 3, value: performance3 },
+    { years: 5, value: performance5 },
+    { years: 10, value: performance10 },
+  ]
+}
+
+const barHeight = 44
+
+const unknown = html`<span class="unknown"
+  ><span aria-hidden="true">–</span><span class="visually-hidden">unknown</span></span
+>`
+
+/** What is not known has no bar. */
+function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
+  const returns = returnsOf(plan)
+  if (returns.every(({ value }) => value === null)) return html`<p class="no-returns">No returns are known yet.</p>`
+  const yOf = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
+  return html`<div class="returns">
+    <p>Annualised return as of ${formatDate(plan.performanceDate)}</p>
+    <dl>
+      ${returns.map(
+        ({ years, value }) =>
+          html`<div>
+            <dt>${years} ${years === 1 ? 'year' : 'years'}</dt>
+            <dd>
+              ${value === null ? unknown : formatPercent(value)}
+              <svg viewBox="0 0 40 ${barHeight}" preserveAspectRatio="none" aria-hidden="true">
+                <rect class="zero" y="${yOf(0) - 0.5}" width="40" height="1" />
+                ${
+                  value !== null &&
+                  html`<rect
+                    class="${value < 0 ? 'loss' : 'gain'}"
+                    y="${Math.min(yOf(value), yOf(0))}"
+                    width="40"
+                    height="${Math.abs(yOf(value) - yOf(0))}"
+                  />`
+                }
+              </svg>
+            </dd>
+          </div>`,
+      )}
+    </dl>
+    <p class="caution">Past returns don’t promise future ones.</p>
+  </div>`
+}
+
+const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 15 })
+const percent = new Intl.NumberFormat('en', {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 2,
+  signDisplay: 'negative',
+})
+const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+
+function formatAmounts(amounts: Amounts): string {
+  const entries = Object.entries(amounts)
+  if (entries.length === 0) return 'Not stated'
+  if (entries.every(([, amount]) => amount === 0)) return 'Any amount'
+  return entries.map(([currency, amount]) => `${currency}\u00a0${decimal.format(amount)}`).join(' or ')
+}
+
+function formatDays(days: number): string {
+  if (days === 0) return 'None'
+  return days === 1 ? '1 day' : `${decimal.format(days)} days`
+}
+
+function formatPercent(value: number): string {
+  return `${percent.format(value)}%`
+}
+
+function formatDate(isoDate: string): string {
+  return date.format(new Date(isoDate))
+}

@@ -1,0 +1,15 @@
+// What every tier holds.
+import { encodeBase64Url } from '../../crypto/base64.ts'
+
+export interface CacheEntry {
+  body: Uint8Array
+  /** Strong, quoted (RFC 9110 section 8.8.3): the first half of the body's SHA-256. */
+  etag: string
+  /** Unix milliseconds at which D1 was asked for it. */
+  storedAtMs: number
+}
+
+export async function computeEtag(body: Uint8Array): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', body)
+  return `"${encodeBase64Url(new Uint8Array(digest, 0, 16))}"`
+}

@@ -1,0 +1,46 @@
+// Pure. Reads client credentials out of an Authorization header (RFC 7617).
+import { decodeBase64 } from '../../crypto/base64.ts'
+
+export interface ClientCredentials {
+  clientId: string
+  clientSecret: string
+}
+
+export type BasicResult =
+  | { kind: 'credentials'; credentials: ClientCredentials }
+  | { kind: 'missing' | 'not-basic' | 'malformed' }
+
+/** Real credentials take 76 characters of Base64; whoever sends more than this does not mean to sign in. */
+const longestBase64 = 1024
+
+/** Control characters as RFC 5234 appendix B.1 has them, which RFC 7617 section 2 forbids. */
+// oxlint-disable-next-line no-control-regex -- these are what it looks for
+const controlCharacter = /[\u0000-\u001f\u007f]/
+
+/**
+ * Scheme names are case-insensitive (RFC 9110 section 11.1), the Base64 is canonical, the bytes are UTF-8,
+ * and the first colon separates. An empty ID or secret is well formed.
+ */
+export function parseBasic(header: string | undefined): BasicResult {
+  if (header === undefined || header === '') return { kind: 'missing' }
+  const [scheme = '', ...rest] = header.split(/ +/)
+  if (scheme.toLowerCase() !== 'basic') return { kind: 'not-basic' }
+  const [encoded, ...surplus] = rest
+  if (encoded === undefined || surplus.length > 0 || encoded.length > longestBase64) return { kind: 'malformed' }
+
+  const userPass = decodeUtf8(decodeBase64(encoded))
+  if (userPass === undefined || controlCharacter.test(userPass)) return { kind: 'malformed' }
+  const colon = userPass.indexOf(':')
+  if (colon === -1) return { kind: 'malformed' }
+  const credentials = { clientId: userPass.slice(0, colon), clientSecret: userPass.slice(colon + 1) }
+  return { kind: 'credentials', credentials }
+}
+
+function decodeUtf8(bytes: Uint8Array | undefined): string | undefined {
+  if (bytes === undefined) return undefined
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}

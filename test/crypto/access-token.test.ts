@@ -1,0 +1,140 @@
+import { sign } from 'hono/jwt'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { issueAccessToken, verifyAccessToken } from '../../src/crypto/access-token.ts'
+import { generateJwk, importSigningKeys, type SigningKey } from '../../src/crypto/signing-keys.ts'
+
+const nowSeconds = 1_790_000_000
+const subject = { sub: 'ABCDEFGHIJKLMNOP', partner: 'acme' }
+const claims = {
+  iss: 'partner-investment-plan-catalog',
+  aud: 'partner-investment-plan-catalog',
+  ...subject,
+  iat: nowSeconds,
+  exp: nowSeconds + 60,
+  jti: 'id',
+}
+
+let key: SigningKey
+let olderKey: SigningKey
+let retiredKey: SigningKey
+
+beforeAll(async () => {
+  const imported = await importSigningKeys(JSON.stringify({ keys: [generateJwk(), generateJwk(), generateJwk()] }))
+  ;[key, olderKey, retiredKey] = imported as [SigningKey, SigningKey, SigningKey]
+})
+
+const valid = { kind: 'valid', claims: { ...subject, iat: nowSeconds, exp: nowSeconds + 60 } }
+const verify = (token: string, now = nowSeconds) => verifyAccessToken(token, [key, olderKey], now)
+const issue = (from = key) => issueAccessToken(subject, { key: from, nowSeconds, lifetimeSeconds: 60, tokenId: 'id' })
+const decode = (segment = '') => JSON.parse(atob(segment.replaceAll('-', '+').replaceAll('_', '/'))) as unknown
+const encode = (value: unknown) =>
+  btoa(typeof value === 'string' ? value : JSON.stringify(value))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+
+test('a token has the header and claims of the design', async () => {
+  const [header, payload] = (await issue()).split('.')
+  expect(decode(header)).toEqual({ alg: 'HS256', typ: 'JWT', kid: key.kid })
+  expect(decode(payload)).toEqual(claims)
+})
+
+test('every call issues another token', async () => {
+  const options = { key, nowSeconds, lifetimeSeconds: 60 }
+  expect(await issueAccessToken(subject, options)).not.toBe(await issueAccessToken(subject, options))
+})
+
+test('a token is valid for its lifetime to the second, and expired after it', async () => {
+  const token = await issue()
+  expect(await verify(token)).toEqual(valid)
+  expect(await verify(token, nowSeconds + 59)).toEqual(valid)
+  expect(await verify(token, nowSeconds + 60)).toEqual({ kind: 'expired' })
+})
+
+test('a token may come from a clock that is up to a minute ahead', async () => {
+  expect(await verify(await issue(), nowSeconds - 60)).toEqual(valid)
+  expect(await verify(await issue(), nowSeconds - 61)).toEqual({ kind: 'invalid', reason: 'bad_iat' })
+})
+
+test('a token of an older key stays valid, one of a retired key does not', async () => {
+  expect(await verify(await issue(olderKey))).toEqual(valid)
+  expect(await verify(await issue(retiredKey))).toEqual({ kind: 'invalid', reason: 'foreign_header' })
+})
+
+describe('a token is invalid', () => {
+  test.each([
+    ['foreign_iss', { ...claims, iss: 'someone-else' }],
+    ['foreign_iss', { ...claims, iss: undefined }],
+    ['foreign_aud', { ...claims, aud: 'someone-else' }],
+    ['foreign_aud', { ...claims, aud: [claims.aud] }],
+    ['no_subject', { ...claims, sub: undefined }],
+    ['no_subject', { ...claims, partner: 1 }],
+    ['bad_exp', { ...claims, exp: undefined }],
+    ['bad_exp', { ...claims, exp: String(claims.exp) }],
+    ['bad_exp', { ...claims, exp: claims.exp + 0.5 }],
+    ['bad_exp', { ...claims, exp: null }],
+    ['bad_iat', { ...claims, iat: undefined }],
+    ['bad_iat', { ...claims, iat: nowSeconds + 61 }],
+    ['payload_not_an_object', [claims]],
+    ['payload_not_an_object', 'text'],
+    ['payload_not_an_object', null],
+  ])('for %s, even with a good signature', async (reason, payload) => {
+    const token = await sign(payload as never, key.key, 'HS256')
+    expect(await verify(token)).toEqual({ kind: 'invalid', reason })
+  })
+
+  test('as soon as one character of its payload or signature differs', async () => {
+    const token = await issue()
+    const [header = '', payload = ''] = token.split('.')
+    for (const at of [header.length + 1, header.length + 20, header.length + payload.length + 2]) {
+      const changed = token.slice(0, at) + (token.charAt(at) === 'A' ? 'B' : 'A') + token.slice(at + 1)
+      expect(await verify(changed)).toMatchObject({ kind: 'invalid' })
+    }
+  })
+
+  test('when it is not the canonical form of its bytes', async () => {
+    const token = await issue()
+    const [header = '', payload = '', signature = ''] = token.split('.')
+    // 32 bytes leave two bits of the last character unused: a lenient decoder reads the same signature.
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const twin = alphabet.charAt(alphabet.indexOf(signature.slice(-1)) ^ 1)
+    for (const form of [
+      signature.slice(0, -1) + twin,
+      `${signature}=`,
+      `${signature} `,
+      signature.replace(/^/, '\n'),
+    ]) {
+      expect(await verify(`${header}.${payload}.${form}`)).toEqual({ kind: 'invalid', reason: 'not_canonical' })
+    }
+    expect(await verify(`${header}.${payload}=.${signature}`)).toEqual({ kind: 'invalid', reason: 'not_canonical' })
+  })
+
+  test('when its header is not one of ours to the letter', async () => {
+    const [, payload = '', signature = ''] = (await issue()).split('.')
+    const { kid } = key
+    const headers = [
+      { alg: 'none', typ: 'JWT', kid },
+      { alg: 'HS512', typ: 'JWT', kid },
+      { alg: 'HS256', typ: 'JWT' },
+      { alg: 'HS256', typ: 'JWT', kid: '../../dev/null' },
+      { typ: 'JWT', alg: 'HS256', kid },
+      { alg: 'HS256', typ: 'JWT', kid, crit: ['exp'] },
+      `{"alg":"none","alg":"HS256","typ":"JWT","kid":"${kid}"}`,
+      `{"alg":"HS256","typ":"JWT","kid":"${kid}"} `,
+    ]
+    for (const header of headers) {
+      expect(await verify(`${encode(header)}.${payload}.${signature}`)).toEqual({
+        kind: 'invalid',
+        reason: 'foreign_header',
+      })
+    }
+  })
+
+  test.each(['', '.', '..', 'a', 'a.b', 'a.b.', '.b.c', 'a..c', 'a.b.c.d'])('when it is %j', async (token) => {
+    expect(await verify(token)).toMatchObject({ kind: 'invalid' })
+  })
+
+  test('when it is longer than any of ours', async () => {
+    expect(await verify(`${await issue()}${'A'.repeat(2048)}`)).toEqual({ kind: 'invalid', reason: 'too_long' })
+  })
+})

@@ -1,0 +1,32 @@
+import { env } from 'cloudflare:workers'
+import { expect, test } from 'vitest'
+import { importStatements, selectCatalog, selectCatalogVersion } from '../../src/db/catalog-queries.ts'
+import { openDatabase, runStatements } from '../../src/db/database.ts'
+import { makePlan } from '../support/make-plan.ts'
+import { seedPlans } from '../worker/support/seed.ts'
+
+// What comes out as it went in is shown by the tests of the plan list and of the command line.
+const readVersion = () => selectCatalogVersion(openDatabase(env.DB))
+
+test('an import takes effect as a whole or not at all', async () => {
+  await seedPlans(makePlan({ id: 1 }), makePlan({ id: 2 }))
+  const put = [makePlan({ id: 1, name: 'New' }), makePlan({ id: 3 })]
+  const { stage, commit } = importStatements('a', { version: await readVersion(), put, removedIds: [2] })
+  const failing = { sql: 'insert into plans (id) values (?)', params: [4] }
+  await runStatements(env.DB, stage)
+  await expect(runStatements(env.DB, [...commit, failing])).rejects.toThrow('NOT NULL constraint failed')
+  expect(await selectCatalog(openDatabase(env.DB))).toEqual([makePlan({ id: 1 }), makePlan({ id: 2 })])
+  await runStatements(env.DB, commit)
+  expect(await selectCatalog(openDatabase(env.DB))).toEqual(put)
+})
+
+test('of two imports that were worked out against the same catalog, the later is refused', async () => {
+  await seedPlans(makePlan({ id: 1 }))
+  const version = await readVersion()
+  const first = importStatements('first', { version, put: [makePlan({ id: 1, name: 'First' })], removedIds: [] })
+  const second = importStatements('second', { version, put: [makePlan({ id: 1, name: 'Second' })], removedIds: [] })
+  for (const { stage } of [first, second]) await runStatements(env.DB, stage)
+  await runStatements(env.DB, first.commit)
+  await expect(runStatements(env.DB, second.commit)).rejects.toThrow('catalog_version.version')
+  expect((await selectCatalog(openDatabase(env.DB)))[0]?.name).toBe('First')
+})

@@ -1,0 +1,58 @@
+// A process that is killed while it imports leaves the catalog of before, or the new one. IMPORT_KILLS says how often to
+// try: 4 times unless it is set.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { formatCatalog } from '../../src/catalog/catalog-file.ts'
+import { bindings, onState, state, useLocalState } from './support/run-ops.ts'
+import { makePlan } from '../support/make-plan.ts'
+
+useLocalState()
+
+const main = resolve(import.meta.dirname, '../../src/ops/main.ts')
+const times = Number(process.env['IMPORT_KILLS'] ?? 4)
+
+/** Runs in a process group of its own, which the store's runtime is in, too. */
+async function importInProcess(
+  file: string,
+  killAfterMs?: number,
+): Promise<{ exitCode: number | null; tookMs: number }> {
+  const startMs = performance.now()
+  const args = ['catalog', 'import', join(state, file), '--prune', '--persist-to', state]
+  const child = spawn(process.execPath, [main, ...args], { detached: true, stdio: 'ignore' })
+  const timer = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGKILL'), killAfterMs ?? 60_000)
+  const [exitCode] = (await once(child, 'exit')) as [number | null]
+  clearTimeout(timer)
+  return { exitCode, tookMs: performance.now() - startMs }
+}
+
+test(`an import that is killed ${times} times never leaves a mixture`, { timeout: times * 5000 + 60_000 }, async () => {
+  const files = ['a.json', 'b.json']
+  const catalogs = files.map((file, index) =>
+    formatCatalog(
+      // Half of the plans are in both files, and differ.
+      Array.from({ length: 400 }, (_, id) => makePlan({ id: id + 200 * index, name: file, about: file.repeat(400) })),
+    ),
+  )
+  for (const [index, file] of files.entries()) await writeFile(join(state, file), catalogs[index] ?? '')
+  const { exitCode, tookMs } = await importInProcess('a.json')
+  expect(exitCode).toBe(0)
+
+  const seen = new Map<number | null, number>()
+  for (let count = 0; count < times; count++) {
+    const current = catalogs.indexOf((await onState('catalog', 'export')).stdout)
+    expect(current).not.toBe(-1)
+    // Before two fifths of its time it has not opened the store.
+    const { exitCode: code } = await importInProcess(files[1 - current] ?? '', tookMs * (0.4 + 0.65 * Math.random()))
+    seen.set(code, (seen.get(code) ?? 0) + 1)
+  }
+  expect(catalogs).toContain((await onState('catalog', 'export')).stdout)
+  expect(seen.get(null)).toBeGreaterThan(0)
+
+  // What a killed import had staged does not outlive the next that ends.
+  for (const file of files) expect((await importInProcess(file)).exitCode).toBe(0)
+  const { results } = await bindings().DB.prepare('select * from catalog_staging').all()
+  expect(results).toEqual([])
+})

@@ -1,0 +1,115 @@
+// Plans for tests, in the Worker and in Node.
+import fc from 'fast-check'
+import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import naughtyStrings from '../vectors/naughty-strings.json' with { type: 'json' }
+
+/** A plan in which every field differs from every other. */
+export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
+  const id = overrides.id ?? 1
+  return {
+    id,
+    identifier: `plan-${id}`,
+    name: 'Mwamba Money Market Fund',
+    coolName: 'Mwamba Cash',
+    about: 'Holds treasury bills and short deposits.\nPays out monthly.',
+    hint: 'Cash that keeps working',
+    imageUrl: 'https://images.example.com/mwamba.jpg',
+    thumbnail: 'https://images.example.com/mwamba-thumb.jpg',
+    sector: 'Government securities',
+    fundType: 'MONEY_MARKET',
+    profitType: 'VARIABLE',
+    profitTypeDescription: 'Interest is accrued daily and paid monthly.',
+    performance1: 13.1,
+    performance3: -0.25,
+    performance5: 0,
+    performance10: null,
+    performanceDate: '2026-10-30',
+    currency: 'KES',
+    minInvestableAmounts: { KES: 1000.5, USD: 10 },
+    minTopUpAmounts: { KES: 500 },
+    tenor: 'Open-ended',
+    lockInPeriod: 30,
+    partialWithdrawable: true,
+    factSheet: 'https://docs.example.com/mwamba-facts.pdf',
+    prospectus: 'https://docs.example.com/mwamba-prospectus.pdf',
+    isInvestable: true,
+    nonInvestableNote: null,
+    category: { id: 3, name: 'Money Market', displayName: 'Save daily', tagLine: 'Low risk, Shari’ah "too"' },
+    planType: { id: 4, name: 'Unit Trust' },
+    productRiskLevel: { id: 5, name: 'Low' },
+    fundManager: { id: 6, name: 'Société d’Épargne Ɔdum' },
+    fundCurrency: { currency: 'USD' },
+    viewableIn: ['KE'],
+    ...overrides,
+  }
+}
+
+const text = (maxLength: number) =>
+  fc
+    .oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength }),
+      fc.constantFrom(...naughtyStrings.filter(({ length }) => length <= maxLength)),
+    )
+    .filter((value) => value.trim() !== '' && value.isWellFormed() && !/[\u0000-\u0008\u000b-\u001f\u007f]/.test(value))
+const number = (min: number) =>
+  fc
+    .nat(6)
+    .chain((decimals) =>
+      fc.integer({ min: min * 10 ** decimals, max: 1e14 }).map((digits) => Number(`${digits}e-${decimals}`)),
+    )
+const currency = fc.constantFrom('KES', 'UGX', 'USD', 'RWF')
+const amounts = fc.dictionary(currency, number(0), { noNullPrototype: true })
+const url = fc.webUrl({ validSchemes: ['https'] })
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary)
+
+/** What a lookup says follows from its ID, as plans have to agree on it. */
+const lookup = fc.nat(20).map((id) => ({ id, name: `Näme "${id}"` }))
+
+const fields = fc.record({
+  name: text(50),
+  coolName: text(50),
+  about: text(500),
+  hint: text(50),
+  imageUrl: url,
+  thumbnail: url,
+  sector: text(50),
+  fundType: text(30),
+  profitType: text(30),
+  profitTypeDescription: text(100),
+  performance1: maybe(number(-100)),
+  performance3: maybe(number(-100)),
+  performance5: maybe(number(-100)),
+  performance10: maybe(number(-100)),
+  performanceDate: fc
+    .date({ min: new Date('1990-01-01'), max: new Date('2099-12-31'), noInvalidDate: true })
+    .map((date) => date.toISOString().slice(0, 10)),
+  currency,
+  minInvestableAmounts: amounts,
+  minTopUpAmounts: amounts,
+  tenor: text(50),
+  lockInPeriod: fc.nat(),
+  partialWithdrawable: fc.boolean(),
+  factSheet: url,
+  prospectus: url,
+  nonInvestableNote: maybe(text(100)),
+  category: maybe(lookup.map((row) => ({ ...row, displayName: 'd', tagLine: 't' }))),
+  planType: maybe(lookup),
+  productRiskLevel: maybe(lookup),
+  fundManager: maybe(lookup),
+  fundCurrency: maybe(currency.map((code) => ({ currency: code }))),
+  viewableIn: fc.subarray(['KE', 'RW', 'UG']),
+})
+
+/** A catalog of any plans that the schema allows, in ascending ID. */
+export const arbitraryCatalog = fc
+  .uniqueArray(fc.record({ id: fc.nat(), fields }), { selector: ({ id }) => id, maxLength: 20 })
+  .map((plans) =>
+    plans
+      .toSorted((a, b) => a.id - b.id)
+      .map((plan): CatalogPlan => ({
+        id: plan.id,
+        identifier: `plan.${plan.id}`,
+        ...plan.fields,
+        isInvestable: plan.fields.nonInvestableNote === null,
+      })),
+  )

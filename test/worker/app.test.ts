@@ -1,0 +1,179 @@
+import { env } from 'cloudflare:workers'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { basic, expectRefusal, requestToken, send } from './support/requests.ts'
+import { makePlan } from '../support/make-plan.ts'
+import { seedPartner, seedPlans } from './support/seed.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+test.each([
+  '/',
+  '/api/v3/partners',
+  '/api/v3/partners/auth/',
+  '/api/v3/partners/acme',
+  '/api/v3/partners/acme/plans/',
+  '/api/v3/partners/acme/plans/1',
+  '/api/v3/partners/a/b/plans',
+  '/api/v3/partners//plans',
+  '/api/v2/partners/auth',
+  '/API/v3/partners/auth',
+  '/%ff',
+])('there is nothing at %s', async (path) => {
+  for (const method of ['GET', 'POST']) await expectRefusal(await send(path, { method }), 404, 'not_found')
+})
+
+describe('a broken configuration is a 500 with a fixed text, and a line in the log that names the mend', () => {
+  test.each([
+    ['no signing key', { JWT_KEYS: undefined }, 'The secret JWT_KEYS is not set.'],
+    ['an empty key set', { JWT_KEYS: '{"keys":[]}' }, 'The secret JWT_KEYS is wrong: has no key.'],
+    [
+      'a short key',
+      { JWT_KEYS: '{"keys":[{"kty":"oct","kid":"a","k":"c2VjcmV0"}]}' },
+      'key 1 is shorter than 32 bytes',
+    ],
+    ['too many iterations', { PBKDF2_ITERATIONS: '100001' }, 'PBKDF2_ITERATIONS has to be an integer from 1 to 100000'],
+    ['iterations that are no number', { PBKDF2_ITERATIONS: '1e4' }, 'PBKDF2_ITERATIONS has to be'],
+    ['a lifetime of 0', { TOKEN_LIFETIME_SECONDS: '0' }, 'TOKEN_LIFETIME_SECONDS has to be a positive integer.'],
+    ['a broken lifetime', { TOKEN_LIFETIME_SECONDS: 1.5 }, 'TOKEN_LIFETIME_SECONDS has to be a positive integer.'],
+    ['an empty lifetime', { TOKEN_LIFETIME_SECONDS: '' }, 'TOKEN_LIFETIME_SECONDS has to be a positive integer.'],
+  ])('%s', async (_, overrides, line) => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { clientId, clientSecret } = await seedPartner()
+    const bindings = { ...env, ...overrides } as Env
+    const headers = { Authorization: 'Bearer a.b.c' }
+    for (const response of [
+      await requestToken(basic(clientId, clientSecret), bindings),
+      await send('/api/v3/partners/acme/plans', { headers }, bindings),
+      await send('/api/v3/partners/acme/plans', {}, bindings),
+    ]) {
+      await expectRefusal(response, 500, 'internal_error', 'Something went wrong on our side.')
+    }
+    expect(error).toHaveBeenCalledTimes(3)
+    for (const [logged] of error.mock.calls) {
+      expect(logged).toContain(line)
+      expect(logged).not.toContain('c2VjcmV0')
+    }
+  })
+})
+
+test('a bug is a 500 with a fixed text, and its stack is in the log', async () => {
+  const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const response = await requestToken(basic('a', 'b'), { ...env, DB: undefined } as never)
+  await expectRefusal(response, 500, 'internal_error', 'Something went wrong on our side.')
+  expect(String(error.mock.calls)).toMatch(/"reason":"TypeError: .*\\n {4}at /)
+})
+
+describe('usage', () => {
+  const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
+  const counted = { ...env, USAGE: { writeDataPoint } } as Env
+
+  test('is one data point per request: whose, which route and status, from where, why not', async () => {
+    writeDataPoint.mockReset()
+    const { clientId, clientSecret, shortName } = await seedPartner('UG')
+    const response = await requestToken(basic(clientId, clientSecret), counted)
+    const { access_token: token } = await response.json<{ access_token: string }>()
+    await requestToken(basic('unknown', 'wrong'), counted)
+    const path = `/api/v3/partners/${shortName}/plans`
+    await send(path, { headers: { Authorization: `Bearer ${token}` } }, counted)
+    await send('/elsewhere', {}, counted)
+
+    const route = '/api/v3/partners/auth'
+    const plans = '/api/v3/partners/:shortName/plans'
+    const doubles = [expect.any(Number), 0]
+    expect(writeDataPoint.mock.calls.map(([point]) => point)).toEqual([
+      { indexes: [shortName], blobs: [route, '200', '', '', '', ''], doubles },
+      { indexes: [''], blobs: [route, '401', '', '', 'invalid_client', 'unknown_client'], doubles },
+      { indexes: [shortName], blobs: [plans, '200', 'UG', 'd1', '', ''], doubles },
+      { indexes: [''], blobs: ['/*', '404', '', '', 'not_found', ''], doubles },
+    ])
+  })
+
+  test('has the age of a list, and of a bug the beginning of its stack', async () => {
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    writeDataPoint.mockReset()
+    const { clientId, clientSecret, shortName } = await seedPartner('RW')
+    await seedPlans(makePlan({ viewableIn: ['RW'] }))
+    const { access_token: token } = await (
+      await requestToken(basic(clientId, clientSecret))
+    ).json<{ access_token: string }>()
+    const headers = { Authorization: `Bearer ${token}` }
+    await send(`/api/v3/partners/${shortName}/plans`, { headers })
+    vi.setSystemTime(Date.now() + 42_000)
+    await send(`/api/v3/partners/${shortName}/plans`, { headers }, counted)
+    await requestToken(basic('a', 'b'), { ...counted, DB: undefined } as never)
+
+    const [aged, bug] = writeDataPoint.mock.calls.map(([point]) => point)
+    expect([aged?.blobs?.[3], aged?.doubles?.[1]]).toEqual(['memory', 42])
+    expect(bug?.blobs?.[5]).toMatch(/^TypeError: [^]{1,501}$/)
+  })
+
+  test('fails no request', async () => {
+    const { clientId, clientSecret } = await seedPartner()
+    writeDataPoint.mockImplementation(() => {
+      throw new Error('too large')
+    })
+    for (const bindings of [counted, { ...env, USAGE: undefined } as never]) {
+      expect((await requestToken(basic(clientId, clientSecret), bindings)).status).toBe(200)
+    }
+  })
+})
+
+test.each(['/*', '/**', '/:shortName', '/api/v3/partners/:shortName/plans'])(
+  'a request of a path that reads like a pattern, %s, is one line in the log',
+  async (path) => {
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+    const response = await send(path)
+    const { requestId } = await response.clone().json<{ requestId: string }>()
+    expect(requestId).toBe(response.headers.get('X-Request-Id'))
+    expect(info).toHaveBeenCalledTimes(1)
+  },
+)
+
+test('a request is one line in the log, without a secret or a token', async () => {
+  const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+  const { clientId, clientSecret, shortName } = await seedPartner()
+  const response = await requestToken(basic(clientId, clientSecret))
+  const { access_token: token } = await response.json<{ access_token: string }>()
+  const refused = await requestToken(basic(clientId, 'wrong'))
+  const list = await send(`/api/v3/partners/${shortName}/plans?currency=KES`, {
+    headers: { Authorization: `Bearer ${token}` },
+  })
+
+  const lines = info.mock.calls.map(([line]) => String(line))
+  const common = { level: 'info', event: 'request', durationMs: expect.any(Number) }
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    {
+      ...common,
+      requestId: response.headers.get('X-Request-Id'),
+      method: 'POST',
+      route: '/api/v3/partners/auth',
+      status: 200,
+      partner: shortName,
+    },
+    {
+      ...common,
+      requestId: refused.headers.get('X-Request-Id'),
+      method: 'POST',
+      route: '/api/v3/partners/auth',
+      status: 401,
+      error: 'invalid_client',
+      reason: 'wrong_secret',
+      partner: shortName,
+    },
+    {
+      ...common,
+      requestId: list.headers.get('X-Request-Id'),
+      method: 'GET',
+      route: '/api/v3/partners/:shortName/plans',
+      status: 200,
+      partner: shortName,
+      country: 'KE',
+      tier: 'd1',
+      ageSeconds: 0,
+    },
+  ])
+  for (const secret of [clientSecret, token, basic(clientId, clientSecret)]) expect(lines.join()).not.toContain(secret)
+})

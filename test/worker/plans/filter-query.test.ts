@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { canonicalFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
+
+const parse = (query: string) => parsePlanFilter(`https://catalog.example.com/plans?${query}`)
+
+test.each([
+  ['', {}],
+  ['categoryId=3', { categoryId: 3 }],
+  ['categoryId=0', { categoryId: 0 }],
+  ['categoryId=007', { categoryId: 7 }],
+  ['currency=KES', { currency: 'KES' }],
+  ['currency=kEs', { currency: 'KES' }],
+  ['fundType=MONEY_MARKET', { fundType: 'MONEY_MARKET' }],
+  ['fundType=%20money%26market', { fundType: ' money&market' }],
+  ['categoryId=3&currency=USD&fundType=BOND', { categoryId: 3, currency: 'USD', fundType: 'BOND' }],
+  ['currency=&categoryId=&fundType=', {}],
+  ['currency=&currency=KES', { currency: 'KES' }],
+  ['page=2&CURRENCY=x&currency[]=x', {}],
+])('%j asks for %j', (query, filter) => {
+  expect(parse(query)).toEqual({ kind: 'filter', filter })
+})
+
+const badCategory = 'categoryId has to be a decimal integer of 0 or more, such as 3.'
+const badCurrency = 'currency has to be a currency code of three letters, such as KES.'
+
+test.each([
+  ['categoryId=-1', [badCategory]],
+  ['categoryId=1.5', [badCategory]],
+  ['categoryId=1e3', [badCategory]],
+  ['categoryId=0x10', [badCategory]],
+  ['categoryId=%201', [badCategory]],
+  ['categoryId=%D9%A3', [badCategory]],
+  ['categoryId=%zz', [badCategory]],
+  ['currency=KE', [badCurrency]],
+  ['currency=KESH', [badCurrency]],
+  ['currency=K3S', [badCurrency]],
+  ['currency=%20', [badCurrency]],
+  ['currency=KES%0A', [badCurrency]],
+  ['categoryId=x&currency=1', [badCategory, badCurrency]],
+  ['currency=KES&currency=KES', ['currency is given more than once: give it once.']],
+  ['fundType=A&fundType=B', ['fundType is given more than once: give it once.']],
+])('%j can’t be read', (query, problems) => {
+  expect(parse(query)).toEqual({ kind: 'invalid', problems })
+})
+
+test('an ID larger than any other is a filter like any other', () => {
+  expect(parse('categoryId=99999999999999999999')).toEqual({
+    kind: 'filter',
+    filter: { categoryId: Number.MAX_SAFE_INTEGER },
+  })
+})
+
+const filters = fc.record(
+  {
+    categoryId: fc.nat(),
+    currency: fc.stringMatching(/^[A-Z]{3}$/),
+    fundType: fc.string({ unit: 'binary', minLength: 1 }).filter((text) => text.isWellFormed()),
+  },
+  { requiredKeys: [] },
+)
+
+test('the canonical form reads back as the same filter, whatever is in it', () => {
+  fc.assert(
+    fc.property(filters, (filter) => {
+      expect(parse(canonicalFilter(filter))).toEqual({ kind: 'filter', filter: { ...filter } })
+    }),
+  )
+})
+
+test('filters that differ have canonical forms that differ', () => {
+  fc.assert(
+    fc.property(filters, filters, (a, b) => {
+      const isSame = a.categoryId === b.categoryId && a.currency === b.currency && a.fundType === b.fundType
+      expect(canonicalFilter(a) === canonicalFilter(b)).toBe(isSame)
+    }),
+  )
+})

@@ -1,0 +1,445 @@
+import { env } from 'cloudflare:workers'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { planSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
+import { breakD1, hangD1 } from '../support/broken-bindings.ts'
+import { forgetCachedEntries } from '../support/isolate.ts'
+import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
+import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
+import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
+
+let partner: TestPartner
+let token: string
+
+beforeEach(async () => {
+  partner = await seedPartner('KE')
+  token = await fetchToken(partner)
+  await emptyCatalog()
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+async function emptyCatalog() {
+  forgetCachedEntries()
+  const tables = ['plan_viewability', 'plan_minimums', 'plans']
+  await env.DB.batch(tables.map((table) => env.DB.prepare(`delete from ${table}`)))
+  const { keys } = await env.CATALOG_CACHE.list()
+  await Promise.all(keys.map(({ name }) => env.CATALOG_CACHE.delete(name)))
+}
+
+const list = (query = '', headers: Record<string, string> = {}) =>
+  requestPlans({ shortName: partner.shortName, token, query, headers })
+const listIds = async (query = '') => {
+  const { data } = await (await list(query)).json<{ data: { plans: { id: number }[] } }>()
+  return data.plans.map(({ id }) => id)
+}
+const asPartnersSee = ({ viewableIn: _viewableIn, ...plan }: CatalogPlan) => plan
+
+describe('the list', () => {
+  test('has every field of every plan, as it was imported', async () => {
+    const full = makePlan({ id: 2 })
+    const sparse = makePlan({
+      id: 10,
+      performance1: null,
+      performance3: null,
+      performance5: null,
+      minInvestableAmounts: { UGX: 100_000 },
+      minTopUpAmounts: {},
+      partialWithdrawable: false,
+      isInvestable: false,
+      nonInvestableNote: 'Closed until the next tranche.',
+      category: null,
+      planType: null,
+      productRiskLevel: null,
+      fundManager: null,
+      fundCurrency: null,
+    })
+    await seedPlans(sparse, full)
+
+    const response = await list()
+
+    expect(response.status).toBe(200)
+    expect(Object.fromEntries(response.headers)).toEqual({
+      'cache-control': 'private, no-cache',
+      'cache-status': 'kv; fwd=miss; stored',
+      'content-type': 'application/json',
+      etag: expect.stringMatching(/^"[\w-]{22}"$/),
+      vary: 'Authorization',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    })
+    const body = await response.json<{ data: { plans: object[] } }>()
+    const plans = [full, sparse].map(asPartnersSee)
+    expect(body).toEqual({ message: 'Plans fetched successfully', data: { total: 2, plans } })
+    expect(Object.keys(body.data.plans[0] ?? {})).toEqual(Object.keys(planSchema.shape))
+  })
+
+  test('has every plan that the schema allows, unchanged', async () => {
+    await fc.assert(
+      fc
+        .asyncProperty(arbitraryCatalog, async (catalog) => {
+          await seedPlans(...catalog)
+          const plans = catalog.filter(({ viewableIn }) => viewableIn.includes('KE')).map(asPartnersSee)
+          expect(await (await list()).json()).toMatchObject({ data: { total: plans.length, plans } })
+        })
+        .afterEach(emptyCatalog),
+      { numRuns: 20 },
+    )
+  })
+
+  test('holds the plans that are viewable in the partner’s country, in ascending ID', async () => {
+    await seedPlans(
+      makePlan({ id: 30, viewableIn: ['KE', 'UG'] }),
+      makePlan({ id: 4, viewableIn: ['KE'] }),
+      makePlan({ id: 5, viewableIn: ['UG'] }),
+      makePlan({ id: 6, viewableIn: [] }),
+      makePlan({ id: 7, isInvestable: false, nonInvestableNote: 'Closed.' }),
+    )
+    expect(await listIds()).toEqual([4, 7, 30])
+
+    const ugandan = await seedPartner('UG')
+    const response = await requestPlans({ shortName: ugandan.shortName, token: await fetchToken(ugandan) })
+    const { data } = await response.json<{ data: { plans: { id: number }[] } }>()
+    expect(data.plans.map(({ id }) => id)).toEqual([5, 30])
+  })
+
+  test('is empty where nothing matches', async () => {
+    const response = await list()
+    expect(await response.json()).toEqual({ message: 'Plans fetched successfully', data: { total: 0, plans: [] } })
+  })
+
+  test('comes whole when it is large, and HEAD without a body', async () => {
+    const plans = Array.from({ length: 300 }, (_, id) => makePlan({ id, about: 'é'.repeat(2000) }))
+    await seedPlans(...plans)
+    for (let count = 0; count < 2; count++) {
+      expect(await (await list()).json()).toEqual({
+        message: 'Plans fetched successfully',
+        data: { total: 300, plans: plans.map(asPartnersSee) },
+      })
+    }
+    const head = await requestPlans({ shortName: partner.shortName, token, method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+  })
+
+  test('takes one query for the partner and one for the plans', async () => {
+    await seedPlans(makePlan())
+    const withSession = vi.spyOn(env.DB, 'withSession')
+    const getFromKv = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    await list()
+    expect(withSession.mock.calls).toEqual([['first-unconstrained'], ['first-unconstrained']])
+    expect(getFromKv).toHaveBeenCalledTimes(2)
+    await list()
+    expect([withSession.mock.calls.length, getFromKv.mock.calls.length]).toEqual([2, 2])
+    forgetCachedEntries()
+    await list()
+    expect([withSession.mock.calls.length, getFromKv.mock.calls.length]).toEqual([2, 4])
+  })
+
+  test('is that of the partner’s country and filter, whoever asked before and whichever tier answers', async () => {
+    const countries = ['KE', 'UG']
+    const currencies = ['KES', 'USD']
+    const plans = Array.from({ length: 16 }, (_, id) =>
+      makePlan({
+        id,
+        currency: currencies[id % 2] ?? '',
+        fundType: id % 3 === 0 ? 'BOND' : 'EQUITY',
+        viewableIn: countries.filter((_code, index) => (id >> index) % 2 === 0),
+      }),
+    )
+    await seedPlans(...plans)
+    const partners = await Promise.all(countries.map(async (country) => ({ ...(await seedPartner(country)) })))
+    const tokens = await Promise.all(partners.map(fetchToken))
+    const request = fc.record({
+      who: fc.constantFrom(0, 1),
+      currency: fc.constantFrom('', 'KES', 'USD', 'EUR'),
+      fundType: fc.constantFrom('', 'BOND', 'EQUITY', 'BOND&currency=USD'),
+      isForgotten: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 12 }), async (requests) => {
+        for (const { who, currency, fundType, isForgotten } of requests) {
+          if (isForgotten) forgetCachedEntries()
+          const { shortName, country } = partners[who] as TestPartner
+          const query = `?${new URLSearchParams({ currency, fundType }).toString()}`
+          const response = await requestPlans({ shortName, token: tokens[who] ?? '', query })
+          const { data } = await response.json<{ data: { plans: { id: number }[] } }>()
+          const expected = plans.filter(
+            (plan) =>
+              plan.viewableIn.includes(country) &&
+              (currency === '' || plan.currency === currency) &&
+              (fundType === '' || plan.fundType === fundType),
+          )
+          expect(data.plans.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+        }
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  test('stays in memory and KV whatever filters somebody makes up, and they leave nothing there', async () => {
+    await seedPlans(makePlan())
+    await list()
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    for (let made = 0; made < 300; made++) await list(`?fundType=made-up-${made}`)
+    expect(put).not.toHaveBeenCalled()
+    expect((await list()).headers.get('Cache-Status')).toMatch(/^memory; hit/)
+  })
+})
+
+describe('filters', () => {
+  beforeEach(async () => {
+    const bond = { id: 8, name: 'Bonds', displayName: 'Bonds', tagLine: 'Lend' }
+    await seedPlans(
+      makePlan({ id: 1, currency: 'KES', fundType: 'MONEY_MARKET' }),
+      makePlan({ id: 2, currency: 'USD', fundType: 'MONEY_MARKET' }),
+      makePlan({ id: 3, currency: 'USD', fundType: 'BOND', category: bond }),
+      makePlan({ id: 4, currency: 'KES', fundType: "Shari'ah & co", category: null }),
+      makePlan({ id: 5, currency: 'KES', fundType: '資'.repeat(64), category: null }),
+    )
+  })
+
+  test.each([
+    ['?currency=USD', [2, 3]],
+    ['?currency=usd', [2, 3]],
+    ['?currency=ZZZ', []],
+    ['?fundType=MONEY_MARKET', [1, 2]],
+    ['?fundType=money_market', []],
+    ["?fundType=Shari'ah%20%26+co", [4]],
+    ['?categoryId=3', [1, 2]],
+    ['?categoryId=08', [3]],
+    ['?categoryId=99999999999999999999', []],
+    ['?currency=USD&fundType=MONEY_MARKET', [2]],
+    ['?currency=USD&fundType=BOND&categoryId=8', [3]],
+    ['?currency=KES&categoryId=8', []],
+    ['?currency=&fundType=&categoryId=', [1, 2, 3, 4, 5]],
+    ['?page=2', [1, 2, 3, 4, 5]],
+    [`?fundType=${encodeURIComponent("' or 1=1 --")}`, []],
+    [`?fundType=${'A'.repeat(10_000)}`, []],
+    [`?fundType=${'資'.repeat(64)}`, [5]],
+  ])('%s', async (query, ids) => {
+    expect(await listIds(query)).toEqual(ids)
+    expect(await listIds(query), 'from the cache').toEqual(ids)
+  })
+
+  test('that can’t be read are a 400 that names them all', async () => {
+    const message =
+      'categoryId has to be a decimal integer of 0 or more, such as 3. currency is given more than once: give it once.'
+    await expectRefusal(await list('?categoryId=x&currency=KES&currency=USD'), 400, 'invalid_request', message)
+  })
+
+  test('with random values leave nothing in KV', async () => {
+    await list()
+    const before = await env.CATALOG_CACHE.list()
+    for (let value = 0; value < 20; value++) await list(`?fundType=random-${value}&categoryId=${1000 + value}`)
+    expect(await env.CATALOG_CACHE.list()).toEqual(before)
+  })
+
+  test('with a key that KV can’t hold say so, and leave KV alone', async () => {
+    await list()
+    const warn = vi.spyOn(console, 'warn')
+    const response = await list(`?fundType=${'資'.repeat(64)}`)
+    expect(response.headers.get('Cache-Status')).toBe('kv; fwd=miss')
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  test('share an entry when they mean the same', async () => {
+    await list('?currency=USD&fundType=BOND')
+    const response = await list('?fundType=BOND&categoryId=&currency=usd')
+    expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit/)
+  })
+})
+
+test.each([
+  ['that is no JSON', (record: string) => record.replace('{', '<')],
+  ['of another shape', (record: string) => record.replace('shortName', 'shortNema')],
+])('a partner’s record in KV %s is looked up anew', async (_, garble) => {
+  await list()
+  const key = `partner:v1:${partner.clientId}`
+  const { value, metadata } = await env.CATALOG_CACHE.getWithMetadata(key)
+  await env.CATALOG_CACHE.put(key, garble(value ?? ''), { metadata })
+  forgetCachedEntries()
+  expect((await list()).status).toBe(200)
+})
+
+describe('without a valid token', () => {
+  const refused = async (error: string, challenge: string, request: Parameters<typeof requestPlans>[0]) => {
+    const response = await requestPlans(request)
+    expect(response.headers.get('WWW-Authenticate')).toBe(challenge)
+    await expectRefusal(response, 401, error)
+  }
+  const unnamed = 'Bearer realm="partners"'
+  const named = 'Bearer realm="partners", error="invalid_token"'
+
+  test.each([
+    ['none', undefined],
+    ['another scheme', basic('a', 'b')],
+    ['the scheme alone', 'Bearer'],
+    ['the token alone', 'abc'],
+  ])('it asks for one: %s', async (_, authorization) => {
+    const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization }
+    await refused('missing_token', unnamed, { shortName: partner.shortName, headers })
+  })
+
+  test('it says that a token of ours has expired', async () => {
+    vi.setSystemTime(Date.now() + 3600_000)
+    await refused('expired_token', named, { shortName: partner.shortName, token })
+  })
+
+  test.each([
+    ['garbage', () => 'garbage'],
+    ['two tokens', () => `${token} ${token}`],
+    ['an altered one', () => token.replace(/\.ey/, '.eY')],
+    ['a forged one', () => `${btoa('{"alg":"none","typ":"JWT"}').replaceAll('=', '')}.${token.split('.')[1]}.`],
+  ])('it refuses any other: %s', async (_, make) => {
+    await refused('invalid_token', named, { shortName: partner.shortName, token: make() })
+  })
+
+  test('it refuses a token of a partner that is gone', async () => {
+    await env.DB.batch([
+      env.DB.prepare(
+        'delete from partner_secrets where partner_id = (select id from partners where client_id = ?)',
+      ).bind(partner.clientId),
+      env.DB.prepare('delete from partners where client_id = ?').bind(partner.clientId),
+    ])
+    await refused('invalid_token', named, { shortName: partner.shortName, token })
+    expect((await env.CATALOG_CACHE.list()).keys).toEqual([])
+  })
+
+  test('it refuses a token of a partner that has another short name now', async () => {
+    await env.DB.prepare('update partners set short_name = ? where client_id = ?')
+      .bind(`renamed-${partner.shortName}`, partner.clientId)
+      .run()
+    await refused('invalid_token', named, { shortName: partner.shortName, token })
+  })
+
+  test('it says nothing of paths and filters', async () => {
+    await refused('missing_token', unnamed, { shortName: 'nobody', query: '?categoryId=x' })
+  })
+
+  test('the scheme may be in any case, and more than one space behind it', async () => {
+    const headers = { Authorization: `bearer  ${token}` }
+    expect((await requestPlans({ shortName: partner.shortName, headers })).status).toBe(200)
+  })
+})
+
+describe('with another partner’s short name', () => {
+  test.each([
+    ['of a partner', async () => (await seedPartner()).shortName],
+    ['of nobody', () => 'nobody'],
+    ['in another case', () => partner.shortName.toUpperCase()],
+    ['that is escaped', () => `${partner.shortName}%2F`],
+    ['that can’t be unescaped', () => '%ff'],
+    ['with a filter that can’t be read', () => 'nobody'],
+  ])('%s it is a 403', async (_, name) => {
+    const response = await requestPlans({ shortName: await name(), token, query: '?categoryId=x' })
+    await expectRefusal(response, 403, 'forbidden')
+  })
+
+  test('its own name may be percent-encoded', async () => {
+    expect((await requestPlans({ shortName: partner.shortName.replace('p', '%70'), token })).status).toBe(200)
+  })
+})
+
+describe('what an operator changes reaches live tokens within two minutes', () => {
+  const twoMinutesLater = () => vi.setSystemTime(Date.now() + 121_000)
+
+  test('suspension, whatever the path says', async () => {
+    await list()
+    await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
+    twoMinutesLater()
+    await expectRefusal(await list(), 401, 'invalid_token')
+    await expectRefusal(await requestPlans({ shortName: 'nobody', token }), 401, 'invalid_token')
+    await expectRefusal(await requestToken(basic(partner.clientId, partner.clientSecret)), 401, 'invalid_client')
+  })
+
+  test('another country', async () => {
+    await seedPlans(makePlan({ id: 1, viewableIn: ['KE'] }), makePlan({ id: 2, viewableIn: ['UG'] }))
+    expect(await listIds()).toEqual([1])
+    await env.DB.prepare(`update partners set country = 'UG' where client_id = ?`).bind(partner.clientId).run()
+    twoMinutesLater()
+    expect(await listIds()).toEqual([2])
+  })
+
+  test('another catalog', async () => {
+    await seedPlans(makePlan({ id: 1 }))
+    expect(await listIds()).toEqual([1])
+    await seedPlans(makePlan({ id: 1, viewableIn: [] }), makePlan({ id: 2 }))
+    twoMinutesLater()
+    expect(await listIds()).toEqual([2])
+  })
+})
+
+describe('conditional requests', () => {
+  test('with the entity tag at hand get a 304 without a body', async () => {
+    await seedPlans(makePlan())
+    const etag = (await list()).headers.get('ETag') ?? ''
+    for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const response = await list('', { 'If-None-Match': condition })
+      expect([response.status, await response.text()]).toEqual([304, ''])
+      expect(Object.fromEntries(response.headers)).toEqual({
+        'cache-control': 'private, no-cache',
+        'cache-status': expect.stringMatching(/^memory; hit; ttl=/),
+        etag,
+        vary: 'Authorization',
+        'x-request-id': expect.any(String),
+      })
+    }
+  })
+
+  test('with another tag get the list', async () => {
+    await seedPlans(makePlan())
+    const etag = (await list()).headers.get('ETag') ?? ''
+    for (const condition of ['"other"', etag.slice(1, -1), '']) {
+      expect((await list('', { 'If-None-Match': condition })).status).toBe(200)
+    }
+    await seedPlans(makePlan({ name: 'Another name' }))
+    vi.setSystemTime(Date.now() + 121_000)
+    expect((await list('', { 'If-None-Match': etag })).status).toBe(200)
+  })
+})
+
+describe('when D1 can’t answer', () => {
+  test('a list that was served before is served, and says how old it is', async () => {
+    await seedPlans(makePlan())
+    await list()
+    vi.setSystemTime(Date.now() + 3000_000)
+    breakD1()
+    const response = await list()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit; ttl=-294[01]; detail=storage-unavailable$/)
+  })
+
+  test('any other is a 503', async () => {
+    await list()
+    breakD1()
+    const response = await list('?currency=KES')
+    expect(response.headers.get('Retry-After')).toBe('5')
+    await expectRefusal(response, 503, 'unavailable')
+  })
+
+  test('because it hangs, a 503 comes within 5 s', async () => {
+    await list()
+    hangD1()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const response = list('?currency=KES')
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))
+    await vi.advanceTimersByTimeAsync(5000)
+    await expectRefusal(await response, 503, 'unavailable')
+  })
+})
+
+test('HEAD answers as GET does, without the body', async () => {
+  await seedPlans(makePlan())
+  const get = await list()
+  const head = await requestPlans({ shortName: partner.shortName, token, method: 'HEAD' })
+  expect([head.status, await head.text()]).toEqual([200, ''])
+  expect(head.headers.get('ETag')).toBe(get.headers.get('ETag'))
+  expect(head.headers.get('Content-Type')).toBe('application/json')
+})
+
+test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is not allowed', async (method) => {
+  const response = await requestPlans({ shortName: partner.shortName, token, method })
+  expect(response.headers.get('Allow')).toBe('GET, HEAD')
+  await expectRefusal(response, 405, 'method_not_allowed')
+})

@@ -1,0 +1,63 @@
+// Every response of the suite is held against openapi.json: its status, its headers and its body.
+import { Validator, type Schema } from '@cfworker/json-schema'
+import { expect } from 'vitest'
+import openapi from '../../../src/openapi/openapi.json'
+
+interface Header {
+  required?: boolean
+  schema: Schema
+}
+interface Documented {
+  headers?: Record<string, { $ref: string }>
+  content?: Record<string, { schema: Schema; examples?: Record<string, unknown> }>
+}
+
+/** Partners are to ignore members that they don't know; here none may come that is not documented. */
+const components = close(openapi.components)
+const token: Record<string, Documented> = openapi.paths['/api/v3/partners/auth'].post.responses
+const plans: Record<string, Documented> = openapi.paths['/api/v3/partners/{shortName}/plans'].get.responses
+/** What is outside the contract has its envelope. */
+const elsewhere: Documented = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+
+const validators = new Map<object, Validator>()
+
+export async function expectDocumented({ method, url }: Request, response: Response): Promise<void> {
+  const { pathname } = new URL(url)
+  const isToken = method === 'POST' && pathname === '/api/v3/partners/auth'
+  const isPlans = /^(GET|HEAD)$/.test(method) && /^\/api\/v3\/partners\/[^/]+\/plans$/.test(pathname)
+  const responses = isToken ? token : isPlans ? plans : undefined
+  const documented = responses === undefined ? elsewhere : responses[response.status]
+  expect(documented, `${method} ${pathname} is documented to answer ${response.status}`).toBeDefined()
+
+  for (const [name, { $ref }] of Object.entries(documented?.headers ?? {})) {
+    const header: Header | undefined = Reflect.get(components.headers, $ref.replace('#/components/headers/', ''))
+    const problems = problemsOf(header?.schema, response.headers.get(name) ?? undefined)
+    expect({ [name]: problems }).toEqual({ [name]: [] })
+  }
+  const text = method === 'HEAD' ? '' : await response.clone().text()
+  const [[type, content] = []] = Object.entries(documented?.content ?? {})
+  if (text === '') return
+  expect(response.headers.get('Content-Type')).toBe(type)
+  const body: { error?: string } = JSON.parse(text)
+  expect(problemsOf(content?.schema, body)).toEqual([])
+  const codes = content?.examples ?? openapi.components.schemas.Error.properties.error.examples
+  const isKnown = (Array.isArray(codes) ? codes : Object.keys(codes)).includes(String(body.error))
+  expect(body.error === undefined || isKnown, `${pathname} is documented to refuse with ${body.error}`).toBe(true)
+}
+
+function close<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(close) as Value
+  const closed = Object.entries(value).map(([name, member]) => [name, close(member)])
+  return Object.fromEntries('properties' in value ? [...closed, ['additionalProperties', false]] : closed) as Value
+}
+
+function problemsOf(schema: Schema | undefined, value: unknown): string[] {
+  if (schema === undefined) return ['not documented']
+  let validator = validators.get(schema)
+  if (validator === undefined) {
+    validator = new Validator({ ...schema, components }, '2020-12')
+    validators.set(schema, validator)
+  }
+  return validator.validate(value).errors.map(({ instanceLocation, error }) => `${instanceLocation} ${error}`)
+}

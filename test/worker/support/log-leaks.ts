@@ -1,0 +1,64 @@
+// Every request of the suite is watched: no line that is logged until it is answered may hold a secret, a token, a hash, a
+// key, a client ID, or the value of a field or filter of the request.
+import { env } from 'cloudflare:workers'
+import { expect } from 'vitest'
+import { parseBasic } from '../../../src/worker/token/basic-credentials.ts'
+
+const levels = ['info', 'warn', 'error', 'log', 'debug'] as const
+const watching = new WeakSet<object>()
+const lines: string[] = []
+let isWithin = false
+
+/** What tests made that no line may show: client IDs, their secrets and the hashes of these. */
+const secrets = new Set(env.JWT_KEYS.match(/[\w-]{43,}/g))
+
+/** What is shorter is in many a line by chance. */
+const shortestSecret = 12
+
+export function keepSecret(...values: string[]): void {
+  for (const value of values) secrets.add(value)
+}
+
+export async function withoutLeaks(request: Request, answer: () => Promise<Response>): Promise<Response> {
+  watchConsole()
+  const response = await answer()
+  const { access_token: token = '' } =
+    request.url.endsWith('/auth') && response.status === 200
+      ? await response.clone().json<{ access_token?: string }>()
+      : {}
+  const authorization = request.headers.get('Authorization') ?? ''
+  const basic = parseBasic(authorization)
+  const credentials = basic.kind === 'credentials' ? [basic.credentials.clientId, basic.credentials.clientSecret] : []
+  const own = [
+    ...request.headers.values(),
+    ...new URL(request.url).searchParams.values(),
+    ...authorization.split(' '),
+    ...token.split('.'),
+    ...credentials,
+  ]
+  const forbidden = [...own, ...secrets].filter(({ length }) => length >= shortestSecret)
+  // What was logged since the request before, after its response, belongs to that, and is searched as well.
+  const leaks = lines.splice(0).filter((line) => forbidden.some((value) => line.includes(value)))
+  expect(leaks, 'lines of the log that hold a secret').toEqual([])
+  return response
+}
+
+/** A test may have put a spy of its own in place: it is called as before. */
+function watchConsole(): void {
+  for (const level of levels) {
+    // Reading console.info gives another function each time; its descriptor has the one that was set.
+    const current: unknown = Object.getOwnPropertyDescriptor(console, level)?.value
+    if (typeof current === 'function' && watching.has(current)) continue
+    const original = console[level]
+    const watched = (...values: unknown[]) => {
+      // A spy on a watched console calls that, in turn.
+      if (!isWithin) lines.push(values.map(String).join(' '))
+      const wasWithin = isWithin
+      isWithin = true
+      original(...values)
+      isWithin = wasWithin
+    }
+    watching.add(watched)
+    console[level] = watched
+  }
+}

@@ -1,0 +1,36 @@
+// Rows for tests. Every test makes its own.
+import { env } from 'cloudflare:workers'
+import { generateClientId, generateClientSecret, hashSecret } from '../../../src/crypto/client-secret.ts'
+import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
+import { importStatements, selectCatalogVersion } from '../../../src/db/catalog-queries.ts'
+import { openDatabase, runStatements } from '../../../src/db/database.ts'
+import { insertPartnerStatements } from '../../../src/db/partner-queries.ts'
+import { keepSecret } from './log-leaks.ts'
+
+export interface TestPartner {
+  shortName: string
+  country: string
+  clientId: string
+  clientSecret: string
+}
+
+let partners = 0
+
+/** Few iterations, as most tests don't care. */
+export async function seedPartner(country = 'KE', iterations = 1000): Promise<TestPartner> {
+  const shortName = `partner-${++partners}`
+  const clientId = generateClientId()
+  const clientSecret = generateClientSecret()
+  const secretHash = await hashSecret(clientSecret, iterations)
+  keepSecret(clientId, clientSecret, secretHash)
+  const row = { shortName, name: shortName, country, clientId, secretHash, nowSeconds: 0 }
+  await runStatements(env.DB, insertPartnerStatements(openDatabase(env.DB), row))
+  return { shortName, country, clientId, clientSecret }
+}
+
+/** Plans of the same ID are replaced, others stay. */
+export async function seedPlans(...put: CatalogPlan[]): Promise<void> {
+  const version = await selectCatalogVersion(openDatabase(env.DB))
+  const { stage, commit } = importStatements('seed', { version, put, removedIds: [] })
+  await runStatements(env.DB, [...stage, ...commit])
+}
