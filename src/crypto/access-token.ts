@@ -1,50 +1,63 @@
-// Issues and verifies access tokens: HS256 JWTs (RFC 7519). No clock, no storage.
+// Issues and verifies access tokens: HS256 JWTs (RFC 7519).
 import { sign } from 'hono/jwt'
-import { decodeBase64Url } from './base64.ts'
 import { isJsonObject } from '../json.ts'
+import { decodeBase64Url } from './base64.ts'
 import type { SigningKey } from './signing-keys.ts'
 
 const issuer = 'partner-investment-plan-catalog'
 const audience = 'partner-investment-plan-catalog'
 
-/** Another machine's clock may be ahead of ours by this much when it issued a token that is used at once. */
+/** The clock of the machine that issued a token may be ahead by this much. */
 const clockSkewSeconds = 60
 
-/** Ours have under 1,000 characters. */
-const longestToken = 2048
+/** Our tokens are shorter than 1,000 characters. */
+const maxTokenLength = 2048
 
 export interface AccessTokenClaims {
   /** The client ID. */
   sub: string
   /** The partner's short name. */
   partner: string
-  /** Unix seconds, like `exp`. */
+  /** Unix seconds. */
   iat: number
+  /** Unix seconds. */
   exp: number
 }
+
+/** Why a JWS is invalid. For the log; callers see only `invalid_token`. */
+export type JwsDefect = 'too_long' | 'not_three_segments' | 'foreign_header' | 'not_canonical' | 'bad_signature'
+
+/** Why a token is invalid. For the log; callers see only `invalid_token`. */
+export type TokenDefect =
+  | JwsDefect
+  | 'payload_not_an_object'
+  | 'foreign_iss'
+  | 'foreign_aud'
+  | 'no_subject'
+  | 'bad_iat'
+  | 'bad_exp'
 
 export type VerifiedToken =
   | { kind: 'valid'; claims: AccessTokenClaims }
   | { kind: 'expired' }
-  | { kind: 'invalid'; reason: string }
+  | { kind: 'invalid'; reason: TokenDefect }
 
 interface IssueOptions {
-  key: SigningKey
+  key: Pick<SigningKey, 'jwk'>
   nowSeconds: number
   lifetimeSeconds: number
-  /** The `jti` claim. */
+  /** The `jti` claim. Default: a random UUID. */
   tokenId?: string
 }
 
 export function issueAccessToken(
   { sub, partner }: Pick<AccessTokenClaims, 'sub' | 'partner'>,
-  options: IssueOptions,
+  { key, nowSeconds: iat, lifetimeSeconds, tokenId: jti = crypto.randomUUID() }: IssueOptions,
 ): Promise<string> {
-  const { key, nowSeconds: iat, lifetimeSeconds, tokenId: jti = crypto.randomUUID() } = options
-  return sign({ iss: issuer, aud: audience, sub, partner, iat, exp: iat + lifetimeSeconds, jti }, key.key, 'HS256')
+  return sign({ iss: issuer, aud: audience, sub, partner, iat, exp: iat + lifetimeSeconds, jti }, key.jwk, 'HS256')
 }
 
-/** The claims are looked at only once the signature holds, so that `expired` is said of a token of ours alone. */
+/** Checks the signature before the claims, so only a token that we issued is ever called expired. */
 export async function verifyAccessToken(
   token: string,
   keys: readonly SigningKey[],
@@ -55,15 +68,15 @@ export async function verifyAccessToken(
 }
 
 /**
- * A JWS in compact form (RFC 7515 section 7.1) under one of our keys, more strictly than libraries are: its header is
- * one of ours to the letter, which pins `alg`, `typ` and `kid` before anything of it is decoded, and every segment is
- * canonical Base64url.
+ * Verifies a compact JWS (RFC 7515 section 7.1), more strictly than hono/jwt does: the header must equal the header of one
+ * of our keys, character by character, which fixes `alg`, `typ` and `kid` before anything is decoded. Every segment must
+ * be canonical Base64url.
  */
 export async function verifyJws(
   token: string,
-  keys: readonly Pick<SigningKey, 'key' | 'encodedHeader'>[],
-): Promise<{ kind: 'verified'; payload: Uint8Array } | { kind: 'invalid'; reason: string }> {
-  if (token.length > longestToken) return { kind: 'invalid', reason: 'too_long' }
+  keys: readonly Pick<SigningKey, 'verifyKey' | 'encodedHeader'>[],
+): Promise<{ kind: 'verified'; payload: Uint8Array } | { kind: 'invalid'; reason: JwsDefect }> {
+  if (token.length > maxTokenLength) return { kind: 'invalid', reason: 'too_long' }
   const segments = token.split('.')
   const [header, encodedPayload, encodedSignature] = segments
   if (segments.length !== 3 || !header || !encodedPayload || !encodedSignature) {
@@ -75,11 +88,11 @@ export async function verifyJws(
   const signature = decodeBase64Url(encodedSignature)
   if (!payload || !signature) return { kind: 'invalid', reason: 'not_canonical' }
   const signed = new TextEncoder().encode(`${header}.${encodedPayload}`)
-  const isGenuine = await crypto.subtle.verify('HMAC', key.key, signature, signed)
+  const isGenuine = await crypto.subtle.verify('HMAC', key.verifyKey, signature, signed)
   return isGenuine ? { kind: 'verified', payload } : { kind: 'invalid', reason: 'bad_signature' }
 }
 
-/** Undefined for what is no JSON in UTF-8. */
+/** Returns undefined for bytes that are not JSON in UTF-8. */
 function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
@@ -99,7 +112,7 @@ function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   return checkTimes({ sub, partner, iat, exp }, nowSeconds)
 }
 
-/** Of claims whose signature holds. */
+/** Checks `iat` and `exp` of a token whose signature has been verified. */
 export function checkTimes(claims: AccessTokenClaims, nowSeconds: number): VerifiedToken {
   if (claims.iat > nowSeconds + clockSkewSeconds) return { kind: 'invalid', reason: 'bad_iat' }
   return claims.exp <= nowSeconds ? { kind: 'expired' } : { kind: 'valid', claims }

@@ -1,11 +1,11 @@
-// Client credentials: making them, hashing a secret for storage, verifying one. Runs in the Worker and in Node.
+// Client IDs and secrets: generate them, hash a secret for storage, verify one.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
-/** Deployed Workers refuse to derive with more. The local runtime does not, so this code does it for both. */
-export const mostPbkdf2Iterations = 100_000
+/** Deployed Workers refuse more. The local runtime does not, so this code refuses more everywhere. */
+export const maxPbkdf2Iterations = 100_000
 
-/** A partner has at most this many live secrets: the current one, and the rotated one in its grace period. */
-const mostLiveSecrets = 2
+/** A partner has at most two live secrets: the current one, and the previous one during its grace period. */
+const maxLiveSecrets = 2
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const clientIdLength = 16
@@ -20,12 +20,12 @@ export function generateClientId(random = randomBytes): string {
   return randomText(clientIdLength, random)
 }
 
-/** 40 of 62 characters: 238 bits. */
+/** 40 characters out of 62: 238 bits. */
 export function generateClientSecret(random = randomBytes): string {
   return randomText(clientSecretLength, random)
 }
 
-/** Rejection sampling: a byte is used only below the largest multiple of 62, so that no character is likelier. */
+/** Rejection sampling: skips bytes from 248 (4 × 62) up, so that every character is equally likely. */
 function randomText(length: number, random: RandomBytes): string {
   const limit = 256 - (256 % alphabet.length)
   let text = ''
@@ -38,34 +38,33 @@ function randomText(length: number, random: RandomBytes): string {
 }
 
 /**
- * Hashes a secret for storage: `$pbkdf2-sha256$i=<iterations>$<salt>$<digest>`, salt and digest in Base64url.
- * @throws RangeError when the iteration count is none that a deployed Worker could verify.
+ * Hashes a secret for storage as `$pbkdf2-sha256$i=<iterations>$<salt>$<digest>`, with salt and digest in Base64url.
+ * @throws RangeError when a deployed Worker could not verify that many iterations.
  */
 export async function hashSecret(secret: string, iterations: number, random = randomBytes): Promise<string> {
-  if (!isIterationCount(iterations)) throw new RangeError(`PBKDF2 iterations are 1 to ${mostPbkdf2Iterations}`)
+  if (!isIterationCount(iterations)) throw new RangeError(`PBKDF2 takes 1 to ${maxPbkdf2Iterations} iterations`)
   const salt = random(saltBytes)
   const digest = await deriveDigest(secret, salt, iterations)
   return `$pbkdf2-sha256$i=${iterations}$${encodeBase64Url(salt)}$${encodeBase64Url(digest)}`
 }
 
 /**
- * Finds the stored hash that `secret` belongs to, or undefined.
+ * Finds the stored hash that matches `secret`, or undefined.
  *
- * A refusal always costs `mostLiveSecrets` derivations, whether the client is unknown (no hashes), has one secret or
- * two, so that its time does not tell which. `dummyIterations` is what a derivation costs that has no hash to check: the
- * configured number, with which all but old secrets are hashed.
+ * A refusal always costs two derivations, for an unknown client (no hashes) and for a client with one or two secrets, so
+ * its duration does not tell them apart. `dummyIterations` is the cost of a derivation without a hash to check.
  */
 export async function findMatchingHash(
   secret: string,
   hashes: readonly string[],
   dummyIterations: number,
 ): Promise<string | undefined> {
-  for (let index = 0; index < Math.max(hashes.length, mostLiveSecrets); index++) {
+  for (let index = 0; index < Math.max(hashes.length, maxLiveSecrets); index++) {
     const hash = hashes[index]
     const stored = hash === undefined ? undefined : parseHash(hash)
     const { salt, digest, iterations } = stored ?? { ...dummy, iterations: dummyIterations }
-    const isEqual = equalBytes(await deriveDigest(secret, salt, iterations), digest)
-    if (isEqual && stored !== undefined) return hash
+    const isMatch = areBytesEqual(await deriveDigest(secret, salt, iterations), digest)
+    if (isMatch && stored !== undefined) return hash
   }
   return undefined
 }
@@ -83,7 +82,7 @@ function parseHash(hash: string) {
 }
 
 export function isIterationCount(value: number): boolean {
-  return Number.isInteger(value) && value >= 1 && value <= mostPbkdf2Iterations
+  return Number.isInteger(value) && value >= 1 && value <= maxPbkdf2Iterations
 }
 
 /** PBKDF2-HMAC-SHA-256 (RFC 8018 section 5.2), 32 bytes. */
@@ -93,8 +92,8 @@ async function deriveDigest(secret: string, salt: Uint8Array, iterations: number
   return new Uint8Array(await crypto.subtle.deriveBits(parameters, key, digestBytes * 8))
 }
 
-/** Takes the same time wherever the bytes differ. (Workers' own `timingSafeEqual` is missing in Node.) */
-export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+/** Compares in constant time. (The `timingSafeEqual` of Workers does not exist in Node.) */
+export function areBytesEqual(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false
   let difference = 0
   for (let index = 0; index < a.length; index++) difference |= (a[index] ?? 0) ^ (b[index] ?? 0)

@@ -1,31 +1,44 @@
-// The keys that sign and verify access tokens: a JWK Set (RFC 7517 section 5) of "oct" keys, kept in one secret.
-import { decodeBase64Url, encodeBase64Url } from './base64.ts'
+// The keys that sign and verify access tokens: JWK Sets (RFC 7517 section 5) of "oct" keys.
 import { isJsonObject } from '../json.ts'
+import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
-/** One HS256 key, ready for use. */
+/** An HS256 key, ready for use. */
 export interface SigningKey {
   kid: string
-  /** Imported once. Hono/jwt's `sign` writes `kid` into the header only of a key that has it, and `alg`, beside. */
-  key: CryptoKey & { alg: 'HS256'; kid: string }
-  /** The first segment of every token that this key signs, to the letter. */
+  /** For signing: hono/jwt writes `kid` into the header only when it gets a JWK. */
+  jwk: OctJwk
+  /** For verifying. Importing a key for each token would take as long as verifying it. */
+  verifyKey: CryptoKey
+  /** The first segment of every token that this key signs. */
   encodedHeader: string
 }
 
-/** RFC 7518 section 3.2: an HS256 key has at least as many bits as the hash. */
-const minimumKeyBytes = 32
+/** The first key signs, all of them verify. */
+export type SigningKeys = [SigningKey, ...SigningKey[]]
 
-/** It is part of every token. */
-const longestKid = 64
+export interface OctJwk {
+  kty: 'oct'
+  kid: string
+  alg: 'HS256'
+  /** Base64url of the key's bytes. */
+  k: string
+}
+
+/** RFC 7518 section 3.2: an HS256 key is at least as long as the hash. */
+const minKeyBytes = 32
+
+/** Every token contains the `kid`. */
+const maxKidLength = 64
 
 /**
- * Reads JWK Sets as JSON. The first key of the first signs, all of them verify.
- * @throws Error that says what is wrong and never holds any part of the value.
+ * Reads JWK Sets as JSON. The first key of the first set signs.
+ * @throws Error that names the problem and contains no part of the value.
  */
-export async function importSigningKeys(...jwkSets: string[]): Promise<[SigningKey, ...SigningKey[]]> {
+export async function importSigningKeys(...jwkSets: string[]): Promise<SigningKeys> {
   const jwks = new Map<string, OctJwk>()
   for (const jwkSet of jwkSets) {
     const entries = parseKeys(jwkSet)
-    // What signs is in the first set, and never by accident in another.
+    // With an empty first set, a key that should only verify would sign.
     if (entries.length === 0) throw new Error('has no key')
     for (const [index, entry] of entries.entries()) {
       const jwk = checkJwk(entry, `key ${index + 1}`)
@@ -38,22 +51,15 @@ export async function importSigningKeys(...jwkSets: string[]): Promise<[SigningK
   return [first, ...rest]
 }
 
-export interface OctJwk {
-  kty: 'oct'
-  kid: string
-  alg: 'HS256'
-  k: string
-}
-
-/** A new random 256-bit key in the form that `importSigningKeys` reads. Its ID says when it was made. */
+/** Generates a random 256-bit key. Its `kid` starts with the time, such as `20261121T143005Z_`. */
 export function generateJwk(now = new Date()): OctJwk {
-  const k = encodeBase64Url(crypto.getRandomValues(new Uint8Array(minimumKeyBytes)))
+  const k = encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
   const time = now.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '')
   const suffix = crypto.randomUUID().slice(0, 8)
   return { kty: 'oct', kid: `${time}_${suffix}`, alg: 'HS256', k }
 }
 
-/** When a key of `generateJwk` was made, in Unix milliseconds; of another key, undefined. */
+/** Unix milliseconds at which `generateJwk` made a key, or undefined for the `kid` of any other key. */
 export function readKidTimeMs(kid: string): number | undefined {
   const time = /^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)_/.exec(kid)
   if (!time) return undefined
@@ -73,21 +79,21 @@ function parseKeys(jwkSet: string): unknown[] {
   return parsed['keys']
 }
 
-function checkJwk(jwk: unknown, what: string): OctJwk {
-  if (!isJsonObject(jwk) || jwk['kty'] !== 'oct') throw new Error(`${what} is not a JWK of kty "oct"`)
+function checkJwk(jwk: unknown, name: string): OctJwk {
+  if (!isJsonObject(jwk) || jwk['kty'] !== 'oct') throw new Error(`${name} is not a JWK of kty "oct"`)
   const { k, kid, alg = 'HS256' } = jwk
-  if (alg !== 'HS256') throw new Error(`${what} has an alg other than HS256`)
-  if (typeof kid !== 'string' || kid === '') throw new Error(`${what} has no kid`)
-  if (kid.length > longestKid) throw new Error(`${what} has a kid of over ${longestKid} characters`)
+  if (alg !== 'HS256') throw new Error(`${name} has an alg other than HS256`)
+  if (typeof kid !== 'string' || kid === '') throw new Error(`${name} has no kid`)
+  if (kid.length > maxKidLength) throw new Error(`${name} has a kid of over ${maxKidLength} characters`)
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
-  if (typeof k !== 'string' || bytes === undefined) throw new Error(`${what} has no base64url k`)
-  if (bytes.length < minimumKeyBytes) throw new Error(`${what} is shorter than ${minimumKeyBytes} bytes`)
+  if (typeof k !== 'string' || bytes === undefined) throw new Error(`${name} has no base64url k`)
+  if (bytes.length < minKeyBytes) throw new Error(`${name} is shorter than ${minKeyBytes} bytes`)
   return { kty: 'oct', kid, alg, k }
 }
 
 async function importKey(jwk: OctJwk): Promise<SigningKey> {
   const { kid, alg } = jwk
-  const key = await crypto.subtle.importKey('jwk', jwk, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
+  const verifyKey = await crypto.subtle.importKey('jwk', jwk, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
   const header = new TextEncoder().encode(JSON.stringify({ alg, typ: 'JWT', kid }))
-  return { kid, key: Object.assign(key, { alg, kid }), encodedHeader: encodeBase64Url(header) }
+  return { kid, jwk, verifyKey, encodedHeader: encodeBase64Url(header) }
 }

@@ -4,7 +4,7 @@ import type { ChildProcess, StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ConfigError, readConfig, type ConfigSource } from '../worker/config.ts'
+import { ConfigError, parseConfig, type ConfigSource } from '../worker/config.ts'
 import { selectCatalog } from '../db/catalog-queries.ts'
 import { selectPartners } from '../db/partner-queries.ts'
 import { applyDifference, compareWithStore, readCatalogFile } from './commands/catalog-commands.ts'
@@ -127,7 +127,7 @@ async function ensureSigningKey(): Promise<void> {
 
 async function checkConfig(source: ConfigSource): Promise<void> {
   try {
-    await readConfig(source)
+    await parseConfig(source)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const mend =

@@ -1,3 +1,5 @@
-import { app } from './app.ts'
+// The Worker's entry point: one app per isolate.
+import { createApp } from './app.ts'
+import { createIsolate } from './isolate.ts'
 
-export default app satisfies ExportedHandler<Env>
+export default createApp(createIsolate()) satisfies ExportedHandler<Env>

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
-import { planListKeyPrefix } from '../../src/worker/plans/plan-list.ts'
+import { getPlanListPrefix } from '../../src/worker/cache/cache-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { formatTable } from '../../src/ops/terminal/table.ts'
 import { runLoad, type Sample, type Target } from './load.ts'
@@ -187,7 +187,7 @@ try {
   /** Lists under filters that nobody asked for yet, each as if D1 had just given it. */
   async function fillKv(response: Response, body: ArrayBuffer) {
     const queries = Array.from({ length: kvLists }, (_, index) => `?fundType=bench-${index}`)
-    const names = queries.map((query) => `${planListKeyPrefix('KE')}${query.slice(1)}`)
+    const names = queries.map((query) => `${getPlanListPrefix('KE')}${query.slice(1)}`)
     const etag = response.headers.get('ETag')
     return {
       queries,

@@ -33,30 +33,30 @@ const encode = (value: unknown) =>
     .replaceAll('/', '_')
     .replaceAll('=', '')
 
-test('a token has the header and claims of the design', async () => {
+test('a token has the documented header and claims', async () => {
   const [header, payload] = (await issue()).split('.')
   expect(decode(header)).toEqual({ alg: 'HS256', typ: 'JWT', kid: key.kid })
   expect(decode(payload)).toEqual(claims)
 })
 
-test('every call issues another token', async () => {
+test('every call issues a different token', async () => {
   const options = { key, nowSeconds, lifetimeSeconds: 60 }
   expect(await issueAccessToken(subject, options)).not.toBe(await issueAccessToken(subject, options))
 })
 
-test('a token is valid for its lifetime to the second, and expired after it', async () => {
+test('a token is valid for exactly its lifetime', async () => {
   const token = await issue()
   expect(await verify(token)).toEqual(valid)
   expect(await verify(token, nowSeconds + 59)).toEqual(valid)
   expect(await verify(token, nowSeconds + 60)).toEqual({ kind: 'expired' })
 })
 
-test('a token may come from a clock that is up to a minute ahead', async () => {
+test('a token may come from a clock that is up to one minute ahead', async () => {
   expect(await verify(await issue(), nowSeconds - 60)).toEqual(valid)
   expect(await verify(await issue(), nowSeconds - 61)).toEqual({ kind: 'invalid', reason: 'bad_iat' })
 })
 
-test('a token of an older key stays valid, one of a retired key does not', async () => {
+test('a token of an older key is valid, a token of a retired key is not', async () => {
   expect(await verify(await issue(olderKey))).toEqual(valid)
   expect(await verify(await issue(retiredKey))).toEqual({ kind: 'invalid', reason: 'foreign_header' })
 })
@@ -78,12 +78,12 @@ describe('a token is invalid', () => {
     ['payload_not_an_object', [claims]],
     ['payload_not_an_object', 'text'],
     ['payload_not_an_object', null],
-  ])('for %s, even with a good signature', async (reason, payload) => {
-    const token = await sign(payload as never, key.key, 'HS256')
+  ])('for %s, even with a valid signature', async (reason, payload) => {
+    const token = await sign(payload as never, key.jwk, 'HS256')
     expect(await verify(token)).toEqual({ kind: 'invalid', reason })
   })
 
-  test('as soon as one character of its payload or signature differs', async () => {
+  test('if one character of its payload or signature differs', async () => {
     const token = await issue()
     const [header = '', payload = ''] = token.split('.')
     for (const at of [header.length + 1, header.length + 20, header.length + payload.length + 2]) {
@@ -92,10 +92,10 @@ describe('a token is invalid', () => {
     }
   })
 
-  test('when it is not the canonical form of its bytes', async () => {
+  test('if its Base64url is not canonical', async () => {
     const token = await issue()
     const [header = '', payload = '', signature = ''] = token.split('.')
-    // 32 bytes leave two bits of the last character unused: a lenient decoder reads the same signature.
+    // 32 bytes leave two bits of the last character unused. A lenient decoder would read the same signature.
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const twin = alphabet.charAt(alphabet.indexOf(signature.slice(-1)) ^ 1)
     for (const form of [
@@ -109,7 +109,7 @@ describe('a token is invalid', () => {
     expect(await verify(`${header}.${payload}=.${signature}`)).toEqual({ kind: 'invalid', reason: 'not_canonical' })
   })
 
-  test('when its header is not one of ours to the letter', async () => {
+  test('if its header differs from the header of our key in any character', async () => {
     const [, payload = '', signature = ''] = (await issue()).split('.')
     const { kid } = key
     const headers = [
@@ -130,11 +130,11 @@ describe('a token is invalid', () => {
     }
   })
 
-  test.each(['', '.', '..', 'a', 'a.b', 'a.b.', '.b.c', 'a..c', 'a.b.c.d'])('when it is %j', async (token) => {
+  test.each(['', '.', '..', 'a', 'a.b', 'a.b.', '.b.c', 'a..c', 'a.b.c.d'])('if it is %j', async (token) => {
     expect(await verify(token)).toMatchObject({ kind: 'invalid' })
   })
 
-  test('when it is longer than any of ours', async () => {
+  test('if it is too long', async () => {
     expect(await verify(`${await issue()}${'A'.repeat(2048)}`)).toEqual({ kind: 'invalid', reason: 'too_long' })
   })
 })

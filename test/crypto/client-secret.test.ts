@@ -1,27 +1,26 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
-  equalBytes,
+  areBytesEqual,
   findMatchingHash,
   generateClientId,
   generateClientSecret,
   hashSecret,
 } from '../../src/crypto/client-secret.ts'
-import { recallHash, rememberHash } from '../../src/worker/token/verified-secrets.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
 describe('a generated credential', () => {
-  test('has its length and alphabet', () => {
+  test('has the documented length and alphabet', () => {
     expect(generateClientId()).toMatch(/^[A-Za-z0-9]{16}$/)
     expect(generateClientSecret()).toMatch(/^[A-Za-z0-9]{40}$/)
     expect(generateClientSecret()).not.toBe(generateClientSecret())
   })
 
-  test('takes every character from equally many byte values', () => {
+  test('uses equally many byte values for every character', () => {
     const counts = new Map<string, number>()
     for (let byte = 0; byte < 256; byte++) {
-      // The byte under test comes first, then '9's: a first character of another byte means that it was rejected.
+      // The byte under test comes first, followed by bytes for '9'. A rejected byte shows as a leading '9'.
       let calls = 0
       const secret = generateClientSecret((length) => {
         const bytes = new Uint8Array(length).fill(61)
@@ -30,25 +29,25 @@ describe('a generated credential', () => {
       })
       counts.set(secret.charAt(0), (counts.get(secret.charAt(0)) ?? 0) + 1)
     }
-    // 256 = 62 × 4 + 8: the eight that are left over are rejected, and the 9 behind them shows.
+    // 256 = 62 × 4 + 8: the last eight bytes are rejected, so '9' comes first eight more times.
     const { 9: nine, ...others } = Object.fromEntries(counts)
     expect([nine, Object.keys(others).length, new Set(Object.values(others))]).toEqual([12, 61, new Set([4])])
   })
 })
 
-test('bytes are equal only when every one of them is', () => {
+test('bytes are equal only if every byte is equal', () => {
   const bytes = crypto.getRandomValues(new Uint8Array(32))
-  expect(equalBytes(bytes, bytes.slice())).toBe(true)
+  expect(areBytesEqual(bytes, bytes.slice())).toBe(true)
   for (let at = 0; at < bytes.length; at++) {
     const others = bytes.slice()
     others[at] = (others[at] ?? 0) ^ 1
-    expect(equalBytes(bytes, others)).toBe(false)
+    expect(areBytesEqual(bytes, others)).toBe(false)
   }
-  expect(equalBytes(bytes, bytes.slice(1))).toBe(false)
+  expect(areBytesEqual(bytes, bytes.slice(1))).toBe(false)
 })
 
 describe('a stored hash', () => {
-  // RFC 7914 section 11, the first 32 bytes of its 64.
+  // RFC 7914 section 11: the first 32 of its 64 bytes.
   test.each([
     ['passwd', 'salt', 1, '55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc'],
     ['Password', 'NaCl', 80_000, '4ddcd8f60b98be21830cee5ef22701f9641a4418d04c0414aeff08876b34ab56'],
@@ -59,7 +58,7 @@ describe('a stored hash', () => {
     expect(hash).toBe(`$pbkdf2-sha256$i=${iterations}$${base64url(salt)}$${base64url(bytes)}`)
   })
 
-  test('is found by its own secret, and by no other', async () => {
+  test('matches its own secret and no other', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string(), fc.string(), async (secret, other) => {
         const hash = await hashSecret(secret, 10)
@@ -74,11 +73,11 @@ describe('a stored hash', () => {
     expect(await hashSecret('same', 10)).not.toBe(await hashSecret('same', 10))
   })
 
-  test.each([0, 100_001, 1.5, Number.NaN])('can’t be made with %s iterations', async (iterations) => {
+  test.each([0, 100_001, 1.5, Number.NaN])('is refused with %s iterations', async (iterations) => {
     await expect(hashSecret('secret', iterations)).rejects.toThrow(RangeError)
   })
 
-  test('matches nothing when it is not one of ours', async () => {
+  test('matches nothing if it has another format', async () => {
     const good = await hashSecret('secret', 10)
     const bad = [
       '',
@@ -104,21 +103,4 @@ test('a refusal costs two derivations at the same iterations, however many secre
       expect.objectContaining({ iterations: 1000 }),
     ])
   }
-})
-
-describe('an isolate remembers what it verified', () => {
-  const nowMs = 1_790_000_000_000
-
-  test('for ten minutes, for that secret alone', async () => {
-    await rememberHash('secret', 'hash', nowMs)
-    expect(await recallHash('secret', nowMs + 599_999)).toBe('hash')
-    expect(await recallHash('secret', nowMs + 600_000)).toBeUndefined()
-    expect(await recallHash('other', nowMs)).toBeUndefined()
-  })
-
-  test('the last thousand', async () => {
-    for (let index = 0; index <= 1000; index++) await rememberHash(`secret ${index}`, `hash ${index}`, nowMs)
-    expect(await recallHash('secret 0', nowMs)).toBeUndefined()
-    expect(await recallHash('secret 1', nowMs)).toBe('hash 1')
-  })
 })

@@ -4,35 +4,35 @@ import { generateJwk, importSigningKeys, readKidTimeMs } from '../../src/crypto/
 const k = 'k'.repeat(43).slice(0, -1) + 'g'
 const key = { kty: 'oct', kid: 'a', k }
 
-test('a generated key can be read back, alone or among others', async () => {
+test('imports generated keys in order', async () => {
   const [first, second] = [generateJwk(), generateJwk()]
   const imported = await importSigningKeys(JSON.stringify({ keys: [first, second] }))
   expect(imported.map(({ kid }) => kid)).toEqual([first.kid, second.kid])
   expect(first.k).not.toBe(second.k)
 })
 
-test('the first key of the first set signs, and a key that is in two sets counts once', async () => {
+test('puts the first key of the first set first, and imports a key of two sets once', async () => {
   const [current, before] = [generateJwk(), generateJwk()]
   const set = (...keys: object[]) => JSON.stringify({ keys })
   const imported = await importSigningKeys(set(current), set(before), set(current))
   expect(imported.map(({ kid }) => kid)).toEqual([current.kid, before.kid])
 })
 
-test('a first set without a key does not let another set sign', async () => {
+test('refuses an empty first set, so that no key of another set signs', async () => {
   await expect(importSigningKeys('{"keys":[]}', JSON.stringify({ keys: [generateJwk()] }))).rejects.toThrow(
     'has no key',
   )
 })
 
-test('a generated key ID says when it was made, and another says nothing', () => {
+test('reads the time from a generated kid, and from no other', () => {
   const now = new Date('2026-11-21T14:30:05Z')
   expect(readKidTimeMs(generateJwk(now).kid)).toBe(now.getTime())
   expect([readKidTimeMs('a'), readKidTimeMs('20269921T143005Z_x')]).toEqual([undefined, undefined])
 })
 
 test.each([
-  ['no JSON', 'k', 'is not JSON'],
-  ['no object', [key], 'is not a JWK Set: {"keys":[…]}'],
+  ['text that is not JSON', 'k', 'is not JSON'],
+  ['an array', [key], 'is not a JWK Set: {"keys":[…]}'],
   ['a lone key', key, 'is not a JWK Set: {"keys":[…]}'],
   ['no key', { keys: [] }, 'has no key'],
   ['another kind of key', { keys: [{ ...key, kty: 'RSA' }] }, 'key 1 is not a JWK of kty "oct"'],
@@ -43,7 +43,7 @@ test.each([
   ['no k', { keys: [key, { kty: 'oct', kid: 'b' }] }, 'key 2 has no base64url k'],
   ['a k that is no base64url', { keys: [{ ...key, k: `${k.slice(1)}=` }] }, 'key 1 has no base64url k'],
   ['a key of 31 bytes', { keys: [{ ...key, k: 'A'.repeat(41) + 'A' }] }, 'key 1 is shorter than 32 bytes'],
-])('refuses %s and names it, not the value', async (_, value, message) => {
+])('refuses %s with a message that does not contain the value', async (_, value, message) => {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   await expect(importSigningKeys(text)).rejects.toThrow(new Error(message))
 })

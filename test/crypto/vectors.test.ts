@@ -1,4 +1,4 @@
-// Vectors that others published; test/vectors/README.md says who.
+// Published test vectors. test/vectors/README.md names their sources.
 import { describe, expect, test } from 'vitest'
 import { verifyJws } from '../../src/crypto/access-token.ts'
 import { hashSecret } from '../../src/crypto/client-secret.ts'
@@ -8,16 +8,16 @@ import groups from '../vectors/wycheproof-hs256.json'
 import derivations from '../vectors/wycheproof-pbkdf2-sha256.json'
 
 describe('HS256 by Wycheproof', () => {
-  /** Valid to a lenient reader. We take a header that is ours to the letter, and canonical Base64url alone. */
+  /** Valid for a lenient verifier. Ours accepts only its own header and canonical Base64url. */
   const tooLenient = new Set([372, 373, 376, 377])
-  /** Called invalid for their padding, and published without it: to the letter they are 357, which is valid. */
+  /** Marked invalid for their padding, but published without it: they equal test 357, which is valid. */
   const mislabelled = new Set([367, 370])
 
   test.each(groups.map(({ comment, jwk, tests }) => ({ comment, jwk, tests })))(
     '$comment',
     async ({ jwk, tests: vectors }) => {
       const [key] = await importSigningKeys(JSON.stringify({ keys: [jwk] }))
-      const ours = { key: key.key, encodedHeader: vectors[0]?.jws.split('.')[0] ?? '' }
+      const ours = { verifyKey: key.verifyKey, encodedHeader: vectors[0]?.jws.split('.')[0] ?? '' }
       const accepted = []
       for (const { tcId, jws } of vectors.filter((vector) => !mislabelled.has(vector.tcId))) {
         if ((await verifyJws(jws, [ours])).kind === 'verified') accepted.push(tcId)
@@ -29,13 +29,13 @@ describe('HS256 by Wycheproof', () => {
   )
 })
 
-test('the example of RFC 7515 appendix A.1 verifies, and without its key it does not', async () => {
+test('the example of RFC 7515 appendix A.1 verifies with its key only', async () => {
   const k = 'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow'
   const jws =
     'eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
   const [key] = await importSigningKeys(JSON.stringify({ keys: [{ kty: 'oct', kid: 'a', k }] }))
   const encodedHeader = jws.split('.')[0] ?? ''
-  const verified = await verifyJws(jws, [{ key: key.key, encodedHeader }])
+  const verified = await verifyJws(jws, [{ verifyKey: key.verifyKey, encodedHeader }])
   expect(verified.kind === 'verified' && new TextDecoder().decode(verified.payload)).toBe(
     '{"iss":"joe",\r\n "exp":1300819380,\r\n "http://example.com/is_root":true}',
   )
@@ -44,7 +44,7 @@ test('the example of RFC 7515 appendix A.1 verifies, and without its key it does
 
 test('PBKDF2-HMAC-SHA-256 by Wycheproof', async () => {
   const bytes = (hex: string) => Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
-  // A secret is text, so that what is no UTF-8 can't be one.
+  // A secret is text, so passwords that are not UTF-8 don't apply.
   const ofText = derivations.filter(({ flags }) => !flags.includes('NonUtf8'))
   expect(ofText.length).toBe(43)
   for (const { password, salt, iterationCount, dk } of ofText) {
@@ -52,7 +52,7 @@ test('PBKDF2-HMAC-SHA-256 by Wycheproof', async () => {
     const hash = await hashSecret(secret, iterationCount, () => bytes(salt))
     const [, , cost, encodedSalt, digest = ''] = hash.split('$')
     expect([cost, encodedSalt]).toEqual([`i=${iterationCount}`, encodeBase64Url(bytes(salt))])
-    // Ours has 32 bytes; what is shorter or longer in a vector begins alike (RFC 8018 section 5.2).
+    // Ours has 32 bytes. A shorter or longer digest starts with the same bytes (RFC 8018 section 5.2).
     const [derived, expected] = [decodeBase64Url(digest), bytes(dk)]
     const common = Math.min(32, expected.length)
     expect(derived?.slice(0, common)).toEqual(expected.slice(0, common))

@@ -21,11 +21,11 @@ test.each([
   '/api/v2/partners/auth',
   '/API/v3/partners/auth',
   '/%ff',
-])('there is nothing at %s', async (path) => {
+])('returns 404 for %s', async (path) => {
   for (const method of ['GET', 'POST']) await expectRefusal(await send(path, { method }), 404, 'not_found')
 })
 
-describe('a broken configuration is a 500 with a fixed text, and a line in the log that names the mend', () => {
+describe('a broken configuration returns a fixed 500 and logs the fix', () => {
   test.each([
     ['no signing key', { JWT_KEYS: undefined }, 'The secret JWT_KEYS is not set.'],
     ['an empty key set', { JWT_KEYS: '{"keys":[]}' }, 'The secret JWT_KEYS is wrong: has no key.'],
@@ -34,11 +34,11 @@ describe('a broken configuration is a 500 with a fixed text, and a line in the l
       { JWT_KEYS: '{"keys":[{"kty":"oct","kid":"a","k":"c2VjcmV0"}]}' },
       'key 1 is shorter than 32 bytes',
     ],
-    ['too many iterations', { PBKDF2_ITERATIONS: '100001' }, 'PBKDF2_ITERATIONS has to be an integer from 1 to 100000'],
-    ['iterations that are no number', { PBKDF2_ITERATIONS: '1e4' }, 'PBKDF2_ITERATIONS has to be'],
-    ['a lifetime of 0', { TOKEN_LIFETIME_SECONDS: '0' }, 'TOKEN_LIFETIME_SECONDS has to be a positive integer.'],
-    ['a broken lifetime', { TOKEN_LIFETIME_SECONDS: 1.5 }, 'TOKEN_LIFETIME_SECONDS has to be a positive integer.'],
-    ['an empty lifetime', { TOKEN_LIFETIME_SECONDS: '' }, 'TOKEN_LIFETIME_SECONDS has to be a positive integer.'],
+    ['too many iterations', { PBKDF2_ITERATIONS: '100001' }, 'PBKDF2_ITERATIONS must be an integer from 1 to 100000'],
+    ['iterations that are no number', { PBKDF2_ITERATIONS: '1e4' }, 'PBKDF2_ITERATIONS must be'],
+    ['a lifetime of 0', { TOKEN_LIFETIME_SECONDS: '0' }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
+    ['a broken lifetime', { TOKEN_LIFETIME_SECONDS: 1.5 }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
+    ['an empty lifetime', { TOKEN_LIFETIME_SECONDS: '' }, 'TOKEN_LIFETIME_SECONDS must be a positive integer.'],
   ])('%s', async (_, overrides, line) => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     const { clientId, clientSecret } = await seedPartner()
@@ -59,7 +59,7 @@ describe('a broken configuration is a 500 with a fixed text, and a line in the l
   })
 })
 
-test('a bug is a 500 with a fixed text, and its stack is in the log', async () => {
+test('a bug returns a fixed 500 and logs its stack', async () => {
   const error = vi.spyOn(console, 'error').mockImplementation(() => {})
   const response = await requestToken(basic('a', 'b'), { ...env, DB: undefined } as never)
   await expectRefusal(response, 500, 'internal_error', 'Something went wrong on our side.')
@@ -70,7 +70,7 @@ describe('usage', () => {
   const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
   const counted = { ...env, USAGE: { writeDataPoint } } as Env
 
-  test('is one data point per request: whose, which route and status, from where, why not', async () => {
+  test('is one data point per request', async () => {
     writeDataPoint.mockReset()
     const { clientId, clientSecret, shortName } = await seedPartner('UG')
     const response = await requestToken(basic(clientId, clientSecret), counted)
@@ -91,7 +91,7 @@ describe('usage', () => {
     ])
   })
 
-  test('has the age of a list, and of a bug the beginning of its stack', async () => {
+  test('holds the age of a list, and the start of the stack of a bug', async () => {
     vi.spyOn(console, 'error').mockImplementation(() => {})
     writeDataPoint.mockReset()
     const { clientId, clientSecret, shortName } = await seedPartner('RW')
@@ -110,7 +110,7 @@ describe('usage', () => {
     expect(bug?.blobs?.[5]).toMatch(/^TypeError: [^]{1,501}$/)
   })
 
-  test('fails no request', async () => {
+  test('never fails a request', async () => {
     const { clientId, clientSecret } = await seedPartner()
     writeDataPoint.mockImplementation(() => {
       throw new Error('too large')
@@ -122,7 +122,7 @@ describe('usage', () => {
 })
 
 test.each(['/*', '/**', '/:shortName', '/api/v3/partners/:shortName/plans'])(
-  'a request of a path that reads like a pattern, %s, is one line in the log',
+  'logs one line for a path that looks like a pattern: %s',
   async (path) => {
     const info = vi.spyOn(console, 'info').mockImplementation(() => {})
     const response = await send(path)
@@ -132,7 +132,7 @@ test.each(['/*', '/**', '/:shortName', '/api/v3/partners/:shortName/plans'])(
   },
 )
 
-test('a request is one line in the log, without a secret or a token', async () => {
+test('logs one line per request, without a secret or a token', async () => {
   const info = vi.spyOn(console, 'info').mockImplementation(() => {})
   const { clientId, clientSecret, shortName } = await seedPartner()
   const response = await requestToken(basic(clientId, clientSecret))

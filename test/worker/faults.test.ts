@@ -4,7 +4,6 @@ import { env } from 'cloudflare:workers'
 import { getTableConfig } from 'drizzle-orm/sqlite-core'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ErrorBody } from '../../src/worker/http/api-error.ts'
-import worker from '../../src/worker/index.ts'
 import {
   fundManagers,
   partners,
@@ -17,7 +16,7 @@ import {
   riskLevels,
 } from '../../src/db/schema.ts'
 import { breakD1, breakKv, changeKvReads, hangD1, hangKv, slowD1 } from './support/broken-bindings.ts'
-import { forgetCachedEntries } from './support/isolate.ts'
+import { startNewIsolate, worker } from './support/isolate.ts'
 import { withoutLeaks } from './support/log-leaks.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { basic, fetchToken } from './support/requests.ts'
@@ -96,7 +95,7 @@ beforeEach(async () => {
   const [first, last] = [Math.floor(++cells / 26), cells % 26].map((letter) => String.fromCharCode(65 + letter))
   partner = await seedPartner(`${first}${last}`)
   await seedPlans(makePlan({ id: cells, name: 'before', viewableIn: [partner.country] }))
-  forgetCachedEntries()
+  startNewIsolate()
 })
 afterEach(async () => {
   vi.restoreAllMocks()
@@ -148,7 +147,7 @@ describe.each(Object.entries(d1Conditions))('D1 %s', (_, d1) => {
       if (ageMs !== undefined) await list()
       await pause(5)
       await env.DB.prepare(`update plans set name = 'after' where id = ?`).bind(cells).run()
-      if (!isInMemory) forgetCachedEntries()
+      if (!isInMemory) startNewIsolate()
       // A token of then would have expired by now; the time that it takes to get one is a few ms.
       vi.setSystemTime(startMs + (ageMs ?? 0))
       token = (await onFakeClock(fetchToken(partner))).value
@@ -228,7 +227,7 @@ describe('a database of another schema is an error, and never an answer', () => 
     const expected = await nameOrRefusal()
     expect(expected).toEqual([200, 'before', 200])
     await renameColumn(table, column)
-    forgetCachedEntries()
+    startNewIsolate()
     for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
     const [status, name, tokenStatus] = await nameOrRefusal()
     expect([

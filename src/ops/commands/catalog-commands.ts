@@ -7,7 +7,7 @@ import { findConflicts, formatCatalog, parseCatalog } from '../../catalog/catalo
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Statement } from '../../db/database.ts'
 import { importStatements, selectCatalog, selectCatalogVersion, unstageStatement } from '../../db/catalog-queries.ts'
-import { planListKeyPrefix } from '../../worker/plans/plan-list.ts'
+import { getPlanListPrefix } from '../../worker/cache/cache-keys.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { findCountryProblem } from '../core/country.ts'
 import type { Io } from '../terminal/io.ts'
@@ -82,7 +82,7 @@ export function addCatalogCommands(program: Command, io: Io): void {
     .action(async ({ country, json, ...target }: { country?: string; json?: boolean } & Target) => {
       checkCountry(country)
       await withProgress(io, 'Deleting the cached lists', () =>
-        io.withStore(target, (store) => store.deletePrefix(planListKeyPrefix(country))),
+        io.withStore(target, (store) => store.deletePrefix(getPlanListPrefix(country))),
       )
       const sentence = `The cached plan lists of ${country ?? 'all countries'} are deleted.`
       io.stdout.write(`${json ? JSON.stringify({ country: country ?? null }) : sentence}\n`)

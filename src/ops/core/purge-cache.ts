@@ -1,5 +1,5 @@
-import { partnerAccessKey } from '../../worker/access/partner-access.ts'
-import { planListKeyPrefix } from '../../worker/plans/plan-list.ts'
+import { getPartnerKey } from '../../worker/cache/cache-keys.ts'
+import { getPlanListPrefix } from '../../worker/cache/cache-keys.ts'
 import type { Io } from '../terminal/io.ts'
 import type { Store } from '../store/store.ts'
 
@@ -18,8 +18,8 @@ export async function changeAndPurge<T>(
     return await change()
   } finally {
     try {
-      if ('clientId' in outdated) await store.deleteKeys([partnerAccessKey(outdated.clientId)])
-      else for (const country of outdated.countries) await store.deletePrefix(planListKeyPrefix(country))
+      if ('clientId' in outdated) await store.deleteKeys([getPartnerKey(outdated.clientId)])
+      else for (const country of outdated.countries) await store.deletePrefix(getPlanListPrefix(country))
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       io.stderr.write(`The cache could not be told: ${reason} A change is seen within two minutes all the same.\n`)

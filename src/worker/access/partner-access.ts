@@ -1,31 +1,31 @@
-// The partner of a token, cached like plan lists: a suspension or another country reaches live tokens within two minutes.
+// Finds the partner of a token through the cache: a suspension or a new country applies to live tokens within two minutes.
 import type { CacheEntry } from '../cache/cache-entry.ts'
-import { readThrough, type Cache } from '../cache/read-through.ts'
-import { openNearestDatabase, runQuery } from '../../db/database.ts'
+import { getPartnerKey } from '../cache/cache-keys.ts'
+import type { CacheContext, ReadThrough } from '../cache/read-through.ts'
 import { selectPartnerAccess, type PartnerAccess } from '../../db/partner-queries.ts'
+import { openNearestDatabase, queryD1 } from '../query-d1.ts'
 
-/** As long as the isolate holds an entry, it is parsed once. */
-const decoded = new WeakMap<CacheEntry, PartnerAccess>()
-
-/** What is under this key is outdated when the partner changes. */
-export function partnerAccessKey(clientId: string): string {
-  return `partner:v1:${clientId}`
-}
-
-/** @throws StorageError when D1 can't answer and there is no usable copy. */
-export async function findPartnerAccess(
+/** @throws StorageError when D1 does not answer and there is no usable copy */
+export type FindPartner = (
   d1: D1Database,
-  cache: Cache,
+  context: CacheContext,
   clientId: string,
-): Promise<PartnerAccess | undefined> {
-  const { entry } = await readThrough(cache, partnerAccessKey(clientId), async () => {
-    const partner = await runQuery(selectPartnerAccess(openNearestDatabase(d1), clientId))
-    return { body: new TextEncoder().encode(JSON.stringify(partner ?? null)), isStorable: partner !== undefined }
-  })
-  const known = decoded.get(entry)
-  if (known) return known
-  const partner: PartnerAccess | null = JSON.parse(new TextDecoder().decode(entry.body))
-  if (partner === null) return undefined
-  decoded.set(entry, partner)
-  return partner
+) => Promise<PartnerAccess | undefined>
+
+export function createPartnerAccess(readThrough: ReadThrough): FindPartner {
+  /** Parses each entry once, for as long as the cache holds it. */
+  const decoded = new WeakMap<CacheEntry, PartnerAccess>()
+
+  return async (d1, context, clientId) => {
+    const { entry } = await readThrough(context, getPartnerKey(clientId), async () => {
+      const partner = await queryD1(selectPartnerAccess(openNearestDatabase(d1), clientId))
+      return { body: new TextEncoder().encode(JSON.stringify(partner ?? null)), isStorable: partner !== undefined }
+    })
+    const known = decoded.get(entry)
+    if (known) return known
+    const partner: PartnerAccess | null = JSON.parse(new TextDecoder().decode(entry.body))
+    if (partner === null) return undefined
+    decoded.set(entry, partner)
+    return partner
+  }
 }

@@ -1,11 +1,11 @@
-// What every tier holds.
+// What every tier stores.
 import { encodeBase64Url } from '../../crypto/base64.ts'
 
 export interface CacheEntry {
   body: Uint8Array
-  /** Strong, quoted (RFC 9110 section 8.8.3): the first half of the body's SHA-256. */
+  /** Strong and quoted (RFC 9110 section 8.8.3): the first half of the body's SHA-256. */
   etag: string
-  /** Unix milliseconds at which D1 was asked for it. */
+  /** Unix milliseconds at which D1 was asked for the body. */
   storedAtMs: number
 }
 

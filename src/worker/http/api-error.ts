@@ -1,4 +1,4 @@
-// The one envelope of every refusal, and the one table of codes. Nothing else in src decides a status of 400 or more.
+// The error codes of the API and the JSON body that every refusal has. No other file sets a status of 400 or above.
 
 export const refusals = {
   invalid_request: { status: 400, message: 'The Authorization header or a filter cannot be read.' },
@@ -22,22 +22,22 @@ export interface ErrorBody {
   requestId: string
 }
 
-interface Refusal {
-  /** Replaces the code's own message, where saying more helps the caller and tells an attacker nothing. */
+interface RefusalOptions {
+  /** Replaces the default message, where more detail helps the caller and not an attacker. */
   message?: string
   headers?: Record<string, string>
-  /** The real reason, for the log alone. */
+  /** The detailed reason. Only the log and the usage dataset get it. */
   reason?: string
 }
 
-/** The only error that routes throw on purpose; `app.onError` turns it into a response. */
+/** The only error that routes throw on purpose. `app.onError` turns it into a response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
   readonly headers: Record<string, string>
   readonly reason: string | undefined
 
-  constructor(code: ErrorCode, { message, headers = {}, reason }: Refusal = {}) {
+  constructor(code: ErrorCode, { message, headers = {}, reason }: RefusalOptions = {}) {
     super(message ?? refusals[code].message)
     this.code = code
     this.headers = headers

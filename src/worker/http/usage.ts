@@ -1,40 +1,40 @@
-// One data point per request for Workers Analytics Engine: what operators ask of partners, tiers and refusals.
+// One data point per request for Workers Analytics Engine.
 
-/** The facts of the log line that are counted; each place in the dataset is fixed, as queries name it by that. */
+/** The facts of a request that are counted. Queries address the columns by number, so a field never changes its column. */
 export interface Usage {
-  /** `blob1`: the route with its parameters named, not filled in. */
+  /** `blob1`: the path with its parameters named, such as `/api/v3/partners/:shortName/plans`. */
   route: string
   /** `blob2`, as text. */
   status: number
-  /** `index1`: sampling keeps every partner in view. Empty where nobody was recognised. */
+  /** `index1`, so that sampling keeps every partner visible. Empty when no partner was identified. */
   partner: string | undefined
-  /** `blob3`: of the partner. */
+  /** `blob3`: the partner's country. */
   country: string | undefined
-  /** `blob4`: who answered a plan list. */
+  /** `blob4`: the cache tier that answered a plan list. */
   tier: string | undefined
-  /** `blob5`: the code of a refusal. */
+  /** `blob5`: the error code of a refusal. */
   error: string | undefined
-  /** `blob6`: what the caller is not told. */
+  /** `blob6`: the reason that the caller does not see. */
   reason: string | undefined
   /** `double1` */
   durationMs: number
-  /** `double2`: of a plan list. */
+  /** `double2`: the age of a plan list. */
   ageSeconds: number | undefined
 }
 
-/** All blobs of a point share 16 KB, and a stack may be long. */
-const longestReason = 512
+/** All blobs of a data point share 16 KB, and a stack can be long. */
+const maxReasonLength = 512
 
-/** Usage is worth no failed request: without a dataset, or with one that fails, nothing is written. */
+/** Never throws: a request succeeds even if the dataset is missing or fails. */
 export function recordUsage(dataset: AnalyticsEngineDataset | undefined, usage: Usage): void {
   const { route, status, partner = '', country = '', tier = '', error = '', reason = '' } = usage
   try {
     dataset?.writeDataPoint({
       indexes: [partner],
-      blobs: [route, String(status), country, tier, error, reason.slice(0, longestReason)],
+      blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength)],
       doubles: [usage.durationMs, usage.ageSeconds ?? 0],
     })
   } catch {
-    // The log line has it all.
+    // The log line has the same facts.
   }
 }

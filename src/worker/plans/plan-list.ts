@@ -1,18 +1,20 @@
 // The plan list of a country and filter, as the finished body of a response.
-import { readThrough, type Answer, type Cache } from '../cache/read-through.ts'
-import { openNearestDatabase, runQuery } from '../../db/database.ts'
 import { selectPlans, type PlanFilter } from '../../db/plan-queries.ts'
+import { getPlanListKey } from '../cache/cache-keys.ts'
+import type { Answer, CacheContext, ReadThrough } from '../cache/read-through.ts'
+import { openNearestDatabase, queryD1 } from '../query-d1.ts'
 import { canonicalFilter } from './filter-query.ts'
 
-/** What is under this prefix is outdated when a plan changes that is viewable in the country; without one, all lists. */
-export function planListKeyPrefix(country?: string): string {
-  return country === undefined ? 'plans:v1:' : `plans:v1:${country}:`
+interface Source {
+  d1: D1Database
+  readThrough: ReadThrough
+  context: CacheContext
 }
 
-/** @throws StorageError when D1 can't answer and there is no usable copy. */
-export function listPlans(d1: D1Database, cache: Cache, country: string, filter: PlanFilter): Promise<Answer> {
-  return readThrough(cache, `${planListKeyPrefix(country)}${canonicalFilter(filter)}`, async () => {
-    const plans = await runQuery(selectPlans(openNearestDatabase(d1), country, filter))
+/** @throws StorageError when D1 does not answer and there is no usable copy */
+export function listPlans({ d1, readThrough, context }: Source, country: string, filter: PlanFilter): Promise<Answer> {
+  return readThrough(context, getPlanListKey(country, canonicalFilter(filter)), async () => {
+    const plans = await queryD1(selectPlans(openNearestDatabase(d1), country, filter))
     const envelope = { message: 'Plans fetched successfully', data: { total: plans.length, plans } }
     return { body: new TextEncoder().encode(JSON.stringify(envelope)), isStorable: plans.length > 0 }
   })

@@ -1,4 +1,4 @@
-// Pure. Reads client credentials out of an Authorization header (RFC 7617).
+// Reads client credentials from an Authorization header (RFC 7617).
 import { decodeBase64 } from '../../crypto/base64.ts'
 
 export interface ClientCredentials {
@@ -6,27 +6,27 @@ export interface ClientCredentials {
   clientSecret: string
 }
 
-export type BasicResult =
-  | { kind: 'credentials'; credentials: ClientCredentials }
-  | { kind: 'missing' | 'not-basic' | 'malformed' }
+export type BasicDefect = 'missing' | 'not-basic' | 'malformed'
 
-/** Real credentials take 76 characters of Base64; whoever sends more than this does not mean to sign in. */
-const longestBase64 = 1024
+export type BasicResult = { kind: 'credentials'; credentials: ClientCredentials } | { kind: BasicDefect }
 
-/** Control characters as RFC 5234 appendix B.1 has them, which RFC 7617 section 2 forbids. */
-// oxlint-disable-next-line no-control-regex -- these are what it looks for
+/** Our credentials take 76 characters of Base64. Longer headers are refused before they are decoded. */
+const maxBase64Length = 1024
+
+/** The control characters of RFC 5234 appendix B.1, which RFC 7617 section 2 forbids. */
+// oxlint-disable-next-line no-control-regex -- the pattern looks for exactly these
 const controlCharacter = /[\u0000-\u001f\u007f]/
 
 /**
- * Scheme names are case-insensitive (RFC 9110 section 11.1), the Base64 is canonical, the bytes are UTF-8,
- * and the first colon separates. An empty ID or secret is well formed.
+ * The scheme is case-insensitive (RFC 9110 section 11.1), the Base64 must be canonical, the bytes are UTF-8, and the first
+ * colon separates ID and secret. An empty ID or secret is well formed.
  */
 export function parseBasic(header: string | undefined): BasicResult {
   if (header === undefined || header === '') return { kind: 'missing' }
   const [scheme = '', ...rest] = header.split(/ +/)
   if (scheme.toLowerCase() !== 'basic') return { kind: 'not-basic' }
   const [encoded, ...surplus] = rest
-  if (encoded === undefined || surplus.length > 0 || encoded.length > longestBase64) return { kind: 'malformed' }
+  if (encoded === undefined || surplus.length > 0 || encoded.length > maxBase64Length) return { kind: 'malformed' }
 
   const userPass = decodeUtf8(decodeBase64(encoded))
   if (userPass === undefined || controlCharacter.test(userPass)) return { kind: 'malformed' }

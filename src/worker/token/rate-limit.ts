@@ -1,32 +1,37 @@
-// Bounds how often a key is derived: by where the request comes from, and by the client it names.
-import { withDeadline } from '../../db/deadline.ts'
-import { ApiError } from '../http/api-error.ts'
-import { describeError, type Warn } from '../http/log.ts'
+// Limits how often a key is derived: by network and by client.
+import { withDeadline } from '../deadline.ts'
+import { describeError, type Warn } from '../log.ts'
 
 /** The period of both limits in wrangler.toml. */
-const periodSeconds = 60
+export const ratePeriodSeconds = 60
 
-/** They answer from where the Worker runs, without a network in between. */
+/** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
 const deadlineMs = 1000
 
 export interface RateLimits {
-  /** Per network: whoever makes up client IDs has no other. */
+  /** Per network. The only limit that stops random client IDs. */
   AUTH_ADDRESS_RATE_LIMIT?: RateLimit
-  /** Per client, for whoever has many networks. It allows more, so that one network can't use up a client's share. */
+  /** Per client, against attacks from many networks. Higher, so that one network can't use up a client's limit. */
   AUTH_RATE_LIMIT?: RateLimit
 }
 
+export interface TokenAttempt {
+  /** The value of CF-Connecting-IP. */
+  address: string | undefined
+  clientId: string
+}
+
 /**
- * Counts an attempt. A client that doesn't exist counts like one that does. A limit that is not bound, fails or hangs lets
- * the request pass, and says so in the log.
- * @throws ApiError `rate_limited` when either has had its share.
+ * Counts an attempt, whether or not the client exists. A limit that is not bound, fails or hangs allows the request and
+ * logs `rate_limiter_failed`.
+ * @returns whether both limits allow the attempt
  */
-export async function limitRate(
+export async function countAttempt(
   limits: RateLimits,
-  { address, clientId }: { address: string | undefined; clientId: string },
+  { address, clientId }: TokenAttempt,
   warn: Warn,
-): Promise<void> {
-  const isWithin = async (name: keyof RateLimits, key: string) => {
+): Promise<boolean> {
+  const isAllowed = async (name: keyof RateLimits, key: string) => {
     try {
       const limit = limits[name]?.limit({ key }) ?? Promise.reject(new Error(`${name} is not bound`))
       return (await withDeadline(limit, deadlineMs, name)).success
@@ -35,14 +40,14 @@ export async function limitRate(
       return true
     }
   }
-  // The address comes first: once it has had its share, it no longer counts against the client.
-  const isAllowed =
-    (await isWithin('AUTH_ADDRESS_RATE_LIMIT', networkOf(address))) && (await isWithin('AUTH_RATE_LIMIT', clientId))
-  if (!isAllowed) throw new ApiError('rate_limited', { headers: { 'Retry-After': String(periodSeconds) } })
+  // The network comes first: once it is over its limit, its attempts no longer count against the client.
+  return (
+    (await isAllowed('AUTH_ADDRESS_RATE_LIMIT', getNetwork(address))) && (await isAllowed('AUTH_RATE_LIMIT', clientId))
+  )
 }
 
-/** One customer has a whole /64 of IPv6 (RFC 6177), and 2^64 addresses in it. */
-export function networkOf(address = 'unknown'): string {
+/** Returns an IPv4 address unchanged, and the first 64 bits of an IPv6 address: one customer has a whole /64 (RFC 6177). */
+export function getNetwork(address = 'unknown'): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')
   const left = head === '' ? [] : head.split(':')

@@ -8,7 +8,7 @@ import {
   type Plan as ClientPlan,
 } from '../../../src/site/client/investment-plans.ts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
-import { forgetCachedEntries } from '../../worker/support/isolate.ts'
+import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { send } from '../../worker/support/requests.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../../worker/support/seed.ts'
@@ -34,7 +34,7 @@ beforeEach(async () => {
 afterEach(() => {
   vi.restoreAllMocks()
   vi.useRealTimers()
-  forgetCachedEntries()
+  startNewIsolate()
 })
 
 test('its plan is the contract’s', () => {
@@ -64,7 +64,7 @@ test('transfers a list once, for as long as it does not change', async () => {
   expect(exchanges).toEqual(['/auth 200', `${list} 200`, `${list} 304`])
   await env.DB.prepare(`update plans set name = 'New' where id = 1`).run()
   for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
-  forgetCachedEntries()
+  startNewIsolate()
   expect((await client.listPlans())[0]?.name).toBe('New')
 })
 

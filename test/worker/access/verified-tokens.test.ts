@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { issueAccessToken } from '../../../src/crypto/access-token.ts'
 import { generateJwk, importSigningKeys } from '../../../src/crypto/signing-keys.ts'
-import { verifyOnce } from '../../../src/worker/access/verified-tokens.ts'
+import { createVerifiedTokens } from '../../../src/worker/access/verified-tokens.ts'
 
 const nowSeconds = 1_800_000_000
 const importKeys = (...keys: object[]) => importSigningKeys(JSON.stringify({ keys }))
@@ -12,32 +12,34 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-test('a token’s signature is verified once, its times always', async () => {
+test('verifies the signature of a token once, and its times at every use', async () => {
+  const verifyToken = createVerifiedTokens({ maxTokens: 10 })
   const keys = await importKeys(generateJwk())
   const token = await issue(keys[0])
   const verify = vi.spyOn(crypto.subtle, 'verify')
   for (const later of [0, 1, 59])
-    expect(await verifyOnce(token, keys, nowSeconds + later)).toMatchObject({ kind: 'valid' })
-  expect(await verifyOnce(token, keys, nowSeconds + 60)).toEqual({ kind: 'expired' })
-  expect(await verifyOnce(token, keys, nowSeconds - 61)).toEqual({ kind: 'invalid', reason: 'bad_iat' })
+    expect(await verifyToken(token, keys, nowSeconds + later)).toMatchObject({ kind: 'valid' })
+  expect(await verifyToken(token, keys, nowSeconds + 60)).toEqual({ kind: 'expired' })
+  expect(await verifyToken(token, keys, nowSeconds - 61)).toEqual({ kind: 'invalid', reason: 'bad_iat' })
   expect(verify).toHaveBeenCalledTimes(1)
 })
 
-test('another set of keys does not know what one before has verified', async () => {
-  const [old, current] = [generateJwk(), generateJwk()]
-  const keys = await importKeys(old)
+test('verifies a token again under a new set of keys', async () => {
+  const verifyToken = createVerifiedTokens({ maxTokens: 10 })
+  const keys = await importKeys(generateJwk())
   const token = await issue(keys[0])
-  await verifyOnce(token, keys, nowSeconds)
-  expect(await verifyOnce(token, await importKeys(current), nowSeconds)).toMatchObject({ kind: 'invalid' })
+  await verifyToken(token, keys, nowSeconds)
+  expect(await verifyToken(token, await importKeys(generateJwk()), nowSeconds)).toMatchObject({ kind: 'invalid' })
 })
 
-test('nothing but valid tokens is remembered, and of those the last thousand', async () => {
+test('remembers only valid tokens, and at most maxTokens of them', async () => {
+  const verifyToken = createVerifiedTokens({ maxTokens: 10 })
   const keys = await importKeys(generateJwk())
   const forged = `${(await issue(keys[0])).slice(0, -20)}AAAAAAAAAAAAAAAAAAAA`
   const first = await issue(keys[0], 'first')
-  await verifyOnce(first, keys, nowSeconds)
-  for (let id = 0; id < 1000; id++) await verifyOnce(await issue(keys[0], `id-${id}`), keys, nowSeconds)
+  await verifyToken(first, keys, nowSeconds)
+  for (let id = 0; id < 10; id++) await verifyToken(await issue(keys[0], `id-${id}`), keys, nowSeconds)
   const verify = vi.spyOn(crypto.subtle, 'verify')
-  for (const token of [forged, forged, first]) await verifyOnce(token, keys, nowSeconds)
+  for (const token of [forged, forged, first]) await verifyToken(token, keys, nowSeconds)
   expect(verify).toHaveBeenCalledTimes(3)
 })

@@ -1,27 +1,32 @@
 import { expect, test } from 'vitest'
-import { readFromMemory, writeToMemory } from '../../../src/worker/cache/memory-tier.ts'
+import { createMemoryTier, type MemoryTier } from '../../../src/worker/cache/memory-tier.ts'
 
 const entry = (bytes: number) => ({ body: new Uint8Array(bytes), etag: '"x"', storedAtMs: 0 })
-const megabyte = 1024 * 1024
-const held = (keys: string[]) => keys.filter((key) => readFromMemory(key))
+const kilobyte = 1024
+const maxBytes = 24 * kilobyte
+const listHeld = (memory: MemoryTier, keys: string[]) => keys.filter((key) => memory.read(key))
 
-test('memory is bounded in bytes, and what was not read for longest makes room', () => {
+test('evicts the least recently used entries beyond maxBytes', () => {
+  const memory = createMemoryTier({ maxBytes })
   const keys = Array.from({ length: 40 }, (_, index) => `key-${index}`)
   for (const key of keys) {
-    writeToMemory(key, entry(megabyte))
-    readFromMemory('key-0')
+    memory.write(key, entry(kilobyte))
+    memory.read('key-0')
   }
-  expect(held(keys)).toEqual(['key-0', ...keys.slice(-22)])
+  // 1,024 bytes and about 526 more per entry: 15 fit.
+  expect(listHeld(memory, keys)).toEqual(['key-0', ...keys.slice(-14)])
 })
 
-test('a key that is written again counts once', () => {
-  writeToMemory('small', entry(1))
-  for (let count = 0; count < 100; count++) writeToMemory('large', entry(10 * megabyte))
-  expect(held(['small', 'large'])).toEqual(['small', 'large'])
+test('counts an entry once that is written again', () => {
+  const memory = createMemoryTier({ maxBytes })
+  memory.write('small', entry(1))
+  for (let count = 0; count < 100; count++) memory.write('large', entry(10 * kilobyte))
+  expect(listHeld(memory, ['small', 'large'])).toEqual(['small', 'large'])
 })
 
-test('what is larger than the bound is not held, and neither is anything in its place', () => {
-  writeToMemory('small', entry(1))
-  writeToMemory('huge', entry(25 * megabyte))
-  expect(held(['small', 'huge'])).toEqual(['small'])
+test('does not hold an entry that is larger than maxBytes, and evicts nothing for it', () => {
+  const memory = createMemoryTier({ maxBytes })
+  memory.write('small', entry(1))
+  memory.write('huge', entry(25 * kilobyte))
+  expect(listHeld(memory, ['small', 'huge'])).toEqual(['small'])
 })

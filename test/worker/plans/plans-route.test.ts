@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { planSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { breakD1, hangD1 } from '../support/broken-bindings.ts'
-import { forgetCachedEntries } from '../support/isolate.ts'
+import { startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
@@ -22,7 +22,7 @@ afterEach(() => {
 })
 
 async function emptyCatalog() {
-  forgetCachedEntries()
+  startNewIsolate()
   const tables = ['plan_viewability', 'plan_minimums', 'plans']
   await env.DB.batch(tables.map((table) => env.DB.prepare(`delete from ${table}`)))
   const { keys } = await env.CATALOG_CACHE.list()
@@ -35,10 +35,10 @@ const listIds = async (query = '') => {
   const { data } = await (await list(query)).json<{ data: { plans: { id: number }[] } }>()
   return data.plans.map(({ id }) => id)
 }
-const asPartnersSee = ({ viewableIn: _viewableIn, ...plan }: CatalogPlan) => plan
+const toPartnerPlan = ({ viewableIn: _viewableIn, ...plan }: CatalogPlan) => plan
 
 describe('the list', () => {
-  test('has every field of every plan, as it was imported', async () => {
+  test('returns every field of every plan as it was imported', async () => {
     const full = makePlan({ id: 2 })
     const sparse = makePlan({
       id: 10,
@@ -70,17 +70,17 @@ describe('the list', () => {
       'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
     })
     const body = await response.json<{ data: { plans: object[] } }>()
-    const plans = [full, sparse].map(asPartnersSee)
+    const plans = [full, sparse].map(toPartnerPlan)
     expect(body).toEqual({ message: 'Plans fetched successfully', data: { total: 2, plans } })
     expect(Object.keys(body.data.plans[0] ?? {})).toEqual(Object.keys(planSchema.shape))
   })
 
-  test('has every plan that the schema allows, unchanged', async () => {
+  test('returns any plan that the schema allows, unchanged', async () => {
     await fc.assert(
       fc
         .asyncProperty(arbitraryCatalog, async (catalog) => {
           await seedPlans(...catalog)
-          const plans = catalog.filter(({ viewableIn }) => viewableIn.includes('KE')).map(asPartnersSee)
+          const plans = catalog.filter(({ viewableIn }) => viewableIn.includes('KE')).map(toPartnerPlan)
           expect(await (await list()).json()).toMatchObject({ data: { total: plans.length, plans } })
         })
         .afterEach(emptyCatalog),
@@ -88,7 +88,7 @@ describe('the list', () => {
     )
   })
 
-  test('holds the plans that are viewable in the partner’s country, in ascending ID', async () => {
+  test('lists the plans that are viewable in the partner’s country, in ascending ID', async () => {
     await seedPlans(
       makePlan({ id: 30, viewableIn: ['KE', 'UG'] }),
       makePlan({ id: 4, viewableIn: ['KE'] }),
@@ -104,18 +104,18 @@ describe('the list', () => {
     expect(data.plans.map(({ id }) => id)).toEqual([5, 30])
   })
 
-  test('is empty where nothing matches', async () => {
+  test('is empty if nothing matches', async () => {
     const response = await list()
     expect(await response.json()).toEqual({ message: 'Plans fetched successfully', data: { total: 0, plans: [] } })
   })
 
-  test('comes whole when it is large, and HEAD without a body', async () => {
+  test('is complete when it is large, and HEAD has no body', async () => {
     const plans = Array.from({ length: 300 }, (_, id) => makePlan({ id, about: 'é'.repeat(2000) }))
     await seedPlans(...plans)
     for (let count = 0; count < 2; count++) {
       expect(await (await list()).json()).toEqual({
         message: 'Plans fetched successfully',
-        data: { total: 300, plans: plans.map(asPartnersSee) },
+        data: { total: 300, plans: plans.map(toPartnerPlan) },
       })
     }
     const head = await requestPlans({ shortName: partner.shortName, token, method: 'HEAD' })
@@ -131,12 +131,12 @@ describe('the list', () => {
     expect(getFromKv).toHaveBeenCalledTimes(2)
     await list()
     expect([withSession.mock.calls.length, getFromKv.mock.calls.length]).toEqual([2, 2])
-    forgetCachedEntries()
+    startNewIsolate()
     await list()
     expect([withSession.mock.calls.length, getFromKv.mock.calls.length]).toEqual([2, 4])
   })
 
-  test('is that of the partner’s country and filter, whoever asked before and whichever tier answers', async () => {
+  test('belongs to the partner’s country and filters, in any order of requests and from any tier', async () => {
     const countries = ['KE', 'UG']
     const currencies = ['KES', 'USD']
     const plans = Array.from({ length: 16 }, (_, id) =>
@@ -159,7 +159,7 @@ describe('the list', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 12 }), async (requests) => {
         for (const { who, currency, fundType, isForgotten } of requests) {
-          if (isForgotten) forgetCachedEntries()
+          if (isForgotten) startNewIsolate()
           const { shortName, country } = partners[who] as TestPartner
           const query = `?${new URLSearchParams({ currency, fundType }).toString()}`
           const response = await requestPlans({ shortName, token: tokens[who] ?? '', query })
@@ -177,7 +177,7 @@ describe('the list', () => {
     )
   })
 
-  test('stays in memory and KV whatever filters somebody makes up, and they leave nothing there', async () => {
+  test('stays in memory while random filters are requested, which are not cached', async () => {
     await seedPlans(makePlan())
     await list()
     const put = vi.spyOn(env.CATALOG_CACHE, 'put')
@@ -222,20 +222,20 @@ describe('filters', () => {
     expect(await listIds(query), 'from the cache').toEqual(ids)
   })
 
-  test('that can’t be read are a 400 that names them all', async () => {
+  test('return a 400 that names every unreadable one', async () => {
     const message =
       'categoryId has to be a decimal integer of 0 or more, such as 3. currency is given more than once: give it once.'
     await expectRefusal(await list('?categoryId=x&currency=KES&currency=USD'), 400, 'invalid_request', message)
   })
 
-  test('with random values leave nothing in KV', async () => {
+  test('with random values are not stored in KV', async () => {
     await list()
     const before = await env.CATALOG_CACHE.list()
     for (let value = 0; value < 20; value++) await list(`?fundType=random-${value}&categoryId=${1000 + value}`)
     expect(await env.CATALOG_CACHE.list()).toEqual(before)
   })
 
-  test('with a key that KV can’t hold say so, and leave KV alone', async () => {
+  test('with a key that is too long for KV are not stored there', async () => {
     await list()
     const warn = vi.spyOn(console, 'warn')
     const response = await list(`?fundType=${'資'.repeat(64)}`)
@@ -243,7 +243,7 @@ describe('filters', () => {
     expect(warn).not.toHaveBeenCalled()
   })
 
-  test('share an entry when they mean the same', async () => {
+  test('share a cache entry when they mean the same', async () => {
     await list('?currency=USD&fundType=BOND')
     const response = await list('?fundType=BOND&categoryId=&currency=usd')
     expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit/)
@@ -251,18 +251,18 @@ describe('filters', () => {
 })
 
 test.each([
-  ['that is no JSON', (record: string) => record.replace('{', '<')],
+  ['that is not JSON', (record: string) => record.replace('{', '<')],
   ['of another shape', (record: string) => record.replace('shortName', 'shortNema')],
-])('a partner’s record in KV %s is looked up anew', async (_, garble) => {
+])('a partner’s copy in KV %s is read from D1 instead', async (_, garble) => {
   await list()
   const key = `partner:v1:${partner.clientId}`
   const { value, metadata } = await env.CATALOG_CACHE.getWithMetadata(key)
   await env.CATALOG_CACHE.put(key, garble(value ?? ''), { metadata })
-  forgetCachedEntries()
+  startNewIsolate()
   expect((await list()).status).toBe(200)
 })
 
-describe('without a valid token', () => {
+describe('a request without a valid token', () => {
   const refused = async (error: string, challenge: string, request: Parameters<typeof requestPlans>[0]) => {
     const response = await requestPlans(request)
     expect(response.headers.get('WWW-Authenticate')).toBe(challenge)
@@ -276,12 +276,12 @@ describe('without a valid token', () => {
     ['another scheme', basic('a', 'b')],
     ['the scheme alone', 'Bearer'],
     ['the token alone', 'abc'],
-  ])('it asks for one: %s', async (_, authorization) => {
+  ])('is refused with missing_token: %s', async (_, authorization) => {
     const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization }
     await refused('missing_token', unnamed, { shortName: partner.shortName, headers })
   })
 
-  test('it says that a token of ours has expired', async () => {
+  test('is refused with expired_token after the token’s lifetime', async () => {
     vi.setSystemTime(Date.now() + 3600_000)
     await refused('expired_token', named, { shortName: partner.shortName, token })
   })
@@ -291,11 +291,11 @@ describe('without a valid token', () => {
     ['two tokens', () => `${token} ${token}`],
     ['an altered one', () => token.replace(/\.ey/, '.eY')],
     ['a forged one', () => `${btoa('{"alg":"none","typ":"JWT"}').replaceAll('=', '')}.${token.split('.')[1]}.`],
-  ])('it refuses any other: %s', async (_, make) => {
+  ])('is refused with invalid_token: %s', async (_, make) => {
     await refused('invalid_token', named, { shortName: partner.shortName, token: make() })
   })
 
-  test('it refuses a token of a partner that is gone', async () => {
+  test('is refused if the partner was deleted', async () => {
     await env.DB.batch([
       env.DB.prepare(
         'delete from partner_secrets where partner_id = (select id from partners where client_id = ?)',
@@ -306,24 +306,24 @@ describe('without a valid token', () => {
     expect((await env.CATALOG_CACHE.list()).keys).toEqual([])
   })
 
-  test('it refuses a token of a partner that has another short name now', async () => {
+  test('is refused if the partner was renamed', async () => {
     await env.DB.prepare('update partners set short_name = ? where client_id = ?')
       .bind(`renamed-${partner.shortName}`, partner.clientId)
       .run()
     await refused('invalid_token', named, { shortName: partner.shortName, token })
   })
 
-  test('it says nothing of paths and filters', async () => {
+  test('is refused before path and filters are checked', async () => {
     await refused('missing_token', unnamed, { shortName: 'nobody', query: '?categoryId=x' })
   })
 
-  test('the scheme may be in any case, and more than one space behind it', async () => {
+  test('is accepted with the scheme in any case and more than one space after it', async () => {
     const headers = { Authorization: `bearer  ${token}` }
     expect((await requestPlans({ shortName: partner.shortName, headers })).status).toBe(200)
   })
 })
 
-describe('with another partner’s short name', () => {
+describe('another short name than the token’s', () => {
   test.each([
     ['of a partner', async () => (await seedPartner()).shortName],
     ['of nobody', () => 'nobody'],
@@ -331,20 +331,20 @@ describe('with another partner’s short name', () => {
     ['that is escaped', () => `${partner.shortName}%2F`],
     ['that can’t be unescaped', () => '%ff'],
     ['with a filter that can’t be read', () => 'nobody'],
-  ])('%s it is a 403', async (_, name) => {
+  ])('is refused with 403: %s', async (_, name) => {
     const response = await requestPlans({ shortName: await name(), token, query: '?categoryId=x' })
     await expectRefusal(response, 403, 'forbidden')
   })
 
-  test('its own name may be percent-encoded', async () => {
+  test('is accepted if it is the same name, percent-encoded', async () => {
     expect((await requestPlans({ shortName: partner.shortName.replace('p', '%70'), token })).status).toBe(200)
   })
 })
 
-describe('what an operator changes reaches live tokens within two minutes', () => {
+describe('a change by an operator applies to live tokens within two minutes', () => {
   const twoMinutesLater = () => vi.setSystemTime(Date.now() + 121_000)
 
-  test('suspension, whatever the path says', async () => {
+  test('suspension, before the path is checked', async () => {
     await list()
     await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
     twoMinutesLater()
@@ -371,7 +371,7 @@ describe('what an operator changes reaches live tokens within two minutes', () =
 })
 
 describe('conditional requests', () => {
-  test('with the entity tag at hand get a 304 without a body', async () => {
+  test('with the current ETag get a 304 without a body', async () => {
     await seedPlans(makePlan())
     const etag = (await list()).headers.get('ETag') ?? ''
     for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
@@ -387,7 +387,7 @@ describe('conditional requests', () => {
     }
   })
 
-  test('with another tag get the list', async () => {
+  test('with another ETag get the list', async () => {
     await seedPlans(makePlan())
     const etag = (await list()).headers.get('ETag') ?? ''
     for (const condition of ['"other"', etag.slice(1, -1), '']) {
@@ -399,8 +399,8 @@ describe('conditional requests', () => {
   })
 })
 
-describe('when D1 can’t answer', () => {
-  test('a list that was served before is served, and says how old it is', async () => {
+describe('while D1 fails', () => {
+  test('a cached list is served with its age', async () => {
     await seedPlans(makePlan())
     await list()
     vi.setSystemTime(Date.now() + 3000_000)
@@ -410,7 +410,7 @@ describe('when D1 can’t answer', () => {
     expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit; ttl=-294[01]; detail=storage-unavailable$/)
   })
 
-  test('any other is a 503', async () => {
+  test('a list that is not cached is a 503', async () => {
     await list()
     breakD1()
     const response = await list('?currency=KES')
@@ -418,7 +418,7 @@ describe('when D1 can’t answer', () => {
     await expectRefusal(response, 503, 'unavailable')
   })
 
-  test('because it hangs, a 503 comes within 5 s', async () => {
+  test('a list that is not cached is a 503 within 5 s if D1 hangs', async () => {
     await list()
     hangD1()
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -429,7 +429,7 @@ describe('when D1 can’t answer', () => {
   })
 })
 
-test('HEAD answers as GET does, without the body', async () => {
+test('HEAD returns the headers of GET without the body', async () => {
   await seedPlans(makePlan())
   const get = await list()
   const head = await requestPlans({ shortName: partner.shortName, token, method: 'HEAD' })
@@ -438,7 +438,7 @@ test('HEAD answers as GET does, without the body', async () => {
   expect(head.headers.get('Content-Type')).toBe('application/json')
 })
 
-test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is not allowed', async (method) => {
+test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('returns 405 for %s', async (method) => {
   const response = await requestPlans({ shortName: partner.shortName, token, method })
   expect(response.headers.get('Allow')).toBe('GET, HEAD')
   await expectRefusal(response, 405, 'method_not_allowed')

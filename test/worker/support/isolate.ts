@@ -1,9 +1,13 @@
-import { deleteFromMemory, writeToMemory } from '../../../src/worker/cache/memory-tier.ts'
+// The isolate that serves the test file's requests. A test can replace it by a new one, which remembers nothing.
+import { createApp } from '../../../src/worker/app.ts'
+import { createIsolate } from '../../../src/worker/isolate.ts'
 
-const filler = { body: new Uint8Array(24 * 1024 * 1024 - 1024), etag: '', storedAtMs: 0 }
+let app = createApp(createIsolate())
 
-/** As if the next request came to an isolate that holds nothing: what fills all of its memory makes the rest go. */
-export function forgetCachedEntries(): void {
-  writeToMemory('filler', filler)
-  deleteFromMemory('filler')
+export function startNewIsolate(): void {
+  app = createApp(createIsolate())
+}
+
+export const worker = {
+  fetch: (request: Request, bindings: Env, context: ExecutionContext) => app.fetch(request, bindings, context),
 }

@@ -3,7 +3,7 @@ import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { expect } from 'vitest'
 import type { ErrorBody } from '../../../src/worker/http/api-error.ts'
-import worker from '../../../src/worker/index.ts'
+import { worker } from './isolate.ts'
 import { withoutLeaks } from './log-leaks.ts'
 import { expectDocumented } from './documented.ts'
 

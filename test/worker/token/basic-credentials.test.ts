@@ -4,11 +4,11 @@ import { parseBasic } from '../../../src/worker/token/basic-credentials.ts'
 
 const encode = (text: string) => btoa(String.fromCharCode(...new TextEncoder().encode(text)))
 
-/** Text without control characters or lone surrogates, as RFC 7617 allows it. */
+/** Text that RFC 7617 allows: no control characters, no lone surrogates. */
 const visible = (maxLength: number) =>
   fc.string({ unit: 'binary', maxLength }).filter((text) => text.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(text))
 
-test('gives back any ID without a colon and any secret, whatever the case of the scheme', () => {
+test('reads any ID without a colon and any secret, with the scheme in any case', () => {
   const scheme = fc.mixedCase(fc.constant('basic'))
   const clientId = visible(20).filter((text) => !text.includes(':'))
   fc.assert(
@@ -19,7 +19,7 @@ test('gives back any ID without a colon and any secret, whatever the case of the
   )
 })
 
-test('never throws, and takes nothing that encoding the credentials would not give', () => {
+test('never throws, and accepts only the canonical Base64 of the credentials', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const result = parseBasic(`Basic ${text}`)

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { networkOf } from '../../../src/worker/token/rate-limit.ts'
+import { getNetwork } from '../../../src/worker/token/rate-limit.ts'
 
-test('an address of IPv4 counts alone', () => {
-  expect(networkOf('192.0.2.1')).toBe('192.0.2.1')
-  expect(networkOf()).toBe('unknown')
+test('counts an IPv4 address by itself', () => {
+  expect(getNetwork('192.0.2.1')).toBe('192.0.2.1')
+  expect(getNetwork()).toBe('unknown')
 })
 
-test('addresses of IPv6 count by their first 64 bits, however they are shortened', () => {
+test('counts IPv6 addresses by their first 64 bits, however they are abbreviated', () => {
   const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })).map((value) => value.toString(16))
   const groups = fc.array(group, { minLength: 8, maxLength: 8 })
   fc.assert(
     fc.property(groups, fc.nat(8), fc.nat(8), (all, start, length) => {
       const network = all.slice(0, 4).join(':')
-      expect(networkOf(all.join(':'))).toBe(network)
+      expect(getNetwork(all.join(':'))).toBe(network)
       const end = Math.min(8, start + length)
       if (end === start || all.slice(start, end).some((value) => value !== '0')) return
-      expect(networkOf(`${all.slice(0, start).join(':')}::${all.slice(end).join(':')}`)).toBe(network)
+      expect(getNetwork(`${all.slice(0, start).join(':')}::${all.slice(end).join(':')}`)).toBe(network)
     }),
   )
 })

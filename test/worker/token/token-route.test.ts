@@ -25,8 +25,8 @@ const updateSecrets = (assignment: string) =>
     .run()
 const wrongSecret = () => basic(partner.clientId, 'A'.repeat(40))
 
-describe('with the right secret', () => {
-  test('it answers with a token, as the contract has it', async () => {
+describe('the right secret', () => {
+  test('gets a token response as in the contract', async () => {
     const response = await signIn()
     expect(response.status).toBe(200)
     expect(response.headers.get('Content-Type')).toBe('application/json')
@@ -39,7 +39,7 @@ describe('with the right secret', () => {
     })
   })
 
-  test('every call issues a fresh token, and earlier ones stay valid', async () => {
+  test('gets a new token at every call, while earlier tokens stay valid', async () => {
     const [first, second] = [await fetchToken(partner), await fetchToken(partner)]
     expect(first).not.toBe(second)
     for (const token of [first, second]) {
@@ -47,7 +47,7 @@ describe('with the right secret', () => {
     }
   })
 
-  test('the lifetime can be configured, and is the token’s own', async () => {
+  test('gets a token that lives for the configured lifetime', async () => {
     const response = await signIn(partner, { ...env, TOKEN_LIFETIME_SECONDS: 90 } as Env)
     const { access_token: token, expires_in } = await response.json<{ access_token: string; expires_in: number }>()
     expect(expires_in).toBe(90)
@@ -60,12 +60,12 @@ describe('with the right secret', () => {
     ['other credentials', 'client_id=x&client_secret=y', 'application/x-www-form-urlencoded'],
     ['broken JSON', '{', 'application/json'],
     ['an unknown type', '\0', 'x/y'],
-  ])('the body is not read: %s', async (_, body, type) => {
+  ])('gets a token whatever the body is: %s', async (_, body, type) => {
     const headers = { Authorization: basic(partner.clientId, partner.clientSecret), 'Content-Type': type }
     expect((await send(tokenPath, { method: 'POST', headers, body })).status).toBe(200)
   })
 
-  test('it costs one query, and PBKDF2 only the first time in an isolate', async () => {
+  test('costs one query, and one derivation per isolate and ten minutes', async () => {
     const prepare = vi.spyOn(env.DB, 'prepare')
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     await signIn()
@@ -78,33 +78,33 @@ describe('with the right secret', () => {
   })
 })
 
-describe('with a header that can’t be read', () => {
+describe('an unreadable Authorization header', () => {
   test.each([
     ['none', undefined, 'Send an Authorization header: Basic <Base64 of client_id:client_secret>.'],
     [
       'another scheme',
       'Bearer abc',
-      'The Authorization header has to use the Basic scheme: Basic <Base64 of client_id:client_secret>.',
+      'The Authorization header must use the Basic scheme: Basic <Base64 of client_id:client_secret>.',
     ],
     [
       'malformed',
       'Basic abc',
-      'The Authorization header is malformed: after Basic comes the Base64 of client_id:client_secret in UTF-8.',
+      'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8.',
     ],
-  ])('%s, it answers 400 and says what would be right', async (_, header, message) => {
+  ])('gets a 400 that names the fix: %s', async (_, header, message) => {
     const response = await requestToken(header)
     expect(response.headers.has('WWW-Authenticate')).toBe(false)
     await expectRefusal(response, 400, 'invalid_request', message)
   })
 
-  test('credentials in the body don’t help', async () => {
+  test('gets a 400 even with credentials in the body', async () => {
     const body = `grant_type=client_credentials&client_id=${partner.clientId}&client_secret=${partner.clientSecret}`
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
     await expectRefusal(await send(tokenPath, { method: 'POST', headers, body }), 400, 'invalid_request')
   })
 })
 
-describe('a client that is refused', () => {
+describe('a refused client', () => {
   const refused: [string, () => Promise<Response>][] = [
     ['unknown', () => requestToken(basic('ABCDEFGHIJKLMNOP', partner.clientSecret))],
     ['with a wrong secret', () => requestToken(wrongSecret())],
@@ -132,14 +132,14 @@ describe('a client that is refused', () => {
       },
     ],
     [
-      'whose stored hash is none of ours',
+      'with a stored hash of another format',
       async () => {
         await updateSecrets(`hash = '$pbkdf2-sha256$' || id`)
         return await signIn()
       },
     ],
   ]
-  test.each(refused)('%s gets the same 401 as the others', async (_, request) => {
+  test.each(refused)('gets the same 401 as every other: %s', async (_, request) => {
     const response = await request()
     expect(Object.fromEntries(response.headers)).toEqual({
       'cache-control': 'no-store',
@@ -150,7 +150,7 @@ describe('a client that is refused', () => {
     await expectRefusal(response, 401, 'invalid_client', 'Client ID or client secret is wrong.')
   })
 
-  test('costs the same derivations, known or not', async () => {
+  test('costs two derivations, known or not', async () => {
     const known = await seedPartner('KE', 100_000)
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     const costOf = async (authorization: string, bindings?: Env) => {
@@ -167,7 +167,7 @@ describe('a client that is refused', () => {
   })
 })
 
-test('an unknown client and a wrong secret take the same time, and get the same bytes', async () => {
+test('an unknown client and a wrong secret take the same time and get the same bytes', async () => {
   const known = await seedPartner('KE', 100_000)
   const requests = {
     unknown: basic('ABCDEFGHIJKLMNOP', 'A'.repeat(40)),
@@ -177,7 +177,7 @@ test('an unknown client and a wrong secret take the same time, and get the same 
   const answers = new Set<string>()
   for (let round = 0; round < 40; round++) {
     const times = { unknown: 0, wrong: 0 }
-    // Each first as often as the other, and compared within the round: what slows the machine down slows both.
+    // Alternates the order and compares within a round, so that a slow machine slows both.
     for (const kind of round % 2 === 0 ? (['unknown', 'wrong'] as const) : (['wrong', 'unknown'] as const)) {
       const startedAtMs = performance.now()
       const response = await requestToken(requests[kind])
@@ -193,7 +193,7 @@ test('an unknown client and a wrong secret take the same time, and get the same 
   expect(Math.abs(median)).toBeLessThan(0.15)
 }, 60_000)
 
-test('of two live secrets both work, until one expires', async () => {
+test('two live secrets both work until one expires', async () => {
   const second = 'B'.repeat(40)
   await env.DB.prepare(
     `insert into partner_secrets (partner_id, hash, created_at) select id, ?, 0 from partners where client_id = ?`,
@@ -211,12 +211,12 @@ describe('the rate limit', () => {
   const both = (limit: RateLimit | undefined) =>
     ({ ...env, AUTH_ADDRESS_RATE_LIMIT: limit, AUTH_RATE_LIMIT: limit }) as Env
   const exhausted = both({ limit: async () => ({ success: false }) })
-  /** As the real one counts, but without a clock. */
-  const counting = (most: number): RateLimit => {
+  /** Counts like the real limiter, but without a period. */
+  const counting = (max: number): RateLimit => {
     const counts = new Map<string, number>()
     const limit: RateLimit['limit'] = async ({ key }) => {
       counts.set(key, (counts.get(key) ?? 0) + 1)
-      return { success: (counts.get(key) ?? 0) <= most }
+      return { success: (counts.get(key) ?? 0) <= max }
     }
     return { limit }
   }
@@ -229,7 +229,7 @@ describe('the rate limit', () => {
       bindings,
     )
 
-  test('stops whoever would make us derive a key, before D1 is asked and it is derived', async () => {
+  test('refuses before D1 is queried and before a key is derived', async () => {
     const prepare = vi.spyOn(env.DB, 'prepare')
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     const response = await requestToken(wrongSecret(), exhausted)
@@ -238,7 +238,7 @@ describe('the rate limit', () => {
     expect([prepare.mock.calls, deriveBits.mock.calls]).toEqual([[], []])
   })
 
-  test('counts a secret that this isolate knows, when it is used for another client', async () => {
+  test('counts a secret that this isolate has verified for another client', async () => {
     await signIn()
     const other = await seedPartner()
     await expectRefusal(await requestToken(basic(other.clientId, partner.clientSecret), exhausted), 429, 'rate_limited')
@@ -252,7 +252,7 @@ describe('the rate limit', () => {
       (n: number) => `2001:db8:a:b::${n}`,
     ],
     ['wrong secrets of one client from everywhere', () => wrongSecret(), (n: number) => `192.0.2.${n}`],
-  ])('ends a flood of %s', async (_, authorization, address) => {
+  ])('stops a flood of %s', async (_, authorization, address) => {
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     const bindings = limited(3, 3)
     const statuses = []
@@ -261,13 +261,13 @@ describe('the rate limit', () => {
     expect(deriveBits).toHaveBeenCalledTimes(6)
   })
 
-  test('spares a client whose ID somebody else floods from one address', async () => {
+  test('does not block a client whose ID is flooded from another address', async () => {
     const bindings = limited(3, 9)
     for (let n = 0; n < 20; n++) await attempt(wrongSecret(), '192.0.2.1', bindings)
     expect((await attempt(basic(partner.clientId, partner.clientSecret), '192.0.2.2', bindings)).status).toBe(200)
   })
 
-  test('does not concern a secret that this isolate knows', async () => {
+  test('does not count a secret that this isolate has verified', async () => {
     await signIn()
     expect((await signIn(partner, exhausted)).status).toBe(200)
   })
@@ -283,7 +283,7 @@ describe('the rate limit', () => {
       },
     ],
     ['are not bound', undefined],
-  ])('lets requests pass where its bindings %s, and says so', async (_, limit) => {
+  ])('allows requests and logs a warning when its bindings %s', async (_, limit) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const response = await signIn(partner, both(limit))
     expect(response.status).toBe(200)
@@ -296,7 +296,7 @@ describe('the rate limit', () => {
     expect(warn.mock.calls.map(([text]) => JSON.parse(String(text)) as unknown)).toEqual([line, line])
   })
 
-  test('waits for one that is slow, but for no more than a second', async () => {
+  test('waits at most one second for a slow limiter', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const refusingAfter = (ms: number) =>
       ({ limit: () => new Promise((resolve) => setTimeout(resolve, ms, { success: false })) }) as RateLimit
@@ -311,20 +311,20 @@ describe('the rate limit', () => {
 })
 
 test.each(['D1_ERROR: down', 'Network connection lost.'])(
-  'when D1 fails (%s), it says when to come back',
+  'returns 503 with Retry-After when D1 fails (%s)',
   async (reason) => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     breakD1(reason)
     const response = await signIn()
     expect(response.headers.get('Retry-After')).toBe('5')
     await expectRefusal(response, 503, 'unavailable')
-    // The line has what D1 says, and neither SQL nor its parameters.
+    // The line holds D1's message, and neither SQL nor parameters.
     expect(error.mock.calls).toEqual([[expect.stringContaining(`"reason":"StorageError: ${reason}"`)]])
     expect(String(error.mock.calls)).not.toMatch(new RegExp(`select|${partner.clientId}`))
   },
 )
 
-test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is not allowed', async (method) => {
+test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('returns 405 for %s', async (method) => {
   const response = await send(tokenPath, {
     method,
     headers: { Authorization: basic(partner.clientId, partner.clientSecret) },

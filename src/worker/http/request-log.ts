@@ -1,0 +1,37 @@
+// One log line and one usage data point per request.
+import { createMiddleware } from 'hono/factory'
+import { routePath } from 'hono/route'
+import type { AppEnv } from '../context.ts'
+import { log } from '../log.ts'
+import { recordUsage } from './usage.ts'
+
+/** Sets the request's ID and its clock, and sends the ID in `X-Request-Id`. */
+export const logRequest = createMiddleware<AppEnv>(async function logRequest(c, next) {
+  // Hono's router runs this twice for the path /*.
+  if (c.get('requestId') !== undefined) return next()
+
+  const requestId = crypto.randomUUID()
+  const nowMs = Date.now()
+  c.set('requestId', requestId)
+  c.set('nowMs', nowMs)
+  await next()
+  c.res.headers.set('X-Request-Id', requestId)
+
+  // Not c.var: it builds an object of all variables at every use.
+  const partner = c.get('partner')
+  const answeredBy = c.get('answeredBy')
+  const refusal = c.get('refusal')
+  const usage = {
+    route: routePath(c, -1),
+    status: c.res.status,
+    durationMs: Date.now() - nowMs,
+    partner: partner?.shortName,
+    country: partner?.country,
+    tier: answeredBy?.tier,
+    ageSeconds: answeredBy?.ageSeconds,
+    error: refusal?.code,
+    reason: refusal?.reason,
+  }
+  log(usage.status < 500 ? 'info' : 'error', { event: 'request', requestId, method: c.req.method, ...usage })
+  recordUsage(c.env.USAGE, usage)
+})

@@ -1,0 +1,21 @@
+// One JSON line per event. Never log a header, a token, a secret, a hash, a cache key or SQL parameters.
+
+type LogLevel = 'info' | 'warn' | 'error'
+
+export interface LogEvent {
+  /** The event in snake_case, such as `request` or `kv_failed`. */
+  event: string
+  [field: string]: string | number | boolean | undefined
+}
+
+export function log(level: LogLevel, event: LogEvent): void {
+  console[level](JSON.stringify({ level, ...event }))
+}
+
+/** Logs a problem that does not fail the request, with the request's ID. */
+export type Warn = (event: LogEvent) => void
+
+/** A thrown value as text, for the log only. */
+export function describeError(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : 'a thrown value that is not an Error'
+}

@@ -1,0 +1,63 @@
+// Decides whether client credentials are right.
+import { findMatchingHash } from '../../crypto/client-secret.ts'
+import { selectClient, type Client } from '../../db/partner-queries.ts'
+import type { Warn } from '../log.ts'
+import { queryD1 } from '../query-d1.ts'
+import type { ClientCredentials } from './basic-credentials.ts'
+import { countAttempt, type RateLimits } from './rate-limit.ts'
+import type { VerifiedSecrets } from './verified-secrets.ts'
+
+/** Why a client is refused. For the log; callers see only `invalid_client`. */
+export type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
+
+/** `shortName` is that of the client ID's partner, if the client ID exists and was looked up. */
+export type ClientAuthentication =
+  | { kind: 'authenticated'; shortName: string }
+  | { kind: 'rate_limited'; shortName: string | undefined }
+  | { kind: 'refused'; reason: ClientRefusal; shortName: string | undefined }
+
+interface Dependencies {
+  d1: D1Database
+  rateLimits: RateLimits
+  verifiedSecrets: VerifiedSecrets
+  /** The cost of refusing an unknown client. */
+  pbkdf2Iterations: number
+  warn: Warn
+}
+
+/**
+ * A derivation costs about 12 ms of CPU, so both rate limits come before it, and before D1. A secret that this isolate has
+ * verified costs no derivation and is not limited. A refusal always costs two derivations, known client or not.
+ * @throws StorageError when D1 does not answer
+ */
+export async function authenticateClient(
+  { d1, rateLimits, verifiedSecrets, pbkdf2Iterations, warn }: Dependencies,
+  { clientId, clientSecret }: ClientCredentials,
+  { address, nowMs }: { address: string | undefined; nowMs: number },
+): Promise<ClientAuthentication> {
+  const isWithinLimits = () => countAttempt(rateLimits, { address, clientId }, warn)
+  const rememberedHash = await verifiedSecrets.recall(clientSecret, nowMs)
+  if (rememberedHash === undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName: undefined }
+
+  const client = await queryD1(selectClient(d1, clientId))
+  const shortName = client?.shortName
+  const hashes = listLiveHashes(client, nowMs / 1000)
+  if (client && rememberedHash !== undefined && hashes.includes(rememberedHash)) {
+    return { kind: 'authenticated', shortName: client.shortName }
+  }
+  // A remembered secret that is not this client's (another client's, or rotated) costs derivations after all.
+  if (rememberedHash !== undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName }
+
+  const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
+  if (client === undefined) return { kind: 'refused', reason: 'unknown_client', shortName }
+  if (client.isSuspended) return { kind: 'refused', reason: 'suspended_partner', shortName }
+  if (matchingHash === undefined) return { kind: 'refused', reason: 'wrong_secret', shortName }
+  await verifiedSecrets.remember(clientSecret, matchingHash, nowMs)
+  return { kind: 'authenticated', shortName: client.shortName }
+}
+
+/** Treats a suspended partner as having no secrets, so that refusing it costs the same as any other refusal. */
+function listLiveHashes(client: Client | undefined, nowSeconds: number): string[] {
+  if (client === undefined || client.isSuspended) return []
+  return client.secrets.flatMap(({ hash, expiresAt }) => (expiresAt === null || expiresAt > nowSeconds ? hash : []))
+}
