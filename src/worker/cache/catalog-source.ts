@@ -1,0 +1,28 @@
+// What the cache reads from the database. catalog-database.ts implements it on D1; the simulation has one of its own.
+import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { PlanFilter } from '../../catalog/plan-filters.ts'
+
+/** A partner and the catalog's revision, read at the same moment. */
+export interface PartnerCheck {
+  /** Undefined if no partner has the client ID. */
+  partner: PartnerAccess | undefined
+  /** Every change of the catalog raises it. */
+  revision: number
+}
+
+/** A plan list and the revision that it belongs to, read at the same moment. */
+export interface LoadedList {
+  /** The finished JSON of the response. */
+  body: Uint8Array
+  isEmpty: boolean
+  revision: number
+}
+
+/** Reads in one session: each is at least as new as the one before. Both throw StorageError. */
+export interface CatalogSession {
+  checkPartner: (clientId: string) => Promise<PartnerCheck>
+  loadList: (country: string, filter: PlanFilter) => Promise<LoadedList>
+}
+
+/** `nearest` may be a replica that lags behind by seconds. `primary` never lags. */
+export type OpenSession = (from: 'nearest' | 'primary') => CatalogSession

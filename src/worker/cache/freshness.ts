@@ -1,0 +1,18 @@
+// The ages of the freshness policy, in one place.
+
+/** A check of up to this age is used without any I/O. */
+export const maxAgeMs = 60_000
+/** A check of up to this age is used, and renewed after the response (RFC 5861 section 3). */
+export const staleWhileRevalidateMs = 120_000
+/** While D1 fails, a list is served until it was last known to be current this long ago (RFC 5861 section 4). */
+export const staleIfErrorMs = 24 * 3600_000
+/** After D1 failed, an isolate does not ask it again for this long. */
+export const outagePauseMs = 5000
+/** A copy in KV is written again when it is older than this, so that an outage always finds a recent copy. */
+export const kvRewriteMs = 3600_000
+
+/** Clocks differ: a time in the near future counts as now, a time further ahead as infinitely old. */
+export function computeAgeMs(timeMs: number, nowMs: number): number {
+  const ageMs = nowMs - timeMs
+  return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
+}

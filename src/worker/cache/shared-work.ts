@@ -1,0 +1,43 @@
+// Lets the requests of an isolate that want the same thing at the same time share one piece of work.
+
+/** Longer than any deadline inside shared work: work that takes longer belongs to a request that was cancelled. */
+const maxWaitMs = 6000
+
+/**
+ * Runs `work`, or waits for another request's work under the same key. The request that starts the work keeps it alive with
+ * `waitUntil`. If that request is cancelled anyway, its promise never settles: a waiter then runs its own work.
+ */
+export type ShareWork<T> = (
+  key: string,
+  request: { nowMs: number; waitUntil: (work: Promise<unknown>) => void },
+  work: () => Promise<T>,
+) => Promise<T>
+
+export function createSharedWork<T>(): ShareWork<T> {
+  const running = new Map<string, { promise: Promise<T>; startedAtMs: number }>()
+
+  return async function shareWork(key, request, work) {
+    const current = running.get(key)
+    if (current && Math.abs(request.nowMs - current.startedAtMs) < maxWaitMs) {
+      const outcome = await waitFor(current.promise)
+      if (outcome !== 'abandoned') return outcome.value
+      if (running.get(key) !== current) return shareWork(key, request, work)
+    }
+    const promise = work().finally(() => {
+      if (running.get(key)?.promise === promise) running.delete(key)
+    })
+    running.set(key, { promise, startedAtMs: request.nowMs })
+    request.waitUntil(promise.catch(() => {}))
+    return promise
+  }
+}
+
+/** Each waiter has its own timer, because timers end with their request. */
+function waitFor<T>(promise: Promise<T>): Promise<{ value: T } | 'abandoned'> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve('abandoned'), maxWaitMs)
+    promise
+      .then((value) => resolve({ value }), reject)
+      .finally(() => clearTimeout(timer))
+  })
+}
