@@ -1,5 +1,6 @@
 // The plan list of a country and filter, as the finished body of a response.
-import { selectPlans, type PlanFilter } from '../../db/plan-queries.ts'
+import type { PlanFilter } from '../../catalog/plan-filters.ts'
+import { selectPlans } from '../../db/plan-queries.ts'
 import { getPlanListKey } from '../cache/cache-keys.ts'
 import type { Answer, CacheContext, ReadThrough } from '../cache/read-through.ts'
 import { openNearestDatabase, queryD1 } from '../query-d1.ts'
