@@ -9,7 +9,7 @@ import openapi from '../../../src/openapi/openapi.json'
 import { InvestmentPlansClient, type PlanFilter as ClientFilter } from '../../../src/site/client/investment-plans.ts'
 import { canonicalFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { forgetCachedEntries } from '../support/isolate.ts'
+import { startNewIsolate } from '../support/isolate.ts'
 import { fetchToken, requestPlans, send } from '../support/requests.ts'
 import { seedPartner, seedPlans } from '../support/seed.ts'
 
@@ -39,7 +39,7 @@ function makeFilter(name: FilterName, plan: CatalogPlan): PlanFilter {
 
 async function clearCaches(): Promise<void> {
   for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
-  forgetCachedEntries()
+  startNewIsolate()
 }
 
 afterEach(clearCaches)
@@ -69,7 +69,7 @@ describe.each(filterNames)('%s', (name) => {
       await clearCaches()
       for (const plan of [...order, ...order]) expect(await listIds(makeFilter(name, plan))).toEqual([plan.id])
       expect(await listIds({})).toEqual([1, 2])
-      forgetCachedEntries()
+      startNewIsolate()
       for (const plan of order) expect(await listIds(makeFilter(name, plan)), 'from KV').toEqual([plan.id])
     }
   })
