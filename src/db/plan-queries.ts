@@ -1,16 +1,16 @@
 // SQL that reads plans.
 import { and, asc, eq, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteSelect } from 'drizzle-orm/sqlite-core'
+import { filterNames, type FilterName, type PlanFilter } from '../catalog/plan-filters.ts'
 import type { Plan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
 import { fundManagers, planCategories, planMinimums, plans, planTypes, planViewability, riskLevels } from './schema.ts'
 
-/** Filters combine with AND. */
-export interface PlanFilter {
-  categoryId?: number
-  fundType?: string
-  /** In upper case. */
-  currency?: string
+/** The column that each filter compares with. */
+const filterColumns: Record<FilterName, SQLiteColumn> = {
+  categoryId: plans.categoryId,
+  fundType: plans.fundType,
+  currency: plans.currency,
 }
 
 /** `{"KES":1000}` by SQLite, which writes 15 digits: as many as catalog/plan.ts allows. */
@@ -62,20 +62,13 @@ export const planFields = {
 }
 
 /** The plans that are viewable in a country, in ascending ID. One query, whatever the size of the catalog. */
-export function selectPlans(
-  db: Database,
-  country: string,
-  { categoryId, fundType, currency }: PlanFilter,
-): Promise<Plan[]> {
+export function selectPlans(db: Database, country: string, filter: PlanFilter): Promise<Plan[]> {
+  const matches = filterNames.map((name) => {
+    const value = filter[name]
+    return value === undefined ? undefined : eq(filterColumns[name], value)
+  })
   return withLookups(db.select(planFields).from(plans).$dynamic())
-    .where(
-      and(
-        isViewableIn(country),
-        categoryId === undefined ? undefined : eq(plans.categoryId, categoryId),
-        fundType === undefined ? undefined : eq(plans.fundType, fundType),
-        currency === undefined ? undefined : eq(plans.currency, currency),
-      ),
-    )
+    .where(and(isViewableIn(country), ...matches))
     .orderBy(asc(plans.id))
 }
 

@@ -1,5 +1,6 @@
 // plan list, show, view, close, open, why
 import type { Command } from 'commander'
+import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import { abbreviate, planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import {
   hidePlanStatements,
@@ -186,9 +187,8 @@ function explain(
     const sentence = `${shortName} does not see ${plan.identifier}: it lists the plans of ${country}, and the plan is not viewable ${elsewhere}.`
     return { isSeen: false, reason: 'not_viewable', sentence, mend: `To put it on the list: ${command(...view)}` }
   }
-  const { category, fundType, currency, isInvestable } = plan
-  const filters = [...(category ? [`categoryId=${category.id}`] : []), `fundType=${fundType}`, `currency=${currency}`]
-  const closed = isInvestable ? '' : ' Its being closed to investment does not matter to that.'
+  const filters = listMatchingFilters(plan)
+  const closed = plan.isInvestable ? '' : ' Its being closed to investment does not matter to that.'
   const sentence = `${shortName} sees ${plan.identifier}: it is viewable in ${country}, without a filter or with any of ${filters.map((filter) => filter.replaceAll(/[\s\p{C}]+/gu, ' ')).join(', ')}.${closed}`
   return { isSeen: true, reason: 'viewable', sentence, mend: `To take it off the list: ${command(...view, '--off')}` }
 }

@@ -1,7 +1,8 @@
-// A partner's plans as cards, by the very client that partners may copy.
+// Shows a partner's plans as cards. Uses the client that partners copy.
 import { html } from 'hono/html'
+import { filterNames, planFilters, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
 import { renderCard, scaleOf } from '../plan-card.ts'
-import { InvestmentPlansClient, InvestmentPlansError, type Plan, type PlanFilter } from '../client/investment-plans.ts'
+import { InvestmentPlansClient, InvestmentPlansError, type Plan } from '../client/investment-plans.ts'
 import { find, onSubmit, readForm } from './dom.ts'
 import { describeRefusal, renderFailure, unreachable } from './failure.ts'
 
@@ -14,9 +15,9 @@ const artwork = find('[name=hasArtwork]', HTMLInputElement)
 const artworkLabel = find('#artwork-label', HTMLElement)
 const signOutButton = find('#sign-out', HTMLButtonElement)
 
-/** Holds the credentials, here alone. */
+/** The only place that holds the credentials. */
 let client: InvestmentPlansClient | undefined
-/** Who may be asked for artwork. */
+/** The hosts that artwork may be loaded from. */
 let artworkHosts = new Set<string>()
 
 onSubmit(signIn, async ({ clientId = '', clientSecret = '', shortName = '' }) => {
@@ -28,7 +29,7 @@ onSubmit(signIn, async ({ clientId = '', clientSecret = '', shortName = '' }) =>
   showSignedIn(true)
   offerFilters(plans)
   await showPlans(plans, false)
-  find('[name=categoryId]', HTMLSelectElement).focus()
+  find('#filters select', HTMLSelectElement).focus()
 })
 
 filters.addEventListener('change', ({ target }) => {
@@ -41,12 +42,12 @@ signOutButton.addEventListener('click', () => {
   find('[name=clientId]', HTMLInputElement).focus()
 })
 
-// Going back to this page brings it as it was left, but for credentials.
+// The browser may restore this page from its back/forward cache. Credentials must not come back.
 addEventListener('pagehide', signOut)
 
 function signOut(): void {
   client = undefined
-  asked++
+  requestCount++
   signIn.reset()
   filters.reset()
   showSignedIn(false)
@@ -64,36 +65,33 @@ function clear(): void {
   for (const element of [failure, count, cards]) element.replaceChildren()
 }
 
-/** Credentials are the client's own business, and so is what it keeps. */
+/** Sends no cookies and bypasses the HTTP cache: the client handles credentials and ETags itself. */
 function send(url: string, init: RequestInit): Promise<Response> {
   return fetch(url, { ...init, credentials: 'omit', cache: 'no-store' })
 }
 
 async function refresh(): Promise<void> {
-  const { categoryId, fundType, currency } = readForm(filters)
-  const filter: PlanFilter = {
-    ...(categoryId && { categoryId: Number(categoryId) }),
-    ...(fundType && { fundType }),
-    ...(currency && { currency }),
-  }
   if (!client) return
+  const chosen = readForm(filters)
+  const filter: PlanFilter = {}
+  for (const name of filterNames) if (chosen[name]) setFilter(filter, name, chosen[name])
   const plans = await load(client.listPlans(filter))
   if (plans) await showPlans(plans, Object.keys(filter).length > 0)
 }
 
-/** How many lists were asked for: only the answer to the last is of interest. */
-let asked = 0
+/** Counts the requested lists. Only the response to the latest request is shown. */
+let requestCount = 0
 
-/** @returns undefined when something else was asked for meanwhile, or when it failed, which it shows. */
+/** Returns undefined when a newer list was requested meanwhile, or when the request failed. Shows the failure. */
 async function load(list: Promise<Plan[]>): Promise<Plan[] | undefined> {
-  const turn = ++asked
+  const turn = ++requestCount
   cards.setAttribute('aria-busy', 'true')
   count.textContent = 'Waiting for the API…'
   const outcome = await list.then(
     (plans) => ({ plans }),
     (error: unknown) => ({ error }),
   )
-  if (turn !== asked) return undefined
+  if (turn !== requestCount) return undefined
   clear()
   if ('plans' in outcome) return outcome.plans
   const { error } = outcome
@@ -110,7 +108,7 @@ function makeRetryButton(): HTMLButtonElement {
   button.className = 'quiet'
   button.textContent = 'Try again'
   button.addEventListener('click', () => {
-    // The button goes away; whoever pressed it stays near.
+    // The button disappears: keep the keyboard focus near it.
     count.focus()
     void refresh()
   })
@@ -128,15 +126,18 @@ function describeCount(total: number, isFiltered: boolean): string {
   if (total > 0) return total === 1 ? '1 plan' : `${total} plans`
   return isFiltered
     ? 'No plan matches all of these filters. Set one of them back to “Any”.'
-    : 'No plan is viewable in your country yet. Ask support which plans you are to get, and come back.'
+    : 'No plan is viewable in your country yet. Ask support when your plans will be available.'
 }
 
-/** What the whole list has to choose from. */
+/** Offers each value that occurs in the list of all plans. */
 function offerFilters(plans: Plan[]): void {
-  const categories = plans.flatMap(({ category }) => category ?? [])
-  offer('categoryId', new Map(categories.map(({ id, displayName }) => [String(id), displayName])))
-  offer('fundType', new Map(plans.map(({ fundType }) => [fundType, fundType])))
-  offer('currency', new Map(plans.map(({ currency }) => [currency, currency])))
+  for (const [name, { getValue, getValueLabel = getValue }] of Object.entries(planFilters)) {
+    const options = plans.flatMap((plan): [string, string][] => {
+      const value = getValue(plan)
+      return value === undefined ? [] : [[String(value), String(getValueLabel(plan))]]
+    })
+    offer(name, new Map(options))
+  }
   artworkHosts = new Set(plans.map(({ imageUrl }) => new URL(imageUrl).host))
   artworkLabel.textContent = `Load the artwork from ${[...artworkHosts].join(', ')}`
 }
@@ -148,8 +149,8 @@ function offer(name: string, values: Map<string, string>): void {
 }
 
 /**
- * Each plan's own artwork, once it was asked for from where it lies: that server learns who looks. Where it can't be
- * had, ours stays.
+ * Shows each plan's own artwork if the user has allowed it, because the servers that host it learn the user's address.
+ * The site's own drawing stays when the artwork can't be loaded.
  */
 function showArtwork(): void {
   for (const frame of cards.querySelectorAll<HTMLElement>('.art')) {

@@ -1,7 +1,7 @@
 /**
- * Lists the investment plans of your country. One file without dependencies, for servers: copy it, or import it. It runs
- * wherever `fetch` does (Node 18 or newer, Deno, Bun, Workers). It has no business in an app or a page that you publish,
- * whose users would have your secret.
+ * Lists the investment plans of your country. One file without dependencies: copy it into your project. It runs on
+ * servers with `fetch`: Node 18 or newer, Deno, Bun, Workers. Don't use it in an app or a web page that you publish,
+ * because its users could read your client secret.
  *
  *     const client = new InvestmentPlansClient({ baseUrl, clientId, clientSecret, shortName })
  *     const plans = await client.listPlans({ currency: 'KES' })
@@ -11,80 +11,107 @@ export interface ClientOptions {
   baseUrl: string
   clientId: string
   clientSecret: string
-  /** Your short name, as it is in the path. */
+  /** Your short name, as in the path of the plan list. */
   shortName: string
-  /** Instead of the global one. */
+  /** Default: the global `fetch`. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** How long an answer may take, in milliseconds: 15,000 unless given. */
+  /** Timeout of one request in milliseconds. Default: 15,000. */
   timeoutMs?: number
 }
 
+// BEGIN GENERATED from the filters and the plan schema of the service
+
 /** Filters combine with AND. */
 export interface PlanFilter {
+  /** Only plans whose `category.id` is this number. */
   categoryId?: number
+  /** Only plans whose `fundType` is exactly this text. */
   fundType?: string
-  /** ISO 4217, in any case: the plan's base currency. */
+  /** Only plans whose base currency, `currency`, is this code, in upper or lower case. */
   currency?: string
 }
 
-interface Named {
-  id: number
-  name: string
-}
-
-/** Amounts are in major units, keyed by ISO 4217 currency code. */
-export type Amounts = Record<string, number>
-
 export interface Plan {
+  /** Internal plan ID. */
   id: number
-  /** Stable and machine-readable. */
+  /** Stable machine-readable identifier of the plan. */
   identifier: string
+  /** Formal plan name. */
   name: string
-  /** Short and friendly: what your customers see. */
+  /** Short friendly display name, preferred in user-facing UI. */
   coolName: string
+  /** Longer description. */
   about: string
+  /** Short marketing tagline. */
   hint: string
+  /** URL of the plan’s artwork. */
   imageUrl: string
+  /** URL of the thumbnail of the artwork. */
   thumbnail: string
+  /** Sector the fund invests in. */
   sector: string
+  /** Classification of the fund, such as MONEY_MARKET. */
   fundType: string
+  /** How returns are generated, such as VARIABLE. */
   profitType: string
+  /** Text describing profitType. */
   profitTypeDescription: string
-  /** Annualised returns in per cent per year; null where they are not known. */
+  /** Annualised return over 1 year in per cent per year; null where it is not known. */
   performance1: number | null
+  /** Annualised return over 3 years in per cent per year; null where it is not known. */
   performance3: number | null
+  /** Annualised return over 5 years in per cent per year; null where it is not known. */
   performance5: number | null
+  /** Annualised return over 10 years in per cent per year; null where it is not known. */
   performance10: number | null
-  /** YYYY-MM-DD */
+  /** As-of date of the performance figures. */
   performanceDate: string
+  /** Base currency of the plan, ISO 4217. */
   currency: string
-  minInvestableAmounts: Amounts
-  minTopUpAmounts: Amounts
+  /** Minimum initial investment in major units, keyed by ISO 4217 currency code. */
+  minInvestableAmounts: Record<string, number>
+  /** Minimum top-up in major units, keyed by ISO 4217 currency code. */
+  minTopUpAmounts: Record<string, number>
+  /** Investment term. */
   tenor: string
-  /** Days; 0 means none. */
+  /** Lock-in period in days; 0 means none. */
   lockInPeriod: number
+  /** Whether partial withdrawals are allowed. */
   partialWithdrawable: boolean
+  /** Link to an informational document. */
   factSheet: string
+  /** Link to a legal document. */
   prospectus: string
+  /** Whether the plan currently accepts new investment. */
   isInvestable: boolean
-  /** Why `isInvestable` is false. */
+  /** Why isInvestable is false; null where it is true. */
   nonInvestableNote: string | null
+  /** Plan category. */
   category: { id: number; name: string; displayName: string; tagLine: string } | null
-  planType: Named | null
-  productRiskLevel: Named | null
-  fundManager: Named | null
+  /** Plan type. */
+  planType: { id: number; name: string } | null
+  /** Risk rating. */
+  productRiskLevel: { id: number; name: string } | null
+  /** Managing entity. */
+  fundManager: { id: number; name: string } | null
+  /** Operating currency of the fund. */
   fundCurrency: { currency: string } | null
 }
 
-/** A refusal. Its message says what is wrong and what would be right; quote `requestId` when you ask for help. */
+// END GENERATED
+
+/** Amounts in major units, keyed by ISO 4217 currency code. */
+export type Amounts = Plan['minInvestableAmounts']
+
+/** The service refused a request. The message says why and how to fix it. Quote `requestId` when you contact support. */
 export class InvestmentPlansError extends Error {
   override readonly name = 'InvestmentPlansError'
   /** The HTTP status. */
   readonly status: number
-  /** A stable code, such as `invalid_client`. */
+  /** A stable code, such as `invalid_client`; `unknown` when the response did not come from the service. */
   readonly code: string
   readonly requestId: string | undefined
-  /** How long to wait before the next attempt, where the service said so. */
+  /** Seconds to wait before the next attempt, when the service sent `Retry-After`. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(response: Response, body: { message?: string; error?: string; requestId?: string }) {
@@ -97,12 +124,12 @@ export class InvestmentPlansError extends Error {
   }
 }
 
-/** A token is renewed when a tenth of its life is left, so that none expires on its way. */
-const usableLife = 0.9
-/** Something in between may answer in its own way, and with any status. */
-const notOurs = 'What came is not an answer of the service.'
-/** Lists that are kept for their ETag, one per filter set. */
-const mostLists = 100
+/** Renews a token after this share of its lifetime, so that it doesn't expire while a request is on its way. */
+const usableLifetimeShare = 0.9
+/** A proxy may answer instead of the service, with any status and body. */
+const foreignResponse = 'The response did not come from the service.'
+/** The client keeps at most this many lists with their ETags, one per set of filters. */
+const maxLists = 100
 
 export class InvestmentPlansClient {
   readonly #options: ClientOptions
@@ -115,43 +142,43 @@ export class InvestmentPlansClient {
   }
 
   /**
-   * The plans that match, in ascending `id`; none is an empty array. Asks each time, but transfers the list only when it
-   * has changed: treat what you get as read-only.
-   * @throws InvestmentPlansError when the service refuses; whatever `fetch` throws when it can't be reached.
+   * Returns the plans that match all filters, in ascending order of `id`; an empty array if none matches. Every call asks
+   * the service, which sends the list only if it has changed; otherwise you get the same array again, so don't modify it.
+   * @throws InvestmentPlansError when the service refuses the request, and the error of `fetch` when it can't be reached.
    */
   async listPlans(filter: PlanFilter = {}): Promise<Plan[]> {
     const token = await this.#getToken()
     const response = await this.#requestPlans(filter, token)
     if (response.status !== 401) return this.#readPlans(filter, response)
-    // Suspended, rotated or expired meanwhile: a new token helps or is refused.
+    // The token may have expired, or its signing key may be gone. Retry once with a new token.
     await response.body?.cancel()
     if (this.#token?.value === token) this.#token = undefined
     return this.#readPlans(filter, await this.#requestPlans(filter, await this.#getToken()))
   }
 
   #requestPlans(filter: PlanFilter, token: string): Promise<Response> {
-    const query = queryOf(filter)
+    const query = formatQuery(filter)
     const known = this.#lists.get(query)
     const headers = { Authorization: `Bearer ${token}`, ...(known && { 'If-None-Match': known.etag }) }
     return this.#send(`/${encodeURIComponent(this.#options.shortName)}/plans${query}`, { headers })
   }
 
   async #readPlans(filter: PlanFilter, response: Response): Promise<Plan[]> {
-    const query = queryOf(filter)
+    const query = formatQuery(filter)
     const known = this.#lists.get(query)
     if (response.status === 304 && known) return known.plans
-    if (!response.ok) throw await errorOf(response)
+    if (!response.ok) throw await readError(response)
     const plans = (await readJson<{ data?: { plans?: Plan[] } }>(response))?.data?.plans
-    if (!Array.isArray(plans)) throw new InvestmentPlansError(response, { message: notOurs })
+    if (!Array.isArray(plans)) throw new InvestmentPlansError(response, { message: foreignResponse })
     const etag = response.headers.get('ETag')
     this.#lists.delete(query)
     if (etag !== null) this.#lists.set(query, { etag, plans })
     const [oldest] = this.#lists.keys()
-    if (this.#lists.size > mostLists && oldest !== undefined) this.#lists.delete(oldest)
+    if (this.#lists.size > maxLists && oldest !== undefined) this.#lists.delete(oldest)
     return plans
   }
 
-  /** Those who need one at the same time share one request. */
+  /** Concurrent calls share one token request. */
   async #getToken(): Promise<string> {
     if (this.#token && Date.now() < this.#token.renewAtMs) return this.#token.value
     this.#tokenRequest ??= this.#requestToken().finally(() => {
@@ -165,11 +192,11 @@ export class InvestmentPlansClient {
     const headers = { Authorization: `Basic ${encodeBase64(`${clientId}:${clientSecret}`)}` }
     const requestedAtMs = Date.now()
     const response = await this.#send('/auth', { method: 'POST', headers })
-    if (!response.ok) throw await errorOf(response)
-    const { access_token: value, expires_in: lifetime = 0 } =
+    if (!response.ok) throw await readError(response)
+    const { access_token: value, expires_in: lifetimeSeconds = 0 } =
       (await readJson<{ access_token?: string; expires_in?: number }>(response)) ?? {}
-    if (typeof value !== 'string') throw new InvestmentPlansError(response, { message: notOurs })
-    this.#token = { value, renewAtMs: requestedAtMs + 1000 * usableLife * lifetime }
+    if (typeof value !== 'string') throw new InvestmentPlansError(response, { message: foreignResponse })
+    this.#token = { value, renewAtMs: requestedAtMs + 1000 * usableLifetimeShare * lifetimeSeconds }
     return value
   }
 
@@ -180,25 +207,24 @@ export class InvestmentPlansClient {
   }
 }
 
-/** Of the UTF-8 (RFC 7617). */
+/** Encodes the text as UTF-8, then as Base64 (RFC 7617). */
 export function encodeBase64(text: string): string {
   return btoa(String.fromCodePoint(...new TextEncoder().encode(text)))
 }
 
-function queryOf({ categoryId, fundType, currency }: PlanFilter): string {
-  const query = new URLSearchParams()
-  if (categoryId !== undefined) query.set('categoryId', String(categoryId))
-  if (currency !== undefined) query.set('currency', currency)
-  if (fundType !== undefined) query.set('fundType', fundType)
-  const text = query.toString()
-  return text === '' ? '' : `?${text}`
+/** Sorts the filters, so that equal filters share one stored list. */
+function formatQuery(filter: PlanFilter): string {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+  query.sort()
+  return given.length === 0 ? '' : `?${query.toString()}`
 }
 
-async function errorOf(response: Response): Promise<InvestmentPlansError> {
+async function readError(response: Response): Promise<InvestmentPlansError> {
   return new InvestmentPlansError(response, (await readJson(response)) ?? {})
 }
 
-/** @returns what the service documents, or undefined where it is no JSON. */
+/** Returns the parsed body, or undefined when it isn't JSON. */
 async function readJson<Body>(response: Response): Promise<Body | undefined> {
   const text = await response.text()
   try {

@@ -1,21 +1,12 @@
-// Every field of a plan, from openapi.json.
+// The page that lists every field of a plan, from openapi.json.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { html } from 'hono/html'
+import type { FieldSchema } from '../../openapi/plan-json-schema.ts'
 import type { Markup } from '../page-shell.ts'
 
-/** What the document uses of JSON Schema. */
-interface Schema {
-  type?: string
-  format?: string
-  description?: string
-  examples?: unknown[]
-  properties?: Record<string, Schema>
-  anyOf?: Schema[]
-}
-
 interface Document {
-  components: { schemas: { Plan: { properties: Record<string, Schema> } } }
+  components: { schemas: { Plan: { properties: Record<string, FieldSchema> } } }
 }
 
 export function renderPlanFields(): Markup {
@@ -23,7 +14,7 @@ export function renderPlanFields(): Markup {
   const { properties } = document.components.schemas.Plan
   return html`<article class="prose">
     <h1>Plan fields</h1>
-    <p>Every plan has every field; optional values are <code>null</code>. The examples are those of one plan.</p>
+    <p>Every plan has every field. A missing value is <code>null</code>. All examples are from one plan.</p>
     <div class="table">
       <table class="fields">
         <thead>
@@ -42,13 +33,13 @@ export function renderPlanFields(): Markup {
   </article>`
 }
 
-/** A row, and one for each member of an object. */
-function renderField(name: string, schema: Schema): Markup[] {
+/** Renders a row for the field, and one for each member of an object. */
+function renderField(name: string, schema: FieldSchema): Markup[] {
   const members = schema.anyOf?.find(({ properties }) => properties)?.properties ?? {}
   const example = schema.examples?.[0]
   const row = html`<tr>
     <th scope="row" id="${name}"><code>${name}</code></th>
-    <td>${nameType(schema)}</td>
+    <td>${formatType(schema)}</td>
     <td>${schema.description}</td>
     <td>${renderExample(example)}</td>
   </tr>`
@@ -56,7 +47,7 @@ function renderField(name: string, schema: Schema): Markup[] {
     ([member, memberSchema]) =>
       html`<tr class="member">
         <th scope="row" id="${name}.${member}"><code>${name}.${member}</code></th>
-        <td>${nameType(memberSchema)}</td>
+        <td>${formatType(memberSchema)}</td>
         <td>${memberSchema.description}</td>
         <td>${renderExample(example instanceof Object ? Reflect.get(example, member) : undefined)}</td>
       </tr>`,
@@ -64,15 +55,15 @@ function renderField(name: string, schema: Schema): Markup[] {
   return [row, ...inner]
 }
 
-const longestExample = 60
+const maxExampleLength = 60
 
 function renderExample(value: unknown): Markup {
   if (value === undefined || (value instanceof Object && 'id' in value)) return html``
   const json = JSON.stringify(value)
-  return html`<code>${json.length > longestExample ? `${json.slice(0, longestExample)}…` : json}</code>`
+  return html`<code>${json.length > maxExampleLength ? `${json.slice(0, maxExampleLength)}…` : json}</code>`
 }
 
-function nameType({ type, format, anyOf }: Schema): string {
-  if (anyOf) return anyOf.map(nameType).join(' or ')
+function formatType({ type, format, anyOf }: FieldSchema): string {
+  if (anyOf) return anyOf.map(formatType).join(' or ')
   return format === undefined ? (type ?? '') : `${type}, ${format}`
 }

@@ -1,5 +1,6 @@
-// A partner's own plans as its customers might see them. src/site/browser/plan-cards.ts fills it.
+// The page that shows a partner its plans as cards. Its program is browser/plan-cards.ts.
 import { html } from 'hono/html'
+import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Markup } from '../page-shell.ts'
 import { clientFields, needsProgram, secretNote, shortNameField } from './sign-in-form.ts'
 
@@ -7,7 +8,7 @@ export function renderPlans(): Markup {
   return html`<article class="gallery">
     <header>
       <h1>Your plans</h1>
-      <p>What the API gives you, as your customers might see it. ${secretNote}</p>
+      <p>The plans that the API returns to you, as your customers might see them. ${secretNote}</p>
       ${needsProgram}
     </header>
     <form id="sign-in" class="form" method="post" autocomplete="off">
@@ -15,18 +16,13 @@ export function renderPlans(): Markup {
       <button class="primary">Show my plans</button>
     </form>
     <form id="filters" class="form" method="post" autocomplete="off" hidden>
-      <label
-        >Category
-        <select name="categoryId"></select
-      ></label>
-      <label
-        >Fund type
-        <select name="fundType"></select
-      ></label>
-      <label
-        >Currency
-        <select name="currency"></select
-      ></label>
+      ${Object.entries(planFilters).map(
+        ([name, { label }]) =>
+          html`<label
+            >${label}
+            <select name="${name}"></select
+          ></label> `,
+      )}
       <label class="check whole"><input name="hasArtwork" type="checkbox" /> <span id="artwork-label"></span></label>
     </form>
     <div id="failure" role="alert"></div>

@@ -1,14 +1,15 @@
-// The two calls by hand, each with what went out and what came back. src/site/browser/try-calls.ts makes them.
+// The page that makes both API calls by hand and shows requests and responses. Its program is browser/try-calls.ts.
 import { html } from 'hono/html'
+import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Markup } from '../page-shell.ts'
 import { clientFields, needsProgram, secretNote, shortNameField } from './sign-in-form.ts'
 
-/** A form without its program would post to nowhere: the site's policy allows no form to send anything. */
+/** The forms only work with the page's program: the site's Content-Security-Policy forbids to submit them. */
 export function renderTry(): Markup {
   return html`<article class="tool">
     <header>
       <h1>Try it</h1>
-      <p>The two calls, against this very service. ${secretNote}</p>
+      <p>Make both API calls, to this service. ${secretNote}</p>
       ${needsProgram}
     </header>
     <section aria-labelledby="token-heading">
@@ -28,11 +29,20 @@ export function renderTry(): Markup {
           <textarea name="accessToken" rows="4" autocapitalize="off" spellcheck="false"></textarea>
         </label>
         ${shortNameField}
-        <label>categoryId <input name="categoryId" inputmode="numeric" placeholder="any" /></label>
-        <label>fundType <input name="fundType" placeholder="any" autocapitalize="off" spellcheck="false" /></label>
-        <label>currency <input name="currency" placeholder="any" autocapitalize="off" spellcheck="false" /></label>
+        ${Object.entries(planFilters).map(
+          ([name, { schema }]) =>
+            html`<label
+              >${name}
+              <input
+                name="${name}"
+                placeholder="any"
+                inputmode="${schema.type === 'integer' ? 'numeric' : 'text'}"
+                autocapitalize="off"
+                spellcheck="false"
+            /></label> `,
+        )}
         <label class="check whole">
-          <input name="isConditional" type="checkbox" /> Only if it has changed: send the ETag of the last list as
+          <input name="isConditional" type="checkbox" /> Only if the list has changed: send the ETag of the last list as
           If-None-Match
         </label>
         <button class="primary">List the plans</button>

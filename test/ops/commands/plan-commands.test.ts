@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { listMatchingFilters } from '../../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import {
   createPartner,
@@ -113,7 +114,7 @@ describe('plan why answers in one line, with the command that would change it', 
 
   test('viewable, and by which filters', async () => {
     expect(await why('cash')).toBe(
-      `acme sees cash: it is viewable in KE, without a filter or with any of categoryId=${cash.category?.id}, fundType=${cash.fundType}, currency=${cash.currency}. To take it off the list: npm run -s ops -- plan view cash --country KE --off\n`,
+      `acme sees cash: it is viewable in KE, without a filter or with any of ${listMatchingFilters(cash).join(', ')}. To take it off the list: npm run -s ops -- plan view cash --country KE --off\n`,
     )
     await onState('plan', 'close', 'cash', '--note', 'x')
     expect(await why('cash')).toContain(' Its being closed to investment does not matter to that. ')

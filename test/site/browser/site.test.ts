@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { filterNames, planFilters } from '../../../src/catalog/plan-filters.ts'
 import { refusals } from '../../../src/worker/http/api-error.ts'
 import { advice, isErrorCode } from '../../../src/site/error-advice.ts'
 import { InvestmentPlansClient, type Plan } from '../../../src/site/client/investment-plans.ts'
@@ -401,13 +402,13 @@ describe('your plans', () => {
       }
       const optionsOf = (name: string) =>
         page.locator(`[name=${name}] option`).evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value))
-      for (const name of ['categoryId', 'fundType', 'currency'] as const) {
+      for (const name of filterNames) {
         const [any, ...values] = await optionsOf(name)
         expect(any).toBe('')
         expect(values.length).toBeGreaterThan(1)
         for (const value of values) {
           await choose(name, value)
-          const expected = await client.listPlans({ [name]: name === 'categoryId' ? Number(value) : value })
+          const expected = await client.listPlans({ [name]: planFilters[name].parse(value) })
           expect(await readIdentifiers(page)).toEqual(expected.map(({ identifier }) => identifier))
         }
         await page.locator(`[name=${name}]`).selectOption('')

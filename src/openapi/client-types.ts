@@ -1,0 +1,34 @@
+// The TypeScript types in the client that partners copy: the filters of a list and the fields of a plan.
+import { planFilters } from '../catalog/plan-filters.ts'
+import type { FieldSchema } from './plan-json-schema.ts'
+
+export function formatClientTypes(planFields: Record<string, FieldSchema>): string {
+  const filters = Object.entries(planFilters).map(
+    ([name, { description, schema }]) => `/** ${description} */\n${name}?: ${formatType(schema)}`,
+  )
+  const fields = Object.entries(planFields).map(
+    ([name, field]) => `/** ${field.description} */\n${name}: ${formatType(field)}`,
+  )
+  return `
+/** Filters combine with AND. */
+export interface PlanFilter {
+${filters.join('\n')}
+}
+
+export interface Plan {
+${fields.join('\n')}
+}
+`
+}
+
+function formatType({ type, anyOf, properties, additionalProperties }: FieldSchema): string {
+  if (anyOf) return anyOf.map(formatType).join(' | ')
+  if (additionalProperties) return `Record<string, ${formatType(additionalProperties)}>`
+  if (properties) {
+    const members = Object.entries(properties).map(([name, member]) => `${name}: ${formatType(member)}`)
+    return `{ ${members.join('; ')} }`
+  }
+  if (type === 'integer') return 'number'
+  if (type === 'string' || type === 'number' || type === 'boolean' || type === 'null') return type
+  throw new Error(`client-types.ts knows no TypeScript type for the JSON Schema type ${type}.`)
+}

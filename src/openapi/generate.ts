@@ -1,0 +1,49 @@
+// npm run generate: writes every text that is derived from the schema of a plan, the table of filters and the table of
+// errors. With --check it writes nothing, and exits with 1 when a file is stale.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { format } from 'oxfmt'
+import oxfmtConfig from '../../.oxfmtrc.json' with { type: 'json' }
+import { readDemoPlan } from '../catalog/demo-plan.ts'
+import { formatClientTypes } from './client-types.ts'
+import { formatFilterTable } from './filter-table.ts'
+import { buildOpenapi } from './openapi-document.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+const openapi = buildOpenapi(await readDemoPlan(110))
+const clientTypes = formatClientTypes(openapi.components.schemas.Plan.properties)
+const filterTable = formatFilterTable()
+
+/** Each generated file, and its new content made from its current content. */
+const outputs: Record<string, (current: string) => string | Promise<string>> = {
+  'src/openapi/openapi.json': () => `${JSON.stringify(openapi, null, 2)}\n`,
+  'src/site/client/investment-plans.ts': (current) =>
+    formatCode('investment-plans.ts', replaceGenerated(current, clientTypes)),
+  'src/site/pages/filters.md': (current) => formatCode('filters.md', replaceGenerated(current, filterTable)),
+}
+
+/** Replaces the lines between the two markers, which stay. */
+function replaceGenerated(text: string, generated: string): string {
+  const parts = /^([^]*BEGIN GENERATED[^\n]*\n)[^]*(\n[^\n]*END GENERATED[^]*)$/.exec(text)
+  if (!parts) throw new Error('no line with BEGIN GENERATED, followed by a line with END GENERATED')
+  return `${parts[1]}${generated.trimEnd()}\n${parts[2]}`
+}
+
+async function formatCode(fileName: string, text: string): Promise<string> {
+  const { code } = await format(fileName, text, oxfmtConfig)
+  return code
+}
+
+const isCheck = process.argv.includes('--check')
+for (const [file, makeContent] of Object.entries(outputs)) {
+  const path = join(root, file)
+  const current = await readFile(path, 'utf8').catch(() => '')
+  const content = await makeContent(current)
+  if (content === current) continue
+  if (!isCheck) await writeFile(path, content)
+  else {
+    process.stderr.write(`${file} is stale: run npm run generate.\n`)
+    process.exitCode = 1
+  }
+}

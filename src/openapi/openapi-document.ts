@@ -1,0 +1,170 @@
+// The OpenAPI document: both endpoints, the headers and the bodies.
+import type { Plan } from '../catalog/plan-schema.ts'
+import { refusals } from '../worker/http/api-error.ts'
+import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
+import { describePlan } from './plan-json-schema.ts'
+
+/** @param examplePlan the plan that every example shows. */
+export function buildOpenapi(examplePlan: Plan) {
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Partner Investment Plan Catalog',
+      version: '3.0.0',
+      description:
+        'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server.',
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/', description: 'The origin that serves this document' }],
+    tags: [
+      { name: 'Token', description: 'Exchange client credentials for an access token.' },
+      { name: 'Plans', description: 'List the plans of your country.' },
+    ],
+    paths: {
+      '/api/v3/partners/auth': { post: describeTokenOperation() },
+      '/api/v3/partners/{shortName}/plans': { get: describePlansOperation(examplePlan) },
+    },
+    components: {
+      securitySchemes: {
+        clientCredentials: {
+          type: 'http',
+          scheme: 'basic',
+          description: 'Client ID and client secret in the Authorization header (RFC 7617), and nowhere else.',
+        },
+        accessToken: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'An access token from the token endpoint (RFC 6750). Treat it as an opaque string.',
+        },
+      },
+      headers: {
+        RequestId: {
+          description: 'Identifies the request. Quote it when you contact support.',
+          required: true,
+          schema: { type: 'string', format: 'uuid' },
+          example: exampleRequestId,
+        },
+        ETag: {
+          description:
+            'Identifies this version of the list (RFC 9110 section 8.8.3). Send it as If-None-Match with the next request.',
+          required: true,
+          schema: { type: 'string', pattern: '^"[A-Za-z0-9_-]{22}"$' },
+          example: '"MDfm93pYf5ukiPWD3U3ZBQ"',
+        },
+        CacheControl: {
+          description:
+            'You may store the list for your own use, but check with the API before each use whether it has changed (RFC 9111).',
+          required: true,
+          schema: { type: 'string', const: 'private, no-cache' },
+        },
+        NoStore: {
+          description: 'Do not store this response (RFC 9111).',
+          required: true,
+          schema: { type: 'string', const: 'no-store' },
+        },
+        Vary: {
+          description: 'The list depends on the partner that the access token belongs to.',
+          required: true,
+          schema: { type: 'string', const: 'Authorization' },
+        },
+        CacheStatus: {
+          description:
+            'Which cache of the service answered, and for how many more seconds its copy is fresh (RFC 9211).',
+          required: true,
+          schema: { type: 'string' },
+          example: 'memory; hit; ttl=42',
+        },
+        BasicChallenge: {
+          description: 'The authentication that the endpoint requires (RFC 9110 section 11.6.1, RFC 7617).',
+          required: true,
+          schema: { type: 'string', const: 'Basic realm="partners", charset="UTF-8"' },
+        },
+        BearerChallenge: {
+          description:
+            'The authentication that the endpoint requires, and why the token was refused (RFC 9110 section 11.6.1, RFC 6750).',
+          required: true,
+          schema: { type: 'string' },
+          example: 'Bearer realm="partners", error="invalid_token"',
+        },
+        RetryAfter: {
+          description: 'Number of seconds to wait before the next attempt (RFC 9110 section 10.2.3).',
+          required: true,
+          schema: { type: 'string', pattern: '^[0-9]+$' },
+          example: '5',
+        },
+      },
+      schemas: {
+        AccessToken: {
+          type: 'object',
+          description: 'An access token and its lifetime (RFC 6749 section 5.1). There is no refresh token.',
+          properties: {
+            access_token: {
+              type: 'string',
+              description: 'A JWT, sent as a bearer token on later requests.',
+              pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$',
+              examples: ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl'],
+            },
+            expires_in: {
+              type: 'integer',
+              minimum: 1,
+              description: 'Lifetime of the token in seconds.',
+              examples: [3600],
+            },
+            token_type: { type: 'string', const: 'Bearer', description: 'Always Bearer.', examples: ['Bearer'] },
+          },
+          required: ['access_token', 'expires_in', 'token_type'],
+        },
+        PlanList: {
+          type: 'object',
+          description: 'All matching plans, in ascending order of id.',
+          properties: {
+            message: {
+              type: 'string',
+              description: 'Human-readable status text.',
+              examples: ['Plans fetched successfully'],
+            },
+            data: {
+              type: 'object',
+              description: 'The plans and their number.',
+              properties: {
+                total: { type: 'integer', minimum: 0, description: 'Number of plans.', examples: [1] },
+                plans: {
+                  type: 'array',
+                  description: 'The full list. It is never paginated.',
+                  items: { $ref: '#/components/schemas/Plan' },
+                },
+              },
+              required: ['total', 'plans'],
+            },
+          },
+          required: ['message', 'data'],
+        },
+        Plan: describePlan(examplePlan),
+        Error: {
+          type: 'object',
+          description: 'The body of every response of the API whose status is not 2xx or 304.',
+          properties: {
+            message: {
+              type: 'string',
+              description: 'Human-readable text that says what is wrong and how to fix it.',
+              examples: [refusals.invalid_token.message],
+            },
+            error: {
+              type: 'string',
+              description: 'Stable error code for programs. New codes may be added.',
+              examples: Object.keys(refusals),
+            },
+            requestId: {
+              type: 'string',
+              format: 'uuid',
+              description: 'The value of X-Request-Id.',
+              examples: [exampleRequestId],
+            },
+          },
+          required: ['message', 'error', 'requestId'],
+        },
+      },
+    },
+  }
+}

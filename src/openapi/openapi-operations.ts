@@ -1,0 +1,137 @@
+// The two operations of the OpenAPI document: their parameters, responses and examples.
+import { planFilters } from '../catalog/plan-filters.ts'
+import type { Plan } from '../catalog/plan-schema.ts'
+import { refusals, type ErrorCode } from '../worker/http/api-error.ts'
+
+export const exampleRequestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
+
+export function describeTokenOperation() {
+  return {
+    operationId: 'issueAccessToken',
+    tags: ['Token'],
+    summary: 'Exchange client credentials for an access token',
+    description:
+      'Send the credentials in the Authorization header. A request body is allowed but never read, so OAuth 2 client libraries work unchanged. Every call issues a new token with the full lifetime; earlier tokens stay valid until they expire.',
+    security: [{ clientCredentials: [] }],
+    responses: {
+      200: {
+        description: 'An access token.',
+        headers: { 'X-Request-Id': headerRef('RequestId'), 'Cache-Control': headerRef('NoStore') },
+        content: json('AccessToken', {
+          access_token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl',
+          expires_in: 3600,
+          token_type: 'Bearer',
+        }),
+      },
+      ...describeRefusals('invalid_request', 'invalid_client', 'rate_limited', 'internal_error', 'unavailable'),
+    },
+  }
+}
+
+export function describePlansOperation(examplePlan: Plan) {
+  return {
+    operationId: 'listPlans',
+    tags: ['Plans'],
+    summary: 'List the plans of your country',
+    description:
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400. HEAD is supported.',
+    security: [{ accessToken: [] }],
+    parameters: [
+      {
+        name: 'shortName',
+        in: 'path',
+        required: true,
+        description: 'Your short name. It must be the short name of the partner that the access token belongs to.',
+        schema: { type: 'string', minLength: 1 },
+        example: 'acme',
+      },
+      ...Object.entries(planFilters).map(([name, { description, schema, example }]) => ({
+        name,
+        in: 'query',
+        description,
+        schema,
+        example,
+      })),
+      {
+        name: 'If-None-Match',
+        in: 'header',
+        description:
+          'The ETag of your last list with the same filters. If the list has not changed, the response is a 304 without a body.',
+        schema: { type: 'string' },
+        example: '"MDfm93pYf5ukiPWD3U3ZBQ"',
+      },
+    ],
+    responses: {
+      200: {
+        description: 'The plans.',
+        headers: listHeaders(),
+        content: json('PlanList', {
+          message: 'Plans fetched successfully',
+          data: { total: 1, plans: [examplePlan] },
+        }),
+      },
+      304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
+      ...describeRefusals(
+        'invalid_request',
+        'missing_token',
+        'expired_token',
+        'invalid_token',
+        'forbidden',
+        'internal_error',
+        'unavailable',
+      ),
+    },
+  }
+}
+
+function listHeaders() {
+  return {
+    'X-Request-Id': headerRef('RequestId'),
+    ETag: headerRef('ETag'),
+    'Cache-Control': headerRef('CacheControl'),
+    Vary: headerRef('Vary'),
+    'Cache-Status': headerRef('CacheStatus'),
+  }
+}
+
+/** Returns one response per status; the codes that share a status are its examples. */
+function describeRefusals(...codes: ErrorCode[]): Record<string, object> {
+  const byStatus = Map.groupBy(codes, (code) => refusals[code].status)
+  return Object.fromEntries(
+    [...byStatus].map(([status, statusCodes]) => [
+      status,
+      {
+        description: statusCodes.map((code) => `\`${code}\`: ${refusals[code].message}`).join(' '),
+        headers: {
+          'X-Request-Id': headerRef('RequestId'),
+          'Cache-Control': headerRef('NoStore'),
+          ...(status === 401 && {
+            'WWW-Authenticate': headerRef(
+              statusCodes.includes('invalid_client') ? 'BasicChallenge' : 'BearerChallenge',
+            ),
+          }),
+          ...((status === 429 || status === 503) && { 'Retry-After': headerRef('RetryAfter') }),
+        },
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/Error' },
+            examples: Object.fromEntries(
+              statusCodes.map((code) => [
+                code,
+                { value: { message: refusals[code].message, error: code, requestId: exampleRequestId } },
+              ]),
+            ),
+          },
+        },
+      },
+    ]),
+  )
+}
+
+function json(schema: string, example: unknown) {
+  return { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, example } }
+}
+
+function headerRef(name: string) {
+  return { $ref: `#/components/headers/${name}` }
+}
