@@ -18,6 +18,8 @@ export interface AccessTokenClaims {
   sub: string
   /** The partner's short name. */
   partner: string
+  /** The partner's country when the token was issued, ISO 3166-1 alpha-2. It may have changed: never decide by it. */
+  country?: string
   /** Unix seconds. */
   iat: number
   /** Unix seconds. */
@@ -51,10 +53,11 @@ interface IssueOptions {
 }
 
 export function issueAccessToken(
-  { sub, partner }: Pick<AccessTokenClaims, 'sub' | 'partner'>,
+  { sub, partner, country }: Pick<AccessTokenClaims, 'sub' | 'partner' | 'country'>,
   { key, nowSeconds: iat, lifetimeSeconds, tokenId: jti = crypto.randomUUID() }: IssueOptions,
 ): Promise<string> {
-  return sign({ iss: issuer, aud: audience, sub, partner, iat, exp: iat + lifetimeSeconds, jti }, key.jwk, 'HS256')
+  const claims = { iss: issuer, aud: audience, sub, partner, country, iat, exp: iat + lifetimeSeconds, jti }
+  return sign(claims, key.jwk, 'HS256')
 }
 
 /** Checks the signature before the claims, so only a token that we issued is ever called expired. */
@@ -103,13 +106,14 @@ function parseJson(bytes: Uint8Array): unknown {
 
 function checkClaims(claims: unknown, nowSeconds: number): VerifiedToken {
   if (!isJsonObject(claims)) return { kind: 'invalid', reason: 'payload_not_an_object' }
-  const { iss, aud, sub, partner, iat, exp } = claims
+  const { iss, aud, sub, partner, country, iat, exp } = claims
   if (iss !== issuer) return { kind: 'invalid', reason: 'foreign_iss' }
   if (aud !== audience) return { kind: 'invalid', reason: 'foreign_aud' }
   if (typeof sub !== 'string' || typeof partner !== 'string') return { kind: 'invalid', reason: 'no_subject' }
   if (!isNumericDate(iat)) return { kind: 'invalid', reason: 'bad_iat' }
   if (!isNumericDate(exp)) return { kind: 'invalid', reason: 'bad_exp' }
-  return checkTimes({ sub, partner, iat, exp }, nowSeconds)
+  const hint = typeof country === 'string' && /^[A-Z]{2}$/.test(country) ? { country } : {}
+  return checkTimes({ sub, partner, ...hint, iat, exp }, nowSeconds)
 }
 
 /** Checks `iat` and `exp` of a token whose signature has been verified. */

@@ -2,7 +2,7 @@
 import { and, asc, eq, gt, isNull, lte, or, sql, type SQL } from 'drizzle-orm'
 import { QueryBuilder } from 'drizzle-orm/sqlite-core'
 import { StorageError, type Database, type Statement } from './database.ts'
-import { partners, partnerSecrets } from './schema.ts'
+import { catalogVersion, partners, partnerSecrets } from './schema.ts'
 
 export interface NewPartner {
   shortName: string
@@ -36,6 +36,7 @@ export interface Partner {
 /** What the token endpoint has to know of a client. */
 export interface Client {
   shortName: string
+  country: string
   isSuspended: boolean
   secrets: { hash: string; expiresAt: number | null }[]
 }
@@ -51,6 +52,7 @@ export interface PartnerAccess {
 const clientQuery = new QueryBuilder()
   .select({
     shortName: partners.shortName,
+    country: partners.country,
     suspendedAt: partners.suspendedAt,
     hash: partnerSecrets.hash,
     expiresAt: partnerSecrets.expiresAt,
@@ -60,35 +62,60 @@ const clientQuery = new QueryBuilder()
   .where(eq(partners.clientId, sql.placeholder('clientId')))
   .toSQL().sql
 
-type ClientRow = [shortName: string, suspendedAt: number | null, hash: string | null, expiresAt: number | null]
+type ClientRow = [
+  shortName: string,
+  country: string,
+  suspendedAt: number | null,
+  hash: string | null,
+  expiresAt: number | null,
+]
 
 /**
  * One query, by a unique index.
  * @throws StorageError when D1 fails, whatever it says.
  */
 export async function selectClient(d1: D1Database, clientId: string): Promise<Client | undefined> {
-  const rows = await d1
-    .prepare(clientQuery)
-    .bind(clientId)
-    .raw<ClientRow>()
-    .catch((error: unknown) => {
-      throw new StorageError(error instanceof Error ? error.message : 'D1 failed')
-    })
+  const rows = await rejectWithStorageError(d1.prepare(clientQuery).bind(clientId).raw<ClientRow>())
   const [first] = rows
   if (first === undefined) return undefined
-  const [shortName, suspendedAt] = first
-  const secrets = rows.flatMap(([, , hash, expiresAt]) => (hash === null ? [] : { hash, expiresAt }))
-  return { shortName, isSuspended: suspendedAt !== null, secrets }
+  const [shortName, country, suspendedAt] = first
+  const secrets = rows.flatMap(([, , , hash, expiresAt]) => (hash === null ? [] : { hash, expiresAt }))
+  return { shortName, country, isSuspended: suspendedAt !== null, secrets }
 }
 
-/** One query, by a unique index. */
-export async function selectPartnerAccess(db: Database, clientId: string): Promise<PartnerAccess | undefined> {
-  const { shortName, country, suspendedAt } = partners
-  const [row] = await db.values<[string, string, number | null]>(
-    // Every name with its table, which drizzle leaves out of a select from one (see isViewableIn).
-    sql`select ${shortName}, ${country}, ${suspendedAt} from ${partners} where ${partners.clientId} = ${clientId}`,
-  )
-  return row && { shortName: row[0], country: row[1], isSuspended: row[2] !== null }
+/** Built once. Every column is qualified with its table: see isViewableIn in plan-queries.ts. */
+const checkQuery = new QueryBuilder()
+  .select({
+    revision: catalogVersion.version,
+    shortName: partners.shortName,
+    country: partners.country,
+    suspendedAt: partners.suspendedAt,
+  })
+  .from(catalogVersion)
+  .leftJoin(partners, eq(partners.clientId, sql.placeholder('clientId')))
+  .toSQL().sql
+
+type CheckRow = [revision: number, shortName: string | null, country: string | null, suspendedAt: number | null]
+
+/**
+ * Reads a partner and the catalog's revision in one query of at most three rows.
+ * @throws StorageError when D1 fails
+ */
+export async function selectPartnerCheck(
+  d1: Pick<D1DatabaseSession, 'prepare'>,
+  clientId: string,
+): Promise<{ revision: number; partner: PartnerAccess | undefined }> {
+  const [row] = await rejectWithStorageError(d1.prepare(checkQuery).bind(clientId).raw<CheckRow>())
+  if (row === undefined) throw new Error('catalog_version has no row')
+  const [revision, shortName, country, suspendedAt] = row
+  if (shortName === null || country === null) return { revision, partner: undefined }
+  return { revision, partner: { shortName, country, isSuspended: suspendedAt !== null } }
+}
+
+async function rejectWithStorageError<T>(query: Promise<T>): Promise<T> {
+  return query.catch((error: unknown) => {
+    throw new StorageError(error instanceof Error ? error.message : 'D1 failed')
+  })
 }
 
 const partnerFields = {

@@ -4,7 +4,16 @@ import type { SQLiteColumn, SQLiteSelect } from 'drizzle-orm/sqlite-core'
 import { filterNames, type FilterName, type PlanFilter } from '../catalog/plan-filters.ts'
 import type { Plan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
-import { fundManagers, planCategories, planMinimums, plans, planTypes, planViewability, riskLevels } from './schema.ts'
+import {
+  catalogVersion,
+  fundManagers,
+  planCategories,
+  planMinimums,
+  plans,
+  planTypes,
+  planViewability,
+  riskLevels,
+} from './schema.ts'
 
 /** The column that each filter compares with. */
 const filterColumns: Record<FilterName, SQLiteColumn> = {
@@ -61,15 +70,33 @@ export const planFields = {
   fundCurrency: sql`${plans.fundCurrency}`.mapWith((currency: string): { currency: string } | null => ({ currency })),
 }
 
-/** The plans that are viewable in a country, in ascending ID. One query, whatever the size of the catalog. */
-export function selectPlans(db: Database, country: string, filter: PlanFilter): Promise<Plan[]> {
+/**
+ * Lists the plans that are viewable in a country, in ascending ID, with the revision of the catalog that they belong to. One
+ * statement, so that both come from the same moment.
+ */
+export async function selectPlanList(
+  db: Database,
+  country: string,
+  filter: PlanFilter,
+): Promise<{ plans: Plan[]; revision: number }> {
   const matches = filterNames.map((name) => {
     const value = filter[name]
     return value === undefined ? undefined : eq(filterColumns[name], value)
   })
-  return withLookups(db.select(planFields).from(plans).$dynamic())
-    .where(and(isViewableIn(country), ...matches))
-    .orderBy(asc(plans.id))
+  // The left join returns a row with the revision even if no plan matches.
+  const rows = await withLookups(
+    db
+      .select({ ...planFields, revision: sql<number>`${catalogVersion.version}` })
+      .from(catalogVersion)
+      .leftJoin(plans, and(isViewableIn(country), ...matches))
+      .$dynamic(),
+  ).orderBy(asc(plans.id))
+  const [first] = rows
+  if (first === undefined) throw new Error('catalog_version has no row')
+  // Drizzle types every column of a left join as nullable.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const found = first.id === null ? [] : (rows.map(({ revision: _revision, ...plan }) => plan) as Plan[])
+  return { plans: found, revision: first.revision }
 }
 
 /**

@@ -1,6 +1,7 @@
 // The variables that a request carries through the app.
 import type { Context } from 'hono'
-import type { CacheContext } from './cache/read-through.ts'
+import type { CacheContext } from './cache/catalog-cache.ts'
+import { createOpenSession } from './catalog-database.ts'
 import type { PartnerAccess } from '../db/partner-queries.ts'
 import type { ApiError } from './http/api-error.ts'
 import { log, type Warn } from './log.ts'
@@ -26,6 +27,7 @@ export function createWarn(c: Pick<Context<AppEnv>, 'get'>): Warn {
 
 export function createCacheContext(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>): CacheContext {
   return {
+    openSession: createOpenSession(c.env.DB),
     kv: c.env.CATALOG_CACHE,
     nowMs: c.get('nowMs'),
     waitUntil: (work) => c.executionCtx.waitUntil(work),

@@ -9,8 +9,22 @@ import { createBoundedMap } from '../bounded-map.ts'
 import { describeError } from '../log.ts'
 import { getPartnerKey, getPlanListKey } from './cache-keys.ts'
 import type { CatalogSession, OpenSession } from './catalog-source.ts'
-import { computeAgeMs, kvRewriteMs, maxAgeMs, outagePauseMs, staleIfErrorMs, staleWhileRevalidateMs } from './freshness.ts'
-import { canStore, readListCopy, readPartnerCopy, writeListCopy, writePartnerCopy, type KvContext } from './kv-copies.ts'
+import {
+  computeAgeMs,
+  kvRewriteMs,
+  maxAgeMs,
+  outagePauseMs,
+  staleIfErrorMs,
+  staleWhileRevalidateMs,
+} from './freshness.ts'
+import {
+  canStore,
+  readListCopy,
+  readPartnerCopy,
+  writeListCopy,
+  writePartnerCopy,
+  type KvContext,
+} from './kv-copies.ts'
 import { createListMemory, type HeldList } from './list-memory.ts'
 import { createSharedWork } from './shared-work.ts'
 
@@ -86,7 +100,9 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       if (ageMs > maxAgeMs && !isPaused()) {
         const country = held.partner?.country
         const renewal = renewCheck(context, session, clientId).then(() =>
-          country === undefined || filter === undefined ? undefined : reloadIfOutdated(context, session, country, filter),
+          country === undefined || filter === undefined
+            ? undefined
+            : reloadIfOutdated(context, session, country, filter),
         )
         context.waitUntil(renewal.catch((error: unknown) => warnOfFailure(context, 'refresh_failed', error)))
       }
@@ -323,10 +339,6 @@ async function computeEtag(body: Uint8Array): Promise<string> {
   return `"${encodeBase64Url(new Uint8Array(digest, 0, 16))}"`
 }
 
-function warnOfFailure(
-  { warn }: CacheContext,
-  event: 'refresh_failed' | 'served_stale',
-  error: unknown,
-): void {
+function warnOfFailure({ warn }: CacheContext, event: 'refresh_failed' | 'served_stale', error: unknown): void {
   warn({ event, reason: describeError(error) })
 }

@@ -36,8 +36,6 @@ export function createSharedWork<T>(): ShareWork<T> {
 function waitFor<T>(promise: Promise<T>): Promise<{ value: T } | 'abandoned'> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve('abandoned'), maxWaitMs)
-    promise
-      .then((value) => resolve({ value }), reject)
-      .finally(() => clearTimeout(timer))
+    promise.then((value) => resolve({ value }), reject).finally(() => clearTimeout(timer))
   })
 }

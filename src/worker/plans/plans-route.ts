@@ -1,26 +1,38 @@
 // GET /api/v3/partners/{shortName}/plans: lists the plans that are viewable in the partner's country.
 import { Hono } from 'hono'
-import { createRequireBearer } from '../access/require-bearer.ts'
+import { authenticateBearer, requireActive, requirePartner } from '../access/authenticate-bearer.ts'
 import { createCacheContext, type AppEnv } from '../context.ts'
 import { ApiError } from '../http/api-error.ts'
 import { respondConditionally } from '../http/conditional-response.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
 import type { Isolate } from '../isolate.ts'
 import { parsePlanFilter } from './filter-query.ts'
-import { listPlans } from './plan-list.ts'
 
-export function createPlansRoute(isolate: Isolate) {
+/** Refusals come in this order: 401 for the token, 401 for the partner, 403 for the path, 400 for the filters. */
+export function createPlansRoute({
+  readConfig,
+  verifyToken,
+  openCatalog,
+}: Pick<Isolate, 'readConfig' | 'verifyToken' | 'openCatalog'>) {
   return new Hono<AppEnv>()
-    .get('/', createRequireBearer(isolate), async function plans(c) {
-      const partner = c.get('partner')
-      if (c.req.param('shortName') !== partner.shortName) throw new ApiError('forbidden')
+    .get('/', async function plans(c) {
+      const { signingKeys } = await readConfig(c.env)
+      const nowSeconds = Math.floor(c.get('nowMs') / 1000)
+      const claims = await authenticateBearer(c.req.header('Authorization'), verifyToken, signingKeys, nowSeconds)
       const parsed = parsePlanFilter(c.req.url)
+      const filter = parsed.kind === 'filter' ? parsed.filter : undefined
+      const request = { clientId: claims.sub, countryHint: claims.country, filter }
+      const catalog = await openCatalog(createCacheContext(c), request)
+
+      const partner = requirePartner(catalog.partner, claims)
+      c.set('partner', partner)
+      requireActive(partner)
+      if (c.req.param('shortName') !== partner.shortName) throw new ApiError('forbidden')
       if (parsed.kind === 'invalid') throw new ApiError('invalid_request', { message: parsed.problems.join(' ') })
 
-      const source = { d1: c.env.DB, readThrough: isolate.readThrough, context: createCacheContext(c) }
-      const answer = await listPlans(source, partner.country, parsed.filter)
+      const answer = await catalog.readList(partner.country, parsed.filter)
       c.set('answeredBy', answer)
-      return respondConditionally(c.req.header('If-None-Match'), answer.entry, {
+      return respondConditionally(c.req.header('If-None-Match'), answer.list, {
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',
         'Cache-Status': answer.cacheStatus,

@@ -12,7 +12,7 @@ export type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secr
 
 /** `shortName` is that of the client ID's partner, if the client ID exists and was looked up. */
 export type ClientAuthentication =
-  | { kind: 'authenticated'; shortName: string }
+  | { kind: 'authenticated'; shortName: string; country: string }
   | { kind: 'rate_limited'; shortName: string | undefined }
   | { kind: 'refused'; reason: ClientRefusal; shortName: string | undefined }
 
@@ -43,7 +43,7 @@ export async function authenticateClient(
   const shortName = client?.shortName
   const hashes = listLiveHashes(client, nowMs / 1000)
   if (client && rememberedHash !== undefined && hashes.includes(rememberedHash)) {
-    return { kind: 'authenticated', shortName: client.shortName }
+    return { kind: 'authenticated', shortName: client.shortName, country: client.country }
   }
   // A remembered secret that is not this client's (another client's, or rotated) costs derivations after all.
   if (rememberedHash !== undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName }
@@ -53,7 +53,7 @@ export async function authenticateClient(
   if (client.isSuspended) return { kind: 'refused', reason: 'suspended_partner', shortName }
   if (matchingHash === undefined) return { kind: 'refused', reason: 'wrong_secret', shortName }
   await verifiedSecrets.remember(clientSecret, matchingHash, nowMs)
-  return { kind: 'authenticated', shortName: client.shortName }
+  return { kind: 'authenticated', shortName: client.shortName, country: client.country }
 }
 
 /** Treats a suspended partner as having no secrets, so that refusing it costs the same as any other refusal. */

@@ -26,7 +26,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets }: Pick<Isolate, 
         if (client.kind !== 'authenticated') throw toApiError(client)
 
         const accessToken = await issueAccessToken(
-          { sub: credentials.clientId, partner: client.shortName },
+          { sub: credentials.clientId, partner: client.shortName, country: client.country },
           { key: signingKeys[0], nowSeconds: Math.floor(nowMs / 1000), lifetimeSeconds: tokenLifetimeSeconds },
         )
         c.header('Cache-Control', 'no-store')

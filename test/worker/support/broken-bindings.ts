@@ -3,7 +3,7 @@
 import { env } from 'cloudflare:workers'
 import { vi } from 'vitest'
 
-/** D1's own errors begin with D1_ERROR, those of the way to it do not. */
+/** D1's own errors begin with D1_ERROR, errors of the connection to it do not. */
 export function breakD1(message = 'D1_ERROR: down'): void {
   answerD1With(() => Promise.reject(new Error(message)))
 }
@@ -12,22 +12,32 @@ export function hangD1(): void {
   answerD1With(() => new Promise<never>(() => {}))
 }
 
-/** The real one, later. */
+/** Delays every answer of D1. */
 export function slowD1(ms: number): void {
-  const prepare = env.DB.prepare.bind(env.DB)
-  const late = async (sql: string, params: unknown[]) => {
+  answerD1With(async (answer) => {
     await new Promise((resolve) => setTimeout(resolve, ms))
-    return prepare(sql)
-      .bind(...params)
-      .raw()
-  }
-  answerD1With(late)
+    return answer()
+  })
 }
 
-function answerD1With(raw: (sql: string, params: unknown[]) => Promise<unknown>): void {
-  const prepare = (sql: string) => ({ bind: (...params: unknown[]) => ({ raw: () => raw(sql, params) }) })
-  vi.spyOn(env.DB, 'prepare').mockImplementation(prepare as never)
-  vi.spyOn(env.DB, 'withSession').mockReturnValue({ prepare } as never)
+/** Every statement, also of a session, settles as `change` says. It gets the real answer as a function. */
+function answerD1With(change: (answer: () => Promise<unknown>) => Promise<unknown>): void {
+  const wrapStatement = (statement: D1PreparedStatement): D1PreparedStatement =>
+    new Proxy(statement, {
+      get: (target, name) => {
+        if (name === 'bind') return (...params: unknown[]) => wrapStatement(target.bind(...params))
+        const run = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>
+        if (typeof run !== 'function') return run
+        return (...args: unknown[]) => change(() => run.apply(target, args))
+      },
+    })
+  const withSession = env.DB.withSession.bind(env.DB)
+  vi.spyOn(env.DB, 'withSession').mockImplementation((constraint) => {
+    const session = withSession(constraint)
+    return { prepare: (sql: string) => wrapStatement(session.prepare(sql)) } as never
+  })
+  const prepare = env.DB.prepare.bind(env.DB)
+  vi.spyOn(env.DB, 'prepare').mockImplementation((sql) => wrapStatement(prepare(sql)))
 }
 
 interface KvAnswer {

@@ -1,0 +1,50 @@
+// Decides whether an access token (RFC 6750) is right. Whether its partner is active is checked separately, in the cache.
+import type { AccessTokenClaims, TokenDefect } from '../../crypto/access-token.ts'
+import type { SigningKey } from '../../crypto/signing-keys.ts'
+import type { PartnerAccess } from '../../db/partner-queries.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { VerifyToken } from './verified-tokens.ts'
+
+/** Why a request is refused. `reason` is for the log only. */
+type BearerRefusal =
+  | { code: 'missing_token' }
+  | { code: 'expired_token' }
+  | { code: 'invalid_token'; reason: TokenDefect | 'unknown_partner' | 'suspended_partner' }
+
+/** @throws ApiError with a 401 unless the Authorization header holds a valid token */
+export async function authenticateBearer(
+  authorization: string | undefined,
+  verifyToken: VerifyToken,
+  keys: readonly SigningKey[],
+  nowSeconds: number,
+): Promise<AccessTokenClaims> {
+  const token = /^Bearer +(.+)$/i.exec(authorization ?? '')?.[1]
+  if (token === undefined) throw toApiError({ code: 'missing_token' })
+  const verified = await verifyToken(token, keys, nowSeconds)
+  switch (verified.kind) {
+    case 'valid':
+      return verified.claims
+    case 'expired':
+      throw toApiError({ code: 'expired_token' })
+    case 'invalid':
+      throw toApiError({ code: 'invalid_token', reason: verified.reason })
+  }
+}
+
+/** @throws ApiError with a 401 unless the token's partner exists under the same short name */
+export function requirePartner(partner: PartnerAccess | undefined, { partner: shortName }: AccessTokenClaims) {
+  if (partner?.shortName !== shortName) throw toApiError({ code: 'invalid_token', reason: 'unknown_partner' })
+  return partner
+}
+
+/** @throws ApiError with a 401 if the partner is suspended */
+export function requireActive({ isSuspended }: PartnerAccess): void {
+  if (isSuspended) throw toApiError({ code: 'invalid_token', reason: 'suspended_partner' })
+}
+
+/** RFC 6750 section 3.1: the challenge names an error only if the request had a token. */
+function toApiError(refusal: BearerRefusal): ApiError {
+  const error = refusal.code === 'missing_token' ? '' : ', error="invalid_token"'
+  const headers = { 'WWW-Authenticate': `Bearer realm="partners"${error}` }
+  return new ApiError(refusal.code, 'reason' in refusal ? { headers, reason: refusal.reason } : { headers })
+}
