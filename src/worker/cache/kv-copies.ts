@@ -33,7 +33,8 @@ export async function readListCopy(context: KvContext, key: string): Promise<Hel
     /^"[\w-]{22}"$/.test(etag) &&
     Number.isSafeInteger(revision) &&
     Number.isSafeInteger(currentAtMs) &&
-    bytes === copy.body.byteLength
+    bytes === copy.body.byteLength &&
+    isJsonObjectText(copy.body)
   if (isList) {
     const times = { revision: Number(revision), currentAtMs: Number(currentAtMs), storedAtMs: Number(currentAtMs) }
     return { body: copy.body, etag, ...times }
@@ -67,6 +68,11 @@ export function writePartnerCopy(context: KvContext, key: string, copy: PartnerC
   const { shortName, country, isSuspended } = copy.partner
   const body = new TextEncoder().encode(JSON.stringify({ shortName, country, isSuspended }))
   return writeCopy(context, 'partner', key, body, { checkedAtMs: copy.checkedAtMs })
+}
+
+/** A cheap check of shape. KV guarantees the bytes themselves, so they are not hashed again. */
+function isJsonObjectText(body: Uint8Array): boolean {
+  return body.at(0) === 0x7b && body.at(-1) === 0x7d
 }
 
 /** Every member must have its type: a record without `isSuspended` must never read as an active partner. */

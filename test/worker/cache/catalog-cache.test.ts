@@ -1,0 +1,527 @@
+// The freshness policy, on a simulated database and the real KV.
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { PlanFilter } from '../../../src/catalog/plan-filters.ts'
+import { StorageError } from '../../../src/db/database.ts'
+import type { PartnerAccess } from '../../../src/db/partner-queries.ts'
+import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
+import { createCatalogCache, type CacheContext, type OpenCatalog } from '../../../src/worker/cache/catalog-cache.ts'
+import type { CatalogSession } from '../../../src/worker/cache/catalog-source.ts'
+import { canonicalFilter } from '../../../src/worker/plans/filter-query.ts'
+
+const second = 1000
+const hour = 3600 * second
+const start = Date.UTC(2026, 0, 1)
+const bounds = { maxBytes: 1_000_000, maxEmptyBytes: 10_000, maxPartners: 100 }
+
+/** The database: what it holds, how it fails, and what it was asked. */
+let db: {
+  partner: PartnerAccess | undefined
+  revision: number
+  text: string
+  isEmpty: boolean
+  isDown: boolean
+  delayMs: number
+  calls: string[]
+}
+let openCatalog: OpenCatalog
+let clientId: string
+let country: string
+let clients = 0
+let nowMs: number
+let warnings: string[]
+const work: Promise<unknown>[] = []
+
+beforeEach(() => {
+  clientId = `client-${++clients}`
+  // Each test has KV keys of its own.
+  country = `K${clients}`
+  db = {
+    partner: { shortName: 'acme', country, isSuspended: false },
+    revision: 7,
+    text: 'first',
+    isEmpty: false,
+    isDown: false,
+    delayMs: 0,
+    calls: [],
+  }
+  nowMs = start
+  warnings = []
+  startNewIsolate()
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+function startNewIsolate(): void {
+  openCatalog = createCatalogCache(bounds, () => nowMs)
+}
+
+const session: CatalogSession = {
+  checkPartner: async () => {
+    const { partner, revision } = db
+    await answer('check')
+    return { partner, revision }
+  },
+  loadList: async () => {
+    const { text, isEmpty, revision } = db
+    await answer('list')
+    return { body: encodeList(text), isEmpty, revision }
+  },
+}
+
+const encodeList = (text: string) => new TextEncoder().encode(JSON.stringify({ text }))
+const decodeList = (body: Uint8Array) => (JSON.parse(new TextDecoder().decode(body)) as { text: string }).text
+
+async function answer(call: string): Promise<void> {
+  db.calls.push(call)
+  if (db.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, db.delayMs))
+  if (db.isDown) throw new StorageError('D1 is down')
+}
+
+function makeContext(overrides: Partial<CacheContext> = {}): CacheContext {
+  return {
+    openSession: () => session,
+    kv: env.CATALOG_CACHE,
+    nowMs,
+    waitUntil: (promise) => void work.push(promise),
+    warn: ({ event }) => void warnings.push(event),
+    ...overrides,
+  }
+}
+
+/** One request `ageMs` after the start, and the work after its response. */
+async function request(ageMs: number, filter: PlanFilter = {}, overrides: Partial<CacheContext> = {}) {
+  nowMs = start + ageMs
+  db.calls = []
+  const catalog = await openCatalog(makeContext(overrides), { clientId, countryHint: country, filter })
+  const { partner } = catalog
+  const { list, tier, ageSeconds, cacheStatus } = await catalog.readList(partner?.country ?? '', filter)
+  await finishWork()
+  return { text: decodeList(list.body), tier, ageSeconds, cacheStatus, partner, calls: db.calls }
+}
+
+async function finishWork(): Promise<void> {
+  while (work.length > 0) await work.shift()
+}
+
+function changeCatalog(text: string): void {
+  db.revision++
+  db.text = text
+}
+
+const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, canonicalFilter(filter))
+
+describe('a request', () => {
+  test('reads D1 twice for the first list of a country, and stores the list in KV', async () => {
+    expect(await request(0)).toMatchObject({
+      text: 'first',
+      tier: 'd1',
+      cacheStatus: 'kv; fwd=miss; stored',
+      calls: ['check', 'list'],
+    })
+    expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'first' })
+  })
+
+  test('reads nothing for 60 s', async () => {
+    await request(0)
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    expect(await request(60 * second)).toMatchObject({
+      text: 'first',
+      tier: 'memory',
+      ageSeconds: 60,
+      cacheStatus: 'memory; hit; ttl=0',
+      calls: [],
+    })
+    expect([get.mock.calls, put.mock.calls]).toEqual([[], []])
+  })
+
+  test('renews the check after the response for another 60 s', async () => {
+    await request(0)
+    expect(await request(61 * second)).toMatchObject({ tier: 'memory', ageSeconds: 61, calls: ['check'] })
+    expect(await request(62 * second)).toMatchObject({ cacheStatus: 'memory; hit; ttl=59', calls: [] })
+  })
+
+  test('does not wait for that renewal', async () => {
+    await request(0)
+    const hanging = { ...session, checkPartner: () => new Promise<never>(() => {}) }
+    nowMs = start + 61 * second
+    const context = makeContext({ openSession: () => hanging, waitUntil: () => {} })
+    const catalog = await openCatalog(context, { clientId, countryHint: country, filter: {} })
+    expect(await catalog.readList(country, {})).toMatchObject({ tier: 'memory' })
+  })
+
+  test('loads an outdated list after that renewal, so that the next request has it', async () => {
+    await request(0)
+    changeCatalog('second')
+    expect(await request(61 * second)).toMatchObject({ text: 'first', calls: ['check', 'list'] })
+    expect(await request(62 * second)).toMatchObject({ text: 'second', tier: 'memory', calls: [] })
+  })
+
+  test('waits for one check after two idle minutes, if nothing changed', async () => {
+    await request(0)
+    expect(await request(121 * second)).toMatchObject({
+      text: 'first',
+      cacheStatus: 'memory; hit; ttl=60',
+      calls: ['check'],
+    })
+  })
+
+  test('waits for the check and the list after two idle minutes, if the catalog changed', async () => {
+    await request(0)
+    changeCatalog('second')
+    expect(await request(121 * second)).toMatchObject({
+      text: 'second',
+      cacheStatus: 'kv; fwd=stale; stored',
+      calls: ['check', 'list'],
+    })
+  })
+
+  test('gets the new country of its partner after two minutes', async () => {
+    await request(0)
+    db.partner = { shortName: 'acme', country: `${country}-other`, isSuspended: false }
+    expect((await request(121 * second)).partner?.country).toBe(`${country}-other`)
+  })
+})
+
+describe('a new isolate', () => {
+  test('reads the check from D1 and the list from KV at the same time', async () => {
+    await request(0)
+    startNewIsolate()
+    nowMs = start + 10 * hour
+    db.calls = []
+    let answerCheck = () => {}
+    const slow: CatalogSession = {
+      ...session,
+      checkPartner: () => new Promise((resolve) => (answerCheck = () => resolve(session.checkPartner(clientId)))),
+    }
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const context = makeContext({ openSession: () => slow })
+    const opening = openCatalog(context, { clientId, countryHint: country, filter: {} })
+    await vi.waitFor(() => expect(get).toHaveBeenCalledTimes(1))
+    answerCheck()
+    const catalog = await opening
+    expect(await catalog.readList(country, {})).toMatchObject({ tier: 'kv', cacheStatus: 'kv; hit; ttl=60' })
+    expect([db.calls, get.mock.calls.length]).toEqual([['check'], 1])
+    await finishWork()
+  })
+
+  test('does not serve KV’s copy of another revision', async () => {
+    await request(0)
+    changeCatalog('second')
+    startNewIsolate()
+    expect(await request(second)).toMatchObject({ text: 'second', cacheStatus: 'kv; fwd=stale; stored' })
+  })
+
+  test('reads the list of the partner’s country, not of an outdated hint', async () => {
+    await request(0)
+    startNewIsolate()
+    const catalog = await openCatalog(makeContext(), { clientId, countryHint: 'XX', filter: {} })
+    const { list, tier } = await catalog.readList(catalog.partner?.country ?? '', {})
+    expect([decodeList(list.body), tier]).toEqual(['first', 'kv'])
+    await finishWork()
+  })
+})
+
+describe('KV', () => {
+  test('is written once an hour while nothing changes', async () => {
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    for (let minute = 0; minute <= 150; minute++) await request(minute * 60 * second)
+    const keys = put.mock.calls.map(([key]) => key)
+    expect(keys.filter((key) => key === getListKey()).length).toBe(3)
+    expect(keys.filter((key) => key === getPartnerKey(clientId)).length).toBe(3)
+  })
+
+  test('gets a partner’s change at the next check', async () => {
+    await request(0)
+    db.partner = { shortName: 'acme', country, isSuspended: true }
+    await request(121 * second)
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId), 'json')).toMatchObject({ isSuspended: true })
+  })
+
+  test('expires a copy after 24 h', async () => {
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    await request(0)
+    expect(put).toHaveBeenCalledTimes(2)
+    for (const [, , options] of put.mock.calls) expect(options).toMatchObject({ expirationTtl: 24 * 3600 })
+  })
+
+  test.each<[string, () => Promise<void>]>([
+    ['has a truncated list', async () => putList('{"text":"first"')],
+    ['has bytes of the same length', async () => putList('x'.repeat('{"text":"first"}'.length))],
+    ['has a list without metadata', async () => env.CATALOG_CACHE.put(getListKey(), '{"text":"first"}')],
+    [
+      'has a list with other metadata',
+      async () => env.CATALOG_CACHE.put(getListKey(), '{"text":"first"}', { metadata: ['x'] }),
+    ],
+    ['has a list without a revision', async () => putList('{"text":"first"}', { revision: undefined })],
+    ['has a list with an ETag of another form', async () => putList('{"text":"first"}', { etag: 'x' })],
+  ])('counts as a miss if it %s', async (_, garble) => {
+    await request(0)
+    await garble()
+    startNewIsolate()
+    db.text = 'from D1'
+    expect((await request(second)).text).toBe('from D1')
+    expect(warnings).toEqual(['kv_garbled'])
+  })
+
+  async function putList(text: string, overrides: object = {}) {
+    const { metadata } = await env.CATALOG_CACHE.getWithMetadata<object>(getListKey())
+    await env.CATALOG_CACHE.put(getListKey(), text, { metadata: { ...metadata, ...overrides } })
+  }
+
+  const fail = () => Promise.reject(new Error('KV failed: 500'))
+  test.each<[string, Partial<CacheContext>]>([
+    ['is not bound', { kv: undefined }],
+    ['fails', { kv: { getWithMetadata: fail, put: fail } as never }],
+  ])('counts as a miss if it %s', async (_, overrides) => {
+    expect(await request(0, {}, overrides)).toMatchObject({ text: 'first', tier: 'd1' })
+  })
+
+  test('counts as a miss if it takes more than 2 s', async () => {
+    vi.useFakeTimers()
+    const kv = { getWithMetadata: () => new Promise<never>(() => {}), put: async () => {} } as never
+    const response = request(0, {}, { kv })
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(await response).toMatchObject({ text: 'first', tier: 'd1' })
+  })
+})
+
+describe('an empty list', () => {
+  beforeEach(() => {
+    db.isEmpty = true
+    db.text = 'empty'
+  })
+
+  test('of a country is kept like any other', async () => {
+    await request(0)
+    expect(await request(second)).toMatchObject({ text: 'empty', tier: 'memory', calls: [] })
+    db.isDown = true
+    expect(await request(hour)).toMatchObject({ text: 'empty', tier: 'memory' })
+  })
+
+  test('of a filter is kept in memory and not in KV', async () => {
+    const filter = { fundType: 'made-up' }
+    expect(await request(0, filter)).toMatchObject({ text: 'empty', cacheStatus: 'kv; fwd=miss' })
+    expect(await request(second, filter)).toMatchObject({ text: 'empty', tier: 'memory', calls: [] })
+    expect(await env.CATALOG_CACHE.get(getListKey(filter))).toBeNull()
+  })
+
+  test('of a filter becomes outdated like any other', async () => {
+    const filter = { fundType: 'new' }
+    await request(0, filter)
+    changeCatalog('a plan')
+    db.isEmpty = false
+    expect(await request(121 * second, filter)).toMatchObject({ text: 'a plan' })
+    expect(await request(122 * second, filter)).toMatchObject({ text: 'a plan', tier: 'memory' })
+  })
+
+  test('of a filter never evicts a list', async () => {
+    db.isEmpty = false
+    db.text = 'x'.repeat(900_000)
+    await request(0)
+    db.isEmpty = true
+    db.text = 'empty'
+    for (let index = 0; index < 100; index++) await request(second, { fundType: `made-up-${index}` })
+    expect(await request(2 * second)).toMatchObject({ tier: 'memory', calls: [] })
+    expect((await request(3 * second, { fundType: 'made-up-0' })).calls).toEqual(['list'])
+  })
+})
+
+describe('a slow D1 is not a failing D1', () => {
+  async function requestWithFakeTimers(ageMs: number, advanceMs: number) {
+    vi.useFakeTimers()
+    const response = request(ageMs)
+    await vi.advanceTimersByTimeAsync(advanceMs)
+    return response
+  }
+
+  test('after an hour, a request waits 1.2 s for each answer and gets the current list', async () => {
+    await request(0)
+    changeCatalog('second')
+    db.delayMs = 1200
+    expect(await requestWithFakeTimers(hour, 2400)).toMatchObject({ text: 'second', tier: 'd1' })
+  })
+
+  test('after 50 minutes, a request waits 1.2 s and sees the suspension', async () => {
+    await request(0)
+    db.partner = { shortName: 'acme', country, isSuspended: true }
+    db.delayMs = 1200
+    expect((await requestWithFakeTimers(50 * 60 * second, 1200)).partner?.isSuspended).toBe(true)
+  })
+})
+
+describe('while D1 fails', () => {
+  test.each(['memory', 'kv'] as const)(
+    'a list in %s is served for 24 h, with a detail in Cache-Status',
+    async (tier) => {
+      await request(0)
+      db.isDown = true
+      if (tier === 'kv') startNewIsolate()
+      expect(await request(24 * hour)).toMatchObject({
+        text: 'first',
+        tier,
+        ageSeconds: 24 * 3600,
+        cacheStatus: `${tier}; hit; ttl=${60 - 24 * 3600}; detail=storage-unavailable`,
+      })
+      if (tier === 'kv') startNewIsolate()
+      await expect(request(24 * hour + second)).rejects.toThrow(StorageError)
+    },
+  )
+
+  test('a list counts its age from when it was last known to be current', async () => {
+    await request(0)
+    await request(10 * hour)
+    db.isDown = true
+    expect(await request(11 * hour)).toMatchObject({ ageSeconds: 3600 })
+  })
+
+  test('a list of an older revision is served', async () => {
+    await request(0)
+    changeCatalog('second')
+    const failing = { ...session, loadList: () => Promise.reject(new StorageError('D1 is down')) }
+    expect(await request(121 * second, {}, { openSession: () => failing })).toMatchObject({ text: 'first' })
+  })
+
+  test('a partner in memory keeps its access', async () => {
+    await request(0)
+    db.isDown = true
+    expect((await request(hour)).partner).toEqual({ shortName: 'acme', country, isSuspended: false })
+    expect(warnings).toContain('served_stale')
+  })
+
+  test.each([
+    ['without isSuspended', { shortName: 'acme', country: 'KE' }],
+    ['with another type', { shortName: 'acme', country: 'KE', isSuspended: 0 }],
+    ['that is not an object', 'acme'],
+  ])('a partner in KV %s has no access', async (_, copy) => {
+    await request(0)
+    const { metadata } = await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))
+    await env.CATALOG_CACHE.put(getPartnerKey(clientId), JSON.stringify(copy), { metadata })
+    startNewIsolate()
+    db.isDown = true
+    await expect(request(second)).rejects.toThrow(StorageError)
+  })
+
+  test('KV’s copy of a partner is not read otherwise', async () => {
+    await request(0)
+    startNewIsolate()
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    await request(second)
+    expect(get.mock.calls.map(([key]) => key)).toEqual([getListKey()])
+  })
+
+  test('an isolate asks D1 once in five seconds', async () => {
+    await request(0)
+    db.isDown = true
+    const calls = []
+    for (let ms = 0; ms < 10_000; ms += 500) calls.push(...(await request(hour + ms)).calls)
+    expect(calls).toEqual(['check', 'check'])
+  })
+
+  test('a bug is not an outage', async () => {
+    await request(0)
+    const broken = { ...session, checkPartner: () => Promise.reject(new TypeError('bug')) }
+    await expect(request(hour, {}, { openSession: () => broken })).rejects.toThrow(TypeError)
+  })
+})
+
+describe('an older result', () => {
+  test('of a slow load does not replace a newer list', async () => {
+    await request(0)
+    const filter = { fundType: 'BOND' }
+    let finishSlowLoad = () => {}
+    const slow: CatalogSession = {
+      ...session,
+      loadList: (...args) => {
+        const loaded = session.loadList(...args)
+        return new Promise((resolve) => (finishSlowLoad = () => resolve(loaded)))
+      },
+    }
+    const openSession: CacheContext['openSession'] = (from) => (from === 'nearest' ? slow : session)
+    const context = makeContext({ openSession, waitUntil: () => {} })
+    const catalog = await openCatalog(context, { clientId, countryHint: country, filter })
+    const slowAnswer = catalog.readList(country, filter)
+    await vi.waitFor(() => expect(db.calls).toContain('list'))
+    changeCatalog('second')
+    await request(121 * second)
+    finishSlowLoad()
+    const { list } = await slowAnswer
+    expect(decodeList(list.body)).toBe('second')
+    expect(await request(122 * second, filter)).toMatchObject({ text: 'second' })
+  })
+
+  test('of a replica that lags behind is read again from the primary', async () => {
+    await request(0)
+    const old = { partner: db.partner, revision: db.revision }
+    changeCatalog('second')
+    await request(121 * second)
+    const replica: CatalogSession = {
+      checkPartner: async () => old,
+      loadList: async () => ({ body: encodeList('first'), isEmpty: false, revision: old.revision }),
+    }
+    const openSession = vi.fn<CacheContext['openSession']>((from) => (from === 'primary' ? session : replica))
+    expect(await request(300 * second, {}, { openSession })).toMatchObject({ text: 'second', tier: 'memory' })
+    expect(await request(301 * second, { currency: 'KES' }, { openSession })).toMatchObject({ text: 'second' })
+    expect(openSession.mock.calls.flat()).toEqual(['nearest', 'primary', 'nearest', 'primary'])
+  })
+
+  test('of a restored database is served, because the primary has it', async () => {
+    changeCatalog('second')
+    await request(0)
+    db.revision--
+    db.text = 'first'
+    expect(await request(121 * second)).toMatchObject({ text: 'first' })
+    expect(await request(122 * second)).toMatchObject({ text: 'first', tier: 'memory', calls: [] })
+  })
+})
+
+describe('thirty requests into a new isolate', () => {
+  const thirty = Array.from({ length: 30 })
+  const openAndRead = async (overrides: Partial<CacheContext> = {}) => {
+    const catalog = await openCatalog(makeContext(overrides), { clientId, countryHint: country, filter: {} })
+    return catalog.readList(country, {})
+  }
+
+  test('take the time of one, and share one check and one load', async () => {
+    vi.useFakeTimers()
+    db.delayMs = 100
+    const kv = { getWithMetadata: async () => ({ value: null, metadata: null }), put: async () => {} } as never
+    let answered = 0
+    for (const _ of thirty) void openAndRead({ kv }).then(() => answered++)
+    await vi.advanceTimersByTimeAsync(201)
+    // The SHA-256 of the list does not run on fake timers.
+    vi.useRealTimers()
+    await vi.waitFor(() => expect(answered).toBe(30))
+    expect(db.calls).toEqual(['check', 'list'])
+  })
+
+  test('share one load even if the CPU is blocked for 650 ms', async () => {
+    db.delayMs = 20
+    const responses = thirty.map(() => openAndRead())
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    const until = performance.now() + 650
+    while (performance.now() < until);
+    await Promise.all(responses)
+    expect(db.calls).toEqual(['check', 'list'])
+    await finishWork()
+  })
+})
+
+test('a check from the future by more than 60 s counts as old', async () => {
+  await request(0)
+  expect((await request(-59 * second)).calls).toEqual([])
+  expect((await request(-61 * second)).calls).toEqual(['check'])
+})
+
+test('a partner that does not exist is remembered for 60 s, and not in KV', async () => {
+  db.partner = undefined
+  for (let count = 0; count < 3; count++) {
+    const catalog = await openCatalog(makeContext(), { clientId, countryHint: country, filter: undefined })
+    expect(catalog.partner).toBeUndefined()
+  }
+  expect(db.calls).toEqual(['check'])
+  expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).toBeNull()
+})

@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createSharedWork } from '../../../src/worker/cache/shared-work.ts'
+
+const request = { nowMs: 0, waitUntil: () => {} }
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('runs the work once for requests that want it at the same time', async () => {
+  const shareWork = createSharedWork<string>()
+  const work = vi.fn<() => Promise<string>>(() => new Promise((resolve) => setTimeout(resolve, 100, 'done')))
+  const results = Promise.all(Array.from({ length: 30 }, () => shareWork('key', request, work)))
+  await vi.advanceTimersByTimeAsync(100)
+  expect(new Set(await results)).toEqual(new Set(['done']))
+  expect(work).toHaveBeenCalledTimes(1)
+})
+
+test('shares a failure, and runs the work again afterwards', async () => {
+  const shareWork = createSharedWork<string>()
+  const fail = vi.fn<() => Promise<string>>(() => Promise.reject(new Error('down')))
+  const results = await Promise.allSettled(Array.from({ length: 30 }, () => shareWork('key', request, fail)))
+  expect(results.every(({ status }) => status === 'rejected')).toBe(true)
+  expect(fail).toHaveBeenCalledTimes(1)
+  expect(await shareWork('key', request, async () => 'done')).toBe('done')
+})
+
+test('keeps the work alive with waitUntil', async () => {
+  const waitUntil = vi.fn<(work: Promise<unknown>) => void>()
+  await createSharedWork<string>()('key', { nowMs: 0, waitUntil }, async () => 'done')
+  expect(waitUntil).toHaveBeenCalledTimes(1)
+})
+
+test('replaces work whose request was cancelled: the first waiter runs its own, for all others', async () => {
+  const shareWork = createSharedWork<string>()
+  const hang = () => new Promise<never>(() => {})
+  const work = vi.fn<() => Promise<string>>(() => new Promise((resolve) => setTimeout(resolve, 100, 'done')))
+  void shareWork('key', request, hang)
+  const results = Promise.all(Array.from({ length: 30 }, () => shareWork('key', request, work)))
+  await vi.advanceTimersByTimeAsync(6100)
+  expect(new Set(await results)).toEqual(new Set(['done']))
+  expect(work).toHaveBeenCalledTimes(1)
+})
+
+test('does not wait for work that must have been cancelled long ago', async () => {
+  const shareWork = createSharedWork<string>()
+  void shareWork('key', request, () => new Promise<never>(() => {}))
+  expect(await shareWork('key', { ...request, nowMs: 6000 }, async () => 'done')).toBe('done')
+})
