@@ -190,8 +190,8 @@ test('the limits page says what wrangler.toml limits', async () => {
   const [perClient, perAddress] = ['AUTH_RATE_LIMIT', 'AUTH_ADDRESS_RATE_LIMIT'].map(
     (wanted) => new Set(limits.flatMap(([, name, most]) => (name === wanted ? most : []))),
   )
-  const sentence = `${[...(perClient ?? [])].join()} a minute with one client ID, ${[...(perAddress ?? [])].join()} a minute from one address`
-  expect(sentence).toMatch(/^\d+ a minute/)
+  const sentence = `${[...(perClient ?? [])].join()} per minute for each client ID, ${[...(perAddress ?? [])].join()} per minute for each IP address`
+  expect(sentence).toMatch(/^\d+ per minute/)
   await visit(site, '/limits', async ({ page }) => {
     expect(await page.locator('main').innerText()).toContain(sentence)
   })
@@ -282,13 +282,13 @@ describe('try it', () => {
   test('gets a token and the list, and a 304 for a list that it has', async () => {
     await visit(site, '/try', async ({ page, complaints }) => {
       await getToken(page, demo)
-      expect(await page.locator('#token-answer').innerText()).toContain(`"expires_in": ${tokenLifetimeSeconds}`)
+      expect(await page.locator('#token-response').innerText()).toContain(`"expires_in": ${tokenLifetimeSeconds}`)
       const answer = await listPlans(page, demo.shortName)
       expect(answer).toContain(`${plans.length} plans`)
       for (const { identifier } of plans) expect(answer).toContain(`"identifier": "${identifier}"`)
       await page.locator('[name=isConditional]').check()
       expect(await listPlans(page, demo.shortName)).toContain('HTTP 304')
-      expect(await page.getByRole('status').nth(1).innerText()).toContain('Nothing has changed')
+      expect(await page.getByRole('status').nth(1).innerText()).toContain('The list hasn’t changed')
       expect(complaints).toEqual([])
       const { clientId, clientSecret } = demo
       for (const summary of await page.locator('summary').all()) await summary.click()
@@ -329,7 +329,7 @@ describe('try it', () => {
       await page.locator('[name=accessToken]').fill(token.replaceAll(/.{60}/g, '$&\n'))
       expect(await listPlans(page, demo.shortName)).toContain(`${plans.length} plans`)
       await page.locator('[name=accessToken]').fill('eyJ…')
-      expect(await listPlans(page, demo.shortName)).toContain('That is not a token')
+      expect(await listPlans(page, demo.shortName)).toContain('This is not an access token')
       await page.locator('[name=accessToken]').fill('')
       expect(await listPlans(page, demo.shortName)).toContain(advice.missing_token.fix)
     })
@@ -338,7 +338,7 @@ describe('try it', () => {
   test('says what to do about an empty list', async () => {
     await visit(site, '/try', async ({ page }) => {
       await getToken(page, site.partners.lonely)
-      expect(await listPlans(page, 'lonely')).toContain('no plan is viewable in your country yet: ask support')
+      expect(await listPlans(page, 'lonely')).toContain('no plan is viewable in your country yet: contact support')
     })
   })
 
@@ -351,7 +351,7 @@ describe('try it', () => {
         await failWith(page, status)
         await getToken(page, demo)
         expect(await page.locator('#token-outcome').innerText()).toContain(
-          `The answer has status ${status}, and is not`,
+          `The response has status ${status} and did not come from the API.`,
         )
         expect(await page.locator('[name=accessToken]').inputValue()).toBe('')
       }
@@ -497,7 +497,7 @@ describe('your plans', () => {
       expect(await page.evaluate(() => document.activeElement?.id)).toBe('count')
       await failWith(page, 200)
       await page.getByRole('button', { name: 'Try again' }).click()
-      await page.getByText('Something between you and the API may have answered.').waitFor()
+      await page.getByText('A proxy or network between you and the API may have sent it.').waitFor()
       await page.unrouteAll()
       await page.waitForTimeout(1000 * (tokenLifetimeSeconds + 1))
       await page.getByRole('button', { name: 'Try again' }).click()
@@ -596,7 +596,7 @@ async function listPlans(page: Page, shortName: string): Promise<string> {
   await page.locator('[name=shortName]').fill(shortName)
   await page.getByRole('button', { name: 'List the plans' }).click()
   await page.locator('#plans-form:not([aria-busy])').waitFor()
-  return (await page.locator('#plans-outcome, #plans-answer').allInnerTexts()).join('\n')
+  return (await page.locator('#plans-outcome, #plans-response').allInnerTexts()).join('\n')
 }
 
 async function signIn(page: Page, { clientId, clientSecret, shortName }: Credentials, until = '.card'): Promise<void> {
