@@ -43,7 +43,14 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
-      { test: { name: 'browser', include: browserTests, testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'browser',
+          include: browserTests,
+          globalSetup: 'test/site/browser/start-site.ts',
+          testTimeout: 60_000,
+        },
+      },
     ],
   },
 })
