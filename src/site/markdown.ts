@@ -32,16 +32,12 @@ const marked = new Marked({
   },
 })
 
-function renderMarkdown(text: string): Markup {
-  return raw(marked.parse(text))
-}
-
 /** Reads a page of src/site/pages; its title is the level-1 heading. */
 export function readProse(file: string): { title: string; body: Markup } {
   const text = readSiteFile(`pages/${file}`)
   const title = /^# (.+)$/m.exec(text)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
-  return { title, body: html`<article class="prose">${renderMarkdown(text)}</article>` }
+  return { title, body: html`<article class="prose">${raw(marked.parse(text))}</article>` }
 }
 
 export function renderCode(text: string, language: string): Markup {
