@@ -1,7 +1,5 @@
-import { applyD1Migrations, reset, type D1Migration } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { getTableColumns } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/d1'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, test } from 'vitest'
 import * as schema from '../../src/db/schema.ts'
@@ -118,44 +116,4 @@ describe('the database refuses', () => {
     await seedPartner()
     await expect(env.DB.prepare(statement).run()).rejects.toThrow(/constraint failed|cannot store|two live secrets/)
   })
-})
-
-/** As of the migration that made these tables, which need not be all that an import needs today. */
-async function fillCatalog(): Promise<void> {
-  const db = drizzle(env.DB)
-  const { lockInPeriod: lockInPeriodDays, fundCurrency: _, ...plan } = makePlan()
-  const keys = { categoryId: 1, planTypeId: 1, riskLevelId: 1, fundManagerId: 1 }
-  await db.batch([
-    db.insert(schema.planCategories).values({ id: 1, name: 'n', displayName: 'd', tagLine: 't' }),
-    db.insert(schema.planTypes).values({ id: 1, name: 'n' }),
-    db.insert(schema.riskLevels).values({ id: 1, name: 'n' }),
-    db.insert(schema.fundManagers).values({ id: 1, name: 'n' }),
-    db.insert(schema.plans).values({ ...plan, ...keys, lockInPeriodDays, isPartialWithdrawable: true }),
-    db.insert(schema.planMinimums).values({ planId: plan.id, currency: 'KES', minTopUpAmount: 1 }),
-    db.insert(schema.planViewability).values({ planId: plan.id, country: 'KE' }),
-  ])
-}
-
-test('every migration keeps what the ones before it hold', async () => {
-  const rowsOf = async (migrations: D1Migration[]) => {
-    const rows: Record<string, unknown[]> = {}
-    const names = migrations.flatMap(({ queries }) =>
-      queries.flatMap((query) => /CREATE TABLE (\w+)/.exec(query)?.[1] ?? []),
-    )
-    for (const name of names) rows[name] = (await env.DB.prepare(`select * from ${name}`).all()).results
-    return rows
-  }
-  for (let step = 1; step <= env.TEST_MIGRATIONS.length; step++) {
-    await reset()
-    const before = env.TEST_MIGRATIONS.slice(0, step)
-    await applyD1Migrations(env.DB, before)
-    // What a later migration adds is filled from that step on.
-    await seedPartner()
-    if (step >= 2) await fillCatalog()
-    if (step >= 3) await env.DB.exec(`insert into catalog_staging values ('import', 'plans', 0, '[]')`)
-    const filled = await rowsOf(before)
-    expect(Object.values(filled).every((rows) => rows.length > 0)).toBe(true)
-    await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
-    expect(await rowsOf(before)).toEqual(filled)
-  }
 })
