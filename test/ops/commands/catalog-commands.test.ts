@@ -89,8 +89,7 @@ describe('catalog import', () => {
     expect(await importPlans([makePlan({ id: 1, productRiskLevel: renamed })])).toEqual({
       code: 2,
       stdout: '',
-      stderr:
-        'Plan "plan-1": productRiskLevel: id 5 stands for something else in plan "plan-2".\nNothing was imported.\n',
+      stderr: 'Plan "plan-1": productRiskLevel: id 5 has other values in plan "plan-2".\nNothing was imported.\n',
     })
     const plans = [makePlan({ id: 1, productRiskLevel: renamed }), makePlan({ id: 2, productRiskLevel: renamed })]
     expect(await importPlans(plans)).toMatchObject({ code: 0 })
