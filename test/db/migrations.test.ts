@@ -190,7 +190,7 @@ describe('the test itself', () => {
 
   test('passes for a migration that adds a column and a filled table', async () => {
     const next = withMigration(
-      `alter table plans add column benchmark text not null default 'NSE 20'`,
+      `alter table plans add column added text not null default 'x'`,
       `create table notes (id integer primary key) strict`,
       `insert into notes (id) values (1)`,
     )
