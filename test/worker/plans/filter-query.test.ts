@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { filterNames } from '../../../src/catalog/plan-filters.ts'
+import { filterNames, type PlanFilter } from '../../../src/catalog/plan-filters.ts'
 import { canonicalFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
 
 const parse = (query: string) => parsePlanFilter(`https://catalog.example.com/plans?${query}`)
@@ -52,7 +52,7 @@ test('accepts a category ID that is larger than any ID', () => {
   })
 })
 
-const filters = fc.record(
+const filters: fc.Arbitrary<PlanFilter> = fc.record(
   {
     categoryId: fc.nat(),
     currency: fc.stringMatching(/^[A-Z]{3}$/),
