@@ -1,5 +1,5 @@
-// The Worker as deployed and the site, in workerd without a dev server in between, which ends when a browser drops a
-// connection (workers-sdk issue 15451). Tells who started it where it is, and who may sign in. Node only.
+// The Worker as deployed and the site, in workerd without a dev server in between. Tells the process that started it
+// where it is, and who may sign in. Node only.
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Miniflare } from 'miniflare'
@@ -31,7 +31,6 @@ const miniflare = new Miniflare({
   workers: [
     {
       config: {
-        type: 'worker',
         name: 'app',
         compatibilityDate,
         manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents: script } } },
