@@ -15,7 +15,7 @@ const bindings = {
 const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
 const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
 
-const nodeTests = ['test/ops/**/*.test.ts', 'test/catalog/**/*.test.ts']
+const nodeTests = ['test/ops/**/*.test.ts', 'test/catalog/**/*.test.ts', 'test/site/build.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 
 export default defineConfig({
