@@ -1,5 +1,5 @@
 // catalog import, export, purge
-import { open } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { compareCatalogs, type CatalogDifference } from '../core/catalog-difference.ts'
@@ -230,8 +230,7 @@ const readErrors: Record<string, string> = {
 /** Files on the command line are meant from where `npm run` was typed. */
 async function readFileBytes(file: string): Promise<Uint8Array> {
   try {
-    await using handle = await open(resolve(process.env['INIT_CWD'] ?? '.', file))
-    return await readBytes(handle.createReadStream())
+    return await readBytes(createReadStream(resolve(process.env['INIT_CWD'] ?? '.', file)))
   } catch (error) {
     if (error instanceof UserError) throw error
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'

@@ -1,5 +1,5 @@
 // The signing keys of a local Worker: JWT_KEYS in .dev.vars, where wrangler looks for it.
-import { open, readFile, realpath, rename } from 'node:fs/promises'
+import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { importSigningKeys, type OctJwk } from '../../crypto/signing-keys.ts'
 import { isJsonObject } from '../../json.ts'
@@ -44,11 +44,7 @@ export async function writeKeys(file: string, keys: readonly OctJwk[]): Promise<
   try {
     const target = await realpath(file).catch(() => file)
     const draft = `${target}.${process.pid}`
-    {
-      await using handle = await open(draft, 'w', 0o600)
-      await handle.writeFile(changed, encoding)
-      await handle.sync()
-    }
+    await writeFile(draft, changed, { encoding, mode: 0o600, flush: true })
     await rename(draft, target)
   } catch (error) {
     throw new UserError(`Can't write ${file} (${codeOf(error)}).`)

@@ -1,6 +1,9 @@
 // Wrangler, as a library for its configuration and as a program.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { abbreviate } from '../../catalog/plan-schema.ts'
@@ -9,9 +12,20 @@ import { UserError } from '../core/user-error.ts'
 /** Keeps wrangler off the network where nothing needs it, and its own words out of ours. */
 const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true' }
 
-/** As a library, in this process. */
+/** Prepares this process for wrangler as a library. */
 export function quietenWrangler(): void {
-  for (const [name, value] of Object.entries({ ...quiet, WRANGLER_LOG: 'error' })) process.env[name] ??= value
+  const variables = { ...quiet, ...findConfigHome(), WRANGLER_LOG: 'error' }
+  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value
+}
+
+/** Wrangler writes logs and preferences to the home folder, and fails when it can't: then the project's folder serves. */
+function findConfigHome(): { XDG_CONFIG_HOME?: string } {
+  try {
+    accessSync(homedir(), constants.W_OK)
+    return {}
+  } catch {
+    return { XDG_CONFIG_HOME: resolve('.wrangler/config') }
+  }
 }
 
 /**
@@ -34,7 +48,7 @@ const { WRANGLER_LOG } = process.env
 export function startWrangler(args: readonly string[], stdio: StdioOptions): ChildProcess {
   const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
   return spawn(process.execPath, ['--no-warnings', wrangler, ...args], {
-    env: { ...quiet, ...process.env, WRANGLER_LOG },
+    env: { ...quiet, ...findConfigHome(), ...process.env, WRANGLER_LOG },
     stdio,
   })
 }

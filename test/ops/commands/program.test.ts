@@ -80,6 +80,11 @@ describe('as a program', () => {
     expect(run(`${program} ${args}`).status).toBe(status)
   })
 
+  test('a home folder that can’t be written is no obstacle', () => {
+    const { status, stderr } = run(`${program} partner list --persist-to ${state}`, { HOME: '/dev/null/home' })
+    expect([status, stderr]).toEqual([0, expect.not.stringMatching(/error|bug/i)])
+  })
+
   test('a reader that stops early is no error, and a secret that nobody got is', () => {
     expect(run(`${program} --help | head -1; exit \${PIPESTATUS[0]}`).status).toBe(0)
     const create = `partner create --short-name full --name Full --country KE --json --persist-to ${state}`

@@ -78,7 +78,6 @@ async function startWorker(): Promise<Miniflare> {
     workers: [
       {
         config: {
-          type: 'worker',
           name: 'app',
           compatibilityDate,
           manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents: script } } },
