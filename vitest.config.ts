@@ -6,6 +6,8 @@ import { generateJwk } from './src/crypto/signing-keys.ts'
 const JWT_KEYS = JSON.stringify({ keys: [generateJwk()] })
 // Wrangler looks for required secrets here, and else warns; the binding wins over a .dev.vars.
 process.env['JWT_KEYS'] = JWT_KEYS
+// Wrangler names the file of the secrets for every test file.
+process.env['WRANGLER_LOG'] ??= 'warn'
 const bindings = {
   JWT_KEYS,
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
@@ -26,7 +28,10 @@ export default defineConfig({
     provide: { propertyRuns },
     projects: [
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings } })],
+        // Not verbose: the runtime would warn about every strange header that the tests send.
+        plugins: [
+          cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings }, verbose: false }),
+        ],
         test: {
           name: 'worker',
           include: workerTests,
