@@ -61,12 +61,12 @@ const viewableIn = sql`(select json_group_array(${planViewability.country} order
  */
 export function showPlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
   const row = db.insert(planViewability).values({ planId, country }).onConflictDoNothing()
-  return [nextVersionStatement(version), row.toSQL()]
+  return [raiseVersionStatement(version), row.toSQL()]
 }
 
 export function hidePlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
   const isRow = and(eq(planViewability.planId, planId), eq(planViewability.country, country))
-  return [nextVersionStatement(version), db.delete(planViewability).where(isRow).toSQL()]
+  return [raiseVersionStatement(version), db.delete(planViewability).where(isRow).toSQL()]
 }
 
 /** @param note why the plan takes no new investment; null if it does. */
@@ -77,11 +77,11 @@ export function updateInvestableStatements(
   note: string | null,
 ): Statement[] {
   const values = { isInvestable: note === null, nonInvestableNote: note ?? sql`null` }
-  return [nextVersionStatement(version), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
+  return [raiseVersionStatement(version), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
 }
 
 /** The null violates the NOT NULL constraint of `catalog_version.version` when the catalog has another version. */
-function nextVersionStatement(version: number): Statement {
+function raiseVersionStatement(version: number): Statement {
   return toStatement(sql`update ${catalogVersion} set version = case version when ${version} then version + 1 end`)
 }
 
@@ -136,7 +136,7 @@ export function importStatements(
       ...rowsByTable.flatMap(([table, rows]) => stageRows(getTableName(table), rows)),
       ...stageRows(removed, removedRows),
     ].map(toStatement),
-    commit: [nextVersionStatement(version), ...commit.map(toStatement)],
+    commit: [raiseVersionStatement(version), ...commit.map(toStatement)],
   }
 }
 
