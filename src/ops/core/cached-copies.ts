@@ -1,0 +1,41 @@
+// Deleting what KV holds, so that partners see a change sooner.
+import { partnerAccessKey } from '../../worker/access/partner-access.ts'
+import { planListKeyPrefix } from '../../worker/plans/plan-list.ts'
+import type { Store } from '../store/store.ts'
+import { checkCountry } from './country.ts'
+
+/** Receives one line that the user should see, about a change that was made all the same. */
+export type Warn = (warning: string) => void
+
+/**
+ * Makes a change, then deletes the cached copies that it outdates: also when the change fails, because it may have been
+ * made, and when there is nothing to change, because an earlier run may have stopped in between. A copy that can't be
+ * deleted is only a warning: it expires within two minutes.
+ */
+export async function changeAndPurge<T>(
+  store: Store,
+  outdated: { clientId: string } | { countries: readonly string[] },
+  warn: Warn,
+  change: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await change()
+  } finally {
+    try {
+      if ('clientId' in outdated) await store.deleteKeys([partnerAccessKey(outdated.clientId)])
+      else for (const country of outdated.countries) await store.deletePrefix(planListKeyPrefix(country))
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      warn(`Cached copies could not be deleted: ${reason} Partners see the change within two minutes.`)
+    }
+  }
+}
+
+/**
+ * Deletes the cached plan lists of a country, or of all countries.
+ * @throws UserError when `country` is no country code.
+ */
+export async function purgePlanLists(store: Store, country?: string): Promise<void> {
+  if (country !== undefined) checkCountry(country)
+  await store.deletePrefix(planListKeyPrefix(country))
+}
