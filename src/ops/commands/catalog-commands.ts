@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { formatCatalog } from '../../catalog/catalog-file.ts'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { purgePlanLists } from '../core/cached-copies.ts'
+import { purgePlanLists } from '../core/purge-cache.ts'
 import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
 import { applyImport, countPlans, prepareImport, readCatalog } from '../core/catalog-import.ts'
 import { listPlans } from '../core/catalog-plans.ts'

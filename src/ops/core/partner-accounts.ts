@@ -16,7 +16,7 @@ import {
 import { readPbkdf2Iterations } from '../../worker/config.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
-import { changeAndPurge, type Warn } from './cached-copies.ts'
+import { changeAndPurge, type Warn } from './purge-cache.ts'
 import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { isCausedBy, UserError } from './user-error.ts'

@@ -8,7 +8,7 @@ import {
 } from '../../db/catalog-queries.ts'
 import type { Statement } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
-import { changeAndPurge, type Warn } from './cached-copies.ts'
+import { changeAndPurge, type Warn } from './purge-cache.ts'
 import { findPlan, writeNextVersion } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { UserError } from './user-error.ts'
