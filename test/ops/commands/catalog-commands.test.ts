@@ -121,7 +121,10 @@ test('catalog import asks before it changes or removes plans of a deployed envir
     'Importing into [staging].\n[staging] 1 plan will be changed. 2 plans will be removed. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n',
   ])
   const answered = await importPlans([makePlan({ id: 1, name: 'New' })], remote, { isTTY: true })
-  expect([answered.code, answered.stderr]).toEqual([2, expect.stringMatching(/ Go ahead\? \[y\/N\] Nothing was changed\.\n$/)])
+  expect([answered.code, answered.stderr]).toEqual([
+    2,
+    expect.stringMatching(/ Go ahead\? \[y\/N\] Nothing was changed\.\n$/),
+  ])
   expect(await exportPlans()).toBe(formatCatalog(before))
   // Plans that are only added are not asked about.
   expect((await importPlans(before, ['--remote', '--env', 'staging'])).code).toBe(0)

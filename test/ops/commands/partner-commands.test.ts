@@ -115,13 +115,16 @@ describe('partner rotate', () => {
     expect((await partner(['rotate', 'acme', '--grace', '0'])).stderr).toContain('No earlier secret works any more.\n')
   })
 
-  test.each(['', '1', '24', '1w', '-1h', '1.5h', '31d', '721h', '9999999d', '0w'])('refuses --grace %j', async (grace) => {
-    expect(await partner(['rotate', 'acme', `--grace=${grace}`])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `--grace must be 0 or a time of at most 30 days, such as 30m, 24h or 7d; it is "${grace}".\n`,
-    })
-  })
+  test.each(['', '1', '24', '1w', '-1h', '1.5h', '31d', '721h', '9999999d', '0w'])(
+    'refuses --grace %j',
+    async (grace) => {
+      expect(await partner(['rotate', 'acme', `--grace=${grace}`])).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: `--grace must be 0 or a time of at most 30 days, such as 30m, 24h or 7d; it is "${grace}".\n`,
+      })
+    },
+  )
 })
 
 describe('partner rotate on a deployed environment', () => {

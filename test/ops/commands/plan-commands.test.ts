@@ -37,7 +37,12 @@ const readJson = async (...args: string[]): Promise<unknown> => JSON.parse((awai
 
 test('plan list prints a table, an array, or a note that there is none', async () => {
   const { stdout } = await plan('list')
-  expect(stdout.split('\n').map((line) => line.split(/ {2,}/)).slice(0, 3)).toEqual([
+  expect(
+    stdout
+      .split('\n')
+      .map((line) => line.split(/ {2,}/))
+      .slice(0, 3),
+  ).toEqual([
     ['IDENTIFIER', 'FUND TYPE', 'CURRENCY', 'INVESTABLE', 'VIEWABLE IN'],
     ['cash', cash.fundType, cash.currency, 'yes', 'KE UG'],
     ['gold', gold.fundType, gold.currency, 'yes', 'RW'],

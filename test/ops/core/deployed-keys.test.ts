@@ -90,7 +90,9 @@ describe('rotate', () => {
   test('refuses when the clock is behind the last rotation', async () => {
     await rotate()
     nowMs -= 60_000
-    await expect(rotate()).rejects.toThrow(/^The clock of this machine is behind the last rotation, 2026.*Set the clock\.$/)
+    await expect(rotate()).rejects.toThrow(
+      /^The clock of this machine is behind the last rotation, 2026.*Set the clock\.$/,
+    )
   })
 
   test('is refused when somebody else rotates during the wait: the later rotation wins', async () => {

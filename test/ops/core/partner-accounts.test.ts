@@ -221,7 +221,5 @@ test.each([
   ['resumePartner', () => resumePartner(store, 'acme', warn)],
   ['setPartnerCountry', () => setPartnerCountry(store, 'acme', 'UG', warn)],
 ])('%s refuses an unknown partner', async (_, work) => {
-  await expect(work()).rejects.toThrow(
-    new UserError('There is no partner "acme". See: npm run -s ops -- partner list'),
-  )
+  await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
 })

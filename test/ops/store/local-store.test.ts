@@ -38,7 +38,9 @@ describe('findFolderProblem', () => {
     await mkdir(join(folder, 'v3'), { mode: 0o500 })
     // The superuser may write everywhere but to the kernel's own files.
     const path = process.getuid?.() === 0 ? '/proc/self' : join(folder, 'v3')
-    expect(findFolderProblem([path])).toMatch(/^(you have no permission|it is on a read-only file system|.* failed) \(E/)
+    expect(findFolderProblem([path])).toMatch(
+      /^(you have no permission|it is on a read-only file system|.* failed) \(E/,
+    )
   })
 })
 

@@ -20,14 +20,17 @@ export function useLocalBindings({ isMigrated = true } = {}): () => Bindings {
             type: 'worker',
             name: 'app',
             compatibilityDate: '2026-08-15',
-            manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents: 'export default {}' } } },
+            manifest: {
+              mainModule: 'index.js',
+              modules: { 'index.js': { type: 'esm', contents: 'export default {}' } },
+            },
             env: { DB: { type: 'd1', id: 'db' }, CATALOG_CACHE: { type: 'kv', id: 'kv' } },
           },
         },
       ],
     })
     bindings = {
-      DB: (await miniflare.getD1Database('DB', 'app')) as unknown as D1Database,
+      DB: await miniflare.getD1Database('DB', 'app'),
       CATALOG_CACHE: (await miniflare.getKVNamespace('CATALOG_CACHE', 'app')) as unknown as KVNamespace,
     }
     if (isMigrated) await migrate(bindings.DB)
