@@ -1,4 +1,4 @@
-// What commands work with besides their arguments. A test passes its own.
+// Everything that commands need in addition to their arguments. A test passes its own.
 import { systemClock, type Clock } from '../core/clock.ts'
 import { createDeployedKeyRing } from '../core/deployed-keys.ts'
 import type { KeyRing } from '../core/key-ring.ts'

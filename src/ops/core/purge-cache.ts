@@ -1,15 +1,15 @@
-// Deleting what KV holds, so that partners see a change sooner.
+// Deletes cached copies from KV, so that partners see a change sooner.
 import { getPartnerKey, getPlanListPrefix } from '../../worker/cache/cache-keys.ts'
 import type { Store } from '../store/store.ts'
 import { checkCountry } from './country.ts'
 
-/** Receives one line that the user should see, about a change that was made all the same. */
+/** Receives a line for the user about a change that was made, but not completely. */
 export type Warn = (warning: string) => void
 
 /**
- * Makes a change, then deletes the cached copies that it outdates: also when the change fails, because it may have been
- * made, and when there is nothing to change, because an earlier run may have stopped in between. A copy that can't be
- * deleted is only a warning: it expires within two minutes.
+ * Makes a change, then deletes the cached copies that it outdates. It also deletes them when the change fails, because it
+ * may have taken effect, and when there is nothing to change, because an earlier run may have stopped before this step.
+ * A copy that can't be deleted is only a warning: it expires within two minutes.
  */
 export async function changeAndPurge<T>(
   store: Store,
