@@ -90,7 +90,7 @@ test.each([
   expect(await plan(...args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
 })
 
-const filters = (plan: CatalogPlan) => listMatchingFilters(plan).join(', ')
+const filters = (seen: CatalogPlan) => listMatchingFilters(seen).join(', ')
 const command = 'npm run -s ops --'
 
 test.each([
