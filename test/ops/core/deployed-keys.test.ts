@@ -98,15 +98,12 @@ describe('rotate', () => {
   test('is refused when somebody else rotates during the wait: the later rotation wins', async () => {
     await rotate()
     nowMs += 60_000
-    let isInterrupted = false
-    const onWait = async () => {
-      if (isInterrupted) return
-      isInterrupted = true
-      nowMs += 1000
-      later = rotate()
-    }
     let later: Promise<void> | undefined
-    await expect(rotate({ waitSeconds: 9, onWait: () => void onWait() })).rejects.toThrow(
+    const onWait = () => {
+      nowMs += 1000
+      later ??= rotate()
+    }
+    await expect(rotate({ waitSeconds: 9, onWait })).rejects.toThrow(
       new UserError('Somebody else rotated at the same time. See: npm run -s ops -- keys list --remote --env staging'),
     )
     await later
