@@ -17,8 +17,8 @@ const bindings = {
 const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
 const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
 
-const workerTests = ['test/{worker,crypto,db}/**/*.test.ts', 'test/site/client/*.test.ts']
-const nodeTests = ['test/{ops,catalog}/**/*.test.ts', 'test/site/build.test.ts']
+const workerTests = ['test/{worker,crypto,db,ops/core}/**/*.test.ts', 'test/site/client/*.test.ts']
+const nodeTests = ['test/{ops/commands,ops/store,catalog}/**/*.test.ts', 'test/site/build.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 
 export default defineConfig({
@@ -43,6 +43,7 @@ export default defineConfig({
         test: {
           name: 'node',
           include: nodeTests,
+          exclude: ['**/*.slow.test.ts'],
           setupFiles: ['test/support/properties.ts'],
           testTimeout: propertyTimeout,
           hookTimeout: 60_000,

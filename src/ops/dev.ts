@@ -1,18 +1,19 @@
 // npm run dev: prepares a local state with a demo catalog, starts `wrangler dev` on it, and creates a demo partner.
 // Flags are passed on to `wrangler dev`.
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ConfigError, parseConfig, type ConfigSource } from '../worker/config.ts'
 import { selectCatalog } from '../db/catalog-queries.ts'
 import { selectPartners } from '../db/partner-queries.ts'
-import { applyDifference, compareWithStore, readCatalogFile } from './commands/catalog-commands.ts'
-import { devVarsFile, readKeys } from './core/dev-vars.ts'
-import type { Io } from './terminal/io.ts'
-import { rotateLocal } from './commands/keys-commands.ts'
-import { createPartner, type Credentials } from './commands/partner-commands.ts'
+import { applyImport, prepareImport, readCatalog } from './core/catalog-import.ts'
+import { systemClock } from './core/clock.ts'
+import { rotateLocalKey } from './core/local-keys.ts'
+import { createPartner, type Credentials } from './core/partner-accounts.ts'
 import { createProgress } from './terminal/progress.ts'
 import { enterProject } from './project.ts'
+import { devVarsFile, openDevVars } from './store/dev-vars.ts'
 import { withStore } from './store/open-store.ts'
 import { describeCommand, type Target } from './store/target.ts'
 import { UserError } from './core/user-error.ts'
@@ -22,8 +23,6 @@ const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 enterProject()
-const { stdin, stdout, stderr } = process
-const io: Io = { stdin, stdout, stderr, withStore }
 
 const code = await startDevServer(process.argv.slice(2)).catch((error: unknown) => {
   if (!(error instanceof UserError) && !(error instanceof ConfigError)) throw error
@@ -42,10 +41,10 @@ async function startDevServer(args: string[]): Promise<number> {
     await withStore(target, async (store) => {
       await checkConfig({ ...store.config, ...vars })
       if ((await selectCatalog(store.db)).length > 0) return
-      const progress = createProgress(io)
-      const plans = await readCatalogFile(io, demoCatalog, progress)
-      const { version, difference } = await compareWithStore(store, plans, false)
-      await applyDifference(io, store, version, difference, progress)
+      const progress = createProgress(process)
+      const plans = readCatalog(await readFile(demoCatalog), progress.update)
+      const prepared = await prepareImport(store, plans, false)
+      await applyImport(store, prepared, { onProgress: progress.update, warn: console.warn })
       progress.end()
       process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
     })
@@ -101,8 +100,9 @@ function readFlags(args: string[]) {
 }
 
 async function ensureSigningKey(): Promise<void> {
-  if ((await readKeys(devVarsFile)).length > 0) return
-  await rotateLocal(devVarsFile)
+  const keys = openDevVars(devVarsFile)
+  if ((await keys.read()).length > 0) return
+  await rotateLocalKey(keys, systemClock)
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }
 
@@ -131,7 +131,8 @@ async function announce(target: Target, port: number): Promise<void> {
     const known = await selectPartners(store.db)
     return {
       partners: known,
-      credentials: known.length === 0 ? await createPartner(store, demoPartner, target) : undefined,
+      credentials:
+        known.length === 0 ? await createPartner(store, demoPartner, Math.floor(Date.now() / 1000)) : undefined,
     }
   })
   const names = partners.map(({ shortName }) => shortName)
