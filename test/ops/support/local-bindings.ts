@@ -17,7 +17,6 @@ export function useLocalBindings({ isMigrated = true } = {}): () => Bindings {
       workers: [
         {
           config: {
-            type: 'worker',
             name: 'app',
             compatibilityDate: '2026-08-15',
             manifest: {
