@@ -6,6 +6,8 @@ import { generateJwk } from './src/crypto/signing-keys.ts'
 const JWT_KEYS = JSON.stringify({ keys: [generateJwk()] })
 // Wrangler looks for required secrets here, and else warns; the binding wins over a .dev.vars.
 process.env['JWT_KEYS'] = JWT_KEYS
+// Wrangler names the file of the secrets for every test file.
+process.env['WRANGLER_LOG'] ??= 'warn'
 const bindings = {
   JWT_KEYS,
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
@@ -15,8 +17,8 @@ const bindings = {
 const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
 const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
 
-const workerTests = ['test/{worker,crypto,db}/**/*.test.ts', 'test/site/client/*.test.ts']
-const nodeTests = ['test/{ops,catalog}/**/*.test.ts']
+const workerTests = ['test/{worker,crypto,db,ops/core}/**/*.test.ts', 'test/site/client/*.test.ts']
+const nodeTests = ['test/{ops/commands,ops/store,catalog}/**/*.test.ts', 'test/site/build.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 
 export default defineConfig({
@@ -26,7 +28,10 @@ export default defineConfig({
     provide: { propertyRuns },
     projects: [
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings } })],
+        // Not verbose: the runtime would warn about every strange header that the tests send.
+        plugins: [
+          cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings }, verbose: false }),
+        ],
         test: {
           name: 'worker',
           include: workerTests,
@@ -38,12 +43,20 @@ export default defineConfig({
         test: {
           name: 'node',
           include: nodeTests,
+          exclude: ['**/*.slow.test.ts'],
           setupFiles: ['test/support/properties.ts'],
           testTimeout: propertyTimeout,
           hookTimeout: 60_000,
         },
       },
-      { test: { name: 'browser', include: browserTests, testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'browser',
+          include: browserTests,
+          globalSetup: 'test/site/browser/start-site.ts',
+          testTimeout: 60_000,
+        },
+      },
     ],
   },
 })

@@ -10,7 +10,7 @@ CREATE TABLE partners (
   suspended_at INTEGER
 ) STRICT;
 
--- A secret without expires_at lives until it is rotated; a rotated one keeps working until expires_at.
+-- A secret without expires_at is valid until it is rotated. A rotated secret is valid until expires_at.
 CREATE TABLE partner_secrets (
   id         INTEGER PRIMARY KEY,
   partner_id INTEGER NOT NULL REFERENCES partners (id) ON UPDATE RESTRICT ON DELETE RESTRICT,

@@ -56,7 +56,7 @@ CREATE TABLE plans (
   CHECK ((is_investable = 1) = (non_investable_note IS NULL))
 ) STRICT;
 
--- Deleting a row of a lookup table looks for plans that still refer to it.
+-- For the foreign keys: deleting a row of a lookup table searches the plans that refer to it.
 CREATE INDEX plans_by_category ON plans (category_id);
 CREATE INDEX plans_by_plan_type ON plans (plan_type_id);
 CREATE INDEX plans_by_risk_level ON plans (risk_level_id);
@@ -71,7 +71,7 @@ CREATE TABLE plan_minimums (
   CHECK (min_investable_amount IS NOT NULL OR min_top_up_amount IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 
--- A plan is in a country's list exactly when it has a row here. The key is the order in which lists are read.
+-- A plan is in a country's list if and only if it has a row here. Lists are read in the order of the key.
 CREATE TABLE plan_viewability (
   country TEXT    NOT NULL CHECK (country GLOB '[A-Z][A-Z]'),
   plan_id INTEGER NOT NULL REFERENCES plans (id) ON UPDATE RESTRICT ON DELETE RESTRICT,

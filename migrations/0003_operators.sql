@@ -1,6 +1,6 @@
--- What the operators' command line leans on.
+-- For the operators' command line.
 
--- Rotation keeps the old secret for a grace period; nothing may make a third one live.
+-- Rotation keeps the old secret for a grace period. A partner never has three live secrets.
 CREATE TRIGGER partner_secrets_at_most_two_live BEFORE INSERT ON partner_secrets
 WHEN (
   SELECT count(*) FROM partner_secrets
@@ -10,7 +10,7 @@ BEGIN
   SELECT RAISE(ABORT, 'two live secrets');
 END;
 
--- Counts imports. An import is worked out against one version, and takes effect on that one or not at all.
+-- The version rises with every change of the catalog. A change is based on one version, and fails if there is a newer one.
 CREATE TABLE catalog_version (
   id      INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL
@@ -18,7 +18,7 @@ CREATE TABLE catalog_version (
 
 INSERT INTO catalog_version (id, version) VALUES (1, 0);
 
--- An import puts its rows here, part by part, and moves them to their tables in one transaction. `json` is an array.
+-- An import stages its rows here in parts, and moves them to their tables in one transaction. `json` is an array.
 CREATE TABLE catalog_staging (
   import_id TEXT NOT NULL,
   target    TEXT NOT NULL,

@@ -1,4 +1,4 @@
-// SQL that writes the catalog, and reads all of it back. For operators: the Worker never runs it.
+// SQL of the operators' command line: writes the catalog and reads it back. The Worker doesn't use it.
 import {
   and,
   asc,
@@ -27,12 +27,12 @@ import {
   riskLevels,
 } from './schema.ts'
 
-/** The catalog, or the part of it that is viewable in a country, in ascending ID. */
+/** Selects the whole catalog, or the plans that are viewable in a country, in ascending order of ID. */
 export function selectCatalog(db: Database, country?: string): Promise<CatalogPlan[]> {
   return selectCatalogWhere(db, country === undefined ? undefined : isViewableIn(country))
 }
 
-/** @param name the plan's identifier; or its ID, where no plan has that for an identifier. */
+/** @param name the plan's identifier, or its ID if no plan has this identifier. */
 export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
   const id = /^[0-9]{1,15}$/.test(name) ? eq(plans.id, Number(name)) : undefined
   const found = await selectCatalogWhere(db, or(eq(plans.identifier, name), id))
@@ -55,18 +55,21 @@ const viewableIn = sql`(select json_group_array(${planViewability.country} order
   JSON.parse(json),
 )
 
-/** To be run with the version that the change was worked out against, as an import is. */
+/**
+ * The statements of a change must run in one transaction. They fail on `catalog_version.version` when `version` is no
+ * longer the catalog's version.
+ */
 export function showPlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
   const row = db.insert(planViewability).values({ planId, country }).onConflictDoNothing()
-  return [nextVersionStatement(version), row.toSQL()]
+  return [raiseVersionStatement(version), row.toSQL()]
 }
 
 export function hidePlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
-  const isTheOne = and(eq(planViewability.planId, planId), eq(planViewability.country, country))
-  return [nextVersionStatement(version), db.delete(planViewability).where(isTheOne).toSQL()]
+  const isRow = and(eq(planViewability.planId, planId), eq(planViewability.country, country))
+  return [raiseVersionStatement(version), db.delete(planViewability).where(isRow).toSQL()]
 }
 
-/** @param note why the plan takes no new investment, or null where it does. */
+/** @param note why the plan takes no new investment; null if it does. */
 export function updateInvestableStatements(
   db: Database,
   version: number,
@@ -74,23 +77,23 @@ export function updateInvestableStatements(
   note: string | null,
 ): Statement[] {
   const values = { isInvestable: note === null, nonInvestableNote: note ?? sql`null` }
-  return [nextVersionStatement(version), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
+  return [raiseVersionStatement(version), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
 }
 
-/** Fails on `catalog_version.version` when that is another by now. */
-function nextVersionStatement(version: number): Statement {
+/** The null violates the NOT NULL constraint of `catalog_version.version` when the catalog has another version. */
+function raiseVersionStatement(version: number): Statement {
   return toStatement(sql`update ${catalogVersion} set version = case version when ${version} then version + 1 end`)
 }
 
 export interface CatalogChange {
-  /** The version that the change was worked out against. */
+  /** The version of the catalog that the change is based on. */
   version: number
-  /** New plans, and those with the ID of an old one, which they replace in every field. */
+  /** Plans to add. A plan with the ID of a stored plan replaces all of its fields. */
   put: readonly CatalogPlan[]
   removedIds: readonly number[]
 }
 
-/** Every change of the catalog makes a new one. */
+/** Every change of the catalog raises its version by one. */
 export async function selectCatalogVersion(db: Database): Promise<number> {
   const [row] = await db.select({ version: catalogVersion.version }).from(catalogVersion)
   if (row === undefined) throw new Error('catalog_version has no row')
@@ -98,9 +101,9 @@ export async function selectCatalogVersion(db: Database): Promise<number> {
 }
 
 /**
- * `stage` may run one by one and has no effect on what anybody reads. `commit`, in one transaction, makes the change; it
- * fails on `catalog_version.version` when that is no longer the version of the change. What is staged for any other
- * import goes, too: that one started before and would fail.
+ * The `stage` statements may run one by one; they change nothing that partners or operators read. The `commit` statements
+ * must run in one transaction. They make the change, and fail on `catalog_version.version` when `change.version` is no
+ * longer the catalog's version. They also delete the staged rows of all other imports, which can no longer succeed.
  */
 export function importStatements(
   importId: string,
@@ -133,11 +136,11 @@ export function importStatements(
       ...rowsByTable.flatMap(([table, rows]) => stageRows(getTableName(table), rows)),
       ...stageRows(removed, removedRows),
     ].map(toStatement),
-    commit: [nextVersionStatement(version), ...commit.map(toStatement)],
+    commit: [raiseVersionStatement(version), ...commit.map(toStatement)],
   }
 }
 
-/** The plans to remove are staged, too, by ID. */
+/** The staging target of the IDs of plans to remove. */
 const removed = 'removed'
 
 function stagedRows(importId: string, targets: string[]): SQL {
@@ -145,7 +148,7 @@ function stagedRows(importId: string, targets: string[]): SQL {
   return sql`from ${catalogStaging}, json_each(${json}) where ${id} = ${importId} and ${inArray(target, targets)}`
 }
 
-/** For an import that can't be completed. */
+/** Deletes the staged rows of an import that failed. */
 export function unstageStatement(importId: string): Statement {
   return toStatement(sql`delete from ${catalogStaging} where ${eq(catalogStaging.importId, importId)}`)
 }
@@ -154,7 +157,7 @@ function toStatement(query: SQL): Statement {
   return new SQLiteAsyncDialect().sqlToQuery(query)
 }
 
-/** The objects that plans refer to under `field`, each once. */
+/** Returns each object that plans refer to in `field`, once. */
 function lookupRows<Field extends 'category' | 'planType' | 'productRiskLevel' | 'fundManager'>(
   catalog: readonly CatalogPlan[],
   field: Field,
@@ -167,11 +170,10 @@ function lookupRows<Field extends 'category' | 'planType' | 'productRiskLevel' |
   return [...rows.values()]
 }
 
-function toPlanRow(plan: CatalogPlan): InferInsertModel<typeof plans> {
+/** Required, so that a column which no field of a plan fills doesn't compile. */
+function toPlanRow(plan: CatalogPlan): Required<InferInsertModel<typeof plans>> {
   return {
     ...plan,
-    lockInPeriodDays: plan.lockInPeriod,
-    isPartialWithdrawable: plan.partialWithdrawable,
     categoryId: plan.category?.id ?? null,
     planTypeId: plan.planType?.id ?? null,
     riskLevelId: plan.productRiskLevel?.id ?? null,
@@ -198,7 +200,7 @@ function toViewabilityRows({ id, viewableIn: countries }: CatalogPlan): InferIns
   return countries.map((country) => ({ country, planId: id }))
 }
 
-/** The staged rows of one table, in one statement whatever their number. */
+/** Inserts or updates all staged rows of a table in one statement. */
 function upsertStaged(table: SQLiteTable, importId: string): SQL {
   const columns = Object.entries(getTableColumns(table))
   const primaryKey =
@@ -216,15 +218,15 @@ function list(items: SQL[]): SQL {
   return sql.join(items, sql`, `)
 }
 
-/** D1 takes at most 2,000,000 bytes in one parameter; a character has at most three of UTF-8. */
-const mostCharactersPerParameter = 500_000
+/** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
+const maxCharactersPerParameter = 500_000
 
-/** JSON arrays of the given JSON texts, each of bounded length. */
+/** Joins JSON texts to JSON arrays of at most about `maxCharactersPerParameter` characters. */
 function chunk(items: readonly string[]): string[] {
   const chunks: string[][] = []
   let length = Infinity
   for (const item of items) {
-    if (length + item.length > mostCharactersPerParameter) {
+    if (length + item.length > maxCharactersPerParameter) {
       chunks.push([])
       length = 0
     }

@@ -1,4 +1,4 @@
-// SQL on partners and their secrets.
+// SQL for partners and their client secrets.
 import { and, asc, eq, gt, isNull, lte, or, sql, type SQL } from 'drizzle-orm'
 import { QueryBuilder } from 'drizzle-orm/sqlite-core'
 import { StorageError, type Database, type Statement } from './database.ts'
@@ -21,7 +21,7 @@ export interface Rotation {
   graceSeconds: number
 }
 
-/** A partner as operators see it: without its secrets. */
+/** A partner as operators see it, without its secrets. */
 export interface Partner {
   shortName: string
   name: string
@@ -33,7 +33,7 @@ export interface Partner {
   suspendedAt: number | null
 }
 
-/** What the token endpoint has to know of a client. */
+/** What the token endpoint needs to authenticate a client. */
 export interface Client {
   shortName: string
   country: string
@@ -41,14 +41,14 @@ export interface Client {
   secrets: { hash: string; expiresAt: number | null }[]
 }
 
-/** What the plan list has to know of a token's partner. */
+/** What the plan list needs to know about the partner of a token. */
 export interface PartnerAccess {
   shortName: string
   country: string
   isSuspended: boolean
 }
 
-/** Built once, as every token asks for it: built anew it costs a known secret's token a tenth of its rate. */
+/** Built once per isolate: building it for each request costs 10% of the token endpoint's throughput. */
 const clientQuery = new QueryBuilder()
   .select({
     shortName: partners.shortName,
@@ -72,7 +72,7 @@ type ClientRow = [
 
 /**
  * One query, by a unique index.
- * @throws StorageError when D1 fails, whatever it says.
+ * @throws StorageError with D1's message when D1 fails
  */
 export async function selectClient(d1: D1Database, clientId: string): Promise<Client | undefined> {
   const rows = await rejectWithStorageError(d1.prepare(clientQuery).bind(clientId).raw<ClientRow>())
@@ -136,7 +136,7 @@ export async function selectPartner(db: Database, shortName: string): Promise<Pa
   return partner
 }
 
-/** The secrets that still work, the oldest first. */
+/** Selects the secrets that are still valid, the oldest first. */
 export async function selectLiveSecrets(
   db: Database,
   clientId: string,
@@ -145,7 +145,7 @@ export async function selectLiveSecrets(
   const secrets = await db
     .select({ createdAt: partnerSecrets.createdAt, expiresAt: partnerSecrets.expiresAt })
     .from(partnerSecrets)
-    .where(eq(partnerSecrets.partnerId, partnerIdOf(clientId)))
+    .where(eq(partnerSecrets.partnerId, selectPartnerId(clientId)))
     .orderBy(asc(partnerSecrets.id))
   return secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
 }
@@ -155,7 +155,7 @@ export async function isSecretStored(db: Database, hash: string): Promise<boolea
   return row !== undefined
 }
 
-/** To be run in one transaction. A short name that is taken fails on its unique index. */
+/** Must run in one transaction. Fails on a unique index when the short name or the client ID is taken. */
 export function insertPartnerStatements(db: Database, partner: NewPartner): Statement[] {
   const { shortName, name, country, clientId, secretHash, nowSeconds } = partner
   return [
@@ -165,15 +165,15 @@ export function insertPartnerStatements(db: Database, partner: NewPartner): Stat
 }
 
 /**
- * To be run in one transaction. The secrets of now end with the grace period, those that have ended are deleted. Fails
- * with "two live secrets" when one of an earlier rotation still works, unless the grace period is 0.
+ * Must run in one transaction. The current secrets expire after the grace period, and expired secrets are deleted. Fails
+ * with "two live secrets" when the secret of an earlier rotation is still valid, unless the grace period is 0.
  */
 export function rotateSecretStatements(
   db: Database,
   { clientId, secretHash, nowSeconds, graceSeconds }: Rotation,
 ): Statement[] {
   const { partnerId, expiresAt } = partnerSecrets
-  const ofPartner = eq(partnerId, partnerIdOf(clientId))
+  const ofPartner = eq(partnerId, selectPartnerId(clientId))
   const endsAt = nowSeconds + graceSeconds
   return [
     db
@@ -193,7 +193,7 @@ export function updateCountryStatement(db: Database, clientId: string, country: 
   return db.update(partners).set({ country }).where(eq(partners.clientId, clientId)).toSQL()
 }
 
-/** @param suspendedAt Unix seconds, or null to resume. */
+/** @param suspendedAt Unix seconds; null resumes the partner. */
 export function updateSuspensionStatement(db: Database, clientId: string, suspendedAt: number | null): Statement {
   return db
     .update(partners)
@@ -205,10 +205,10 @@ export function updateSuspensionStatement(db: Database, clientId: string, suspen
 function insertSecretStatement(db: Database, clientId: string, hash: string, createdAt: number): Statement {
   return db
     .insert(partnerSecrets)
-    .values({ partnerId: partnerIdOf(clientId), hash, createdAt })
+    .values({ partnerId: selectPartnerId(clientId), hash, createdAt })
     .toSQL()
 }
 
-function partnerIdOf(clientId: string): SQL<number> {
+function selectPartnerId(clientId: string): SQL<number> {
   return sql`(select ${partners.id} from ${partners} where ${partners.clientId} = ${clientId})`
 }

@@ -22,14 +22,14 @@ const filterColumns: Record<FilterName, SQLiteColumn> = {
   currency: plans.currency,
 }
 
-/** `{"KES":1000}` by SQLite, which writes 15 digits: as many as catalog/plan.ts allows. */
+/** An object such as `{"KES":1000}`. SQLite writes 15 digits, as many as an amount may have (see plan-schema.ts). */
 const amountsByCurrency = (amount: SQLiteColumn) =>
   sql`(select json_group_object(${planMinimums.currency}, ${amount}) filter (where ${amount} is not null)
        from ${planMinimums} where ${planMinimums.planId} = ${plans.id})`.mapWith(
     (json: string): Record<string, number> => JSON.parse(json),
   )
 
-/** A row is a Plan as it is: its fields in the contract's order, a looked-up object null where there is none. */
+/** What a query selects for each field of a plan, in the contract's order. Drizzle makes an object null if all its columns are. */
 export const planFields = {
   id: plans.id,
   identifier: plans.identifier,
@@ -52,8 +52,8 @@ export const planFields = {
   minInvestableAmounts: amountsByCurrency(planMinimums.minInvestableAmount),
   minTopUpAmounts: amountsByCurrency(planMinimums.minTopUpAmount),
   tenor: plans.tenor,
-  lockInPeriod: plans.lockInPeriodDays,
-  partialWithdrawable: plans.isPartialWithdrawable,
+  lockInPeriod: plans.lockInPeriod,
+  partialWithdrawable: plans.partialWithdrawable,
   factSheet: plans.factSheet,
   prospectus: plans.prospectus,
   isInvestable: plans.isInvestable,
@@ -68,7 +68,7 @@ export const planFields = {
   productRiskLevel: { id: riskLevels.id, name: riskLevels.name },
   fundManager: { id: fundManagers.id, name: fundManagers.name },
   fundCurrency: sql`${plans.fundCurrency}`.mapWith((currency: string): { currency: string } | null => ({ currency })),
-}
+} satisfies Record<keyof Plan, unknown>
 
 /**
  * Lists the plans that are viewable in a country, in ascending ID, with the revision of the catalog that they belong to. One
@@ -100,8 +100,8 @@ export async function selectPlanList(
 }
 
 /**
- * With every name of a column behind its table's: one alone that D1 does not know is a text to it, "plan_id", so that a
- * database of another schema would give wrong answers instead of an error.
+ * Every column name has its table's name in front. SQLite reads an unknown name in double quotes as a string, so on an
+ * outdated database `"plan_id"` alone would give wrong results instead of an error.
  */
 export function isViewableIn(country: string): SQL {
   const { planId } = planViewability

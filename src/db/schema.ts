@@ -1,4 +1,4 @@
-// The tables as drizzle types them. The truth is migrations/*.sql; test/db/schema.test.ts holds the two together.
+// The tables, for types and queries. migrations/*.sql creates them; test/db/schema.test.ts compares the two.
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 const restrict = { onUpdate: 'restrict', onDelete: 'restrict' } as const
@@ -49,6 +49,7 @@ export const fundManagers = sqliteTable('fund_managers', {
   name: text().notNull(),
 })
 
+/** A column that holds a field of a plan as it is has the field's name (see planSchema). */
 export const plans = sqliteTable(
   'plans',
   {
@@ -71,8 +72,8 @@ export const plans = sqliteTable(
     performanceDate: text('performance_date').notNull(),
     currency: text().notNull(),
     tenor: text().notNull(),
-    lockInPeriodDays: integer('lock_in_period_days').notNull(),
-    isPartialWithdrawable: integer('is_partial_withdrawable', { mode: 'boolean' }).notNull(),
+    lockInPeriod: integer('lock_in_period_days').notNull(),
+    partialWithdrawable: integer('is_partial_withdrawable', { mode: 'boolean' }).notNull(),
     factSheet: text('fact_sheet').notNull(),
     prospectus: text().notNull(),
     isInvestable: integer('is_investable', { mode: 'boolean' }).notNull(),

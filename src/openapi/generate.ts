@@ -1,5 +1,5 @@
-// npm run generate: writes every text that is derived from the schema of a plan, the table of filters and the table of
-// errors. With --check it writes nothing, and exits with 1 when a file is stale.
+// npm run generate: writes openapi.json, the types in the client and the table in the filters guide. With --check it writes
+// nothing, and exits with 1 when one of them is stale.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { format } from 'oxfmt'
@@ -15,7 +15,7 @@ const openapi = buildOpenapi(await readDemoPlan(110))
 const clientTypes = formatClientTypes(openapi.components.schemas.Plan.properties)
 const filterTable = formatFilterTable()
 
-/** Each generated file, and its new content made from its current content. */
+/** The generated files. Each function makes the new content from the current content. */
 const outputs: Record<string, (current: string) => string | Promise<string>> = {
   'src/openapi/openapi.json': () => `${JSON.stringify(openapi, null, 2)}\n`,
   'src/site/client/investment-plans.ts': (current) =>
@@ -23,7 +23,7 @@ const outputs: Record<string, (current: string) => string | Promise<string>> = {
   'src/site/pages/filters.md': (current) => formatCode('filters.md', replaceGenerated(current, filterTable)),
 }
 
-/** Replaces the lines between the two markers, which stay. */
+/** Replaces the lines between the two markers. */
 function replaceGenerated(text: string, generated: string): string {
   const parts = /^([^]*BEGIN GENERATED[^\n]*\n)[^]*(\n[^\n]*END GENERATED[^]*)$/.exec(text)
   if (!parts) throw new Error('no line with BEGIN GENERATED, followed by a line with END GENERATED')

@@ -16,8 +16,8 @@ export function describeTokenOperation() {
     responses: {
       200: {
         description: 'An access token.',
-        headers: { 'X-Request-Id': headerRef('RequestId'), 'Cache-Control': headerRef('NoStore') },
-        content: json('AccessToken', {
+        headers: { 'X-Request-Id': referToHeader('RequestId'), 'Cache-Control': referToHeader('NoStore') },
+        content: describeBody('AccessToken', {
           access_token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl',
           expires_in: 3600,
           token_type: 'Bearer',
@@ -65,7 +65,7 @@ export function describePlansOperation(examplePlan: Plan) {
       200: {
         description: 'The plans.',
         headers: listHeaders(),
-        content: json('PlanList', {
+        content: describeBody('PlanList', {
           message: 'Plans fetched successfully',
           data: { total: 1, plans: [examplePlan] },
         }),
@@ -86,11 +86,11 @@ export function describePlansOperation(examplePlan: Plan) {
 
 function listHeaders() {
   return {
-    'X-Request-Id': headerRef('RequestId'),
-    ETag: headerRef('ETag'),
-    'Cache-Control': headerRef('CacheControl'),
-    Vary: headerRef('Vary'),
-    'Cache-Status': headerRef('CacheStatus'),
+    'X-Request-Id': referToHeader('RequestId'),
+    ETag: referToHeader('ETag'),
+    'Cache-Control': referToHeader('CacheControl'),
+    Vary: referToHeader('Vary'),
+    'Cache-Status': referToHeader('CacheStatus'),
   }
 }
 
@@ -103,14 +103,14 @@ function describeRefusals(...codes: ErrorCode[]): Record<string, object> {
       {
         description: statusCodes.map((code) => `\`${code}\`: ${refusals[code].message}`).join(' '),
         headers: {
-          'X-Request-Id': headerRef('RequestId'),
-          'Cache-Control': headerRef('NoStore'),
+          'X-Request-Id': referToHeader('RequestId'),
+          'Cache-Control': referToHeader('NoStore'),
           ...(status === 401 && {
-            'WWW-Authenticate': headerRef(
+            'WWW-Authenticate': referToHeader(
               statusCodes.includes('invalid_client') ? 'BasicChallenge' : 'BearerChallenge',
             ),
           }),
-          ...((status === 429 || status === 503) && { 'Retry-After': headerRef('RetryAfter') }),
+          ...((status === 429 || status === 503) && { 'Retry-After': referToHeader('RetryAfter') }),
         },
         content: {
           'application/json': {
@@ -128,10 +128,10 @@ function describeRefusals(...codes: ErrorCode[]): Record<string, object> {
   )
 }
 
-function json(schema: string, example: unknown) {
+function describeBody(schema: string, example: unknown) {
   return { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, example } }
 }
 
-function headerRef(name: string) {
+function referToHeader(name: string) {
   return { $ref: `#/components/headers/${name}` }
 }

@@ -1,19 +1,19 @@
-// npm run dev: from nothing but the install to a served API with a demo catalog and a demo partner. Flags go on to
-// `wrangler dev`.
-import type { ChildProcess, StdioOptions } from 'node:child_process'
+// npm run dev: prepares a local state with a demo catalog, starts `wrangler dev` on it, and creates a demo partner.
+// Flags are passed on to `wrangler dev`.
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ConfigError, parseConfig, type ConfigSource } from '../worker/config.ts'
 import { selectCatalog } from '../db/catalog-queries.ts'
 import { selectPartners } from '../db/partner-queries.ts'
-import { applyDifference, compareWithStore, readCatalogFile } from './commands/catalog-commands.ts'
-import { devVarsFile, readKeys } from './core/dev-vars.ts'
-import type { Io } from './terminal/io.ts'
-import { rotateLocal } from './commands/keys-commands.ts'
-import { createPartner, type Credentials } from './commands/partner-commands.ts'
+import { applyImport, prepareImport, readCatalog } from './core/catalog-import.ts'
+import { systemClock } from './core/clock.ts'
+import { rotateLocalKey } from './core/local-keys.ts'
+import { createPartner, type Credentials } from './core/partner-accounts.ts'
 import { createProgress } from './terminal/progress.ts'
 import { enterProject } from './project.ts'
+import { devVarsFile, openDevVars } from './store/dev-vars.ts'
 import { withStore } from './store/open-store.ts'
 import { describeCommand, type Target } from './store/target.ts'
 import { UserError } from './core/user-error.ts'
@@ -23,31 +23,16 @@ const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 enterProject()
-const { stdin, stdout, stderr } = process
-const io: Io = { stdin, stdout, stderr, withStore }
-
-/** The wrangler that runs now. Who is told to stop tells it, and ends with it. */
-let child: ChildProcess | undefined
-let isStopping = false
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    isStopping = true
-    // A terminal has sent Ctrl-C to wrangler as well, which is on its way out then.
-    if (signal === 'SIGINT' && process.stdin.isTTY) setTimeout(() => child?.kill('SIGTERM'), 1000).unref()
-    else child?.kill(signal)
-  })
-}
 
 const code = await startDevServer(process.argv.slice(2)).catch((error: unknown) => {
-  child?.kill()
-  if (isStopping) return 0
   if (!(error instanceof UserError) && !(error instanceof ConfigError)) throw error
   process.stderr.write(`${error.message}\n`)
   return 2
 })
+// A store that failed to open can leave handles behind that would keep the process alive.
 process.stdout.write('', () => process.exit(code))
 
-/** @returns the exit code: wrangler's own, or 0 when we were told to stop. */
+/** @returns the exit code. */
 async function startDevServer(args: string[]): Promise<number> {
   const { target, vars, isHelp } = readFlags(args)
   if (!isHelp) {
@@ -56,50 +41,45 @@ async function startDevServer(args: string[]): Promise<number> {
     await withStore(target, async (store) => {
       await checkConfig({ ...store.config, ...vars })
       if ((await selectCatalog(store.db)).length > 0) return
-      const progress = createProgress(io)
-      const plans = await readCatalogFile(io, demoCatalog, progress)
-      const { version, difference } = await compareWithStore(store, plans, false)
-      await applyDifference(io, store, version, difference, progress)
+      const progress = createProgress(process)
+      const plans = readCatalog(await readFile(demoCatalog), progress.update)
+      const prepared = await prepareImport(store, plans, false)
+      await applyImport(store, prepared, { onProgress: progress.update, warn: console.warn })
       progress.end()
       process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
     })
   }
-  // It ends by itself at times, when a browser drops a connection (workers-sdk issue 15451): then it starts again.
-  for (;;) {
-    if (isStopping) return 0
-    const { exitCode, wasReady } = await serve(args, target)
-    if (isStopping) return 0
-    if (!wasReady || !exitCode) return exitCode ?? 1
-    process.stderr.write('wrangler dev has ended by itself: it starts again.\n')
+  return serve(args, target)
+}
+
+/** @returns wrangler's own exit code, or 0 after a signal. */
+async function serve(args: string[], target: Target): Promise<number> {
+  const server = startWrangler(['dev', '--env', '', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
+  let isStopped = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      isStopped = true
+      server.kill(signal)
+    })
+  }
+  const ended = once(server, 'exit')
+  // Its only message: it is ready, and on which port.
+  const announced = once(server, 'message').then(([message]) => {
+    const { port }: { port: number } = JSON.parse(String(message))
+    return announce(target, port)
+  })
+  try {
+    await Promise.race([ended, announced])
+    const [exitCode]: (number | null)[] = await ended
+    return isStopped ? 0 : (exitCode ?? 1)
+  } catch (error) {
+    server.kill()
+    if (isStopped) return 0
+    throw error
   }
 }
 
-/** @returns wrangler's own exit code, null when a signal ended it, and whether it ever served. */
-async function serve(args: string[], target: Target): Promise<{ exitCode: number | null; wasReady: boolean }> {
-  let wasReady = false
-  const server = startChild(['dev', '--env', '', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
-  const ended = once(server, 'exit')
-  const announced = new Promise<void>((resolveAnnounced, reject) => {
-    server.on('message', (message) => {
-      const { event, port }: { event?: string; port?: number } = JSON.parse(
-        typeof message === 'string' ? message : '{}',
-      )
-      if (event !== 'DEV_SERVER_READY') return
-      wasReady = true
-      announce(target, port).then(resolveAnnounced, reject)
-    })
-  })
-  // Announcing may fail, too; being announced is no reason to end.
-  const [exitCode = null]: (number | null)[] = await Promise.race([ended, announced.then(() => ended)])
-  return { exitCode, wasReady }
-}
-
-function startChild(args: string[], stdio: StdioOptions): ChildProcess {
-  child = startWrangler(args, stdio)
-  return child
-}
-
-/** Those of wrangler's flags that concern us; it says itself what is wrong with any. */
+/** Reads the flags of wrangler that matter here; wrangler itself reports wrong ones. */
 function readFlags(args: string[]) {
   const string = { type: 'string' } as const
   const options = {
@@ -120,8 +100,9 @@ function readFlags(args: string[]) {
 }
 
 async function ensureSigningKey(): Promise<void> {
-  if ((await readKeys(devVarsFile)).length > 0) return
-  await rotateLocal(devVarsFile)
+  const keys = openDevVars(devVarsFile)
+  if ((await keys.read()).length > 0) return
+  await rotateLocalKey(keys, systemClock)
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }
 
@@ -139,18 +120,19 @@ async function checkConfig(source: ConfigSource): Promise<void> {
 async function migrate({ persistTo }: Target): Promise<void> {
   const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
   const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', '', ...state]
-  const { exitCode, output } = await finishWrangler(startChild(args, ['ignore', 'pipe', 'pipe']))
+  const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
   if (exitCode !== 0) throw new UserError([output, 'The local database could not be migrated.'])
 }
 
-/** Makes the demo partner where there is none, once its credentials can be used, and says how. */
-async function announce(target: Target, port = 8787): Promise<void> {
+/** Prints how to use the API, and creates the demo partner when there is no partner. */
+async function announce(target: Target, port: number): Promise<void> {
   const origin = `http://localhost:${port}`
   const { partners, credentials } = await withStore(target, async (store) => {
     const known = await selectPartners(store.db)
     return {
       partners: known,
-      credentials: known.length === 0 ? await createPartner(store, demoPartner, target) : undefined,
+      credentials:
+        known.length === 0 ? await createPartner(store, demoPartner, Math.floor(Date.now() / 1000)) : undefined,
     }
   })
   const names = partners.map(({ shortName }) => shortName)

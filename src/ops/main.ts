@@ -1,22 +1,23 @@
 // npm run -s ops -- <noun> <verb> [flags]
-import { withStore } from './store/open-store.ts'
-import { enterProject } from './project.ts'
+import { createCommandContext } from './commands/command-context.ts'
 import { runOps } from './commands/program.ts'
+import { enterProject } from './project.ts'
 
 enterProject()
 const { stdin, stdout, stderr } = process
-/** Whoever reads our output may stop early (| head); a full disk may, too. */
-let lost: NodeJS.ErrnoException | undefined
-stdout.on('error', (error) => (lost = error))
+/** The reader of our output may close it early (| head), and a disk may be full. */
+let writeError: NodeJS.ErrnoException | undefined
+stdout.on('error', (error) => (writeError = error))
 stderr.on('error', () => {})
 
-const code = await runOps(process.argv.slice(2), { stdin, stdout, stderr, withStore })
-// Once all is written: a store that failed to open can leave handles behind that would keep the process alive.
+const code = await runOps(process.argv.slice(2), createCommandContext({ stdin, stdout, stderr }))
+// Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
 stdout.write('', () => {
-  // An error of the write before comes with this one.
+  // The error of an earlier write is emitted together with this callback.
   setImmediate(() => {
-    if (lost)
-      stderr.write(`Not all of the output could be written (${lost.code}). A secret in it is lost: rotate it.\n`)
-    process.exit(lost && code === 0 ? 2 : code)
+    if (writeError) {
+      stderr.write(`The output is incomplete (${writeError.code}). If it had a secret, that is lost: rotate it.\n`)
+    }
+    process.exit(writeError && code === 0 ? 2 : code)
   })
 })

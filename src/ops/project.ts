@@ -1,6 +1,9 @@
 import { resolve } from 'node:path'
 
-/** Wrangler finds its configuration in the working folder; files are still meant from where the user is. */
+/**
+ * Makes the project the working folder, where wrangler finds its configuration. INIT_CWD keeps the user's folder, to
+ * which files on the command line are relative.
+ */
 export function enterProject(): void {
   process.env['INIT_CWD'] ??= process.cwd()
   process.chdir(resolve(import.meta.dirname, '../..'))

@@ -1,15 +1,15 @@
-// npm run smoke -- --url https://… : calls a running service as a partner does, and says what it got. With the
-// credentials of a partner in CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them it tries the refusals alone.
+// npm run -s smoke -- --url https://… : calls a running service as a partner does, and prints one line per check. The
+// credentials are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME. Without them it checks only refusals and the site.
 import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
 
-const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run smoke -- --url https://catalog.example.com\n'
+const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com\n'
 const deadlineMs = 10_000
 
 interface Answer {
   status: number
   headers: Headers
-  /** The parsed text; undefined when it is no JSON object. */
+  /** The body; undefined when it is not a JSON object. */
   json: Record<string, unknown> | undefined
 }
 
@@ -24,7 +24,7 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
   const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
   const given = [CLIENT_ID, CLIENT_SECRET, SHORT_NAME].filter(Boolean).length
   if (given === 1 || given === 2) {
-    process.stderr.write('CLIENT_ID, CLIENT_SECRET and SHORT_NAME go together: set all three, or none.\n')
+    process.stderr.write('Set all of CLIENT_ID, CLIENT_SECRET and SHORT_NAME, or none of them.\n')
     return 2
   }
 
@@ -48,7 +48,7 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
   if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) {
     const authorization = `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`
     await checkPartner(api, authorization, SHORT_NAME, check)
-  } else process.stdout.write('      Without CLIENT_ID, CLIENT_SECRET and SHORT_NAME no token was asked for.\n')
+  } else process.stdout.write('      No token was requested: CLIENT_ID, CLIENT_SECRET and SHORT_NAME are not set.\n')
   process.stdout.write(`${passed} passed, ${failed} failed\n`)
   return failed === 0 ? 0 : 1
 }
@@ -56,26 +56,26 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
 type Check = (name: string, work: () => Promise<void>) => Promise<void>
 
 async function checkRefusals(api: string, check: Check): Promise<void> {
-  await check('a token request without credentials is a 400', async () => {
+  await check('a token request without credentials returns 400', async () => {
     expectRefusal(await call(`${api}/auth`, { method: 'POST' }), 400, 'invalid_request')
   })
-  await check('an unknown client is a 401', async () => {
+  await check('an unknown client returns 401', async () => {
     const headers = { Authorization: `Basic ${Buffer.from('unknown:unknown').toString('base64')}` }
     expectRefusal(await call(`${api}/auth`, { method: 'POST', headers }), 401, 'invalid_client')
   })
-  await check('a list without a token is a 401', async () => {
+  await check('a list without a token returns 401', async () => {
     expectRefusal(await call(`${api}/any/plans`), 401, 'missing_token')
   })
-  await check('a token that nobody issued is a 401', async () => {
+  await check('a forged token returns 401', async () => {
     expectRefusal(await call(`${api}/any/plans`, { headers: { Authorization: 'Bearer a.b.c' } }), 401, 'invalid_token')
   })
-  await check('another path is a 404', async () => {
+  await check('an unknown path returns 404', async () => {
     expectRefusal(await call(`${api}/nothing/here`), 404, 'not_found')
   })
 }
 
 async function checkSite(api: string, check: Check): Promise<void> {
-  await check('the site for partners’ developers is there, with its policy', async () => {
+  await check('the site for partners’ developers is served with its Content-Security-Policy', async () => {
     const { status, headers } = await call(new URL('/', api).href)
     expectEqual('status', status, 200)
     expectEqual('Content-Type', headers.get('Content-Type'), 'text/html; charset=utf-8')
@@ -88,7 +88,7 @@ async function checkPartner(api: string, authorization: string, shortName: strin
   let list: Answer | undefined
   const plansUrl = `${api}/${shortName}/plans`
 
-  await check('the credentials give a token', async () => {
+  await check('the credentials return a token', async () => {
     const { status, json } = await call(`${api}/auth`, { method: 'POST', headers: { Authorization: authorization } })
     expectEqual('status', status, 200)
     expectEqual('token_type', json?.['token_type'], 'Bearer')
@@ -103,19 +103,19 @@ async function checkPartner(api: string, authorization: string, shortName: strin
     expectEqual('data.total', data['total'], plans?.length ?? 'the number of plans')
     if (plans?.length === 0) throw new Error('the list is empty: is the catalog imported, and viewable in its country?')
   })
-  await check('the same list again is a 304', async () => {
+  await check('the same list again returns 304', async () => {
     const again = await call(plansUrl, { headers: { ...headers, 'If-None-Match': list?.headers.get('ETag') ?? '' } })
     expectEqual('status', again.status, 304)
   })
-  await check('a filter that nothing matches is an empty list', async () => {
+  await check('a filter that matches nothing returns an empty list', async () => {
     const { status, json } = await call(`${plansUrl}?fundType=smoke-test`, { headers })
     expectEqual('status', status, 200)
     expectEqual('data', JSON.stringify(json?.['data']), '{"total":0,"plans":[]}')
   })
-  await check('a filter that can’t be read is a 400', async () => {
+  await check('an unreadable filter returns 400', async () => {
     expectRefusal(await call(`${plansUrl}?categoryId=x`, { headers }), 400, 'invalid_request')
   })
-  await check('another partner’s list is a 403', async () => {
+  await check('the list of another partner returns 403', async () => {
     expectRefusal(await call(`${api}/${shortName}-other/plans`, { headers }), 403, 'forbidden')
   })
 }
@@ -141,16 +141,16 @@ async function call(url: string, init: RequestInit = {}): Promise<Answer> {
   }
 }
 
-/** The whole envelope, with a request ID that the header has, too. */
+/** Checks the whole error body; its request ID must equal the header. */
 function expectRefusal({ status, headers, json }: Answer, expectedStatus: number, expectedError: string): void {
   expectEqual('status', status, expectedStatus)
   expectEqual('error', json?.['error'], expectedError)
-  expectEqual('requestId', json?.['requestId'], headers.get('X-Request-Id') ?? 'that of X-Request-Id')
+  expectEqual('requestId', json?.['requestId'], headers.get('X-Request-Id') ?? 'the value of X-Request-Id')
 }
 
-/** Never shows what is longer than a word or two: an answer may hold a token. */
-function expectEqual(what: string, found: unknown, expected: unknown): void {
-  if (found !== expected) throw new Error(`${what} should be ${String(expected)}, and is ${String(found).slice(0, 40)}`)
+/** Shows at most 40 characters: a response may contain a token. */
+function expectEqual(name: string, found: unknown, expected: unknown): void {
+  if (found !== expected) throw new Error(`${name} should be ${String(expected)}; it is ${String(found).slice(0, 40)}`)
 }
 
 function describe(error: Error): string {

@@ -1,5 +1,5 @@
 // The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -9,12 +9,32 @@ import { listSections } from './table-of-contents.ts'
 import { sampleFiles } from './pages/start-page.ts'
 
 const source = import.meta.dirname
-const folder = join(source, '../../dist/site')
 
-/** Writes the whole site anew. The folder itself stays: a server that serves it would not find a new one. */
-async function buildSite(): Promise<void> {
+/** Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file. */
+export async function buildSite(folder: string): Promise<void> {
+  const draft = `${folder}.${process.pid}`
+  try {
+    await mkdir(draft, { recursive: true })
+    await writeSite(draft)
+    await replaceFiles(folder, draft)
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+/** Keeps the folder itself, as a running server would not find a new one, and replaces each file by one rename. */
+async function replaceFiles(folder: string, draft: string): Promise<void> {
   await mkdir(folder, { recursive: true })
-  await Promise.all((await readdir(folder)).map((entry) => rm(join(folder, entry), { recursive: true })))
+  const names = await readdir(draft, { recursive: true })
+  for (const name of names) {
+    if ((await stat(join(draft, name))).isDirectory()) await mkdir(join(folder, name), { recursive: true })
+    else await rename(join(draft, name), join(folder, name))
+  }
+  const stale = (await readdir(folder, { recursive: true })).filter((name) => !names.includes(name))
+  for (const name of stale) await rm(join(folder, name), { recursive: true, force: true })
+}
+
+async function writeSite(folder: string): Promise<void> {
   const sections = listSections(await readDemoPlan(101))
   await Promise.all([
     ...sections
@@ -63,4 +83,4 @@ function resolvePackaged(name: string, file: string): string {
   return join(dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`))), file)
 }
 
-await buildSite()
+if (import.meta.main) await buildSite(join(source, '../../dist/site'))

@@ -1,58 +1,53 @@
-// What each error code means to a partner and how it is fixed: the errors page says it, and so do the pages that call
-// the API. A code without advice does not compile.
+// The cause and fix of each error code, for the errors page and for the pages that call the API.
 import type { ErrorCode } from '../worker/http/api-error.ts'
 
-export interface Advice {
-  cause: string
-  fix: string
-}
-
-export const advice: Record<ErrorCode, Advice> = {
+/** Covers every error code: a new code without an entry doesn't compile. */
+export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
   invalid_request: {
     cause:
-      'The token request has no Authorization header, one that is not Basic, or one that can’t be decoded; or a filter of the plan list is given twice or can’t be read.',
-    fix: 'The message says what would be right. Change the request accordingly.',
+      'On a token request, the Authorization header is missing, is not Basic or can’t be decoded. On a plan request, a filter is repeated or has an invalid value.',
+    fix: 'Change the request as the message says.',
   },
   invalid_client: {
     cause:
-      'The client ID is unknown, the secret is wrong or has been rotated away, or your account is suspended. It is one answer for all of them, so that nobody learns which client IDs exist.',
-    fix: 'Compare both values with what you were given, letter by letter and without spaces around them. A lost secret can’t be shown again: ask support to rotate it.',
+      'The client ID doesn’t exist, the client secret is wrong or was rotated, or your account is suspended. The response is the same in all these cases, so that it doesn’t reveal which client IDs exist.',
+    fix: 'Check that the client ID and secret are exactly the ones you received, without extra spaces. If you lost the secret, ask support to rotate it.',
   },
   missing_token: {
     cause: 'The request has no Authorization header with a bearer token.',
-    fix: 'Get a token with your credentials, and send it as Authorization: Bearer followed by the token.',
+    fix: 'Get a token with your credentials. Send it in the header Authorization: Bearer followed by the token.',
   },
   expired_token: {
-    cause: 'The token’s lifetime is over: the expires_in seconds since it was issued.',
-    fix: 'Get a new token with your credentials and send the request again. Renew a token before it expires.',
+    cause: 'The token was issued more than expires_in seconds ago.',
+    fix: 'Get a new token with your credentials and send the request again. Next time, renew the token before it expires.',
   },
   invalid_token: {
-    cause: 'We did not issue this token, it is not complete, or its account is suspended.',
-    fix: 'Get a new token with your credentials. If the token request is refused as well, ask support.',
+    cause: 'The token is incomplete, was not issued by this service or was revoked, or your account is suspended.',
+    fix: 'Get a new token with your credentials. If that request is refused too, contact support.',
   },
   forbidden: {
-    cause: 'The short name in the path is not that of the account the token belongs to.',
-    fix: 'Use your own short name in the path. You were given it with your credentials.',
+    cause: 'The short name in the path doesn’t match the account that the token was issued to.',
+    fix: 'Use your own short name in the path. You received it with your credentials.',
   },
   not_found: {
-    cause: 'There are two paths, and this is neither of them.',
-    fix: 'Compare the path with the reference, version included.',
+    cause: 'The API has no endpoint at this path.',
+    fix: 'Compare the path, including the version, with the API reference.',
   },
   method_not_allowed: {
-    cause: 'The path is right and the method is not.',
-    fix: 'POST for a token, GET for the plans. The Allow header of the answer lists what is possible.',
+    cause: 'The path is right, but the endpoint doesn’t support this HTTP method.',
+    fix: 'Use POST for a token and GET for plans. The Allow header of the response lists the supported methods.',
   },
   rate_limited: {
-    cause: 'Too many token requests in a minute with your client ID, or from your address.',
-    fix: 'Wait for the seconds in the Retry-After header. Then keep each token for its lifetime instead of getting one per request.',
+    cause: 'There were too many token requests in one minute with your client ID or from your IP address.',
+    fix: 'Wait for the number of seconds in the Retry-After header. Then reuse each token until it expires.',
   },
   internal_error: {
-    cause: 'An error on our side.',
-    fix: 'Try again. If it persists, send us the request ID: we find the cause by it.',
+    cause: 'An error in our service.',
+    fix: 'Try again. If the error continues, send the request ID to support.',
   },
   unavailable: {
-    cause: 'Our storage can’t answer, and there is no copy of the answer that we could serve meanwhile.',
-    fix: 'Try again after the seconds in the Retry-After header. Until then, show the list that you have.',
+    cause: 'Our storage is unavailable, and there is no cached copy to serve.',
+    fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
   },
 }
 

@@ -1,4 +1,4 @@
-// Prose and code to HTML, while the site is built. Node only.
+// Converts Markdown pages and code samples to HTML when the site is built. Node only.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import highlighter from 'highlight.js'
@@ -6,13 +6,13 @@ import { html, raw } from 'hono/html'
 import { Marked } from 'marked'
 import type { Markup } from './page-shell.ts'
 
-/** What stands for the address of the site in examples; src/site/browser/every-page.ts puts the real one there. */
+/** The site's address in examples. src/site/browser/every-page.ts replaces it with the real one. */
 export const exampleOrigin = 'https://catalog.example.com'
 
 const marked = new Marked({
   async: false,
   renderer: {
-    // A file of src/site instead of the text: ```ts file=client/investment-plans.ts
+    // ```ts file=client/investment-plans.ts shows that file of src/site instead of the block's own text.
     code({ text, lang = '' }) {
       const [language = 'text', ...settings] = lang.split(' ')
       const file = settings.find((setting) => setting.startsWith('file='))?.slice('file='.length)
@@ -20,7 +20,7 @@ const marked = new Marked({
     },
     heading({ tokens, depth, text }) {
       const content = this.parser.parseInline(tokens)
-      return depth === 1 ? `<h1>${content}</h1>\n` : `<h${depth} id="${slugOf(text)}">${content}</h${depth}>\n`
+      return depth === 1 ? `<h1>${content}</h1>\n` : `<h${depth} id="${createSlug(text)}">${content}</h${depth}>\n`
     },
     table({ header, rows }) {
       const head = header.map(({ tokens }) => `<th scope="col">${this.parser.parseInline(tokens)}</th>`).join('')
@@ -32,16 +32,12 @@ const marked = new Marked({
   },
 })
 
-function renderMarkdown(text: string): Markup {
-  return raw(marked.parse(text))
-}
-
-/** A page of prose, and its heading of the first level. */
+/** Reads a page of src/site/pages; its title is the level-1 heading. */
 export function readProse(file: string): { title: string; body: Markup } {
   const text = readSiteFile(`pages/${file}`)
   const title = /^# (.+)$/m.exec(text)?.[1]
-  if (title === undefined) throw new Error(`${file} has no heading of the first level.`)
-  return { title, body: html`<article class="prose">${renderMarkdown(text)}</article>` }
+  if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
+  return { title, body: html`<article class="prose">${raw(marked.parse(text))}</article>` }
 }
 
 export function renderCode(text: string, language: string): Markup {
@@ -52,14 +48,14 @@ export function readSiteFile(file: string): string {
   return readFileSync(join(import.meta.dirname, file), 'utf8')
 }
 
-/** A reader with a keyboard scrolls it, so that it takes the focus. */
+/** The block takes the focus, so that it can be scrolled with the keyboard. */
 function highlight(text: string, language: string): string {
   const { value } = highlighter.highlight(text.trimEnd(), { language })
   const code = value.replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
   return `<pre tabindex="0" data-language="${language}"><code>${code}</code></pre>\n`
 }
 
-function slugOf(heading: string): string {
+function createSlug(heading: string): string {
   return heading
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')

@@ -1,19 +1,19 @@
-// The shell around every page of the site. Pure.
+// The HTML around every page's content: head, header, navigation and footer. Pure.
 import { html } from 'hono/html'
 
 export type Markup = ReturnType<typeof html>
 
 export interface Page {
-  /** Such as `/tokens`; its file is tokens.html. */
+  /** For example `/tokens`, which is served from tokens.html. */
   path: string
   title: string
   /** For search engines. */
   description: string
   body: Markup
-  /** The program of src/site/browser that the page runs, besides the one of every page. */
-  program?: string
-  /** Takes the whole width, and brings its own main part. */
-  isFull?: boolean
+  /** The name of the page's own script in src/site/browser, which runs besides every-page. */
+  script?: string
+  /** Uses the whole width, and contains its own <main> element. */
+  isFullWidth?: boolean
 }
 
 export interface Section {
@@ -37,10 +37,10 @@ export function renderPage(page: Page, sections: Section[]): Markup {
         <link rel="preload" href="/figtree.woff2" as="font" type="font/woff2" crossorigin />
         <link rel="stylesheet" href="/styles.css" />
         <script type="module" src="/browser/every-page.js"></script>
-        ${page.program && html`<script type="module" src="/browser/${page.program}.js"></script>`}
+        ${page.script && html`<script type="module" src="/browser/${page.script}.js"></script>`}
       </head>
-      <body class="${page.isFull ? 'full' : 'narrow'}">
-        <a class="skip" href="#content">Skip to the content</a>
+      <body class="${page.isFullWidth ? 'full' : 'narrow'}">
+        <a class="skip" href="#content">Skip to content</a>
         <header class="site">
           <a class="brand" href="/"><img src="/favicon.svg" width="28" height="28" alt="" />${siteName}</a>
           <nav aria-label="Tools">
@@ -60,15 +60,15 @@ export function renderPage(page: Page, sections: Section[]): Markup {
             )}
           </nav>
           ${
-            page.isFull
+            page.isFullWidth
               ? html`<div id="content" tabindex="-1">${page.body}</div>`
               : html`<main id="content" tabindex="-1">${page.body}</main>`
           }
         </div>
         <footer class="site">
           <p>
-            Version 3 of the API. <a href="/openapi.json">openapi.json</a> describes it for tools,
-            <a href="/client/investment-plans.ts">investment-plans.ts</a> is a client in one file.
+            API version 3. Downloads: <a href="/openapi.json">openapi.json</a>, the API description for tools, and
+            <a href="/client/investment-plans.ts">investment-plans.ts</a>, the TypeScript client.
           </p>
         </footer>
       </body>

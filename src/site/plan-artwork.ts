@@ -1,9 +1,9 @@
-// A landscape for a plan, the same each time for the same identifier: what a card shows in place of the plan's artwork,
-// which lies on the servers of others. Pure.
+// Draws a landscape for a plan, always the same for the same identifier. Cards show it unless the plan's own artwork is
+// loaded, which is on other servers. Pure.
 import { html } from 'hono/html'
 import type { Markup } from './page-shell.ts'
 
-/** Sky, sun, and hills from far to near. */
+/** The colors of the sky, the sun and the hills, from far to near. */
 const palettes = [
   ['#f6d9a8', '#d9532c', '#d98f5c', '#a65f3e', '#5f3527'],
   ['#cfe6e4', '#f2b134', '#7fb7a8', '#3f8573', '#1d4b41'],
@@ -36,7 +36,7 @@ export function renderArtwork(identifier: string): Markup {
   </svg>`
 }
 
-/** A line of hills from edge to edge, down to the bottom. */
+/** Returns the path of a row of hills, filled down to the bottom edge. */
 function drawRidge(top: number, random: () => number): string {
   const step = 80
   const swing = () => round(top + (random() - 0.5) * 36)
@@ -47,7 +47,7 @@ function drawRidge(top: number, random: () => number): string {
   return `M0 ${swing()}${tops.join('')}V${height}H0z`
 }
 
-/** Numbers from 0 to 1 that depend on the text alone: FNV-1a for a seed, then mulberry32. */
+/** Creates a generator of numbers from 0 to 1 (mulberry32), seeded with the FNV-1a hash of the text. */
 function createRandom(text: string): () => number {
   let state = 0x81_1c_9d_c5
   for (const character of text) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 0x01_00_01_93)

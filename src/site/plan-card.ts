@@ -1,10 +1,10 @@
-// A plan as a partner's customers might see it: on the start page while the site is built, and in the browser. Pure.
+// Renders a plan as a card: on the start page when the site is built, and on the plans page in the browser. Pure.
 import { html } from 'hono/html'
 import { renderArtwork } from './plan-artwork.ts'
 import type { Amounts, Plan } from './client/investment-plans.ts'
 import type { Markup } from './page-shell.ts'
 
-/** @param scale that of all plans it is shown with. */
+/** @param scale must be the same for all cards of a list, so that their bars can be compared. */
 export function renderCard(plan: Plan, scale: Scale): Markup {
   const { category, productRiskLevel, fundManager } = plan
   return html`<article class="card" data-identifier="${plan.identifier}">
@@ -67,18 +67,18 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
   </article>`
 }
 
-/** What all bars of a list are drawn by, in per cent a year, so that they can be compared: it includes zero. */
-export interface Scale {
+/** The range of all returns of a list, in percent per year. Includes zero. */
+interface Scale {
   top: number
   bottom: number
 }
 
-export function scaleOf(plans: readonly Plan[]): Scale {
-  const known = plans.flatMap((plan) => returnsOf(plan).flatMap(({ value }) => value ?? []))
+export function computeScale(plans: readonly Plan[]): Scale {
+  const known = plans.flatMap((plan) => listReturns(plan).flatMap(({ value }) => value ?? []))
   return { top: Math.max(0, ...known), bottom: Math.min(0, ...known) }
 }
 
-function returnsOf({ performance1, performance3, performance5, performance10 }: Plan) {
+function listReturns({ performance1, performance3, performance5, performance10 }: Plan) {
   return [
     { years: 1, value: performance1 },
     { years: 3, value: performance3 },
@@ -90,16 +90,15 @@ function returnsOf({ performance1, performance3, performance5, performance10 }: 
 const barHeight = 44
 
 const unknown = html`<span class="unknown"
-  ><span aria-hidden="true">–</span><span class="visually-hidden">unknown</span></span
+  ><span aria-hidden="true">–</span><span class="visually-hidden">not available</span></span
 >`
 
-/** What is not known has no bar. */
 function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
-  const returns = returnsOf(plan)
-  if (returns.every(({ value }) => value === null)) return html`<p class="no-returns">No returns are known yet.</p>`
-  const yOf = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
+  const returns = listReturns(plan)
+  if (returns.every(({ value }) => value === null)) return html`<p class="no-returns">No returns are available yet.</p>`
+  const toY = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
   return html`<div class="returns">
-    <p>Annualised return as of ${formatDate(plan.performanceDate)}</p>
+    <p>Annualized return as of ${formatDate(plan.performanceDate)}</p>
     <dl>
       ${returns.map(
         ({ years, value }) =>
@@ -108,14 +107,14 @@ function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
             <dd>
               ${value === null ? unknown : formatPercent(value)}
               <svg viewBox="0 0 40 ${barHeight}" preserveAspectRatio="none" aria-hidden="true">
-                <rect class="zero" y="${yOf(0) - 0.5}" width="40" height="1" />
+                <rect class="zero" y="${toY(0) - 0.5}" width="40" height="1" />
                 ${
                   value !== null &&
                   html`<rect
                     class="${value < 0 ? 'loss' : 'gain'}"
-                    y="${Math.min(yOf(value), yOf(0))}"
+                    y="${Math.min(toY(value), toY(0))}"
                     width="40"
-                    height="${Math.abs(yOf(value) - yOf(0))}"
+                    height="${Math.abs(toY(value) - toY(0))}"
                   />`
                 }
               </svg>
@@ -123,7 +122,7 @@ function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
           </div>`,
       )}
     </dl>
-    <p class="caution">Past returns don’t promise future ones.</p>
+    <p class="caution">Past returns do not guarantee future returns.</p>
   </div>`
 }
 

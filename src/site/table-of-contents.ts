@@ -1,4 +1,4 @@
-// The table of contents of the site. Node only.
+// The table of contents: every page, with its title and address. Node only.
 import type { Plan } from './client/investment-plans.ts'
 import { readProse } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
@@ -9,7 +9,7 @@ import { renderReference } from './pages/reference-page.ts'
 import { renderStart } from './pages/start-page.ts'
 import { renderTry } from './pages/try-page.ts'
 
-/** @param plan the one that the start page shows. */
+/** @param plan is the example on the start page. */
 export function listSections(plan: Plan): Section[] {
   return [
     {
@@ -18,33 +18,37 @@ export function listSections(plan: Plan): Section[] {
         {
           path: '/',
           title: 'Start',
-          description: 'From your credentials to the first list of investment plans in five minutes.',
+          description: 'Get an access token and list your investment plans with curl, JavaScript, Python, PHP or Go.',
           body: renderStart(plan),
         },
         {
           path: '/try',
           title: 'Try it',
-          description: 'The two calls with your own credentials, and what comes back.',
+          description: 'Send both API requests from your browser with your own credentials, and see the responses.',
           body: renderTry(),
-          program: 'try-calls',
+          script: 'try-calls',
         },
         {
           path: '/plans',
           title: 'Your plans',
-          description: 'The plans of your country as your customers might see them.',
+          description: 'See the plans of your country as your customers might see them.',
           body: renderPlans(),
-          program: 'plan-cards',
+          script: 'plan-cards',
         },
       ],
     },
     {
       heading: 'Guides',
       pages: [
-        prose('/tokens', 'tokens.md', 'Getting, keeping and renewing an access token.'),
-        prose('/filters', 'filters.md', 'Which plans a list holds, and how to narrow it.'),
-        prose('/caching', 'caching.md', 'Asking again cheaply, and how fresh a list is.'),
-        prose('/limits', 'limits.md', 'How often, how much, how long.'),
-        prose('/client', 'client.md', 'A client in one file, for copying.'),
+        readProsePage('/tokens', 'tokens.md', 'How to get, reuse and renew an access token.'),
+        readProsePage('/filters', 'filters.md', 'Which plans a list contains, and how to filter it.'),
+        readProsePage(
+          '/caching',
+          'caching.md',
+          'How to request a list only if it has changed, and how fresh a list is.',
+        ),
+        readProsePage('/limits', 'limits.md', 'Rate limits, sizes, lifetimes and timeouts.'),
+        readProsePage('/client', 'client.md', 'A TypeScript client in one file, without dependencies.'),
       ],
     },
     {
@@ -53,10 +57,10 @@ export function listSections(plan: Plan): Section[] {
         {
           path: '/reference',
           title: 'API reference',
-          description: 'Both endpoints with every parameter, header and answer.',
+          description: 'Both endpoints with every parameter, header and response.',
           body: renderReference(),
-          program: 'api-reference',
-          isFull: true,
+          script: 'api-reference',
+          isFullWidth: true,
         },
         {
           path: '/plan-fields',
@@ -67,16 +71,16 @@ export function listSections(plan: Plan): Section[] {
         {
           path: '/errors',
           title: 'Errors',
-          description: 'Every error code with its cause and its fix.',
+          description: 'Every error code with its cause and fix.',
           body: renderErrors(),
         },
-        prose('/changes', 'changes.md', 'What may change within version 3, and what has.'),
+        readProsePage('/changes', 'changes.md', 'What can change within version 3, and the history of changes.'),
       ],
     },
   ]
 }
 
-function prose(path: string, file: string, description: string): Page {
+function readProsePage(path: string, file: string, description: string): Page {
   const { title, body } = readProse(file)
   return { path, title, description, body }
 }

@@ -16,7 +16,7 @@ import { openDatabase, runStatements } from '../../src/db/database.ts'
 import { insertPartnerStatements } from '../../src/db/partner-queries.ts'
 
 const project = resolve(import.meta.dirname, '../..')
-const compatibilityDate = '2026-08-15'
+const compatibilityDate = '2026-10-23'
 
 export interface Bundle {
   script: string
@@ -53,7 +53,6 @@ export async function startService(
   type Bindings = WorkerOptions['config']['env']
   const worker = (name: string, contents: string, env: Bindings, beside = {}): WorkerOptions => ({
     config: {
-      type: 'worker',
       name,
       compatibilityDate,
       manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents }, ...beside } },

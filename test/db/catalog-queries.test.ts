@@ -5,10 +5,9 @@ import { openDatabase, runStatements } from '../../src/db/database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { seedPlans } from '../worker/support/seed.ts'
 
-// What comes out as it went in is shown by the tests of the plan list and of the command line.
 const readVersion = () => selectCatalogVersion(openDatabase(env.DB))
 
-test('an import takes effect as a whole or not at all', async () => {
+test('an import applies all of its changes or none', async () => {
   await seedPlans(makePlan({ id: 1 }), makePlan({ id: 2 }))
   const put = [makePlan({ id: 1, name: 'New' }), makePlan({ id: 3 })]
   const { stage, commit } = importStatements('a', { version: await readVersion(), put, removedIds: [2] })
@@ -20,7 +19,7 @@ test('an import takes effect as a whole or not at all', async () => {
   expect(await selectCatalog(openDatabase(env.DB))).toEqual(put)
 })
 
-test('of two imports that were worked out against the same catalog, the later is refused', async () => {
+test('the second of two imports based on the same version is refused', async () => {
   await seedPlans(makePlan({ id: 1 }))
   const version = await readVersion()
   const first = importStatements('first', { version, put: [makePlan({ id: 1, name: 'First' })], removedIds: [] })

@@ -1,20 +1,21 @@
-// A process that is killed while it imports leaves the catalog of before, or the new one. IMPORT_KILLS says how often to
-// try: 4 times unless it is set.
+// Kills a process while it imports. The catalog must be the old one or the new one, never a mixture. IMPORT_KILLS is the
+// number of kills, 4 by default.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { formatCatalog } from '../../src/catalog/catalog-file.ts'
-import { bindings, onState, state, useLocalState } from './support/run-ops.ts'
+import { withLocalStore } from '../../src/ops/store/local-store.ts'
 import { makePlan } from '../support/make-plan.ts'
+import { runOnState, useLocalState } from './support/local-state.ts'
 
-useLocalState()
+const state = useLocalState()
 
 const main = resolve(import.meta.dirname, '../../src/ops/main.ts')
 const times = Number(process.env['IMPORT_KILLS'] ?? 4)
 
-/** Runs in a process group of its own, which the store's runtime is in, too. */
+/** Runs in its own process group, which includes the runtime of the store. */
 async function importInProcess(
   file: string,
   killAfterMs?: number,
@@ -32,7 +33,7 @@ test(`an import that is killed ${times} times never leaves a mixture`, { timeout
   const files = ['a.json', 'b.json']
   const catalogs = files.map((file, index) =>
     formatCatalog(
-      // Half of the plans are in both files, and differ.
+      // Half of the plans are in both files, with different fields.
       Array.from({ length: 400 }, (_, id) => makePlan({ id: id + 200 * index, name: file, about: file.repeat(400) })),
     ),
   )
@@ -42,17 +43,17 @@ test(`an import that is killed ${times} times never leaves a mixture`, { timeout
 
   const seen = new Map<number | null, number>()
   for (let count = 0; count < times; count++) {
-    const current = catalogs.indexOf((await onState('catalog', 'export')).stdout)
+    const current = catalogs.indexOf((await runOnState('catalog', 'export')).stdout)
     expect(current).not.toBe(-1)
-    // Before two fifths of its time it has not opened the store.
+    // In the first two fifths of its time, the process has not opened the store.
     const { exitCode: code } = await importInProcess(files[1 - current] ?? '', tookMs * (0.4 + 0.65 * Math.random()))
     seen.set(code, (seen.get(code) ?? 0) + 1)
   }
-  expect(catalogs).toContain((await onState('catalog', 'export')).stdout)
+  expect(catalogs).toContain((await runOnState('catalog', 'export')).stdout)
   expect(seen.get(null)).toBeGreaterThan(0)
 
-  // What a killed import had staged does not outlive the next that ends.
+  // The next import that ends deletes what a killed import has staged.
   for (const file of files) expect((await importInProcess(file)).exitCode).toBe(0)
-  const { results } = await bindings().DB.prepare('select * from catalog_staging').all()
-  expect(results).toEqual([])
+  const staged = await withLocalStore({ persistTo: state }, ({ db }) => db.all('select * from catalog_staging'))
+  expect(staged).toEqual([])
 })

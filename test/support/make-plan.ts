@@ -1,9 +1,9 @@
-// Plans for tests, in the Worker and in Node.
+// Plans for tests, in workerd and in Node.
 import fc from 'fast-check'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import naughtyStrings from '../vectors/naughty-strings.json' with { type: 'json' }
 
-/** A plan in which every field differs from every other. */
+/** Makes a plan whose fields all have different values, so that a test sees when two fields are mixed up. */
 export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
   const id = overrides.id ?? 1
   return {
@@ -62,7 +62,7 @@ const amounts = fc.dictionary(currency, number(0), { noNullPrototype: true })
 const url = fc.webUrl({ validSchemes: ['https'] })
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary)
 
-/** What a lookup says follows from its ID, as plans have to agree on it. */
+/** The name follows from the ID, because plans with the same ID must have the same name. */
 const lookup = fc.nat(20).map((id) => ({ id, name: `Näme "${id}"` }))
 
 const fields = fc.record({
@@ -100,7 +100,7 @@ const fields = fc.record({
   viewableIn: fc.subarray(['KE', 'RW', 'UG']),
 })
 
-/** A catalog of any plans that the schema allows, in ascending ID. */
+/** Any catalog that the schema allows, in ascending order of ID. */
 export const arbitraryCatalog = fc
   .uniqueArray(fc.record({ id: fc.nat(), fields }), { selector: ({ id }) => id, maxLength: 20 })
   .map((plans) =>

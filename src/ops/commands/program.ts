@@ -1,66 +1,58 @@
-// The operators' command line as a whole: its commands, and the one place that decides an exit code.
+// The operators' command line: its commands, and the only place that decides an exit code.
 import { Command, CommanderError } from 'commander'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { ConfigError } from '../../worker/config.ts'
+import { UserError } from '../core/user-error.ts'
 import { addCatalogCommands } from './catalog-commands.ts'
-import type { Io } from '../terminal/io.ts'
+import type { CommandContext } from './command-context.ts'
 import { addKeyCommands } from './keys-commands.ts'
 import { addPartnerCommands } from './partner-commands.ts'
 import { addPlanCommands } from './plan-commands.ts'
-import { UserError } from '../core/user-error.ts'
 
-/** @returns the exit code: 0, 2 for a mistake of the user's, which stderr names line by line, 1 for a bug. */
-export async function runOps(argv: readonly string[], io: Io): Promise<0 | 1 | 2> {
+/** @returns the exit code: 0, 2 for a mistake of the user, which stderr describes line by line, 1 for a bug. */
+export async function runOps(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
+  const { io } = context
   const program = new Command('ops')
     .description('Operate the partner investment plan catalog.')
+    .usage('<noun> <verb> [flags]')
+    .addHelpText(
+      'after',
+      '\nRun it as: npm run -s ops -- <noun> <verb> [flags]\nWithout the -- before them, npm keeps flags such as --dry-run for itself.\n',
+    )
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
       outputError: (text, write) => write(describeUsageError(text)),
     })
-  addPartnerCommands(program, io)
-  addCatalogCommands(program, io)
-  addPlanCommands(program, io)
-  addKeyCommands(program, io)
+  addPartnerCommands(program, context)
+  addCatalogCommands(program, context)
+  addPlanCommands(program, context)
+  addKeyCommands(program, context)
 
   try {
-    checkNpmFlags(program, argv)
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
-    // Commander has written its own message by now; --help is no mistake.
+    // Commander has printed its own message. --help also ends here, with exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     const isMistake = error instanceof UserError || error instanceof ConfigError
-    // Drizzle's own error holds parameters.
+    // The message of a DrizzleQueryError holds parameters.
     const bug = error instanceof DrizzleQueryError ? error.cause : error
     const message = isMistake ? error.message : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}`
-    io.stderr.write(`${makeVisible(message)}\n`)
+    io.stderr.write(`${escapeControlCharacters(message)}\n`)
     return isMistake ? 2 : 1
   }
 }
 
-/** Without the `--` before them npm keeps flags for itself: nobody's --dry-run becomes an import for that. */
-function checkNpmFlags(program: Command, argv: readonly string[]): void {
-  const kept = program.commands
-    .flatMap(({ commands }) => commands.flatMap(({ options }) => options))
-    .filter(({ long }) => long !== '--json' && long !== '--yes')
-    .find(({ long }) => {
-      const variable = `npm_config_${long?.slice(2).replaceAll('-', '_')}`
-      return process.env[variable] && !argv.some((word) => word === long || word.startsWith(`${long}=`))
-    })
-  if (kept)
-    throw new UserError(`npm kept ${kept.long} for itself. Write: npm run -s ops -- …, with -- before the command.`)
-}
-
-/** Commander's own sentence, in our form. */
+/** Formats commander's message like our own. */
 function describeUsageError(text: string): string {
   const [, sentence = text] = /^error: (.*)$/s.exec(text.trim()) ?? []
-  const words = makeVisible(sentence).replaceAll(/\s+/g, ' ').replace(/\.$/, '')
+  const words = escapeControlCharacters(sentence).replaceAll(/\s+/g, ' ').replace(/\.$/, '')
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}. See: npm run -s ops -- --help\n`
 }
 
-/** What a file, a server or an argument brings along: a terminal would act on it. */
-function makeVisible(text: string): string {
+/** A message may quote a file, a server or an argument, and a terminal would act on control characters. */
+function escapeControlCharacters(text: string): string {
   return text.replaceAll(/[^\P{C}\n]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

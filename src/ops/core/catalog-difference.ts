@@ -1,16 +1,16 @@
-// What a change of the catalog means to partners, country by country. Pure.
+// The difference between two catalogs, as partners see it in each country. Pure.
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
 export interface CatalogDifference {
   added: CatalogPlan[]
-  /** As they will be. */
+  /** In their new state. */
   changed: CatalogPlan[]
   removed: CatalogPlan[]
   unchanged: number
-  /** Only countries whose list changes, by code. Plans are named by identifier, in ascending ID. */
+  /** By country code; only countries whose list changes. Plans are named by identifier, in ascending ID. */
   countries: Record<string, CountryDifference>
-  /** Plans that are added, changed or removed where no partner sees it. */
+  /** Identifiers of plans whose change no partner sees. */
   unseen: string[]
 }
 
@@ -20,7 +20,7 @@ export interface CountryDifference {
   changes: { identifier: string; fields: Record<string, { from: unknown; to: unknown }> }[]
 }
 
-/** @param after the plans that are not as before, and those that are; without `isPruning` the others of before stay. */
+/** @param isPruning whether plans that are not in `after` are removed; otherwise they stay. */
 export function compareCatalogs(
   before: readonly CatalogPlan[],
   after: readonly CatalogPlan[],
@@ -71,7 +71,7 @@ function compareInCountries(
   return isSeen
 }
 
-/** As partners see a plan: without the countries, which are no field of theirs. */
+/** Compares the fields that partners see, which do not include `viewableIn`. */
 function compareFields(from: CatalogPlan, to: CatalogPlan): Record<string, { from: unknown; to: unknown }> {
   const { viewableIn: _, ...fields } = to
   const differing = Object.entries(fields).filter(([name, value]) => !isDeepStrictEqual(Reflect.get(from, name), value))

@@ -1,7 +1,14 @@
 import { abbreviate, isCountryCode } from '../../catalog/plan-schema.ts'
+import { UserError } from './user-error.ts'
 
-/** What is wrong with a country, or undefined. */
-export function findCountryProblem(what: string, country = ''): string | undefined {
+/** @returns what is wrong with a country code, or undefined. */
+export function findCountryProblem(country: string): string | undefined {
   if (isCountryCode(country)) return undefined
-  return `${what} has to be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is ${abbreviate(country)}.`
+  return `The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is ${abbreviate(country)}.`
+}
+
+/** @throws UserError when this is no country code. */
+export function checkCountry(country: string): void {
+  const problem = findCountryProblem(country)
+  if (problem !== undefined) throw new UserError(problem)
 }

@@ -1,17 +1,20 @@
-import { getPartnerKey } from '../../worker/cache/cache-keys.ts'
-import { getPlanListPrefix } from '../../worker/cache/cache-keys.ts'
-import type { Io } from '../terminal/io.ts'
+// Deletes cached copies from KV, so that partners see a change sooner.
+import { getPartnerKey, getPlanListPrefix } from '../../worker/cache/cache-keys.ts'
 import type { Store } from '../store/store.ts'
+import { checkCountry } from './country.ts'
+
+/** Receives a line for the user about a change that was made, but not completely. */
+export type Warn = (warning: string) => void
 
 /**
- * Runs a change, and deletes what KV holds of the partner or the countries that it outdates: also when it fails, as it
- * may have been made all the same, and when there turns out to be nothing to change, as a run before may have ended in
- * between. That only makes it quicker: what is left is at most two minutes old, so that a failure is a note.
+ * Makes a change, then deletes the cached copies that it outdates. It also deletes them when the change fails, because it
+ * may have taken effect, and when there is nothing to change, because an earlier run may have stopped before this step.
+ * A copy that can't be deleted is only a warning: it expires within two minutes.
  */
 export async function changeAndPurge<T>(
-  io: Io,
   store: Store,
   outdated: { clientId: string } | { countries: readonly string[] },
+  warn: Warn,
   change: () => Promise<T>,
 ): Promise<T> {
   try {
@@ -22,7 +25,16 @@ export async function changeAndPurge<T>(
       else for (const country of outdated.countries) await store.deletePrefix(getPlanListPrefix(country))
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      io.stderr.write(`The cache could not be told: ${reason} A change is seen within two minutes all the same.\n`)
+      warn(`Cached copies could not be deleted: ${reason} Partners see the change within two minutes.`)
     }
   }
+}
+
+/**
+ * Deletes the cached plan lists of a country, or of all countries.
+ * @throws UserError when `country` is no country code.
+ */
+export async function purgePlanLists(store: Store, country?: string): Promise<void> {
+  if (country !== undefined) checkCountry(country)
+  await store.deletePrefix(getPlanListPrefix(country))
 }

@@ -1,4 +1,4 @@
-/** A mistake of the user's. Each problem is a line that says what is wrong and names the mend. */
+/** A mistake of the user, or of the user's environment. Each problem is one line that says what is wrong and names the fix. */
 export class UserError extends Error {
   override readonly name = 'UserError'
 
@@ -7,7 +7,7 @@ export class UserError extends Error {
   }
 }
 
-/** Whether this error or one that it wraps says `text`. */
+/** Whether the message of this error, or of an error that it wraps, contains `text`. */
 export function isCausedBy(error: unknown, text: string | RegExp): boolean {
   return error instanceof Error && (error.message.search(text) !== -1 || isCausedBy(error.cause, text))
 }

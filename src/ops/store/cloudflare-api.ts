@@ -1,27 +1,27 @@
-// Cloudflare's HTTP API, as an environment of wrangler.toml and the variables that wrangler reads give access to it.
+// Cloudflare's HTTP API. Account and token come from wrangler.toml and from the variables that wrangler reads.
 import { isJsonObject } from '../../json.ts'
-import type { Target } from './target.ts'
 import { UserError } from '../core/user-error.ts'
+import type { Target } from './target.ts'
 import { readWranglerConfig } from './wrangler.ts'
 
-/** A batch of statements takes D1 at most 30 s. */
+/** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
 export interface Page {
   result: unknown
-  /** Where the next page begins; undefined after the last. */
+  /** Where the next page starts; undefined on the last page. */
   cursor: string | undefined
 }
 
-/** Makes a call below the account: `/d1/…`, `/storage/kv/…`. */
+/** Calls a path below the account: `/d1/…`, `/storage/kv/…`. */
 export type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<Page>
 
-/** What Cloudflare says when it refuses, of SQL the database's own message; or why it can't be asked. */
+/** Cloudflare refused a call, or could not be reached. For SQL the message is the database's own. */
 export class CloudflareError extends Error {
   override readonly name = 'CloudflareError'
-  /** Whether the call may have had its effect all the same. */
+  /** Whether the call may have taken effect. */
   readonly isUncertain: boolean
-  /** Cloudflare's own codes. */
+  /** Cloudflare's own error codes. */
   readonly codes: readonly unknown[]
 
   constructor(message: string, { isUncertain = false, codes = [] }: { isUncertain?: boolean; codes?: unknown[] } = {}) {
@@ -31,18 +31,18 @@ export class CloudflareError extends Error {
   }
 }
 
-/** @throws UserError that names everything that is missing. No value is ever part of it. */
+/** @throws UserError that names every missing or malformed variable, and never its value. */
 export async function openAccount(target: Target) {
   const wrangler = await readWranglerConfig(target.env)
   const accountId = wrangler.account_id ?? process.env['CLOUDFLARE_ACCOUNT_ID']
   const token = process.env['CLOUDFLARE_API_TOKEN']
   const base = process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com/client/v4'
   const problems = [
-    !accountId && 'CLOUDFLARE_ACCOUNT_ID is not set. It takes the ID of the account, 32 hexadecimal digits.',
-    accountId && !/^[0-9a-f]{32}$/.test(accountId) && 'CLOUDFLARE_ACCOUNT_ID has to be 32 hexadecimal digits.',
-    !token && 'CLOUDFLARE_API_TOKEN is not set. It takes a token that may edit D1, Workers KV and Workers Scripts.',
-    token && !/^[\w-]+$/.test(token) && 'CLOUDFLARE_API_TOKEN holds what no token has: copy it again, on one line.',
-    !URL.canParse(base) && 'CLOUDFLARE_API_BASE_URL is no URL.',
+    !accountId && 'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.',
+    accountId && !/^[0-9a-f]{32}$/.test(accountId) && 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.',
+    !token && 'CLOUDFLARE_API_TOKEN is not set. Set it to a token that may edit D1, Workers KV and Workers Scripts.',
+    token && !/^[\w-]+$/.test(token) && 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.',
+    !URL.canParse(base) && 'CLOUDFLARE_API_BASE_URL must be a URL.',
   ].filter((problem) => typeof problem === 'string' && problem !== '')
   if (problems.length > 0) throw new UserError(problems.map(String))
   return { wrangler, call: openApi(`${base}/accounts/${accountId}`, `Bearer ${token}`) }
@@ -59,7 +59,7 @@ function openApi(account: string, authorization: string): Call {
       response = await fetch(`${account}${path}`, { method, headers, signal, ...content })
       answer = await response.json().catch(() => undefined)
     } catch (error) {
-      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${describeFailure(error)}.`, {
+      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${describeFetchError(error)}.`, {
         isUncertain: true,
       })
     }
@@ -73,8 +73,8 @@ function openApi(account: string, authorization: string): Call {
     const codes = refusals.map((refusal): unknown => Reflect.get(refusal, 'code'))
     const reason = reasons.length > 0 ? reasons.join('; ') : 'it gave no reason'
     if (response.status === 401 || response.status === 403) {
-      const mend = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
-      throw new CloudflareError(`Cloudflare refuses the token (${response.status}): ${reason}. ${mend}`)
+      const fix = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
+      throw new CloudflareError(`Cloudflare refuses the token (${response.status}): ${reason}. ${fix}`)
     }
     throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}.`, {
       isUncertain: response.status >= 500,
@@ -83,8 +83,8 @@ function openApi(account: string, authorization: string): Call {
   }
 }
 
-/** Of the network: what fetch says beside that may hold a header. */
-function describeFailure(error: unknown): string {
+/** Only the network error: the rest of what fetch reports may hold a header. */
+function describeFetchError(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${deadlineMs / 1000} s`
   const cause = error instanceof Error ? error.cause : undefined
   if (!(cause instanceof Error)) return 'the request failed'

@@ -1,12 +1,12 @@
-// A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those of wrangler's own sources and
-// of the API client it carries.
+// A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
+// API client that it bundles.
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import type { Statement } from '../../db/database.ts'
 import { isJsonObject } from '../../json.ts'
+import { isCausedBy, UserError } from '../core/user-error.ts'
 import { CloudflareError, openAccount, type Call, type Page } from './cloudflare-api.ts'
 import type { Store } from './store.ts'
 import { describeMigration, type Target } from './target.ts'
-import { isCausedBy, UserError } from '../core/user-error.ts'
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
@@ -19,10 +19,11 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   const namespaceId = bindings.find(({ binding }) => binding === 'CATALOG_CACHE')?.id
   if (!databaseId || !namespaceId) {
     const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
-    throw new UserError(`wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]: write it there.`)
+    throw new UserError(`wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. Add it there.`)
   }
   try {
     return await work({
+      target,
       ...openDatabase(call, `/d1/database/${databaseId}`),
       ...openCache(call, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
@@ -46,8 +47,8 @@ function openDatabase(call: Call, path: string): Pick<Store, 'db' | 'write'> {
         await call('POST', `${path}/query`, { batch: statements.map(toQuery) })
       } catch (error) {
         if (!(error instanceof CloudflareError) || !error.isUncertain) throw error
-        const mend = 'look before you try again, and rotate a secret that you did not get to see.'
-        throw new CloudflareError(`${error.message} Whether the change was made is not known: ${mend}`)
+        const fix = 'check before you try again, and rotate a secret that was not printed.'
+        throw new CloudflareError(`${error.message} It is not known whether the change was made: ${fix}`)
       }
     },
   }
@@ -65,7 +66,7 @@ function openCache(call: Call, path: string): Pick<Store, 'deleteKeys' | 'delete
         const query = new URLSearchParams({ prefix, ...(cursor && { cursor }) })
         const page = await call('GET', `${path}/keys?${query.toString()}`)
         const keys: unknown[] = Array.isArray(page.result) ? page.result : []
-        // A page has at most 1,000 names, a bulk call takes 10,000.
+        // A page has at most 1,000 names; a bulk call takes up to 10,000.
         if (keys.length > 0) await deleteKeys(keys.map((key) => Reflect.get(Object(key), 'name')))
         cursor = page.cursor
       } while (cursor !== undefined)
@@ -73,13 +74,13 @@ function openCache(call: Call, path: string): Pick<Store, 'deleteKeys' | 'delete
   }
 }
 
-/** The API documents parameters as strings; the columns' affinity turns decimal text back into numbers. */
+/** The API documents parameters as strings. The affinity of a column turns decimal text back into a number. */
 function toQuery({ sql, params }: Statement) {
   return {
     sql,
     params: params.map((param) => {
       if (typeof param === 'string' || typeof param === 'number') return String(param)
-      throw new TypeError(`a ${typeof param} is no parameter for the HTTP API`)
+      throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)
     }),
   }
 }

@@ -1,22 +1,36 @@
-// Wrangler, as a library for its configuration and as a program.
+// Wrangler: as a library, which reads its configuration, and as a program.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { UserError } from '../core/user-error.ts'
 
-/** Keeps wrangler off the network where nothing needs it, and its own words out of ours. */
+/** Switches off wrangler's telemetry, its update check and its banner. */
 const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true' }
 
-/** As a library, in this process. */
+/** Prepares this process for wrangler as a library. */
 export function quietenWrangler(): void {
-  for (const [name, value] of Object.entries({ ...quiet, WRANGLER_LOG: 'error' })) process.env[name] ??= value
+  const variables = { ...quiet, ...findConfigHome(), WRANGLER_LOG: 'error' }
+  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value
+}
+
+/** Wrangler writes logs and preferences to the home folder. If that is not writable, it uses a folder of the project. */
+function findConfigHome(): { XDG_CONFIG_HOME?: string } {
+  try {
+    accessSync(homedir(), constants.W_OK)
+    return {}
+  } catch {
+    return { XDG_CONFIG_HOME: resolve('.wrangler/config') }
+  }
 }
 
 /**
- * The checked configuration of an environment, or of the top level.
- * @throws UserError when there is no such environment; wrangler itself would take the top level's values.
+ * Reads the configuration of an environment, or of the top level.
+ * @throws UserError when there is no such environment: wrangler itself would use the top level.
  */
 export async function readWranglerConfig(env: string | undefined) {
   quietenWrangler()
@@ -28,20 +42,20 @@ export async function readWranglerConfig(env: string | undefined) {
   return readConfig({ env }, { hideWarnings: true })
 }
 
-/** How much wrangler says as a program is the user's own business. */
+/** The user's own log level for wrangler as a program, read before `quietenWrangler` sets one. */
 const { WRANGLER_LOG } = process.env
 
 export function startWrangler(args: readonly string[], stdio: StdioOptions): ChildProcess {
   const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
   return spawn(process.execPath, ['--no-warnings', wrangler, ...args], {
-    env: { ...quiet, ...process.env, WRANGLER_LOG },
+    env: { ...quiet, ...findConfigHome(), ...process.env, WRANGLER_LOG },
     stdio,
   })
 }
 
 /**
- * Runs wrangler to its end.
- * @returns what it wrote to stdout, and to both.
+ * Waits until wrangler ends.
+ * @returns `stdout`, and in `output` stdout and stderr together.
  */
 export async function finishWrangler(child: ChildProcess, input = '') {
   let [stdout, output] = ['', '']
@@ -49,7 +63,7 @@ export async function finishWrangler(child: ChildProcess, input = '') {
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk) => (output += String(chunk)))
   }
-  // A program that ends before it has read all says itself why.
+  // When wrangler ends before it has read its input, its output says why.
   child.stdin?.on('error', () => {}).end(input)
   const [exitCode]: (number | null)[] = await once(child, 'close')
   return { exitCode, stdout, output: stripVTControlCharacters(output).trim() }

@@ -1,26 +1,27 @@
-import type { Io } from './io.ts'
-import type { Target } from '../store/target.ts'
 import { UserError } from '../core/user-error.ts'
+import type { Target } from '../store/target.ts'
+import type { Io } from './io.ts'
 
 /**
- * Asks before something that can't be undone. Local state is nobody's but the operator's own.
- * @throws UserError when the answer is not yes, or nobody can be asked.
+ * Asks before a change of a deployed environment that can't be undone. Never asks for local state.
+ * @param yes skips the question; required without a terminal.
+ * @throws UserError when the answer is not yes, or there is no terminal.
  */
 export async function confirm(
-  { stdin, stderr }: Io,
+  { stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>,
   { remote, env, yes }: Target & { yes?: boolean },
-  what: string,
+  effect: string,
 ): Promise<void> {
   if (!remote || yes) return
-  const question = `[${env}] ${what}`
+  const question = `[${env}] ${effect}`
   if (!stdin.isTTY) {
-    throw new UserError(`${question} Nobody can be asked here: add --yes to go ahead. Nothing was changed.`)
+    throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`)
   }
   stderr.write(`${question} Go ahead? [y/N] `)
   if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError('Nothing was changed.')
 }
 
-/** A terminal hands over line by line. */
+/** A terminal delivers whole lines. */
 async function readLine(stdin: Io['stdin']): Promise<string> {
   for await (const line of stdin) return String(line).trim()
   return ''

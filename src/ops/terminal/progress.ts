@@ -3,14 +3,14 @@ import type { Io } from './io.ts'
 const barWidth = 30
 
 /**
- * Shows on stderr how far a step is, once the work takes more than `patienceMs`: a bar that moves on a terminal,
- * elsewhere a line per step.
+ * Shows on stderr how far a step is, once the work takes longer than `patienceMs`: on a terminal a bar that moves,
+ * otherwise one line per step.
  */
 export function createProgress({ stderr, patienceMs = 1000 }: Pick<Io, 'stderr' | 'patienceMs'>) {
   let isShown = false
   let latest = { step: '', percent: 0 }
   let drawn: typeof latest | undefined
-  // For a step that keeps this thread waiting; a step that keeps it busy shows at its next update.
+  // For a step that waits. A step that blocks this thread is shown at its next update.
   const timer = Number.isFinite(patienceMs) ? setTimeout(show, patienceMs).unref() : undefined
   const startMs = performance.now()
 
@@ -25,12 +25,12 @@ export function createProgress({ stderr, patienceMs = 1000 }: Pick<Io, 'stderr' 
   }
 
   return {
-    update(step: string, done: number, total: number): void {
+    update: (step: string, done: number, total: number): void => {
       latest = { step, percent: total === 0 ? 100 : Math.floor((100 * done) / total) }
       if (isShown || performance.now() - startMs >= patienceMs) show()
     },
-    /** Takes the bar away. */
-    end(): void {
+    /** Removes the bar. */
+    end: (): void => {
       clearTimeout(timer)
       if (drawn && stderr.isTTY) stderr.write('\r\u001b[K')
       drawn = undefined
@@ -39,9 +39,7 @@ export function createProgress({ stderr, patienceMs = 1000 }: Pick<Io, 'stderr' 
   }
 }
 
-export type Progress = ReturnType<typeof createProgress>
-
-/** For work of one step. */
+/** For work that is one step. */
 export async function withProgress<T>(io: Io, step: string, work: () => Promise<T>): Promise<T> {
   const progress = createProgress(io)
   progress.update(step, 0, 1)

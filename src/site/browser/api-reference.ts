@@ -1,4 +1,4 @@
-// Redoc draws openapi.json. It tells nobody that it does, and keeps where you are in the fragment of the address.
+// Draws openapi.json with Redoc, which keeps the current section in the URL fragment.
 import { find } from './dom.ts'
 
 interface Redoc {
@@ -7,27 +7,28 @@ interface Redoc {
 
 const reference = find('#reference', HTMLElement)
 
-/** Its menu is not marked as one, a keyboard does not get to its search, and its headings skip the third level. */
-function mend(drawn: Element): void {
-  for (const menu of drawn.querySelectorAll('.menu-content')) {
+/** Redoc's menu has no role, its search can't be reached with the keyboard, and its headings skip level 3. */
+function fixAccessibility(): void {
+  for (const menu of reference.querySelectorAll('.menu-content')) {
     menu.setAttribute('role', 'navigation')
     menu.setAttribute('aria-label', 'Reference')
   }
-  for (const search of drawn.querySelectorAll<HTMLElement>('[data-testid="search-trigger"]')) {
+  for (const search of reference.querySelectorAll<HTMLElement>('[data-testid="search-trigger"]')) {
     if (search.tabIndex === 0) continue
     search.setAttribute('role', 'button')
     search.tabIndex = 0
     search.addEventListener('keydown', ({ key }) => key === 'Enter' && search.click())
   }
-  for (const heading of drawn.querySelectorAll('h4')) heading.setAttribute('aria-level', '3')
-  for (const heading of drawn.querySelectorAll('h5')) heading.setAttribute('aria-level', '4')
+  for (const heading of reference.querySelectorAll('h4')) heading.setAttribute('aria-level', '3')
+  for (const heading of reference.querySelectorAll('h5')) heading.setAttribute('aria-level', '4')
 }
 
-new MutationObserver(() => mend(reference)).observe(reference, { childList: true, subtree: true })
+new MutationObserver(fixAccessibility).observe(reference, { childList: true, subtree: true })
 
-// It would keep what it shows in a cookie, which every request to this site and its API would bring along.
+// Disables cookies: Redoc would store its state in one, which the browser would then send with every API request.
 Object.defineProperty(document, 'cookie', { get: () => '', set: () => {} })
 
-const program = '/redoc.js'
-const redoc: Redoc = await import(program)
+// A variable keeps esbuild from resolving the import and bundling Redoc.
+const redocUrl = '/redoc.js'
+const redoc: Redoc = await import(redocUrl)
 redoc.init('/openapi.json', { router: 'hash', disableTelemetry: true }, reference)

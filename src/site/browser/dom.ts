@@ -1,21 +1,21 @@
-// The elements of a page, and its values.
+// Finds elements of a page and reads its forms.
 
-/** @throws Error when the page has no such element: a fault of the site. */
+/** @throws Error if the page has no such element, which is a bug of the site. */
 export function find<Type extends Element>(selector: string, type: new () => Type): Type {
   const element = document.querySelector(selector)
-  if (!(element instanceof type)) throw new Error(`The page lacks ${selector}.`)
+  if (!(element instanceof type)) throw new Error(`The page has no ${type.name} that matches ${selector}.`)
   return element
 }
 
-/** What a form holds, by name. */
+/** Returns the values of a form by field name. */
 export function readForm(form: HTMLFormElement): Record<string, string> {
   const entries = [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value : ''])
   return Object.fromEntries(entries)
 }
 
 /**
- * Calls it with what was typed when the form is submitted, one at a time, without the spaces that copying brings.
- * Nothing is ever sent by the browser itself.
+ * Calls `act` with the trimmed values when the form is submitted, instead of sending the form. Ignores a submission
+ * while `act` is still working on the previous one.
  */
 export function onSubmit(form: HTMLFormElement, act: (values: Record<string, string>) => Promise<void>): void {
   let isBusy = false
@@ -24,8 +24,8 @@ export function onSubmit(form: HTMLFormElement, act: (values: Record<string, str
     if (isBusy) return
     isBusy = true
     form.setAttribute('aria-busy', 'true')
-    const typed = Object.entries(readForm(form)).map(([name, value]) => [name, value.trim()])
-    void act(Object.fromEntries(typed)).finally(() => {
+    const trimmed = Object.entries(readForm(form)).map(([name, value]) => [name, value.trim()])
+    void act(Object.fromEntries(trimmed)).finally(() => {
       isBusy = false
       form.removeAttribute('aria-busy')
     })

@@ -1,19 +1,20 @@
-// What every page does beyond showing text.
+// Runs on every page: puts the site's address into the examples, scrolls the navigation and adds the copy buttons.
 
-// Examples have the address of this site.
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
 
-// On a phone the navigation is a strip, of which the current page may be out of sight.
-const strip = document.querySelector('nav.pages')
-const current = strip?.querySelector('[aria-current]')
-if (strip && current) strip.scrollLeft += current.getBoundingClientRect().left - strip.clientWidth / 2
+// On a phone the navigation is one scrollable row: bring the current page into view.
+const pageNavigation = document.querySelector('nav.pages')
+const current = pageNavigation?.querySelector('[aria-current]')
+if (pageNavigation && current) {
+  pageNavigation.scrollLeft += current.getBoundingClientRect().left - pageNavigation.clientWidth / 2
+}
 
-const announcement = document.createElement('p')
-announcement.className = 'visually-hidden'
-announcement.setAttribute('role', 'status')
-document.body.append(announcement)
+const liveRegion = document.createElement('p')
+liveRegion.className = 'visually-hidden'
+liveRegion.setAttribute('role', 'status')
+document.body.append(liveRegion)
 
-// Without a secure connection there is no clipboard.
+// The clipboard needs a secure context (HTTPS or localhost).
 for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
   const button = document.createElement('button')
   button.type = 'button'
@@ -22,8 +23,8 @@ for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
   button.setAttribute('aria-label', `Copy ${block.textContent.split('\n', 1)[0]}`)
   button.addEventListener('click', () => {
     navigator.clipboard.writeText(block.textContent).then(
-      () => tell(button, 'Copied'),
-      () => tell(button, 'Select it and copy it'),
+      () => announce(button, 'Copied'),
+      () => announce(button, 'Can’t copy: select the text'),
     )
   })
   const frame = document.createElement('div')
@@ -32,11 +33,12 @@ for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
   frame.append(block, button)
 }
 
-function tell(button: HTMLButtonElement, text: string): void {
-  button.textContent = text
-  announcement.textContent = text
+/** Shows a message on the button for two seconds and reads it to screen readers. */
+function announce(button: HTMLButtonElement, message: string): void {
+  button.textContent = message
+  liveRegion.textContent = message
   setTimeout(() => {
     button.textContent = 'Copy'
-    announcement.textContent = ''
+    liveRegion.textContent = ''
   }, 2000)
 }

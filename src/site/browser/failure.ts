@@ -1,4 +1,4 @@
-// A refusal, or no answer at all, as sentences that say what to do.
+// Explains a failed API call to the reader: what is wrong, and how to fix it.
 import { html } from 'hono/html'
 import { advice, isErrorCode } from '../error-advice.ts'
 import type { Markup } from '../page-shell.ts'
@@ -6,18 +6,18 @@ import type { Markup } from '../page-shell.ts'
 export interface Failure {
   message: string
   fix: string
-  /** Status, code and request ID, as far as there are. */
+  /** Status, error code and request ID, if known. */
   detail?: string
-  /** The code, where it is a documented one. */
+  /** The error code, if it is documented. */
   code?: string
 }
 
 export const unreachable: Failure = {
   message: 'The API can’t be reached.',
-  fix: 'Check your connection, then try again. If other sites load, tell support.',
+  fix: 'Check your connection, then try again. If other sites load, contact support.',
 }
 
-export interface Refusal {
+interface ErrorResponse {
   status: number
   message: string | undefined
   code: string | undefined
@@ -25,14 +25,14 @@ export interface Refusal {
   retryAfterSeconds: number | undefined
 }
 
-export function describeRefusal({ status, message, code = '', requestId, retryAfterSeconds }: Refusal): Failure {
+export function describeRefusal({ status, message, code = '', requestId, retryAfterSeconds }: ErrorResponse): Failure {
   const isKnown = isErrorCode(code)
   const wait = retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`
   return {
-    message: message ?? `The answer has status ${status}, and is not one of the API.`,
+    message: message ?? `The response has status ${status} and did not come from the API.`,
     fix: isKnown
       ? advice[code].fix + wait
-      : 'Something between you and the API may have answered. Try again; if it persists, tell support.',
+      : 'A proxy or network between you and the API may have sent it. Try again. If this continues, contact support.',
     detail: [`status ${status}`, isKnown && code, requestId && `request ${requestId}`].filter(Boolean).join(', '),
     ...(isKnown && { code }),
   }
@@ -42,6 +42,6 @@ export function renderFailure({ message, fix, detail, code }: Failure): Markup {
   return html`<div class="callout failure">
     <p><strong>${message}</strong></p>
     <p>${fix}</p>
-    ${detail && html`<p class="detail">${detail}. ${code && html`<a href="/errors#${code}">More on ${code}</a>`}</p>`}
+    ${detail && html`<p class="detail">${detail}. ${code && html`<a href="/errors#${code}">More about ${code}</a>`}</p>`}
   </div>`
 }

@@ -1,7 +1,7 @@
 // Shows a partner's plans as cards. Uses the client that partners copy.
 import { html } from 'hono/html'
 import { filterNames, planFilters, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
-import { renderCard, scaleOf } from '../plan-card.ts'
+import { computeScale, renderCard } from '../plan-card.ts'
 import { InvestmentPlansClient, InvestmentPlansError, type Plan } from '../client/investment-plans.ts'
 import { find, onSubmit, readForm } from './dom.ts'
 import { describeRefusal, renderFailure, unreachable } from './failure.ts'
@@ -116,7 +116,7 @@ function makeRetryButton(): HTMLButtonElement {
 }
 
 async function showPlans(plans: Plan[], isFiltered: boolean): Promise<void> {
-  const scale = scaleOf(plans)
+  const scale = computeScale(plans)
   count.textContent = describeCount(plans.length, isFiltered)
   cards.innerHTML = String(await html`${plans.map((plan) => renderCard(plan, scale))}`)
   showArtwork()

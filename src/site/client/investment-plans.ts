@@ -38,33 +38,33 @@ export interface Plan {
   identifier: string
   /** Formal plan name. */
   name: string
-  /** Short friendly display name, preferred in user-facing UI. */
+  /** Short friendly display name. Prefer it in your user interface. */
   coolName: string
   /** Longer description. */
   about: string
   /** Short marketing tagline. */
   hint: string
-  /** URL of the plan’s artwork. */
+  /** URL of the artwork of the plan. */
   imageUrl: string
   /** URL of the thumbnail of the artwork. */
   thumbnail: string
-  /** Sector the fund invests in. */
+  /** Sector that the fund invests in. */
   sector: string
   /** Classification of the fund, such as MONEY_MARKET. */
   fundType: string
   /** How returns are generated, such as VARIABLE. */
   profitType: string
-  /** Text describing profitType. */
+  /** Text that explains profitType. */
   profitTypeDescription: string
-  /** Annualised return over 1 year in per cent per year; null where it is not known. */
+  /** Annualised return over 1 year in per cent per year; null if unknown. */
   performance1: number | null
-  /** Annualised return over 3 years in per cent per year; null where it is not known. */
+  /** Annualised return over 3 years in per cent per year; null if unknown. */
   performance3: number | null
-  /** Annualised return over 5 years in per cent per year; null where it is not known. */
+  /** Annualised return over 5 years in per cent per year; null if unknown. */
   performance5: number | null
-  /** Annualised return over 10 years in per cent per year; null where it is not known. */
+  /** Annualised return over 10 years in per cent per year; null if unknown. */
   performance10: number | null
-  /** As-of date of the performance figures. */
+  /** As-of date of the performance figures, as YYYY-MM-DD. */
   performanceDate: string
   /** Base currency of the plan, ISO 4217. */
   currency: string
@@ -84,7 +84,7 @@ export interface Plan {
   prospectus: string
   /** Whether the plan currently accepts new investment. */
   isInvestable: boolean
-  /** Why isInvestable is false; null where it is true. */
+  /** Why isInvestable is false; null if it is true. */
   nonInvestableNote: string | null
   /** Plan category. */
   category: { id: number; name: string; displayName: string; tagLine: string } | null
@@ -92,7 +92,7 @@ export interface Plan {
   planType: { id: number; name: string } | null
   /** Risk rating. */
   productRiskLevel: { id: number; name: string } | null
-  /** Managing entity. */
+  /** Company that manages the fund. */
   fundManager: { id: number; name: string } | null
   /** Operating currency of the fund. */
   fundCurrency: { currency: string } | null

@@ -1,4 +1,4 @@
-// Every error code with its cause and mend, from the table that the Worker answers by.
+// Every error code with its cause and fix. Status and message come from the table that the Worker uses.
 import { html } from 'hono/html'
 import { refusals } from '../../worker/http/api-error.ts'
 import { advice, isErrorCode } from '../error-advice.ts'
@@ -12,20 +12,20 @@ export function renderErrors(): Markup {
   const example = { message: refusals.forbidden.message, error: 'forbidden', requestId }
   return html`<article class="prose">
     <h1>Errors</h1>
-    <p>Every answer of the API outside 2xx and 304 has one shape, on every path that is not a file of this site:</p>
+    <p>Every API response with a status other than 2xx and 304 has a JSON body of this form:</p>
     ${renderCode(JSON.stringify(example, null, 2), 'json')}
     <p>
-      <code>message</code> is for people, and its wording may change; it often says more than the table below.
-      <code>error</code> is for programs, and stays. <code>requestId</code> names the request, and is in the
-      <code>X-Request-Id</code> header of every answer, too: quote it when you ask for help.
+      <code>message</code> is for people. It often says more than the table below, and its wording can change.
+      <code>error</code> is a stable code for programs. <code>requestId</code> identifies the request. It is also in the
+      <code>X-Request-Id</code> header of every response; include it when you contact support.
     </p>
     <div class="table">
       <table>
         <thead>
           <tr>
-            <th scope="col">status</th>
-            <th scope="col">error</th>
-            <th scope="col">message</th>
+            <th scope="col">Status</th>
+            <th scope="col">Error</th>
+            <th scope="col">Message</th>
           </tr>
         </thead>
         <tbody>

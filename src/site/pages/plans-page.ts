@@ -2,14 +2,14 @@
 import { html } from 'hono/html'
 import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Markup } from '../page-shell.ts'
-import { clientFields, needsProgram, secretNote, shortNameField } from './sign-in-form.ts'
+import { clientFields, javaScriptNotice, secretNote, shortNameField } from './credential-fields.ts'
 
 export function renderPlans(): Markup {
   return html`<article class="gallery">
     <header>
       <h1>Your plans</h1>
       <p>The plans that the API returns to you, as your customers might see them. ${secretNote}</p>
-      ${needsProgram}
+      ${javaScriptNotice}
     </header>
     <form id="sign-in" class="form" method="post" autocomplete="off">
       ${clientFields} ${shortNameField}

@@ -1,4 +1,4 @@
-// The reference: Redoc draws openapi.json in the browser.
+// The API reference. src/site/browser/api-reference.ts draws openapi.json into it with Redoc.
 import { html } from 'hono/html'
 import type { Markup } from '../page-shell.ts'
 
@@ -8,9 +8,9 @@ export function renderReference(): Markup {
       <main class="prose">
         <h1>API reference</h1>
         <p>
-          The reference needs JavaScript, which is off in your browser. Without it there are
-          <a href="/openapi.json">openapi.json</a>, <a href="/filters">plans and filters</a>,
-          <a href="/plan-fields">plan fields</a> and <a href="/errors">errors</a>.
+          This page needs JavaScript, which is turned off in your browser. These pages work without it:
+          <a href="/openapi.json">openapi.json</a>, <a href="/filters">Plans and filters</a>,
+          <a href="/plan-fields">Plan fields</a> and <a href="/errors">Errors</a>.
         </p>
       </main>
     </noscript>

@@ -1,6 +1,6 @@
-// The start page: from nothing but credentials to the first list.
+// The start page: how a developer gets from credentials to the first list of plans.
 import { html } from 'hono/html'
-import { renderCard, scaleOf } from '../plan-card.ts'
+import { renderCard, computeScale } from '../plan-card.ts'
 import type { Plan } from '../client/investment-plans.ts'
 import { exampleOrigin, readSiteFile, renderCode } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
@@ -15,7 +15,7 @@ const samples = [
 
 export const sampleFiles = samples.map(({ file }) => file)
 
-/** The last line alone reads, as whatever is pasted after it would be the answer. */
+/** All prompts are on the last line: `read` would take a line pasted after it as the reply. */
 const setUp = `export API=${exampleOrigin}
 ask() { printf '%s: ' "$1"; read -r "$2"; export "$2"; }
 ask 'Client ID' CLIENT_ID; ask 'Short name' SHORT_NAME; stty -echo; ask 'Client secret' CLIENT_SECRET; stty echo`
@@ -32,38 +32,40 @@ export function renderStart(plan: Plan): Markup {
   return html`<article class="prose">
     <div class="hero">
       <div>
-        <h1>Every plan you may offer, in two calls.</h1>
+        <h1>List the plans you can offer, in two API calls</h1>
         <p class="lead">
-          Your server exchanges its client ID and secret for a token, and lists the investment plans of your country:
-          names, returns, minimums and documents, ready to show to your customers.
+          Your server exchanges its client ID and secret for an access token, then lists the investment plans of your
+          country: names, returns, minimum amounts and documents, ready to show to your customers.
         </p>
         <p class="actions">
-          <a class="primary" href="#two-calls">Get your first list</a> <a class="quiet" href="/try">Try it here</a>
+          <a class="primary" href="#two-calls">Get your first list</a>
+          <a class="quiet" href="/try">Try it in the browser</a>
         </p>
         ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')}
       </div>
-      ${renderCard(plan, scaleOf([plan]))}
+      ${renderCard(plan, computeScale([plan]))}
     </div>
 
     <h2 id="two-calls">The two calls</h2>
     ${renderCode(wire, 'http')}
     <p>
-      That is all of it: a <a href="/tokens">token</a>, then the <a href="/filters">list</a>. In a terminal it takes
-      three steps. You need the client ID, the client secret and the short name that you were given.
+      First get a <a href="/tokens">token</a>, then list the <a href="/filters">plans</a>. To do this in a terminal,
+      follow the three steps below. You need the client ID, client secret and short name that you received at
+      onboarding.
     </p>
 
-    <h3 id="set-up">1. Say who you are</h3>
+    <h3 id="set-up">1. Set your credentials</h3>
     ${renderCode(setUp, 'sh')}
     <p>
-      It asks for what you were given. The secret is not shown while you paste it, and your shell’s history won’t have
-      it.
+      These commands ask for your credentials and store them in environment variables. Your terminal doesn’t show the
+      secret, and your shell doesn’t save it in its history.
     </p>
     <noscript
-      ><p>In the first line, <code>${exampleOrigin}</code> stands for the address of this site.</p></noscript
+      ><p>In the first line, replace <code>${exampleOrigin}</code> with the address of this site.</p></noscript
     >
 
-    <h3 id="run">2. Get the list</h3>
-    <p>Choose your language: download the file and run it, or copy it from here.</p>
+    <h3 id="run">2. List your plans</h3>
+    <p>Choose a language. Download and run the file, or copy its code.</p>
     <div class="samples">
       <fieldset class="tabs">
         <legend class="visually-hidden">Language</legend>
@@ -84,13 +86,12 @@ export function renderStart(plan: Plan): Markup {
       )}
     </div>
 
-    <h3 id="look">3. Look at it</h3>
-    <p>Each line is a plan: its identifier, and the name to show.</p>
+    <h3 id="output">3. Check the output</h3>
+    <p>Each line is one plan: its <code>identifier</code> and its <code>coolName</code>, the name to display.</p>
     ${renderCode(`${identifier}\t${coolName}\n…`, 'text')}
     <p>
-      If something else came back, it says what is wrong; <a href="/errors">errors</a> has a fix for each code. See your
-      plans as cards on <a href="/plans">your plans</a>, and what each field means on
-      <a href="/plan-fields">plan fields</a>.
+      If you get an error, look up its code in <a href="/errors">Errors</a>. To see your plans as cards, open
+      <a href="/plans">Your plans</a>. <a href="/plan-fields">Plan fields</a> explains every field.
     </p>
   </article>`
 }

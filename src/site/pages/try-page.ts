@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { planFilters } from '../../catalog/plan-filters.ts'
 import type { Markup } from '../page-shell.ts'
-import { clientFields, needsProgram, secretNote, shortNameField } from './sign-in-form.ts'
+import { clientFields, javaScriptNotice, secretNote, shortNameField } from './credential-fields.ts'
 
 /** The forms only work with the page's program: the site's Content-Security-Policy forbids to submit them. */
 export function renderTry(): Markup {
@@ -10,7 +10,7 @@ export function renderTry(): Markup {
     <header>
       <h1>Try it</h1>
       <p>Make both API calls, to this service. ${secretNote}</p>
-      ${needsProgram}
+      ${javaScriptNotice}
     </header>
     <section aria-labelledby="token-heading">
       <h2 id="token-heading">1. Get a token</h2>
@@ -19,7 +19,7 @@ export function renderTry(): Markup {
         <button class="primary">Get a token</button>
       </form>
       <div id="token-outcome" class="outcome" role="status"></div>
-      <div id="token-answer" class="answer"></div>
+      <div id="token-response" class="response"></div>
     </section>
     <section aria-labelledby="plans-heading">
       <h2 id="plans-heading">2. List the plans</h2>
@@ -48,7 +48,7 @@ export function renderTry(): Markup {
         <button class="primary">List the plans</button>
       </form>
       <div id="plans-outcome" class="outcome" role="status"></div>
-      <div id="plans-answer" class="answer"></div>
+      <div id="plans-response" class="response"></div>
     </section>
   </article>`
 }

@@ -2,11 +2,12 @@
 # Needs curl and jq. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 set -eu
 
-# Path, method, and what to show of the answer. Credentials and token come on
-# standard input, so that no process list shows them.
+# call PATH METHOD JQ_FILTER: sends a request and prints the filtered response.
+# curl reads the credentials or the token from standard input, so that they
+# don't appear in the process list.
 call() {
   curl -sS --max-time 15 --config - -X "$2" "$API/api/v3/partners/$1" |
-    jq -nr '[inputs][0] | if . == null then error("no answer")
+    jq -nr '[inputs][0] | if . == null then error("no response")
       elif .error then error("\(.error): \(.message) (\(.requestId))") else '"$3"' end'
 }
 

@@ -1,4 +1,4 @@
-// Go 1.18 or newer, without packages. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+// Needs Go 1.18 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 package main
 
 import (
@@ -18,9 +18,9 @@ func call(request *http.Request, body any) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		var refusal struct{ Message, Error, RequestID string }
-		json.NewDecoder(response.Body).Decode(&refusal)
-		log.Fatalf("%d %s: %s (%s)", response.StatusCode, refusal.Error, refusal.Message, refusal.RequestID)
+		var failure struct{ Message, Error, RequestID string }
+		json.NewDecoder(response.Body).Decode(&failure)
+		log.Fatalf("%d %s: %s (%s)", response.StatusCode, failure.Error, failure.Message, failure.RequestID)
 	}
 	if err := json.NewDecoder(response.Body).Decode(body); err != nil {
 		log.Fatal(err)

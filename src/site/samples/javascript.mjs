@@ -1,4 +1,4 @@
-// Node 18 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+// Needs Node 18 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 const { API, CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
 
 async function call(path, authorization, method = 'GET') {

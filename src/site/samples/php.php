@@ -1,14 +1,14 @@
 <?php
-// PHP 8, without packages. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+// Needs PHP 8. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 
 function call(string $path, string $authorization, string $method = 'GET'): array
 {
     $url = getenv('API') . "/api/v3/partners/$path";
     $headers = "Authorization: $authorization";
     $http = ['method' => $method, 'header' => $headers, 'timeout' => 15, 'ignore_errors' => true];
-    $answer = file_get_contents($url, false, stream_context_create(['http' => $http]));
-    if ($answer === false) exit(1);
-    $body = json_decode($answer, true, 512, JSON_THROW_ON_ERROR);
+    $response = file_get_contents($url, false, stream_context_create(['http' => $http]));
+    if ($response === false) exit(1);
+    $body = json_decode($response, true, 512, JSON_THROW_ON_ERROR);
     if (isset($body['error'])) {
         fwrite(STDERR, "{$body['error']}: {$body['message']} ({$body['requestId']})\n");
         exit(1);

@@ -1,4 +1,4 @@
-# Python 3.8 or newer, without packages. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+# Needs Python 3.8 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import base64
 import json
 import os
@@ -13,9 +13,9 @@ def call(path, authorization, method="GET"):
         request = Request(url, method=method, headers={"Authorization": authorization})
         with urlopen(request, timeout=15) as response:
             return json.load(response)
-    except HTTPError as refusal:
-        body = json.load(refusal)
-        sys.exit(f"{refusal.code} {body['error']}: {body['message']} ({body['requestId']})")
+    except HTTPError as error:
+        body = json.load(error)
+        sys.exit(f"{error.code} {body['error']}: {body['message']} ({body['requestId']})")
 
 
 credentials = f"{os.environ['CLIENT_ID']}:{os.environ['CLIENT_SECRET']}".encode()

@@ -1,103 +1,111 @@
-import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { parseEnv } from 'node:util'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { importSigningKeys } from '../../../src/crypto/signing-keys.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
-import { dropLocal, rotateLocal } from '../../../src/ops/commands/keys-commands.ts'
+import { expect, test } from 'vitest'
+import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
+import { runCommand, type Terminal } from '../support/run-ops.ts'
 
-// What the commands print is in remote.test.ts.
-let folder: string
-let file: string
+const nowMs = Date.parse('2026-11-21T12:00:00Z')
+const signing = '20261121T110000Z_aaaaaaaa'
+const earlier = '20261118T120000Z_bbbbbbbb'
+const waiting = '20261120T120000Z_cccccccc'
+const remote = ['--remote', '--env', 'staging']
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'catalog-'))
-  file = join(folder, '.dev.vars')
-})
-afterEach(() => rm(folder, { recursive: true }))
-
-async function readKids(): Promise<string[]> {
-  const { JWT_KEYS = '' } = parseEnv(await readFile(file, 'utf8'))
-  return (await importSigningKeys(JWT_KEYS)).map(({ kid }) => kid)
+function makeKeyRing(overrides: Partial<KeyRing> = {}) {
+  const calls: string[] = []
+  const list: Key[] = [
+    { kid: signing, use: 'signs' },
+    { kid: earlier, use: 'verifies' },
+    { kid: 'OLD', use: 'verifies' },
+    { kid: waiting, use: 'waits' },
+  ]
+  const ring: KeyRing = {
+    list: async () => list,
+    rotate: async ({ waitSeconds }) => void calls.push(`rotate ${waitSeconds}`),
+    drop: async ({ kid, use }) => void calls.push(`drop ${kid} ${use}`),
+    ...overrides,
+  }
+  return { calls, ring }
 }
 
-test('the first rotation makes a file that only its owner can read', async () => {
-  await rotateLocal(file)
-  expect(await readKids()).toHaveLength(1)
-  expect((await stat(file)).mode & 0o777).toBe(0o600)
-})
+const keys = (args: string[], ring = makeKeyRing().ring, terminal: Terminal = {}) =>
+  runCommand(
+    ['keys', ...args],
+    { clock: { nowMs: () => nowMs, sleep: async () => {} }, openKeyRing: () => ring },
+    terminal,
+  )
 
-test('a new key comes first, the ones before stay as they are, until they are dropped', async () => {
-  await rotateLocal(file)
-  const [first = ''] = await readKids()
-  await rotateLocal(file)
-  const [second = '', ...others] = await readKids()
-  expect(others).toEqual([first])
-  await dropLocal(file, first)
-  expect(await readKids()).toEqual([second])
-})
-
-describe('everything else in the file stays', () => {
-  const set = `{"keys":[{"kty":"oct","kid":"old","k":"${'A'.repeat(43)}"}]}`
-
-  test.each([
-    ['in single quotes', `JWT_KEYS='${set}'\n`],
-    ['exported', `  export JWT_KEYS = '${set}'\n`],
-    ['unquoted', `JWT_KEYS=${set}\n`],
-    ['in backticks over several lines', `JWT_KEYS=\`{"keys":\n[${set.slice(9, -2)}]}\`\n`],
-    ['with a comment behind', `JWT_KEYS='${set}' # mine\n`],
-    ['without a line’s end', `JWT_KEYS='${set}'`],
-  ])('%s', async (_, line) => {
-    await writeFile(file, `# Comment\nOTHER="$& $1"\n${line}`)
-    await rotateLocal(file)
-    const text = await readFile(file, 'utf8')
-    expect(text).toMatch(/^# Comment\nOTHER="\$& \$1"\nJWT_KEYS='[^']*'\n?$/)
-    expect(await readKids()).toEqual([expect.any(String), 'old'])
+test('keys list prints a table, an array, or a note that there is none', async () => {
+  expect(await keys(['list'])).toEqual({
+    code: 0,
+    stdout: [
+      'KID                        USE       AGE',
+      '20261121T110000Z_aaaaaaaa  signs     60 min',
+      '20261118T120000Z_bbbbbbbb  verifies  3 d',
+      'OLD                        verifies  unknown',
+      '20261120T120000Z_cccccccc  waits     24 h\n',
+    ].join('\n'),
+    stderr: '',
   })
-
-  test('behind a line without an end', async () => {
-    await writeFile(file, 'OTHER=1')
-    await rotateLocal(file)
-    expect(await readFile(file, 'utf8')).toMatch(/^OTHER=1\nJWT_KEYS='[^']*'\n$/)
+  const { stdout } = await keys(['list', '--json'])
+  expect((JSON.parse(stdout) as object[]).slice(0, 3)).toEqual([
+    { kid: signing, use: 'signs', createdAt: '2026-11-21T11:00:00Z' },
+    { kid: earlier, use: 'verifies', createdAt: '2026-11-18T12:00:00Z' },
+    { kid: 'OLD', use: 'verifies', createdAt: null },
+  ])
+  expect(await keys(['list'], makeKeyRing({ list: async () => [] }).ring)).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'There is no key that this command made.\n',
   })
 })
 
-test('a kid with a quote, and bytes in another encoding, stay what they are', async () => {
-  const other = Buffer.from('NAME=caf\xe9\n', 'latin1')
-  const set = `JWT_KEYS=\`{"keys":[{"kty":"oct","kid":"o'brien","k":"${'A'.repeat(43)}"}]}\`\n`
-  await writeFile(file, Buffer.concat([other, Buffer.from(set)]))
-  await rotateLocal(file)
-  expect(await readKids()).toEqual([expect.any(String), "o'brien"])
-  expect((await readFile(file)).subarray(0, other.length)).toEqual(other)
+test('keys rotate prints the keys, and what to do with a local Worker', async () => {
+  const { calls, ring } = makeKeyRing()
+  const { code, stdout, stderr } = await keys(['rotate'], ring)
+  expect([code, stdout.split('\n').length, stderr]).toEqual([0, 6, 'Restart npm run dev to use the change.\n'])
+  expect((await keys(['rotate', '--json'], ring)).stderr).toBe('')
+  expect((await keys(['rotate', ...remote], ring)).stderr).toBe('')
+  expect((await keys(['rotate', ...remote, '--wait', '0'], ring)).stderr).toBe('')
+  expect(calls).toEqual(['rotate 60', 'rotate 60', 'rotate 60', 'rotate 0'])
 })
 
-test('a link stays a link', async () => {
-  const target = join(folder, 'elsewhere')
-  await writeFile(target, 'OTHER=1\n')
-  await symlink(target, file)
-  await rotateLocal(file)
-  expect(await readFile(target, 'utf8')).toMatch(/^OTHER=1\nJWT_KEYS=/)
+test('keys rotate shows how long it waits', async () => {
+  const { ring } = makeKeyRing({ rotate: async ({ onWait }) => onWait('KID', 20) })
+  const { stderr } = await keys(['rotate', ...remote, '--wait', '40'], ring, { isTTY: true, patienceMs: 0 })
+  expect(stderr).toBe(`\rKID verifies, and signs in 40 s [${'#'.repeat(15)}${'.'.repeat(15)}] 50 %\u001b[K\r\u001b[K`)
+})
+
+test('keys rotate asks before it replaces a key that was set by other means', async () => {
+  const { ring } = makeKeyRing({ rotate: ({ confirmReplacement }) => confirmReplacement() })
+  expect(await keys(['rotate', ...remote], ring)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      '[staging] JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n',
+  })
+  expect((await keys(['rotate', ...remote, '--yes'], ring)).code).toBe(0)
+})
+
+test('keys drop asks first, and says what the effect is', async () => {
+  const { calls, ring } = makeKeyRing()
+  const questions = [
+    [earlier, 'Tokens that it signed will be refused.'],
+    [waiting, 'It has not signed a token yet.'],
+  ] as const
+  for (const [kid, effect] of questions) {
+    const { code, stderr } = await keys(['drop', kid, ...remote], ring)
+    expect(code).toBe(2)
+    expect(stderr).toContain(`[staging] The key ${kid} will be deleted. ${effect} There is no terminal to ask`)
+  }
+  expect(calls).toEqual([])
+  expect((await keys(['drop', earlier, ...remote, '--yes'], ring)).code).toBe(0)
+  expect((await keys(['drop', earlier], ring)).stderr).toBe('Restart npm run dev to use the change.\n')
+  expect(calls).toEqual([`drop ${earlier} verifies`, `drop ${earlier} verifies`])
 })
 
 test.each([
-  ['twice', `JWT_KEYS='SET'\nJWT_KEYS='SET'\n`],
-  ['within another value', `NOTE="first\nJWT_KEYS=inside\nlast"\nJWT_KEYS='SET'\n`],
-])('a file that has JWT_KEYS %s is not touched', async (_, template) => {
-  const text = template.replaceAll('SET', `{"keys":[{"kty":"oct","kid":"a","k":"${'A'.repeat(43)}"}]}`)
-  await writeFile(file, text)
-  await expect(rotateLocal(file)).rejects.toThrow(/^JWT_KEYS in .* can't be replaced: leave one line of it there/)
-  expect(await readFile(file, 'utf8')).toBe(text)
-})
-
-test('a folder that can’t be written is a mistake', async () => {
-  await expect(rotateLocal(join(folder, 'missing', '.dev.vars'))).rejects.toThrow(/^Can't write .* \(ENOENT\)\.$/)
-})
-
-test('a set that no Worker could use is not touched', async () => {
-  const text = `JWT_KEYS='{"keys":[{"kty":"oct","kid":"a","k":"c2VjcmV0"}]}'\n`
-  await writeFile(file, text)
-  const message = `JWT_KEYS in ${file} is wrong: key 1 is shorter than 32 bytes. Delete its line there for a new key.`
-  await expect(rotateLocal(file)).rejects.toThrow(new UserError(message))
-  expect(await readFile(file, 'utf8')).toBe(text)
+  [['drop', signing], `The key ${signing} signs. Rotate first: npm run -s ops -- keys rotate`],
+  [['drop', 'x'], 'There is no key "x". See: npm run -s ops -- keys list'],
+  [['rotate', '--wait', '5'], '--wait is for deployed keys: add --remote.'],
+  [['rotate', '--wait', '1m', ...remote], '--wait must be a number of seconds, such as 60; it is "1m".'],
+])('keys %j is a mistake', async (args, stderr) => {
+  expect(await keys(args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
 })

@@ -1,14 +1,19 @@
-// The few calls of Cloudflare's HTTP API that operators' commands make, on loopback. D1 and KV behind it are real ones.
+// The calls of Cloudflare's HTTP API that operators' commands make, on loopback. Behind it are a real D1 and KV.
 import { once } from 'node:events'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
 import { isJsonObject } from '../../../src/json.ts'
+import type { Bindings } from './local-bindings.ts'
 
-export const account = 'a'.repeat(32)
-export const databaseId = '00000000-0000-4000-8000-000000000001'
-export const namespaceId = 'b'.repeat(32)
-export const apiToken = 'token-that-nobody-may-see'
+const account = 'a'.repeat(32)
+const databaseId = '00000000-0000-4000-8000-000000000001'
+const namespaceId = 'b'.repeat(32)
+const apiToken = 'secret-token'
+const project = resolve(import.meta.dirname, '../../..')
 
 interface Query {
   sql: string
@@ -28,18 +33,54 @@ class Refusal extends Error {
 
 export interface FakeCloudflare {
   url: string
-  /** `METHOD /path` of every call so far. */
+  /** Every call so far, as `METHOD /path`. */
   calls: string[]
-  /** The next call of this kind is answered so, and has no effect unless it says so. */
+  /** Fails the next call that matches. The call has no effect unless `hasEffect`. */
   failure: { call: RegExp; status: number; message: string; hasEffect?: boolean } | undefined
-  /** Runs before a call is answered. */
-  onCall: ((call: string) => Promise<void>) | undefined
-  /** The secrets of the Worker; none while there is no Worker. */
+  /** The secrets of the Worker; undefined while there is no Worker. */
   secrets: Map<string, string> | undefined
   close: () => Promise<void>
 }
 
-export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<FakeCloudflare> {
+/**
+ * Starts the server before the first test of a file, and works in a folder whose wrangler.toml has the IDs of staging.
+ * The variables that lead there are set before each test.
+ */
+export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflare {
+  let fake: FakeCloudflare | undefined
+  let folder: string | undefined
+  const setVariables = () => {
+    vi.stubEnv('CLOUDFLARE_API_BASE_URL', fake?.url)
+    vi.stubEnv('CLOUDFLARE_API_TOKEN', apiToken)
+    vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', account)
+  }
+  beforeAll(async () => {
+    fake = await startFakeCloudflare(bindings())
+    folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+    const config = await readFile(join(project, 'wrangler.toml'), 'utf8')
+    const withIds = config
+      .replace(/^# (database_id = ").*(partner-investment-plan-catalog-staging")$/m, `$1${databaseId}"`)
+      .replace(/^# (id = ").*(partner-investment-plan-catalog-staging")$/m, `$1${namespaceId}"`)
+    await writeFile(join(folder, 'wrangler.toml'), withIds)
+    await cp(join(project, 'package.json'), join(folder, 'package.json'))
+    for (const name of ['migrations', 'node_modules', 'src']) await symlink(join(project, name), join(folder, name))
+    process.chdir(folder)
+    setVariables()
+  })
+  beforeEach(setVariables)
+  afterAll(async () => {
+    process.chdir(project)
+    vi.unstubAllEnvs()
+    await fake?.close()
+    if (folder !== undefined) await rm(folder, { recursive: true })
+  })
+  return () => {
+    if (fake === undefined) throw new Error('the server has not started yet')
+    return fake
+  }
+}
+
+async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<FakeCloudflare> {
   const server: Server = createServer((request, response) => {
     void answer(request).then(
       (body) => response.end(JSON.stringify({ success: true, errors: [], messages: [], ...body })),
@@ -55,7 +96,6 @@ export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<F
     url: '',
     calls: [],
     failure: undefined,
-    onCall: undefined,
     secrets: undefined,
     close: async () => {
       server.close()
@@ -72,7 +112,6 @@ export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<F
     const text = Buffer.concat(chunks).toString()
     const path = pathname.replace(`/client/v4/accounts/${account}`, '')
     fake.calls.push(`${method} ${path}`)
-    await fake.onCall?.(`${method} ${path}`)
     if (fake.failure?.call.test(`${method} ${path}`)) {
       const { status, message, hasEffect } = fake.failure
       fake.failure = undefined
@@ -100,12 +139,12 @@ export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<F
         fake.secrets = new Map()
         return { result: {} }
       case 'GET worker/secrets':
-        return { result: [...secretsOf().keys()].map((name) => ({ name, type: 'secret_text' })) }
+        return { result: [...getSecrets().keys()].map((name) => ({ name, type: 'secret_text' })) }
       case 'PATCH worker/secrets-bulk': {
         const { secrets } = JSON.parse(text) as { secrets: Record<string, { text: string } | null> }
         for (const [name, secret] of Object.entries(secrets)) {
-          if (secret === null) secretsOf().delete(name)
-          else secretsOf().set(name, secret.text)
+          if (secret === null) getSecrets().delete(name)
+          else getSecrets().set(name, secret.text)
         }
         return { result: {} }
       }
@@ -114,13 +153,15 @@ export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<F
     }
   }
 
-  function secretsOf(): Map<string, string> {
+  function getSecrets(): Map<string, string> {
     if (fake.secrets === undefined) throw new Refusal(404, 10007, 'This Worker does not exist on your account.')
     return fake.secrets
   }
 
-  /** A batch is one transaction, as are the statements of one text. */
+  /** Runs a batch, or the statements of one text, as one transaction. */
   async function runQueries(body: unknown): Promise<object[]> {
+    // Only `wrangler d1 migrations apply` sends several statements in one text.
+    const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
     const queries = isJsonObject(body) && Array.isArray(body['batch']) ? (body['batch'] as Query[]) : [body as Query]
     const split = queries.flatMap((query) =>
       query.params ? [query] : splitSqlQuery(query.sql).map((sql) => ({ sql })),
@@ -134,12 +175,12 @@ export async function startFakeCloudflare({ DB, CATALOG_CACHE }: Env): Promise<F
   }
 
   function prepare({ sql, params = [] }: Query): D1PreparedStatement {
-    // The API's documentation has strings.
+    // The API documents parameters as strings.
     if (params.some((param) => typeof param !== 'string')) throw new Refusal(400, 7400, 'Expected string')
     return DB.prepare(sql).bind(...params)
   }
 
-  /** Pages of two keys. */
+  /** Lists two keys per page. */
   async function listKeys(query: URLSearchParams): Promise<object> {
     const page = await CATALOG_CACHE.list({ prefix: query.get('prefix'), cursor: query.get('cursor'), limit: 2 })
     const cursor = page.list_complete ? '' : page.cursor

@@ -14,17 +14,17 @@ import { send } from '../../worker/support/requests.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../../worker/support/seed.ts'
 
 let partner: TestPartner
-/** What went over the wire: path and status of each request. */
+/** Path and status of each request, in order. */
 let exchanges: string[]
 const origin = 'https://catalog.example.com'
-const running: ClientOptions['fetch'] = async (url, init) => {
+const sendToWorker: ClientOptions['fetch'] = async (url, init) => {
   const path = url.slice(origin.length)
   const response = await send(path, init)
   exchanges.push(`${path.replace('/api/v3/partners', '')} ${response.status}`)
   return response
 }
-const connect = (options: Partial<ClientOptions> = {}) =>
-  new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch: running, ...options })
+const createClient = (options: Partial<ClientOptions> = {}) =>
+  new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch: sendToWorker, ...options })
 
 beforeEach(async () => {
   partner = await seedPartner('KE')
@@ -37,27 +37,27 @@ afterEach(() => {
   startNewIsolate()
 })
 
-test('its plan is the contract’s', () => {
+test('the client’s Plan type equals the service’s', () => {
   expectTypeOf<ClientPlan>().toEqualTypeOf<Plan>()
 })
 
-test('lists plans, by filter too', async () => {
-  const client = connect()
+test('lists all plans, and the plans that match filters', async () => {
+  const client = createClient()
   const { viewableIn: _viewableIn, ...second } = makePlan({ id: 2, currency: 'USD' })
   expect((await client.listPlans()).map(({ id }) => id)).toEqual([1, 2])
   expect(await client.listPlans({ currency: 'usd', categoryId: 3, fundType: 'MONEY_MARKET' })).toEqual([second])
   expect(await client.listPlans({ fundType: 'a&b=c' })).toEqual([])
 })
 
-test('gets one token for many who ask at once, and keeps it', async () => {
-  const client = connect({ baseUrl: `${origin}/` })
+test('shares one token request between concurrent calls, and reuses the token', async () => {
+  const client = createClient({ baseUrl: `${origin}/` })
   await Promise.all([client.listPlans(), client.listPlans({ currency: 'USD' }), client.listPlans()])
   await client.listPlans()
   expect(exchanges.filter((exchange) => exchange.startsWith('/auth'))).toEqual(['/auth 200'])
 })
 
-test('transfers a list once, for as long as it does not change', async () => {
-  const client = connect()
+test('downloads a list again only after it has changed', async () => {
+  const client = createClient()
   const first = await client.listPlans()
   expect(await client.listPlans()).toBe(first)
   const list = `/${partner.shortName}/plans`
@@ -69,20 +69,20 @@ test('transfers a list once, for as long as it does not change', async () => {
 })
 
 test('renews a token before it expires', async () => {
-  const client = connect()
+  const client = createClient()
   await client.listPlans()
   vi.setSystemTime(Date.now() + 0.91 * 3600_000)
   await client.listPlans()
   expect(exchanges.filter((exchange) => exchange.startsWith('/auth'))).toEqual(['/auth 200', '/auth 200'])
 })
 
-test('gets another token for one that is refused, once', async () => {
+test('gets a new token and retries once after a 401', async () => {
   let refused = 0
-  const client = connect({
+  const client = createClient({
     fetch: async (url, init) => {
       const isRefused = url.endsWith('/plans') && refused++ < 1
       const headers = { ...Object(init.headers), ...(isRefused && { Authorization: 'Bearer retired' }) }
-      return running(url, { ...init, headers })
+      return sendToWorker(url, { ...init, headers })
     },
   })
   expect(await client.listPlans()).toHaveLength(2)
@@ -90,22 +90,21 @@ test('gets another token for one that is refused, once', async () => {
   expect(exchanges).toEqual(['/auth 200', `${list} 401`, '/auth 200', `${list} 200`])
 })
 
-test('a refusal is an error that says why, with its code and request ID', async () => {
-  const refusal = (options: Partial<ClientOptions>, filter = {}) =>
-    connect(options)
+test('throws an error with message, status, code and request ID when the service refuses a request', async () => {
+  const getError = (options: Partial<ClientOptions>, filter = {}) =>
+    createClient(options)
       .listPlans(filter)
       .catch((error: unknown) => error)
   const requestId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string
-  const isError = expect.any(InvestmentPlansError) as object
-  const wrong = await refusal({ clientSecret: 'wrong' })
-  expect(wrong).toEqual(isError)
-  expect(wrong).toMatchObject({ status: 401, code: 'invalid_client', requestId, retryAfterSeconds: undefined })
-  expect(String(wrong)).toBe('InvestmentPlansError: Client ID or client secret is wrong.')
-  expect(await refusal({ shortName: 'another/name' })).toMatchObject({ status: 403, code: 'forbidden' })
-  expect(await refusal({}, { currency: 'KESH' })).toMatchObject({ status: 400, code: 'invalid_request' })
+  const error = await getError({ clientSecret: 'wrong' })
+  expect(error).toBeInstanceOf(InvestmentPlansError)
+  expect(error).toMatchObject({ status: 401, code: 'invalid_client', requestId, retryAfterSeconds: undefined })
+  expect(String(error)).toBe('InvestmentPlansError: Client ID or client secret is wrong.')
+  expect(await getError({ shortName: 'another/name' })).toMatchObject({ status: 403, code: 'forbidden' })
+  expect(await getError({}, { currency: 'KESH' })).toMatchObject({ status: 400, code: 'invalid_request' })
   vi.spyOn(console, 'error').mockImplementation(() => {})
   breakD1()
-  expect(await refusal({})).toMatchObject({ status: 503, code: 'unavailable', retryAfterSeconds: 5 })
+  expect(await getError({})).toMatchObject({ status: 503, code: 'unavailable', retryAfterSeconds: 5 })
 })
 
 test.each([
@@ -113,18 +112,18 @@ test.each([
   ['<h1>Log in to this network</h1>', 200],
   ['{}', 200],
   ['null', 200],
-])('an answer that is not the service’s is an error with its status: %s', async (body, status) => {
+])('throws an error with the status when the response did not come from the service: %s, %i', async (body, status) => {
   const expected = { name: 'InvestmentPlansError', status, code: 'unknown', requestId: undefined }
-  const forToken = connect({ fetch: async () => new Response(body, { status }) })
+  const forToken = createClient({ fetch: async () => new Response(body, { status }) })
   await expect(forToken.listPlans()).rejects.toMatchObject(expected)
-  const forList = connect({
+  const forList = createClient({
     fetch: (url, init) =>
-      url.endsWith('/auth') ? running(url, init) : Promise.resolve(new Response(body, { status })),
+      url.endsWith('/auth') ? sendToWorker(url, init) : Promise.resolve(new Response(body, { status })),
   })
   await expect(forList.listPlans()).rejects.toMatchObject(expected)
 })
 
-test('credentials are sent in UTF-8', async () => {
-  const refused = connect({ clientId: 'Ünknown', clientSecret: 'с' }).listPlans()
+test('encodes credentials as UTF-8', async () => {
+  const refused = createClient({ clientId: 'Ünknown', clientSecret: 'с' }).listPlans()
   await expect(refused).rejects.toMatchObject({ status: 401, code: 'invalid_client' })
 })

@@ -1,15 +1,20 @@
 // The signing keys of a local Worker: JWT_KEYS in .dev.vars, where wrangler looks for it.
-import { open, readFile, realpath, rename } from 'node:fs/promises'
+import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { importSigningKeys, type OctJwk } from '../../crypto/signing-keys.ts'
 import { isJsonObject } from '../../json.ts'
-import { UserError } from './user-error.ts'
+import type { KeyFile } from '../core/local-keys.ts'
+import { UserError } from '../core/user-error.ts'
 
 export const devVarsFile = '.dev.vars'
 
+export function openDevVars(file: string): KeyFile {
+  return { read: () => readKeys(file), write: (keys) => writeKeys(file, keys) }
+}
+
 /**
- * The keys as they are in the file, the signing one first; none where the file has none.
- * @throws UserError when JWT_KEYS is no set of keys that the Worker could use.
+ * Reads the keys in the file, the signing key first; none where the file has none.
+ * @throws UserError when the Worker could not use JWT_KEYS.
  */
 export async function readKeys(file: string): Promise<OctJwk[]> {
   const { JWT_KEYS } = parseEnv(await readText(file))
@@ -17,16 +22,17 @@ export async function readKeys(file: string): Promise<OctJwk[]> {
   try {
     await importSigningKeys(JWT_KEYS)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'can’t be read'
-    throw new UserError(`JWT_KEYS in ${file} is wrong: ${reason}. Delete its line there for a new key.`)
+    const reason = error instanceof Error ? error.message : 'it can’t be read'
+    throw new UserError(`JWT_KEYS in ${file} is wrong: ${reason}. Delete that line to get a new key.`)
   }
   const set: { keys: OctJwk[] } = JSON.parse(JWT_KEYS)
   return set.keys
 }
 
 /**
- * Leaves everything else in the file as it is. A reader sees the old file or the new one, which only its owner reads.
- * @throws UserError when the file is of a form in which JWT_KEYS can't be replaced, or can't be written.
+ * Replaces JWT_KEYS and leaves the rest of the file unchanged. A concurrent reader sees the old file or the new one. Only
+ * the owner may read the new one.
+ * @throws UserError when JWT_KEYS can't be replaced safely, or the file can't be written.
  */
 export async function writeKeys(file: string, keys: readonly OctJwk[]): Promise<void> {
   const text = await readText(file)
@@ -35,38 +41,34 @@ export async function writeKeys(file: string, keys: readonly OctJwk[]): Promise<
   const assignment = /^[ \t]*(?:export[ \t]+)?JWT_KEYS[ \t]*=[ \t]*(?:'[^']*'|"[^"]*"|`[^`]*`|.*)[^\n]*$/m
   const separator = text === '' || text.endsWith('\n') ? '' : '\n'
   const changed = assignment.test(text) ? text.replace(assignment, () => line) : `${text}${separator}${line}\n`
-  // Where JWT_KEYS stands twice, or within another value.
+  // Differs when JWT_KEYS is in the file twice, or inside another value.
   if (parseEnv(changed)['JWT_KEYS'] !== set) {
     throw new UserError(
-      `JWT_KEYS in ${file} can't be replaced: leave one line of it there, or delete it for a new key.`,
+      `JWT_KEYS in ${file} can't be replaced: keep only one line of it, or delete it to get a new key.`,
     )
   }
   try {
     const target = await realpath(file).catch(() => file)
     const draft = `${target}.${process.pid}`
-    {
-      await using handle = await open(draft, 'w', 0o600)
-      await handle.writeFile(changed, encoding)
-      await handle.sync()
-    }
+    await writeFile(draft, changed, { encoding, mode: 0o600, flush: true })
     await rename(draft, target)
   } catch (error) {
-    throw new UserError(`Can't write ${file} (${codeOf(error)}).`)
+    throw new UserError(`Can't write ${file} (${readErrorCode(error)}).`)
   }
 }
 
-/** Byte for byte: what is not ours may be in any encoding. */
+/** Keeps every byte: the rest of the file may be in any encoding. */
 const encoding = 'latin1'
 
 async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, encoding)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return ''
-    throw new UserError(`Can't read ${file} (${codeOf(error)}).`)
+    if (readErrorCode(error) === 'ENOENT') return ''
+    throw new UserError(`Can't read ${file} (${readErrorCode(error)}).`)
   }
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   return isJsonObject(error) ? String(error['code']) : 'unknown error'
 }

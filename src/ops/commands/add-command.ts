@@ -1,0 +1,27 @@
+// Flags that every command has: where its store is.
+import { Option, type Command } from 'commander'
+import { UserError } from '../core/user-error.ts'
+import type { Target } from '../store/target.ts'
+
+/** Adds a command that works on a store, with an example in its help. */
+export function addCommand(noun: Command, usage: string, description: string, example: string): Command {
+  const state = new Option('--persist-to <dir>', 'the local state folder, as in wrangler: relative to the project')
+  return addStatelessCommand(noun, usage, description, example).addOption(state.conflicts('remote'))
+}
+
+/** Adds a command that needs no local state folder. */
+export function addStatelessCommand(noun: Command, usage: string, description: string, example: string): Command {
+  return noun
+    .command(usage)
+    .description(description)
+    .addHelpText('after', `\nExample:\n  npm run -s ops -- ${noun.name()} ${example}\n`)
+    .option('--remote', 'work on a deployed environment, not on the local state')
+    .option('--env <name>', 'the deployed environment, as in wrangler: staging or production')
+    .hook('preAction', (_, command) => checkTarget(command.opts<Target>()))
+}
+
+/** @throws UserError when only one of --remote and --env is given. */
+function checkTarget({ remote = false, env }: Target): void {
+  if (remote && !env) throw new UserError('--remote needs an environment: add --env, such as --env staging.')
+  if (!remote && env !== undefined) throw new UserError('--env names a deployed environment: add --remote.')
+}

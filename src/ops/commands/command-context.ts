@@ -1,0 +1,37 @@
+// Everything that commands need in addition to their arguments. A test passes its own.
+import { systemClock, type Clock } from '../core/clock.ts'
+import { createDeployedKeyRing } from '../core/deployed-keys.ts'
+import type { KeyRing } from '../core/key-ring.ts'
+import { createLocalKeyRing } from '../core/local-keys.ts'
+import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
+import { withStore } from '../store/open-store.ts'
+import type { Store } from '../store/store.ts'
+import type { Target } from '../store/target.ts'
+import { openWorkerSecrets } from '../store/worker-secrets.ts'
+import type { Io } from '../terminal/io.ts'
+
+export interface CommandContext {
+  io: Io
+  clock: Clock
+  withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
+  openKeyRing: (target: Target) => KeyRing
+}
+
+/** The context of the program: real stores, real keys, the real time. */
+export function createCommandContext(io: Io): CommandContext {
+  const clock = systemClock
+  const openKeyRing = (target: Target) =>
+    target.remote
+      ? createDeployedKeyRing(openWorkerSecrets(target), target, clock)
+      : createLocalKeyRing(openDevVars(devVarsFile), clock)
+  return { io, clock, withStore, openKeyRing }
+}
+
+export function readNowSeconds({ clock }: Pick<CommandContext, 'clock'>): number {
+  return Math.floor(clock.nowMs() / 1000)
+}
+
+/** Prints warnings of core on stderr. */
+export function printWarnings({ io }: Pick<CommandContext, 'io'>): (warning: string) => void {
+  return (warning) => void io.stderr.write(`${warning}\n`)
+}

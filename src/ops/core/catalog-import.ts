@@ -1,0 +1,108 @@
+// Importing a catalog file: read it, compare it with the catalog, then write the difference.
+import { findConflicts, parseCatalog } from '../../catalog/catalog-file.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { importStatements, selectCatalog, selectCatalogVersion, unstageStatement } from '../../db/catalog-queries.ts'
+import type { Store } from '../store/store.ts'
+import { changeAndPurge, type Warn } from './purge-cache.ts'
+import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
+import { writeNextVersion } from './catalog-plans.ts'
+import { UserError } from './user-error.ts'
+
+/** Receives how far a step is. */
+export type OnProgress = (step: string, done: number, total: number) => void
+
+export interface CatalogImport {
+  /** The version of the catalog that the difference was computed from. */
+  version: number
+  difference: CatalogDifference
+}
+
+const nothingImported = 'Nothing was imported.'
+
+/**
+ * Reads the plans of a catalog file.
+ * @throws UserError with one line for each defect.
+ */
+export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogPlan[] {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
+  } catch {
+    throw new UserError(['The file is not UTF-8.', nothingImported])
+  }
+  const result = parseCatalog(text, (done, total) => onProgress('Checking the plans', done, total))
+  if (result.kind === 'invalid') throw new UserError([...result.defects, nothingImported])
+  return result.plans
+}
+
+/**
+ * Compares plans with the catalog and changes nothing.
+ * @param isPruning whether plans that are not in `plans` are removed.
+ * @throws UserError when the resulting catalog would contradict itself, or a plan would change its ID or identifier.
+ */
+export async function prepareImport(
+  { db }: Store,
+  plans: readonly CatalogPlan[],
+  isPruning: boolean,
+): Promise<CatalogImport> {
+  // The version before the plans: when the catalog changes in between, the import is refused.
+  const version = await selectCatalogVersion(db)
+  const before = await selectCatalog(db)
+  const difference = compareCatalogs(before, plans, isPruning)
+
+  const replaced = new Set([...plans, ...difference.removed].map(({ id }) => id))
+  const untouched = before.filter(({ id }) => !replaced.has(id))
+  const conflicts = findIdentityConflicts(before, untouched, plans)
+  if (conflicts.length === 0) conflicts.push(...findConflicts([...untouched, ...plans]))
+  if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
+  return { version, difference }
+}
+
+function findIdentityConflicts(
+  before: readonly CatalogPlan[],
+  untouched: readonly CatalogPlan[],
+  plans: readonly CatalogPlan[],
+): string[] {
+  const identifierById = new Map(before.map(({ id, identifier }) => [id, identifier]))
+  const idByIdentifier = new Map(untouched.map(({ id, identifier }) => [identifier, id]))
+  return plans.flatMap(({ id, identifier }) => {
+    const otherIdentifier = identifierById.get(id)
+    const otherId = idByIdentifier.get(identifier)
+    if (otherId !== undefined) return [`Plan "${identifier}": id: it is ${otherId} in the catalog; found ${id}.`]
+    if (otherIdentifier === undefined || otherIdentifier === identifier) return []
+    return [`Plan "${identifier}": id: ${id} is plan "${otherIdentifier}" in the catalog.`]
+  })
+}
+
+/**
+ * Writes the difference in one transaction, then deletes the cached plan lists of the countries it affects.
+ * @throws UserError when the catalog has changed since `prepareImport`.
+ */
+export async function applyImport(
+  store: Store,
+  { version, difference }: CatalogImport,
+  { onProgress, warn }: { onProgress: OnProgress; warn: Warn },
+): Promise<void> {
+  const { added, changed, removed, countries } = difference
+  const put = [...added, ...changed]
+  if (put.length + removed.length === 0) return
+  const importId = crypto.randomUUID()
+  const { stage, commit } = importStatements(importId, { version, put, removedIds: removed.map(({ id }) => id) })
+  const step = `Writing ${countPlans(put.length)}`
+  try {
+    for (const [index, statement] of stage.entries()) {
+      onProgress(step, index, stage.length + 1)
+      await store.write([statement])
+    }
+    onProgress(step, stage.length, stage.length + 1)
+    await changeAndPurge(store, { countries: Object.keys(countries) }, warn, () => writeNextVersion(store, commit))
+  } catch (error) {
+    await store.write([unstageStatement(importId)]).catch(() => {})
+    throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error
+  }
+}
+
+/** `1 plan`, `2 plans` */
+export function countPlans(count: number): string {
+  return `${count} ${count === 1 ? 'plan' : 'plans'}`
+}

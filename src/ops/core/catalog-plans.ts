@@ -1,0 +1,40 @@
+// Reading the catalog, and writing its next version.
+import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { selectCatalog, selectCatalogPlan } from '../../db/catalog-queries.ts'
+import type { Statement } from '../../db/database.ts'
+import type { Store } from '../store/store.ts'
+import { describeCommand } from '../store/target.ts'
+import { checkCountry } from './country.ts'
+import { isCausedBy, UserError } from './user-error.ts'
+
+/**
+ * Lists all plans, or those that are viewable in a country, in ascending ID.
+ * @throws UserError when `country` is no country code.
+ */
+export async function listPlans({ db }: Store, country?: string): Promise<CatalogPlan[]> {
+  if (country !== undefined) checkCountry(country)
+  return selectCatalog(db, country)
+}
+
+/**
+ * Finds a plan by its identifier, or by its ID.
+ * @throws UserError when there is no such plan.
+ */
+export async function findPlan({ db, target }: Store, name: string): Promise<CatalogPlan> {
+  const plan = await selectCatalogPlan(db, name)
+  if (plan) return plan
+  throw new UserError(`There is no plan ${abbreviate(name)}. See: ${describeCommand(target, 'plan', 'list')}`)
+}
+
+/**
+ * Runs the statements of one catalog change, the first of which raises the version.
+ * @throws UserError when the catalog is no longer at the version that the change was computed from.
+ */
+export async function writeNextVersion(store: Store, statements: Statement[]): Promise<void> {
+  try {
+    await store.write(statements)
+  } catch (error) {
+    if (!isCausedBy(error, 'catalog_version.version')) throw error
+    throw new UserError('Somebody else changed the catalog at the same time. Try again.')
+  }
+}

@@ -1,0 +1,99 @@
+// Changes of a single plan: where it is viewable, and whether it takes new investment.
+import { abbreviate, planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import {
+  hidePlanStatements,
+  selectCatalogVersion,
+  showPlanStatements,
+  updateInvestableStatements,
+} from '../../db/catalog-queries.ts'
+import type { Statement } from '../../db/database.ts'
+import type { Store } from '../store/store.ts'
+import { changeAndPurge, type Warn } from './purge-cache.ts'
+import { findPlan, writeNextVersion } from './catalog-plans.ts'
+import { checkCountry } from './country.ts'
+import { UserError } from './user-error.ts'
+
+/**
+ * Puts a plan on the list of a country, or takes it off.
+ * @returns the plan as it is now.
+ */
+export async function setViewable(
+  store: Store,
+  name: string,
+  { country, isViewable }: { country: string; isViewable: boolean },
+  warn: Warn,
+): Promise<CatalogPlan> {
+  checkCountry(country)
+  return changePlan(store, name, warn, (known, version) => {
+    const others = known.viewableIn.filter((code) => code !== country)
+    const viewableIn = isViewable ? [...others, country].toSorted() : others
+    const isDone = viewableIn.length === known.viewableIn.length
+    const makeStatements = isViewable ? showPlanStatements : hidePlanStatements
+    return {
+      plan: { ...known, viewableIn },
+      statements: isDone ? [] : makeStatements(store.db, version, known.id, country),
+      countries: [country],
+    }
+  })
+}
+
+/**
+ * Closes a plan to new investment. It stays on its lists.
+ * @param note why, for partners to show.
+ * @returns the plan as it is now.
+ */
+export async function closePlan(
+  store: Store,
+  name: string,
+  note: string | undefined,
+  warn: Warn,
+): Promise<CatalogPlan> {
+  return setNote(store, name, checkNote(note), warn)
+}
+
+/**
+ * Opens a plan to new investment, and removes its note.
+ * @returns the plan as it is now.
+ */
+export function openPlan(store: Store, name: string, warn: Warn): Promise<CatalogPlan> {
+  return setNote(store, name, null, warn)
+}
+
+function checkNote(note: string | undefined): string {
+  const { data, error } = planSchema.shape.nonInvestableNote.safeParse(note)
+  if (data) return data
+  const expected = error?.issues[0]?.message ?? 'text of 1 to 2000 characters'
+  throw new UserError(`The note must be ${expected}; it is ${abbreviate(note)}.`)
+}
+
+function setNote(store: Store, name: string, note: string | null, warn: Warn): Promise<CatalogPlan> {
+  return changePlan(store, name, warn, (known, version) => ({
+    plan: { ...known, isInvestable: note === null, nonInvestableNote: note },
+    statements: known.nonInvestableNote === note ? [] : updateInvestableStatements(store.db, version, known.id, note),
+    countries: known.viewableIn,
+  }))
+}
+
+interface PlanChange {
+  /** The plan after the change. */
+  plan: CatalogPlan
+  /** Empty when there is nothing to change. */
+  statements: Statement[]
+  /** The countries whose lists the change affects. */
+  countries: string[]
+}
+
+async function changePlan(
+  store: Store,
+  name: string,
+  warn: Warn,
+  decide: (known: CatalogPlan, version: number) => PlanChange,
+): Promise<CatalogPlan> {
+  // The version before the plan: when the catalog changes in between, the write is refused.
+  const version = await selectCatalogVersion(store.db)
+  const { plan, statements, countries } = decide(await findPlan(store, name), version)
+  await changeAndPurge(store, { countries }, warn, async () => {
+    if (statements.length > 0) await writeNextVersion(store, statements)
+  })
+  return plan
+}

@@ -1,0 +1,209 @@
+import { env } from 'cloudflare:workers'
+import fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
+import { applyImport, prepareImport, readCatalog } from '../../../src/ops/core/catalog-import.ts'
+import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { purgePlanLists } from '../../../src/ops/core/purge-cache.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
+import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
+import { failOnWarning as warn, importPlans, store, storeWithoutCache } from '../support/worker-store.ts'
+
+const nothingImported = 'Nothing was imported.'
+const high = { id: 5, name: 'High' }
+
+beforeEach(() => emptyDatabase(env))
+
+const count = ({ added, changed, removed, unchanged }: Awaited<ReturnType<typeof importPlans>>) => ({
+  added: added.length,
+  changed: changed.length,
+  removed: removed.length,
+  unchanged,
+})
+
+describe('readCatalog', () => {
+  const read = (text: string) => readCatalog(new TextEncoder().encode(text), () => {})
+
+  test('reads what formatCatalog writes, also with a byte order mark, and reports its progress', () => {
+    const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
+    const bytes = new TextEncoder().encode(`\ufeff${formatCatalog(plans)}`)
+    const progress: unknown[] = []
+    expect(readCatalog(bytes, (...step) => progress.push(step))).toEqual(plans)
+    expect(progress).toEqual([
+      ['Checking the plans', 0, 2],
+      ['Checking the plans', 1, 2],
+    ])
+  })
+
+  test('names every defect', () => {
+    const text = formatCatalog([makePlan({ id: 1 }), makePlan({ id: 2, name: '', currency: 'x' })])
+    expect(() => read(text)).toThrow(
+      new UserError([
+        'Plan "plan-2": name: expected text of 1 to 200 characters; found "".',
+        'Plan "plan-2": currency: expected an ISO 4217 currency code in upper case, such as "KES"; found "x".',
+        nothingImported,
+      ]),
+    )
+  })
+
+  test('refuses bytes that are not UTF-8', () => {
+    expect(() => readCatalog(Uint8Array.of(0xff), () => {})).toThrow(
+      new UserError(['The file is not UTF-8.', nothingImported]),
+    )
+  })
+})
+
+describe('an import', () => {
+  test('stores any valid catalog unchanged', async () => {
+    const [catalog = []] = fc.sample(arbitraryCatalog, 20).toSorted((a, b) => b.length - a.length)
+    await importPlans(catalog)
+    expect(await listPlans(store)).toEqual(catalog)
+    expect(await listPlans(store, 'UG')).toEqual(catalog.filter(({ viewableIn }) => viewableIn.includes('UG')))
+  })
+
+  test('replaces every field of a plan with the same ID, and keeps the other plans', async () => {
+    expect(count(await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })]))).toEqual({
+      added: 2,
+      changed: 0,
+      removed: 0,
+      unchanged: 0,
+    })
+    const replacement = makePlan({ id: 2, name: 'New', minTopUpAmounts: {}, viewableIn: [], category: null })
+    const difference = await importPlans([replacement, makePlan({ id: 3 })])
+    expect(count(difference)).toEqual({ added: 1, changed: 1, removed: 0, unchanged: 0 })
+    expect(await listPlans(store)).toEqual([makePlan({ id: 1 }), replacement, makePlan({ id: 3 })])
+  })
+
+  test('of the same plans changes nothing, in whatever order they are written', async () => {
+    await importPlans([makePlan({ minTopUpAmounts: { KES: 1, UGX: 2 }, viewableIn: ['KE', 'UG'] })])
+    const again = makePlan({ minTopUpAmounts: { UGX: 2, KES: 1 }, viewableIn: ['UG', 'KE'] })
+    const left = await listKeysAfter(env.CATALOG_CACHE, ['plans:v1:KE:'], async () => {
+      expect(count(await importPlans([again]))).toEqual({ added: 0, changed: 0, removed: 0, unchanged: 1 })
+    })
+    expect(left).toEqual(['plans:v1:KE:'])
+  })
+
+  test('keeps a plan’s identifier and ID together', async () => {
+    await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
+    const plans = [makePlan({ id: 1, identifier: 'three' }), makePlan({ id: 4, identifier: 'two' })]
+    await expect(prepareImport(store, plans, false)).rejects.toThrow(
+      new UserError([
+        'Plan "three": id: 1 is plan "one" in the catalog.',
+        'Plan "two": id: it is 2 in the catalog; found 4.',
+        nothingImported,
+      ]),
+    )
+  })
+
+  test('refuses to change a plan that is not in the file through an object that they share', async () => {
+    await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
+    await expect(prepareImport(store, [makePlan({ id: 1, productRiskLevel: high })], false)).rejects.toThrow(
+      new UserError([
+        'Plan "plan-1": productRiskLevel: id 5 stands for something else in plan "plan-2".',
+        nothingImported,
+      ]),
+    )
+    const both = [makePlan({ id: 1, productRiskLevel: high }), makePlan({ id: 2, productRiskLevel: high })]
+    await importPlans(both)
+    expect(await listPlans(store)).toEqual(both)
+  })
+
+  test('purges the lists of the countries it affects, and nothing else', async () => {
+    await importPlans([makePlan({ viewableIn: ['RW'] })])
+    const keys = ['partner:v1:x', 'plans:v1:KE:', 'plans:v1:RW:currency=USD', 'plans:v1:TZ:']
+    const left = await listKeysAfter(env.CATALOG_CACHE, keys, () => importPlans([makePlan({ viewableIn: ['KE'] })]))
+    expect(left).toEqual(['partner:v1:x', 'plans:v1:TZ:'])
+  })
+
+  test('is made, with a warning, when the cache can’t be purged', async () => {
+    const warnings: string[] = []
+    const prepared = await prepareImport(storeWithoutCache, [makePlan()], false)
+    await applyImport(storeWithoutCache, prepared, { onProgress: () => {}, warn: (text) => warnings.push(text) })
+    expect([warnings.length, await listPlans(store)]).toEqual([1, [makePlan()]])
+  })
+
+  test('reports its progress', async () => {
+    const progress: string[] = []
+    const prepared = await prepareImport(store, [makePlan()], false)
+    await applyImport(store, prepared, { onProgress: (...step) => progress.push(step.join(' ')), warn })
+    // Seven tables are staged, then committed together.
+    expect(progress).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((done) => `Writing 1 plan ${done} 8`))
+  })
+})
+
+describe('an import that prunes', () => {
+  test('removes the plans that are not in the file', async () => {
+    await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 }), makePlan({ id: 3, viewableIn: ['UG'] })])
+    const keys = ['plans:v1:KE:', 'plans:v1:RW:', 'plans:v1:UG:']
+    const left = await listKeysAfter(env.CATALOG_CACHE, keys, async () => {
+      const difference = await importPlans([makePlan({ id: 2 }), makePlan({ id: 4, viewableIn: [] })], true)
+      expect(count(difference)).toEqual({ added: 1, changed: 0, removed: 2, unchanged: 1 })
+    })
+    expect(left).toEqual(['plans:v1:RW:'])
+    expect(await listPlans(store)).toEqual([makePlan({ id: 2 }), makePlan({ id: 4, viewableIn: [] })])
+  })
+
+  test('may change a shared object that only removed plans refer to', async () => {
+    await importPlans([makePlan({ id: 1 })])
+    const renamed = makePlan({ id: 2, productRiskLevel: high })
+    await importPlans([renamed], true)
+    expect(await listPlans(store)).toEqual([renamed])
+  })
+})
+
+test('prepareImport compares what partners of each country see, and changes nothing', async () => {
+  const before = [
+    makePlan({ id: 1, viewableIn: ['KE', 'UG'] }),
+    makePlan({ id: 2, viewableIn: ['KE'] }),
+    makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
+  ]
+  await importPlans(before)
+  const after = [
+    makePlan({ id: 1, name: 'New', tenor: 'Five years', viewableIn: ['KE', 'TZ'] }),
+    makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
+    makePlan({ id: 4, viewableIn: [] }),
+  ]
+  const { difference } = await prepareImport(store, after, true)
+  const fields = {
+    name: { from: before[0]?.name, to: 'New' },
+    tenor: { from: before[0]?.tenor, to: 'Five years' },
+  }
+  expect(difference).toEqual({
+    added: [after[2]],
+    changed: [after[0]],
+    removed: [before[1]],
+    unchanged: 1,
+    countries: {
+      KE: { appears: [], disappears: ['plan-2'], changes: [{ identifier: 'plan-1', fields }] },
+      TZ: { appears: ['plan-1'], disappears: [], changes: [] },
+      UG: { appears: [], disappears: ['plan-1'], changes: [] },
+    },
+    unseen: ['plan-4'],
+  })
+  expect(await listPlans(store)).toEqual(before)
+})
+
+test.each([
+  ['another import', () => importPlans([makePlan({ id: 2 })])],
+  ['a change of viewability', () => setViewable(store, 'plan-1', { country: 'UG', isViewable: true }, warn)],
+  ['a closed plan', () => closePlan(store, 'plan-1', 'Sold out.', warn)],
+])('an import is refused after %s, and leaves nothing behind', async (_, interrupt) => {
+  await importPlans([makePlan({ id: 1 })])
+  const interrupted = interruptFirstWrite(store, interrupt)
+  await expect(importPlans([makePlan({ id: 1, name: 'New' })], false, interrupted)).rejects.toThrow(
+    new UserError(['Somebody else changed the catalog at the same time. Try again.', nothingImported]),
+  )
+  expect((await listPlans(store))[0]?.name).toBe(makePlan().name)
+  const { results } = await env.DB.prepare('select * from catalog_staging').all()
+  expect(results).toEqual([])
+})
+
+test('purgePlanLists deletes the cached lists of a country, or all of them', async () => {
+  const keys = ['partner:v1:x', 'plans:v1:KE:', 'plans:v1:KE:currency=USD', 'plans:v1:UG:']
+  const kv = env.CATALOG_CACHE
+  expect(await listKeysAfter(kv, keys, () => purgePlanLists(store, 'KE'))).toEqual(['partner:v1:x', 'plans:v1:UG:'])
+  expect(await listKeysAfter(kv, keys, () => purgePlanLists(store))).toEqual(['partner:v1:x'])
+  await expect(purgePlanLists(store, 'kenya')).rejects.toThrow(/^The country must be /)
+})

@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Clock } from '../../../src/ops/core/clock.ts'
+import { createDeployedKeyRing, type WorkerSecrets } from '../../../src/ops/core/deployed-keys.ts'
+import { findDroppableKey } from '../../../src/ops/core/key-ring.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+
+const target = { remote: true, env: 'staging' }
+/** The secrets of a Worker that does not exist yet. */
+let secrets: Map<string, string>
+let nowMs: number
+/** Every change, with the key that signed before it. */
+let changes: { atMs: number; signedBefore: string | undefined }[]
+
+beforeEach(() => {
+  secrets = new Map()
+  nowMs = Date.parse('2026-11-21T12:00:00Z')
+  changes = []
+})
+
+const clock: Clock = {
+  nowMs: () => nowMs,
+  sleep: async (ms) => {
+    nowMs += ms
+  },
+}
+const workerSecrets: WorkerSecrets = {
+  listNames: async () => [...secrets.keys()],
+  put: async (put) => {
+    changes.push({ atMs: nowMs, signedBefore: kidIn('JWT_KEYS') })
+    for (const [name, value] of Object.entries(put)) {
+      if (value === null) secrets.delete(name)
+      else secrets.set(name, value)
+    }
+  },
+}
+const keys = createDeployedKeyRing(workerSecrets, target, clock)
+
+function kidIn(name: string): string | undefined {
+  const set = JSON.parse(secrets.get(name) ?? '{"keys":[]}') as { keys: { kid: string }[] }
+  return set.keys[0]?.kid
+}
+
+const rotate = (overrides: Partial<Parameters<typeof keys.rotate>[0]> = {}) =>
+  keys.rotate({
+    waitSeconds: 0,
+    onWait: () => {},
+    confirmReplacement: () => Promise.reject(new Error('unexpected question')),
+    ...overrides,
+  })
+const listKids = async () => (await keys.list()).map(({ kid, use }) => `${kid} ${use}`)
+
+describe('rotate', () => {
+  test('creates the first secrets in one change', async () => {
+    await rotate()
+    const [key] = await keys.list()
+    expect(await keys.list()).toEqual([
+      { kid: expect.stringMatching(/^20261121T120000Z_[0-9a-f]{8}$/) as string, use: 'signs' },
+    ])
+    expect([...secrets.keys()].toSorted()).toEqual(['JWT_KEYS', `JWT_KEYS_${key?.kid}`])
+    expect([kidIn('JWT_KEYS'), kidIn(`JWT_KEYS_${key?.kid}`)]).toEqual([key?.kid, key?.kid])
+    expect(changes).toHaveLength(1)
+  })
+
+  test('lets the next key verify everywhere before it signs, and keeps the one before', async () => {
+    await rotate()
+    const before = kidIn('JWT_KEYS') ?? ''
+    nowMs += 60_000
+    changes = []
+    const waits: unknown[] = []
+    await rotate({ waitSeconds: 2, onWait: (kid, passed) => waits.push([kid, passed]) })
+    const now = kidIn('JWT_KEYS') ?? ''
+    expect(changes.map(({ signedBefore }) => signedBefore)).toEqual([before, before])
+    expect((changes[1]?.atMs ?? 0) - (changes[0]?.atMs ?? 0)).toBe(2000)
+    expect(waits).toEqual([
+      [now, 0],
+      [now, 1],
+    ])
+    expect(await listKids()).toEqual([`${now} signs`, `${before} verifies`])
+    expect([...secrets.keys()].toSorted()).toEqual(['JWT_KEYS', `JWT_KEYS_${before}`, `JWT_KEYS_${now}`].toSorted())
+  })
+
+  test('waits until the next second, because key IDs have seconds', async () => {
+    await rotate()
+    const before = kidIn('JWT_KEYS') ?? ''
+    await rotate()
+    expect(kidIn('JWT_KEYS')?.slice(0, 16)).toBe('20261121T120001Z')
+    expect(before < (kidIn('JWT_KEYS') ?? '')).toBe(true)
+  })
+
+  test('refuses when the clock is behind the last rotation', async () => {
+    await rotate()
+    nowMs -= 60_000
+    await expect(rotate()).rejects.toThrow(
+      /^The clock of this machine is behind the last rotation, 2026.*Set the clock\.$/,
+    )
+  })
+
+  test('is refused when somebody else rotates during the wait: the later rotation wins', async () => {
+    await rotate()
+    nowMs += 60_000
+    let later: Promise<void> | undefined
+    const onWait = () => {
+      nowMs += 1000
+      later ??= rotate()
+    }
+    await expect(rotate({ waitSeconds: 9, onWait })).rejects.toThrow(
+      new UserError('Somebody else rotated at the same time. See: npm run -s ops -- keys list --remote --env staging'),
+    )
+    await later
+    expect((await keys.list()).find(({ use }) => use === 'signs')?.kid).toBe(kidIn('JWT_KEYS'))
+  })
+
+  test('deletes the waiting key of an interrupted rotation', async () => {
+    await rotate()
+    const waiting = '20200101T000000Z_00000000'
+    secrets.set(`JWT_KEYS_NEXT_${waiting}`, '{"keys":[]}')
+    expect((await listKids()).at(-1)).toBe(`${waiting} waits`)
+    await rotate()
+    expect([...secrets.keys()].filter((name) => name.includes('NEXT'))).toEqual([])
+  })
+
+  test('asks before it replaces a key that was set by other means', async () => {
+    secrets.set('JWT_KEYS', '{"keys":[]}')
+    await expect(rotate()).rejects.toThrow('unexpected question')
+    expect(changes).toEqual([])
+    await rotate({ confirmReplacement: async () => {} })
+    expect(await listKids()).toEqual([`${kidIn('JWT_KEYS')} signs`])
+  })
+})
+
+test('a key set that somebody added by other means verifies, and does not affect a rotation', async () => {
+  await rotate()
+  secrets.set('JWT_KEYS_OLD', '{"keys":[]}')
+  await rotate()
+  expect((await keys.list())[0]?.use).toBe('signs')
+  expect((await keys.list()).find(({ kid }) => kid === 'OLD')).toEqual({ kid: 'OLD', use: 'verifies' })
+})
+
+describe('drop', () => {
+  test('deletes a key that verifies or waits', async () => {
+    await rotate()
+    const before = kidIn('JWT_KEYS') ?? ''
+    await rotate()
+    secrets.set('JWT_KEYS_NEXT_later', '{"keys":[]}')
+    for (const kid of [before, 'later']) await keys.drop(await findDroppableKey(keys, kid, target))
+    expect([...secrets.keys()].toSorted()).toEqual(['JWT_KEYS', `JWT_KEYS_${kidIn('JWT_KEYS')}`])
+  })
+
+  test('refuses the key that signs, and an unknown key', async () => {
+    await rotate()
+    const signing = kidIn('JWT_KEYS') ?? ''
+    await expect(findDroppableKey(keys, signing, target)).rejects.toThrow(
+      new UserError(`The key ${signing} signs. Rotate first: npm run -s ops -- keys rotate --remote --env staging`),
+    )
+    await expect(findDroppableKey(keys, 'x', target)).rejects.toThrow(
+      new UserError('There is no key "x". See: npm run -s ops -- keys list --remote --env staging'),
+    )
+  })
+})

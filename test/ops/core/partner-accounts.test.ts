@@ -1,0 +1,225 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  createPartner,
+  findPartner,
+  listLiveSecrets,
+  listPartners,
+  resumePartner,
+  rotateSecret,
+  setPartnerCountry,
+  suspendPartner,
+  type NewPartner,
+} from '../../../src/ops/core/partner-accounts.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
+import { failOnWarning as warn, store, storeWithoutCache } from '../support/worker-store.ts'
+
+const nowSeconds = 1_800_000_000
+const hour = 3600
+const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', country: 'KE' }
+
+beforeEach(() => emptyDatabase(env))
+
+const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { ...acme, ...overrides }, nowSeconds)
+const find = () => findPartner(store, 'acme')
+const listSecrets = async (atSeconds = nowSeconds) => listLiveSecrets(store, await find(), atSeconds)
+const rotate = async (graceSeconds: number, atSeconds = nowSeconds) =>
+  rotateSecret(store, await find(), { graceSeconds, nowSeconds: atSeconds })
+
+describe('createPartner', () => {
+  test('returns the credentials and stores only a hash', async () => {
+    const { clientId, clientSecret, ...rest } = await createPartner({ ...store, config: {} }, acme, nowSeconds)
+    expect(rest).toEqual({ shortName: 'acme', country: 'KE' })
+    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(/^\w{40}$/)])
+    const joined = 'select * from partners join partner_secrets on partner_id = partners.id'
+    const { results } = await env.DB.prepare(joined).all()
+    expect(results).toMatchObject([
+      {
+        short_name: 'acme',
+        name: 'Acme "Wallet"',
+        country: 'KE',
+        client_id: clientId,
+        created_at: nowSeconds,
+        suspended_at: null,
+        expires_at: null,
+      },
+    ])
+    expect(results[0]?.['hash']).toMatch(/^\$pbkdf2-sha256\$i=100000\$/)
+    expect(JSON.stringify(results)).not.toContain(clientSecret)
+  })
+
+  test('names everything that is wrong', async () => {
+    const problems = [
+      'The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is "Acme/".',
+      'The name must be 1 to 200 visible characters on one line; it is " ".',
+      'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "ke".',
+    ]
+    await expect(create({ shortName: 'Acme/', name: ' ', country: 'ke' })).rejects.toThrow(new UserError(problems))
+    expect(await listPartners(store)).toEqual([])
+  })
+
+  test.each([
+    [{ shortName: 'a' }, 'The short name'],
+    [{ shortName: 'acme-' }, 'The short name'],
+    [{ shortName: 'a'.repeat(33) }, 'The short name'],
+    [{ name: 'a'.repeat(201) }, 'The name'],
+    [{ name: 'red\u001b[31m' }, 'The name'],
+    [{ name: 'two\nlines' }, 'The name'],
+    [{ country: 'ke' }, 'The country'],
+    [{ country: 'XX' }, 'The country'],
+  ])('refuses %j', async (overrides, subject) => {
+    await expect(create(overrides)).rejects.toThrow(new RegExp(`^${subject} must be [^\\n]*$`))
+  })
+
+  test('refuses a short name that is taken', async () => {
+    await create()
+    const message = 'The short name acme is taken. Choose another, or see: npm run -s ops -- partner list'
+    await expect(create()).rejects.toThrow(new UserError(message))
+    expect(await listPartners(store)).toHaveLength(1)
+  })
+
+  test('returns the credentials when the write took effect and its answer was lost', async () => {
+    const write: typeof store.write = async (statements) => {
+      await store.write(statements)
+      throw new Error('lost')
+    }
+    const { clientId } = await createPartner({ ...store, write }, acme, nowSeconds)
+    expect((await find()).clientId).toBe(clientId)
+  })
+})
+
+test('listPartners sorts by short name and returns no secret', async () => {
+  const { clientId } = await create({ shortName: 'zeta' })
+  await create()
+  const [first, second] = await listPartners(store)
+  expect(first?.shortName).toBe('acme')
+  expect(second).toEqual({
+    shortName: 'zeta',
+    name: 'Acme "Wallet"',
+    country: 'KE',
+    clientId,
+    createdAt: nowSeconds,
+    suspendedAt: null,
+  })
+})
+
+describe('rotateSecret', () => {
+  test('returns a new secret and keeps the old one for the grace period', async () => {
+    const created = await create()
+    const rotated = await rotate(2 * hour, nowSeconds + 60)
+    expect(rotated).toEqual({ ...created, clientSecret: expect.stringMatching(/^\w{40}$/) as string })
+    expect(rotated.clientSecret).not.toBe(created.clientSecret)
+    expect(await listSecrets()).toEqual([
+      { createdAt: nowSeconds, expiresAt: nowSeconds + 60 + 2 * hour },
+      { createdAt: nowSeconds + 60, expiresAt: null },
+    ])
+  })
+
+  test('refuses a third live secret, and says how long the grace period lasts', async () => {
+    await create()
+    await rotate(hour)
+    const secrets = await listSecrets()
+    await expect(rotate(hour)).rejects.toThrow(
+      new UserError(
+        'acme has two live secrets until 2027-01-15T09:00:00Z, when the grace period of its last rotation ends. Wait for that, or end both now: npm run -s ops -- partner rotate acme --grace 0',
+      ),
+    )
+    expect(await listSecrets()).toEqual(secrets)
+  })
+
+  test('refuses when somebody else rotates at the same time', async () => {
+    await create()
+    const interrupted = interruptFirstWrite(store, () => rotate(hour))
+    await expect(rotateSecret(interrupted, await find(), { graceSeconds: hour, nowSeconds })).rejects.toThrow(
+      new UserError(
+        'Somebody else rotated acme at the same time. Check before you try again: npm run -s ops -- partner show acme',
+      ),
+    )
+    expect(await listSecrets()).toHaveLength(2)
+  })
+
+  test('ends all earlier secrets without a grace period', async () => {
+    await create()
+    await rotate(hour)
+    await rotate(0)
+    expect(await listSecrets()).toEqual([{ createdAt: nowSeconds, expiresAt: null }])
+  })
+
+  test('works again when an earlier grace period has ended', async () => {
+    await create()
+    await rotate(hour)
+    await rotate(hour, nowSeconds + hour)
+    expect(await listSecrets(nowSeconds + hour)).toEqual([
+      { createdAt: nowSeconds, expiresAt: nowSeconds + 2 * hour },
+      { createdAt: nowSeconds + hour, expiresAt: null },
+    ])
+  })
+})
+
+test('suspendPartner and resumePartner change the partner once, and purge its cached copy', async () => {
+  const { clientId } = await create()
+  const others = ['partner:v1:other', 'plans:v1:KE:']
+  const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`, ...others], async () => {
+    const { partner, isChanged } = await suspendPartner(store, 'acme', nowSeconds, warn)
+    expect([isChanged, partner]).toEqual([true, await find()])
+  })
+  expect(left).toEqual(others)
+  expect((await find()).suspendedAt).toBe(nowSeconds)
+
+  const again = await suspendPartner(store, 'acme', nowSeconds + 1, warn)
+  expect(again).toEqual({ isChanged: false, partner: await find() })
+  expect((await find()).suspendedAt).toBe(nowSeconds)
+
+  expect(await resumePartner(store, 'acme', warn)).toMatchObject({ isChanged: true, partner: { suspendedAt: null } })
+  expect(await resumePartner(store, 'acme', warn)).toEqual({ isChanged: false, partner: await find() })
+  expect((await find()).suspendedAt).toBeNull()
+})
+
+test('setPartnerCountry changes the country, and purges the cached copy of the partner', async () => {
+  const { clientId } = await create()
+  const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`], async () => {
+    expect(await setPartnerCountry(store, 'acme', 'UG', warn)).toMatchObject({ isChanged: true })
+  })
+  expect([left, (await find()).country]).toEqual([[], 'UG'])
+  expect(await setPartnerCountry(store, 'acme', 'UG', warn)).toMatchObject({ isChanged: false })
+  await expect(setPartnerCountry(store, 'acme', 'uganda', warn)).rejects.toThrow(/^The country must be .* "uganda"\.$/)
+})
+
+describe('the cached copy of a partner', () => {
+  test('is purged again when there is nothing to change', async () => {
+    const { clientId } = await create()
+    const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`], () =>
+      resumePartner(store, 'acme', warn),
+    )
+    expect(left).toEqual([])
+  })
+
+  test('is purged when the write fails, because it may have taken effect', async () => {
+    const { clientId } = await create()
+    const broken = { ...store, write: () => Promise.reject(new Error('lost')) }
+    const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`], () =>
+      expect(suspendPartner(broken, 'acme', nowSeconds, warn)).rejects.toThrow('lost'),
+    )
+    expect(left).toEqual([])
+  })
+
+  test('is only a warning when it can’t be purged', async () => {
+    await create()
+    const warnings: string[] = []
+    await suspendPartner(storeWithoutCache, 'acme', nowSeconds, (warning) => warnings.push(warning))
+    expect(warnings).toEqual([
+      'Cached copies could not be deleted: KV is down. Partners see the change within two minutes.',
+    ])
+    expect((await find()).suspendedAt).toBe(nowSeconds)
+  })
+})
+
+test.each([
+  ['rotateSecret', () => rotate(0)],
+  ['suspendPartner', () => suspendPartner(store, 'acme', nowSeconds, warn)],
+  ['resumePartner', () => resumePartner(store, 'acme', warn)],
+  ['setPartnerCountry', () => setPartnerCountry(store, 'acme', 'UG', warn)],
+])('%s refuses an unknown partner', async (_, work) => {
+  await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
+})

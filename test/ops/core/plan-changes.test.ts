@@ -1,0 +1,108 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
+import { failOnWarning as warn, importPlans, store } from '../support/worker-store.ts'
+
+const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
+const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null })
+
+beforeEach(async () => {
+  await emptyDatabase(env)
+  await importPlans([cash, gold])
+})
+
+const find = () => findPlan(store, 'cash')
+const view = (country: string, isViewable: boolean) => setViewable(store, 'cash', { country, isViewable }, warn)
+
+test('listPlans returns all plans, or the plans of a country', async () => {
+  expect(await listPlans(store)).toEqual([cash, gold])
+  expect(await listPlans(store, 'RW')).toEqual([gold])
+  expect(await listPlans(store, 'TZ')).toEqual([])
+  await expect(listPlans(store, 'rw')).rejects.toThrow(/^The country must be .* "rw"\.$/)
+})
+
+test('findPlan finds a plan by its identifier or its ID', async () => {
+  expect(await findPlan(store, 'cash')).toEqual(cash)
+  expect(await findPlan(store, '2')).toEqual(gold)
+})
+
+test('findPlan prefers an identifier that looks like the ID of another plan', async () => {
+  const odd = makePlan({ id: 3, identifier: '1' })
+  await importPlans([odd])
+  expect(await findPlan(store, '1')).toEqual(odd)
+})
+
+describe('setViewable', () => {
+  test('takes a plan off the list of a country, and purges that country only', async () => {
+    const keys = ['plans:v1:KE:', 'plans:v1:KE:currency=KES', 'plans:v1:UG:']
+    const left = await listKeysAfter(env.CATALOG_CACHE, keys, async () => {
+      expect(await view('KE', false)).toEqual({ ...cash, viewableIn: ['UG'] })
+    })
+    expect([left, await find()]).toEqual([['plans:v1:UG:'], { ...cash, viewableIn: ['UG'] }])
+  })
+
+  test('puts a plan on the list of a country', async () => {
+    expect(await view('TZ', true)).toEqual({ ...cash, viewableIn: ['KE', 'TZ', 'UG'] })
+    expect((await find()).viewableIn).toEqual(['KE', 'TZ', 'UG'])
+  })
+
+  test('may be repeated', async () => {
+    for (const _ of [1, 2]) await view('KE', true)
+    expect(await find()).toEqual(cash)
+    for (const country of ['KE', 'UG', 'UG', 'TZ']) await view(country, false)
+    expect((await find()).viewableIn).toEqual([])
+  })
+
+  test('refuses an unknown country', async () => {
+    await expect(view('', true)).rejects.toThrow(
+      'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".',
+    )
+    expect(await find()).toEqual(cash)
+  })
+
+  test('refuses when somebody else changes the catalog at the same time', async () => {
+    const interrupted = interruptFirstWrite(store, () => importPlans([gold], true))
+    await expect(setViewable(interrupted, 'cash', { country: 'TZ', isViewable: true }, warn)).rejects.toThrow(
+      new UserError('Somebody else changed the catalog at the same time. Try again.'),
+    )
+    expect(await listPlans(store)).toEqual([gold])
+  })
+})
+
+describe('closePlan and openPlan', () => {
+  const note = 'Fully subscribed until “March”.'
+  const keys = ['plans:v1:KE:', 'plans:v1:RW:', 'plans:v1:UG:']
+
+  test('set and remove the note, and purge the countries of the plan', async () => {
+    const closed = { ...cash, isInvestable: false, nonInvestableNote: note }
+    const leftByClose = await listKeysAfter(env.CATALOG_CACHE, keys, async () => {
+      expect(await closePlan(store, 'cash', note, warn)).toEqual(closed)
+    })
+    expect([leftByClose, await find()]).toEqual([['plans:v1:RW:'], closed])
+    const leftByOpen = await listKeysAfter(env.CATALOG_CACHE, keys, () => openPlan(store, 'cash', warn))
+    expect([leftByOpen, await find()]).toEqual([['plans:v1:RW:'], cash])
+  })
+
+  test.each([
+    [undefined, 'nothing'],
+    [' ', '" "'],
+  ])('closePlan refuses the note %j', async (wrong, shown) => {
+    await expect(closePlan(store, 'cash', wrong, warn)).rejects.toThrow(
+      new UserError(`The note must be text of 1 to 2000 characters; it is ${shown}.`),
+    )
+    expect(await find()).toEqual(cash)
+  })
+})
+
+test.each([
+  ['findPlan', () => findPlan(store, 'nothing')],
+  ['setViewable', () => setViewable(store, 'nothing', { country: 'KE', isViewable: true }, warn)],
+  ['closePlan', () => closePlan(store, 'nothing', 'x', warn)],
+  ['openPlan', () => openPlan(store, 'nothing', warn)],
+])('%s refuses an unknown plan', async (_, work) => {
+  await expect(work()).rejects.toThrow(new UserError('There is no plan "nothing". See: npm run -s ops -- plan list'))
+})

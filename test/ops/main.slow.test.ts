@@ -1,0 +1,33 @@
+// The command line as a program: a process of its own, on a local state that wrangler has migrated.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { useLocalState } from './support/local-state.ts'
+
+const state = useLocalState()
+const program = `${process.execPath} ${join(import.meta.dirname, '../../src/ops/main.ts')}`
+const run = (command: string) => spawnSync('bash', ['-c', command], { encoding: 'utf8' })
+
+test.each([
+  ['--help', 0],
+  ['partner lst', 2],
+  ['partner list --persist-to /nowhere', 2],
+  [`partner list --persist-to ${state}`, 0],
+])('%s ends with exit code %i', (args, status) => {
+  expect(run(`${program} ${args}`).status).toBe(status)
+})
+
+describe('output that can’t be written', () => {
+  test('is no error when the reader stops early', () => {
+    expect(run(`${program} --help | head -1; exit \${PIPESTATUS[0]}`).status).toBe(0)
+  })
+
+  test('is an error when a secret may be lost', () => {
+    const create = `partner create --short-name full --name Full --country KE --json --persist-to ${state}`
+    const { status, stderr } = run(`${program} ${create} > /dev/full`)
+    expect([status, stderr]).toEqual([
+      2,
+      'The output is incomplete (ENOSPC). If it had a secret, that is lost: rotate it.\n',
+    ])
+  })
+})

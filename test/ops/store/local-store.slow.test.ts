@@ -1,0 +1,60 @@
+// The local store, opened as the command line opens it.
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { listPartners } from '../../../src/ops/core/partner-accounts.ts'
+import { withLocalStore } from '../../../src/ops/store/local-store.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { runOnState, useLocalState } from '../support/local-state.ts'
+
+const state = useLocalState()
+
+test('a database that is not migrated is refused, and the named command migrates it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  const persistTo = join(folder, 'a state')
+  await mkdir(join(persistTo, 'v3/d1'), { recursive: true })
+  const open = () => withLocalStore({ persistTo }, listPartners)
+  const migration = `npm run -s migrate -- --local --persist-to '${persistTo}'`
+  await expect(open()).rejects.toThrow(
+    new UserError(`The local database in ${persistTo} is not migrated. Run: ${migration}`),
+  )
+  await promisify(execFile)('sh', ['-c', migration])
+  expect(await open()).toEqual([])
+  await rm(folder, { recursive: true })
+})
+
+test('a file in the place of the KV folder is refused', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  await mkdir(join(folder, 'v3/d1'), { recursive: true })
+  await writeFile(join(folder, 'v3/kv'), '')
+  await expect(withLocalStore({ persistTo: folder }, listPartners)).rejects.toThrow(
+    /^The local state in .* can't be used: a file is in the place of a folder \(E\w+, .*\/kv\)\. Fix that and try again, .*$/,
+  )
+  await rm(folder, { recursive: true })
+})
+
+test('a database that another program holds is refused', async () => {
+  const folder = join(state, 'v3/d1/miniflare-D1DatabaseObject')
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sqlite'))
+  const holders = names.map((name) => new DatabaseSync(join(folder, name)))
+  for (const holder of holders) holder.exec('begin exclusive')
+  await expect(withLocalStore({ persistTo: state }, listPartners)).rejects.toThrow(
+    /^The local state in .* can't be used: another program holds it, or it is damaged\. .*$/,
+  )
+  for (const holder of holders) holder.close()
+})
+
+test('an import takes 10,000 plans, and an export returns them unchanged', async () => {
+  const file = join(state, 'large.json')
+  const text = formatCatalog(Array.from({ length: 10_000 }, (_, id) => makePlan({ id, about: 'é'.repeat(900) })))
+  await writeFile(file, text)
+  expect(await runOnState('catalog', 'import', file)).toMatchObject({ code: 0 })
+  // Not toBe, which would print a difference of 30 MB.
+  expect((await runOnState('catalog', 'export')).stdout === text).toBe(true)
+})

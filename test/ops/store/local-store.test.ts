@@ -1,0 +1,59 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { describeSystemError, findFolderProblem } from '../../../src/ops/store/folder-problem.ts'
+import { withLocalStore } from '../../../src/ops/store/local-store.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+test.each(['nowhere', '.'])('a state folder without a database is refused: %s', async (path) => {
+  const state = join(folder, path)
+  await expect(withLocalStore({ persistTo: state }, async () => {})).rejects.toThrow(
+    new UserError(
+      `There is no local database in ${state}. Create it: npm run -s migrate -- --local --persist-to ${state}`,
+    ),
+  )
+})
+
+test('a file in the place of the state folder is refused', async () => {
+  const state = join(folder, 'file')
+  await writeFile(state, '')
+  await expect(withLocalStore({ persistTo: state }, async () => {})).rejects.toThrow(
+    /^The local state in .* can't be used: .* \(E[A-Z]+, .*\/file.*\)\. Fix that and try again, or .*$/,
+  )
+})
+
+describe('findFolderProblem', () => {
+  test('finds none in a folder that can be used, or that does not exist', () => {
+    expect(findFolderProblem([folder, join(folder, 'nowhere')])).toBeUndefined()
+  })
+
+  test('finds a folder that may not be written', async () => {
+    await mkdir(join(folder, 'v3'), { mode: 0o500 })
+    // The superuser may write everywhere but to the kernel's own files.
+    const path = process.getuid?.() === 0 ? '/proc/self' : join(folder, 'v3')
+    expect(findFolderProblem([path])).toMatch(
+      /^(you have no permission|it is on a read-only file system|.* failed) \(E/,
+    )
+  })
+})
+
+test.each([
+  ['EACCES', 'you have no permission'],
+  ['EROFS', 'it is on a read-only file system'],
+  ['ENOSPC', 'the disk is full'],
+  ['EIO', 'mkdir failed'],
+])('describeSystemError names the reason and the path of %s', (code, reason) => {
+  const error = Object.assign(new Error('x'), { code, syscall: 'mkdir', path: '/home/x/.config' })
+  expect(describeSystemError(error)).toBe(`${reason} (${code}, /home/x/.config)`)
+})
+
+test('describeSystemError leaves other errors alone', () => {
+  expect(describeSystemError(new TypeError('x'))).toBeUndefined()
+})

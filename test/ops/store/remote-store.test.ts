@@ -1,0 +1,189 @@
+// The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { applyImport, prepareImport } from '../../../src/ops/core/catalog-import.ts'
+import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import {
+  createPartner,
+  findPartner,
+  listLiveSecrets,
+  listPartners,
+  resumePartner,
+  rotateSecret,
+  setPartnerCountry,
+  suspendPartner,
+} from '../../../src/ops/core/partner-accounts.ts'
+import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
+import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
+import { migrate, useLocalBindings } from '../support/local-bindings.ts'
+import { listKeysAfter } from '../support/test-database.ts'
+
+const target = { remote: true, env: 'staging' }
+const bindings = useLocalBindings({ isMigrated: false })
+const cloudflare = useFakeCloudflare(bindings)
+
+const nowSeconds = 1_800_000_000
+const acme = { shortName: 'acme', name: 'Acme', country: 'KE' }
+const plans = [makePlan({ id: 1, viewableIn: ['KE', 'UG'] }), makePlan({ id: 2, performance1: -0.25 })]
+let warnings: string[]
+const warn = (warning: string) => void warnings.push(warning)
+let errorBeforeMigration: unknown
+
+beforeAll(async () => {
+  errorBeforeMigration = await remote(listPartners).catch((error: unknown) => error)
+  await migrate(bindings().DB)
+})
+beforeEach(() => {
+  warnings = []
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+/** Core on the remote store, with quick hashes. */
+const remote = <T>(work: (store: Store) => Promise<T>) =>
+  withRemoteStore(target, (store) => work({ ...store, config: { PBKDF2_ITERATIONS: 1 } }))
+
+test('a database that is not migrated is refused, with the command that migrates it', () => {
+  const fix = 'npm run -s migrate -- --remote --env staging'
+  expect(errorBeforeMigration).toEqual(new UserError(`The database of [env.staging] is not migrated. Run: ${fix}`))
+})
+
+test('an import is one transaction, and the catalog comes back unchanged', async () => {
+  cloudflare().calls.length = 0
+  await remote(async (store) =>
+    applyImport(store, await prepareImport(store, plans, false), { onProgress: () => {}, warn }),
+  )
+  // Seven tables are staged, then committed together.
+  expect(cloudflare().calls.filter((call) => call.endsWith('/query'))).toHaveLength(8)
+  expect(await remote(listPlans)).toEqual(plans)
+})
+
+test('a change deletes the lists that it outdates, page by page', async () => {
+  const names = ['plans:v1:KE:', 'plans:v1:KE:currency=KES', 'plans:v1:KE:currency=USD', 'plans:v1:UG:']
+  const left = await listKeysAfter(bindings().CATALOG_CACHE, names, () =>
+    remote((store) => setViewable(store, 'plan-2', { country: 'KE', isViewable: false }, warn)),
+  )
+  expect([left, (await remote((store) => findPlan(store, 'plan-2'))).viewableIn]).toEqual([['plans:v1:UG:'], []])
+})
+
+test('a change is made, with a warning, when the cache can’t be reached', async () => {
+  cloudflare().failure = { call: /\/keys$/, status: 500, message: 'KV is down' }
+  await remote((store) => closePlan(store, 'plan-1', 'Sold out.', warn))
+  expect(warnings).toEqual([
+    'Cached copies could not be deleted: Cloudflare answered 500: KV is down. Partners see the change within two minutes.',
+  ])
+  expect((await remote((store) => findPlan(store, 'plan-1'))).nonInvestableNote).toBe('Sold out.')
+})
+
+test('partners and secrets change as in a local store', async () => {
+  const { clientId } = await remote((store) => createPartner(store, acme, nowSeconds))
+  const rotate = (graceSeconds: number) =>
+    remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), { graceSeconds, nowSeconds }))
+  expect((await rotate(60)).clientId).toBe(clientId)
+  await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets until .* --grace 0 --remote --env staging$/)
+  await remote((store) => suspendPartner(store, 'acme', nowSeconds, warn))
+  await remote((store) => resumePartner(store, 'acme', warn))
+  await remote((store) => setPartnerCountry(store, 'acme', 'UG', warn))
+  const found = await remote((store) => findPartner(store, 'acme'))
+  expect(found).toEqual({ ...acme, country: 'UG', clientId, createdAt: nowSeconds, suspendedAt: null })
+  expect(await remote((store) => listLiveSecrets(store, found, nowSeconds))).toEqual([
+    { createdAt: nowSeconds, expiresAt: nowSeconds + 60 },
+    { createdAt: nowSeconds, expiresAt: null },
+  ])
+})
+
+describe('a failure is one line that names the fix', () => {
+  test.each([
+    [
+      'CLOUDFLARE_API_TOKEN',
+      '',
+      'CLOUDFLARE_API_TOKEN is not set. Set it to a token that may edit D1, Workers KV and Workers Scripts.',
+    ],
+    ['CLOUDFLARE_API_TOKEN', 'two\nlines', 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'],
+    ['CLOUDFLARE_API_TOKEN', '…', 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'],
+    [
+      'CLOUDFLARE_ACCOUNT_ID',
+      '',
+      'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.',
+    ],
+    ['CLOUDFLARE_ACCOUNT_ID', '../x', 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.'],
+    ['CLOUDFLARE_API_BASE_URL', 'nowhere', 'CLOUDFLARE_API_BASE_URL must be a URL.'],
+    ['CLOUDFLARE_API_BASE_URL', 'http://127.0.0.1:59999', "Can't reach 127.0.0.1:59999: ECONNREFUSED."],
+    [
+      'CLOUDFLARE_API_TOKEN',
+      'wrong',
+      'Cloudflare refuses the token (403): Authentication error. Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.',
+    ],
+  ])('%s=%j', async (name, value, message) => {
+    vi.stubEnv(name, value)
+    await expect(remote(listPartners)).rejects.toThrow(new UserError(message))
+  })
+
+  test.each([
+    ['prodution', 'wrangler.toml has no environment "prodution". It has: staging, production.'],
+    [
+      'production',
+      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. Add it there.',
+    ],
+  ])('--env %s', async (env, message) => {
+    await expect(withRemoteStore({ remote: true, env }, listPartners)).rejects.toThrow(new UserError(message))
+  })
+
+  test('a read that fails is no change', async () => {
+    cloudflare().failure = { call: /\/raw$/, status: 503, message: 'overloaded' }
+    await expect(remote(listPartners)).rejects.toThrow(new UserError('Cloudflare answered 503: overloaded.'))
+  })
+
+  test('a change that may have been made is reported as uncertain', async () => {
+    cloudflare().failure = { call: /\/query$/, status: 503, message: 'overloaded' }
+    const change = remote((store) => setViewable(store, 'plan-1', { country: 'TZ', isViewable: true }, warn))
+    await expect(change).rejects.toThrow(
+      new UserError(
+        'Cloudflare answered 503: overloaded. It is not known whether the change was made: check before you try again, and rotate a secret that was not printed.',
+      ),
+    )
+  })
+})
+
+describe('when a change is made and the answer is lost', () => {
+  const lost = { call: /\/query$/, status: 502, message: 'lost', hasEffect: true }
+
+  test('createPartner returns the credentials', async () => {
+    cloudflare().failure = lost
+    const created = await remote((store) => createPartner(store, { ...acme, shortName: 'lost' }, nowSeconds))
+    expect(created.clientId).toBe((await remote((store) => findPartner(store, 'lost'))).clientId)
+  })
+
+  test('the cached copy is deleted', async () => {
+    const { clientId } = await remote((store) => createPartner(store, { ...acme, shortName: 'gone' }, nowSeconds))
+    cloudflare().failure = lost
+    const left = await listKeysAfter(bindings().CATALOG_CACHE, [`partner:v1:${clientId}`], () =>
+      expect(remote((store) => suspendPartner(store, 'gone', nowSeconds, warn))).rejects.toThrow(/ not known /),
+    )
+    expect(left).toEqual([])
+  })
+})
+
+describe('the names of a Worker’s secrets', () => {
+  const { listNames } = openWorkerSecrets(target)
+
+  test('are listed', async () => {
+    cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
+    expect(await listNames()).toEqual(['JWT_KEYS'])
+  })
+
+  test('are none while there is no Worker', async () => {
+    cloudflare().secrets = undefined
+    expect(await listNames()).toEqual([])
+  })
+
+  test('can’t be listed when Cloudflare refuses', async () => {
+    cloudflare().failure = { call: /\/secrets$/, status: 400, message: 'no such account' }
+    await expect(listNames()).rejects.toThrow(new UserError('Cloudflare answered 400: no such account.'))
+  })
+})

@@ -1,0 +1,49 @@
+// A migrated D1 and a KV in the local runtime, in memory. Node only.
+import { readdir, readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { Miniflare } from 'miniflare'
+import { afterAll, beforeAll } from 'vitest'
+
+export type Bindings = Pick<Env, 'DB' | 'CATALOG_CACHE'>
+
+const migrations = resolve(import.meta.dirname, '../../../migrations')
+
+/** Opens the bindings before the first test of a file, and closes them after its last. */
+export function useLocalBindings({ isMigrated = true } = {}): () => Bindings {
+  let bindings: Bindings | undefined
+  let miniflare: Miniflare | undefined
+  beforeAll(async () => {
+    miniflare = new Miniflare({
+      workers: [
+        {
+          config: {
+            name: 'app',
+            compatibilityDate: '2026-08-15',
+            manifest: {
+              mainModule: 'index.js',
+              modules: { 'index.js': { type: 'esm', contents: 'export default {}' } },
+            },
+            env: { DB: { type: 'd1', id: 'db' }, CATALOG_CACHE: { type: 'kv', id: 'kv' } },
+          },
+        },
+      ],
+    })
+    bindings = {
+      DB: await miniflare.getD1Database('DB', 'app'),
+      CATALOG_CACHE: (await miniflare.getKVNamespace('CATALOG_CACHE', 'app')) as unknown as KVNamespace,
+    }
+    if (isMigrated) await migrate(bindings.DB)
+  })
+  afterAll(() => miniflare?.dispose())
+  return () => {
+    if (bindings === undefined) throw new Error('the bindings are not open yet')
+    return bindings
+  }
+}
+
+/** The local D1 runs several statements in one text, which the deployed one does not. */
+export async function migrate(d1: D1Database): Promise<void> {
+  for (const file of (await readdir(migrations)).toSorted()) {
+    await d1.prepare(await readFile(join(migrations, file), 'utf8')).run()
+  }
+}

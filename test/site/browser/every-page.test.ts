@@ -1,0 +1,99 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, inject, test } from 'vitest'
+import { findViolations, visit } from './visit.ts'
+
+const { origin } = inject('site')
+
+const textPaths = [
+  '/',
+  '/try',
+  '/plans',
+  '/tokens',
+  '/filters',
+  '/caching',
+  '/limits',
+  '/client',
+  '/plan-fields',
+  '/errors',
+  '/changes',
+]
+const referencePaths = ['/reference', '/reference#/token/issueaccesstoken', '/reference#/plans/listplans']
+
+describe.each(['light', 'dark'] as const)('in %s colors', (colorScheme) => {
+  test.each([...textPaths, ...referencePaths])(
+    '%s has no errors, no requests to other origins, no accessibility violations and no overflow at any width',
+    async (path) => {
+      await visit(
+        path,
+        async ({ page, complaints }) => {
+          await page.getByRole('heading').nth(0).waitFor()
+          await page.waitForLoadState('networkidle')
+          for (const width of [1280, 768, 390]) {
+            await page.setViewportSize({ width, height: 900 })
+            expect(await findViolations(page)).toEqual([])
+            const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+            expect(overflow).toBeLessThanOrEqual(0)
+          }
+          expect(complaints).toEqual([])
+        },
+        { colorScheme },
+      )
+    },
+  )
+})
+
+test.each(textPaths)('%s loads less than 100 KB, and shows the same text without JavaScript', async (path) => {
+  const text = await visit(path, async ({ page }) => {
+    const sizes = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .concat(performance.getEntriesByType('navigation'))
+        .map((entry) => (entry as PerformanceResourceTiming).decodedBodySize),
+    )
+    expect(sizes.length).toBeGreaterThan(3)
+    expect(sizes.reduce((one, other) => one + other)).toBeLessThan(100_000)
+    return readText(page)
+  })
+  const plainText = await visit(path, ({ page }) => readText(page), { javaScriptEnabled: false })
+  expect(plainText.replaceAll('https://catalog.example.com', origin)).toContain(text)
+})
+
+test('every link has a target', async () => {
+  const ids = new Map<string, string[]>()
+  const links: string[] = []
+  for (const path of textPaths) {
+    await visit(path, async ({ page }) => {
+      ids.set(path, await page.locator('[id]').evaluateAll((elements) => elements.map(({ id }) => id)))
+      links.push(
+        ...(await page.locator('a[href]').evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href))),
+      )
+    })
+  }
+  const ownLinks = [...new Set(links)].map((link) => new URL(link)).filter((link) => link.origin === origin)
+  expect(ownLinks.length).toBeGreaterThan(25)
+  const broken: string[] = []
+  for (const { pathname, hash } of ownLinks) {
+    const response = await fetch(origin + pathname)
+    await response.body?.cancel()
+    const hasTarget = response.ok && (hash === '' || ids.get(pathname)?.includes(hash.slice(1)))
+    if (!hasTarget) broken.push(pathname + hash)
+  }
+  expect(broken).toEqual([])
+})
+
+test('the first Tab key stop skips the navigation', async () => {
+  await visit('/', async ({ page }) => {
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('content')
+  })
+})
+
+/** Returns the visible text without the parts that scripts add or replace. */
+async function readText(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    for (const element of document.querySelectorAll('.copy, noscript')) element.remove()
+    const text = document.querySelector('main')?.innerText ?? ''
+    return text.replaceAll(/\s+/g, ' ')
+  })
+}

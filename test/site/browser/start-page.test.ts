@@ -1,0 +1,48 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { visit } from './visit.ts'
+
+const { origin } = inject('site')
+const samplesFolder = resolve(import.meta.dirname, '../../../src/site/samples')
+
+test('every sample can be copied and downloaded exactly as it is in src/site/samples', async () => {
+  const files = await readdir(samplesFolder)
+  const permissions = ['clipboard-read', 'clipboard-write']
+  await visit(
+    '/',
+    async ({ page }) => {
+      const offered = await page
+        .locator('[name=language]')
+        .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))
+      expect(offered.toSorted()).toEqual(files)
+      for (const file of files) {
+        await page.locator(`label:has([value='${file}'])`).click()
+        const panel = page.locator(`[data-file='${file}']`)
+        const copied: string[] = []
+        for (const button of await panel.locator('.copy').all()) {
+          await button.click()
+          copied.push(await page.evaluate(() => navigator.clipboard.readText()))
+        }
+        const source = await readFile(join(samplesFolder, file), 'utf8')
+        expect(copied).toEqual([expect.stringContaining(`curl -fsSO $API/samples/${file}\n`), source.trimEnd()])
+        expect(await (await fetch(`${origin}/samples/${file}`)).text()).toBe(source)
+      }
+    },
+    { permissions },
+  )
+})
+
+test('the setup commands contain the address of the site', async () => {
+  await visit('/', async ({ page }) => {
+    expect(await page.locator('pre', { hasText: 'read -r' }).innerText()).toContain(`export API=${origin}\n`)
+  })
+})
+
+test('an arrow key selects the next language', async () => {
+  await visit('/', async ({ page }) => {
+    await page.locator('[value="curl.sh"]').focus()
+    await page.keyboard.press('ArrowRight')
+    expect(await page.locator('.panel:visible').getAttribute('data-file')).toBe('javascript.mjs')
+  })
+})

@@ -1,0 +1,133 @@
+// Starts the site once for all browser tests: the Worker as deployed and the site's files in workerd, and Chromium.
+// Node only.
+import { access, readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { Miniflare } from 'miniflare'
+import { chromium } from 'playwright-core'
+import type { TestProject } from 'vitest/node'
+import { generateJwk } from '../../../src/crypto/signing-keys.ts'
+import { parseCatalog } from '../../../src/catalog/catalog-file.ts'
+import { readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
+import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
+import type { ProvidedSite } from './provided-site.ts'
+
+const project = resolve(import.meta.dirname, '../../..')
+/** Short, so that tests can wait until a token expires. */
+const tokenLifetimeSeconds = 10
+
+/** Runs a script, or breaks out of an attribute, in a page that doesn't escape it. */
+const markup = `<img src=x onerror=alert(1)>"'&lt;`
+const markupUrl = 'https://images.example.com/"onerror="alert(1)'
+
+/** Vitest calls this before the first test file, and the function that it returns after the last. */
+export default async function startSite({ provide }: TestProject): Promise<() => Promise<void>> {
+  const browserServer = await startBrowser()
+  const miniflare = await startWorker()
+  const d1 = (await miniflare.getD1Database('DB', 'app')) as unknown as D1Database
+  await migrate(d1)
+  await importDemoPlans(d1)
+  const site: ProvidedSite = {
+    origin: (await miniflare.ready).origin,
+    browserEndpoint: browserServer.wsEndpoint(),
+    tokenLifetimeSeconds,
+    partners: {
+      demo: await createPartner(d1, 'demo', 'KE'),
+      empty: await createPartner(d1, 'empty', 'ZA'),
+      markup: await createPartner(d1, 'markup', 'ZM'),
+    },
+    markup,
+    markupUrl,
+  }
+  provide('site', site)
+  return async () => {
+    await browserServer.close()
+    await miniflare.dispose()
+  }
+}
+
+async function startBrowser() {
+  const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+  await access(executablePath).catch(() => {
+    throw new Error(`${executablePath} doesn't exist. Install Chromium, or set CHROMIUM to its path.`)
+  })
+  const args = [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ]
+  return chromium.launchServer({ executablePath, args, host: '127.0.0.1' })
+}
+
+async function startWorker(): Promise<Miniflare> {
+  const { script } = await buildBundle()
+  const { assets, compatibility_date: compatibilityDate } = await readWranglerConfig(undefined)
+  if (assets?.directory === undefined) throw new Error('wrangler.toml has no assets.directory.')
+  if (compatibilityDate === undefined) throw new Error('wrangler.toml has no compatibility_date.')
+  const text = (value: string) => ({ type: 'text' as const, value })
+  const rateLimit = (namespace: string) => ({
+    type: 'rate-limit' as const,
+    namespace,
+    simple: { limit: 1000, period: 60 as const },
+  })
+  return new Miniflare({
+    handleStructuredLogs: () => {},
+    workers: [
+      {
+        config: {
+          name: 'app',
+          compatibilityDate,
+          manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents: script } } },
+          env: {
+            DB: { type: 'd1', id: 'db' },
+            CATALOG_CACHE: { type: 'kv', id: 'kv' },
+            JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })),
+            TOKEN_LIFETIME_SECONDS: text(String(tokenLifetimeSeconds)),
+            AUTH_ADDRESS_RATE_LIMIT: rateLimit('1'),
+            AUTH_RATE_LIMIT: rateLimit('2'),
+          },
+          assets: {
+            directory: join(project, assets.directory),
+            hasUserWorker: true,
+            ...(assets.run_worker_first !== undefined && { runWorkerFirst: assets.run_worker_first }),
+          },
+        },
+      },
+    ],
+  })
+}
+
+/** Imports the demo catalog, and a plan with markup in all its texts. */
+async function importDemoPlans(d1: D1Database): Promise<void> {
+  const parsed = parseCatalog(await readFile(join(project, 'src/catalog/demo.json'), 'utf8'))
+  if (parsed.kind !== 'catalog') throw new Error('src/catalog/demo.json is invalid.')
+  const [plan] = parsed.plans
+  if (plan === undefined) throw new Error('src/catalog/demo.json has no plans.')
+  await importPlans(d1, [
+    ...parsed.plans,
+    {
+      ...plan,
+      id: 900_001,
+      identifier: 'markup',
+      name: markup,
+      coolName: markup,
+      about: markup,
+      hint: markup,
+      sector: markup,
+      fundType: markup,
+      profitTypeDescription: markup,
+      tenor: markup,
+      imageUrl: markupUrl,
+      factSheet: markupUrl,
+      category: null,
+      planType: null,
+      performance1: -12.5,
+      performance3: null,
+      minTopUpAmounts: {},
+      viewableIn: ['ZM'],
+    },
+  ])
+}
