@@ -17,7 +17,7 @@ import type { Database, Statement } from './database.ts'
 import { isViewableIn, planFields, withLookups } from './plan-queries.ts'
 import {
   catalogStaging,
-  catalogVersion,
+  catalogRevision,
   fundManagers,
   planCategories,
   planMinimums,
@@ -56,58 +56,68 @@ const viewableIn = sql`(select json_group_array(${planViewability.country} order
 )
 
 /**
- * The statements of a change must run in one transaction. They fail on `catalog_version.version` when `version` is no
- * longer the catalog's version.
+ * The statements of a change must run in one transaction. They fail on `catalog_revision.revision` when `revision` is
+ * no longer the catalog's revision.
  */
-export function showPlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
+export function showPlanStatements(db: Database, revision: number, planId: number, country: string): Statement[] {
   const row = db.insert(planViewability).values({ planId, country }).onConflictDoNothing()
-  return [raiseVersionStatement(version), row.toSQL()]
+  return [raiseRevisionStatement(revision), row.toSQL()]
 }
 
-export function hidePlanStatements(db: Database, version: number, planId: number, country: string): Statement[] {
+export function hidePlanStatements(db: Database, revision: number, planId: number, country: string): Statement[] {
   const isRow = and(eq(planViewability.planId, planId), eq(planViewability.country, country))
-  return [raiseVersionStatement(version), db.delete(planViewability).where(isRow).toSQL()]
+  return [raiseRevisionStatement(revision), db.delete(planViewability).where(isRow).toSQL()]
 }
 
 /** @param note why the plan takes no new investment; null if it does. */
 export function updateInvestableStatements(
   db: Database,
-  version: number,
+  revision: number,
   planId: number,
   note: string | null,
 ): Statement[] {
   const values = { isInvestable: note === null, nonInvestableNote: note ?? sql`null` }
-  return [raiseVersionStatement(version), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
+  return [raiseRevisionStatement(revision), db.update(plans).set(values).where(eq(plans.id, planId)).toSQL()]
 }
 
-/** The null violates the NOT NULL constraint of `catalog_version.version` when the catalog has another version. */
-function raiseVersionStatement(version: number): Statement {
-  return toStatement(sql`update ${catalogVersion} set version = case version when ${version} then version + 1 end`)
+/** A revision is at least the current time, so that a restored database never uses one twice. */
+const nextRevision = sql`max(revision + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
+
+/** The null violates the NOT NULL constraint of `catalog_revision.revision` when the catalog has another revision. */
+function raiseRevisionStatement(revision: number): Statement {
+  return toStatement(
+    sql`update ${catalogRevision} set revision = case revision when ${revision} then ${nextRevision} end`,
+  )
+}
+
+/** Outdates every cached plan list, without a change of the catalog. */
+export function outdateListsStatement(): Statement {
+  return toStatement(sql`update ${catalogRevision} set revision = ${nextRevision}`)
 }
 
 export interface CatalogChange {
-  /** The version of the catalog that the change is based on. */
-  version: number
+  /** The revision of the catalog that the change is based on. */
+  revision: number
   /** Plans to add. A plan with the ID of a stored plan replaces all of its fields. */
   put: readonly CatalogPlan[]
   removedIds: readonly number[]
 }
 
-/** Every change of the catalog raises its version by one. */
-export async function selectCatalogVersion(db: Database): Promise<number> {
-  const [row] = await db.select({ version: catalogVersion.version }).from(catalogVersion)
-  if (row === undefined) throw new Error('catalog_version has no row')
-  return row.version
+/** Every change of the catalog raises it. */
+export async function selectCatalogRevision(db: Database): Promise<number> {
+  const [row] = await db.select({ revision: catalogRevision.revision }).from(catalogRevision)
+  if (row === undefined) throw new Error('catalog_revision has no row')
+  return row.revision
 }
 
 /**
  * The `stage` statements may run one by one; they change nothing that partners or operators read. The `commit` statements
- * must run in one transaction. They make the change, and fail on `catalog_version.version` when `change.version` is no
- * longer the catalog's version. They also delete the staged rows of all other imports, which can no longer succeed.
+ * must run in one transaction. They make the change, and fail on `catalog_revision.revision` when `change.revision` is
+ * no longer the catalog's revision. They also delete the staged rows of all other imports, which can no longer succeed.
  */
 export function importStatements(
   importId: string,
-  { version, put, removedIds }: CatalogChange,
+  { revision, put, removedIds }: CatalogChange,
 ): { stage: Statement[]; commit: Statement[] } {
   const rowsByTable: [SQLiteTable, object[]][] = [
     [planCategories, lookupRows(put, 'category')],
@@ -136,7 +146,7 @@ export function importStatements(
       ...rowsByTable.flatMap(([table, rows]) => stageRows(getTableName(table), rows)),
       ...stageRows(removed, removedRows),
     ].map(toStatement),
-    commit: [raiseVersionStatement(version), ...commit.map(toStatement)],
+    commit: [raiseRevisionStatement(revision), ...commit.map(toStatement)],
   }
 }
 

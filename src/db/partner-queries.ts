@@ -2,7 +2,7 @@
 import { and, asc, eq, gt, isNull, lte, or, sql, type SQL } from 'drizzle-orm'
 import { QueryBuilder } from 'drizzle-orm/sqlite-core'
 import { StorageError, type Database, type Statement } from './database.ts'
-import { catalogVersion, partners, partnerSecrets } from './schema.ts'
+import { catalogRevision, partners, partnerSecrets } from './schema.ts'
 
 export interface NewPartner {
   shortName: string
@@ -86,12 +86,12 @@ export async function selectClient(d1: D1Database, clientId: string): Promise<Cl
 /** Built once. Every column is qualified with its table: see isViewableIn in plan-queries.ts. */
 const checkQuery = new QueryBuilder()
   .select({
-    revision: catalogVersion.version,
+    revision: catalogRevision.revision,
     shortName: partners.shortName,
     country: partners.country,
     suspendedAt: partners.suspendedAt,
   })
-  .from(catalogVersion)
+  .from(catalogRevision)
   .leftJoin(partners, eq(partners.clientId, sql.placeholder('clientId')))
   .toSQL().sql
 
@@ -106,7 +106,7 @@ export async function selectPartnerCheck(
   clientId: string,
 ): Promise<{ revision: number; partner: PartnerAccess | undefined }> {
   const [row] = await rejectWithStorageError(d1.prepare(checkQuery).bind(clientId).raw<CheckRow>())
-  if (row === undefined) throw new Error('catalog_version has no row')
+  if (row === undefined) throw new Error('catalog_revision has no row')
   const [revision, shortName, country, suspendedAt] = row
   if (shortName === null || country === null) return { revision, partner: undefined }
   return { revision, partner: { shortName, country, isSuspended: suspendedAt !== null } }

@@ -5,7 +5,7 @@ import { filterNames, type FilterName, type PlanFilter } from '../catalog/plan-f
 import type { Plan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
 import {
-  catalogVersion,
+  catalogRevision,
   fundManagers,
   planCategories,
   planMinimums,
@@ -86,13 +86,13 @@ export async function selectPlanList(
   // The left join returns a row with the revision even if no plan matches.
   const rows = await withLookups(
     db
-      .select({ ...planFields, revision: sql<number>`${catalogVersion.version}` })
-      .from(catalogVersion)
+      .select({ ...planFields, revision: sql<number>`${catalogRevision.revision}` })
+      .from(catalogRevision)
       .leftJoin(plans, and(isViewableIn(country), ...matches))
       .$dynamic(),
   ).orderBy(asc(plans.id))
   const [first] = rows
-  if (first === undefined) throw new Error('catalog_version has no row')
+  if (first === undefined) throw new Error('catalog_revision has no row')
   // Drizzle types every column of a left join as nullable.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const found = first.id === null ? [] : (rows.map(({ revision: _revision, ...plan }) => plan) as Plan[])

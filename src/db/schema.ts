@@ -119,9 +119,9 @@ export const planViewability = sqliteTable(
   ],
 )
 
-export const catalogVersion = sqliteTable('catalog_version', {
+export const catalogRevision = sqliteTable('catalog_revision', {
   id: integer().primaryKey(),
-  version: integer().notNull(),
+  revision: integer().notNull(),
 })
 
 export const catalogStaging = sqliteTable(

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { catalogPlanSchema } from '../../src/catalog/plan-schema.ts'
 import { selectCatalog } from '../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { selectClient, selectPartnerAccess, selectPartners } from '../../src/db/partner-queries.ts'
-import { selectPlans } from '../../src/db/plan-queries.ts'
+import { selectClient, selectPartnerCheck, selectPartners } from '../../src/db/partner-queries.ts'
+import { selectPlanList } from '../../src/db/plan-queries.ts'
 
 /**
  * Rows to insert right after each migration. They are frozen: a set uses only the tables and columns of its time, so never
@@ -46,6 +46,10 @@ const frozenRows: Record<string, string[]> = {
     `insert into catalog_staging (import_id, target, part, json) values ('import', 'plans', 0, '[]')`,
   ],
 }
+
+/** Tables and columns that a migration has renamed, by their old name. */
+const renamedTables: Record<string, string> = { catalog_version: 'catalog_revision' }
+const renamedColumns: Record<string, string> = { 'catalog_version.version': 'revision' }
 
 const plan1 = {
   id: 1,
@@ -122,7 +126,10 @@ function findDamage(before: Record<string, Row[]>, after: Record<string, Row[]>)
   const lost = Object.entries(before).flatMap(([table, rows]) =>
     rows
       .filter(
-        (row) => !(after[table] ?? []).some((found) => Object.keys(row).every((name) => found[name] === row[name])),
+        (row) =>
+          !(after[table] ?? after[renamedTables[table] ?? ''] ?? []).some((found) =>
+            Object.keys(row).every((name) => found[renamedColumns[`${table}.${name}`] ?? name] === row[name]),
+          ),
       )
       .map((row) => `${table} has lost ${JSON.stringify(row)}`),
   )
@@ -146,20 +153,22 @@ async function expectPartnersReadable(): Promise<void> {
   const db = openDatabase(env.DB)
   expect(await selectClient(env.DB, 'AAAAAAAAAAAAAAA1')).toEqual({
     shortName: 'acme',
+    country: 'KE',
     isSuspended: false,
     secrets: [
       { hash: '$pbkdf2-sha256$i=1000$b2xk$b2xk', expiresAt: 1800000000 },
       { hash: '$pbkdf2-sha256$i=1000$bmV3$bmV3', expiresAt: null },
     ],
   })
-  expect(await selectPartnerAccess(db, 'AAAAAAAAAAAAAAA2')).toMatchObject({ shortName: 'boda', isSuspended: true })
+  const { partner } = await selectPartnerCheck(env.DB.withSession(), 'AAAAAAAAAAAAAAA2')
+  expect(partner).toEqual({ shortName: 'boda', country: 'UG', isSuspended: true })
   expect((await selectPartners(db)).map(({ name }) => name)).toEqual(['Acme Wallet', "Boda 'Savings'"])
 }
 
 async function expectCatalogReadable(): Promise<void> {
   const db = openDatabase(env.DB)
-  expect(await selectPlans(db, 'KE', {})).toMatchObject([plan1])
-  expect(await selectPlans(db, 'UG', { currency: 'UGX' })).toMatchObject([plan2])
+  expect((await selectPlanList(db, 'KE', {})).plans).toMatchObject([plan1])
+  expect((await selectPlanList(db, 'UG', { currency: 'UGX' })).plans).toMatchObject([plan2])
   const catalog = await selectCatalog(db)
   expect(catalog).toMatchObject([
     { ...plan1, viewableIn: ['KE', 'UG'] },

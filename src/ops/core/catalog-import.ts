@@ -1,19 +1,19 @@
 // Importing a catalog file: read it, compare it with the catalog, then write the difference.
 import { findConflicts, parseCatalog } from '../../catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { importStatements, selectCatalog, selectCatalogVersion, unstageStatement } from '../../db/catalog-queries.ts'
+import { importStatements, selectCatalog, selectCatalogRevision, unstageStatement } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { changeAndPurge, type Warn } from './purge-cache.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
-import { writeNextVersion } from './catalog-plans.ts'
+import { writeNextRevision } from './catalog-plans.ts'
 import { UserError } from './user-error.ts'
 
 /** Receives how far a step is. */
 export type OnProgress = (step: string, done: number, total: number) => void
 
 export interface CatalogImport {
-  /** The version of the catalog that the difference was computed from. */
-  version: number
+  /** The revision of the catalog that the difference was computed from. */
+  revision: number
   difference: CatalogDifference
 }
 
@@ -45,8 +45,8 @@ export async function prepareImport(
   plans: readonly CatalogPlan[],
   isPruning: boolean,
 ): Promise<CatalogImport> {
-  // The version before the plans: when the catalog changes in between, the import is refused.
-  const version = await selectCatalogVersion(db)
+  // The revision before the plans: when the catalog changes in between, the import is refused.
+  const revision = await selectCatalogRevision(db)
   const before = await selectCatalog(db)
   const difference = compareCatalogs(before, plans, isPruning)
 
@@ -55,7 +55,7 @@ export async function prepareImport(
   const conflicts = findIdentityConflicts(before, untouched, plans)
   if (conflicts.length === 0) conflicts.push(...findConflicts([...untouched, ...plans]))
   if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
-  return { version, difference }
+  return { revision, difference }
 }
 
 function findIdentityConflicts(
@@ -80,14 +80,14 @@ function findIdentityConflicts(
  */
 export async function applyImport(
   store: Store,
-  { version, difference }: CatalogImport,
+  { revision, difference }: CatalogImport,
   { onProgress, warn }: { onProgress: OnProgress; warn: Warn },
 ): Promise<void> {
   const { added, changed, removed, countries } = difference
   const put = [...added, ...changed]
   if (put.length + removed.length === 0) return
   const importId = crypto.randomUUID()
-  const { stage, commit } = importStatements(importId, { version, put, removedIds: removed.map(({ id }) => id) })
+  const { stage, commit } = importStatements(importId, { revision, put, removedIds: removed.map(({ id }) => id) })
   const step = `Writing ${countPlans(put.length)}`
   try {
     for (const [index, statement] of stage.entries()) {
@@ -95,7 +95,7 @@ export async function applyImport(
       await store.write([statement])
     }
     onProgress(step, stage.length, stage.length + 1)
-    await changeAndPurge(store, { countries: Object.keys(countries) }, warn, () => writeNextVersion(store, commit))
+    await changeAndPurge(store, { countries: Object.keys(countries) }, warn, () => writeNextRevision(store, commit))
   } catch (error) {
     await store.write([unstageStatement(importId)]).catch(() => {})
     throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error

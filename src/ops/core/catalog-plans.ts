@@ -1,4 +1,4 @@
-// Reading the catalog, and writing its next version.
+// Reading the catalog, and writing its next revision.
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogPlan } from '../../db/catalog-queries.ts'
 import type { Statement } from '../../db/database.ts'
@@ -27,14 +27,14 @@ export async function findPlan({ db, target }: Store, name: string): Promise<Cat
 }
 
 /**
- * Runs the statements of one catalog change, the first of which raises the version.
- * @throws UserError when the catalog is no longer at the version that the change was computed from.
+ * Runs the statements of one catalog change, the first of which raises the revision.
+ * @throws UserError when the catalog is no longer at the revision that the change was computed from.
  */
-export async function writeNextVersion(store: Store, statements: Statement[]): Promise<void> {
+export async function writeNextRevision(store: Store, statements: Statement[]): Promise<void> {
   try {
     await store.write(statements)
   } catch (error) {
-    if (!isCausedBy(error, 'catalog_version.version')) throw error
+    if (!isCausedBy(error, 'catalog_revision.revision')) throw error
     throw new UserError('Somebody else changed the catalog at the same time. Try again.')
   }
 }

@@ -2,14 +2,14 @@
 import { abbreviate, planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import {
   hidePlanStatements,
-  selectCatalogVersion,
+  selectCatalogRevision,
   showPlanStatements,
   updateInvestableStatements,
 } from '../../db/catalog-queries.ts'
 import type { Statement } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
 import { changeAndPurge, type Warn } from './purge-cache.ts'
-import { findPlan, writeNextVersion } from './catalog-plans.ts'
+import { findPlan, writeNextRevision } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { UserError } from './user-error.ts'
 
@@ -24,14 +24,14 @@ export async function setViewable(
   warn: Warn,
 ): Promise<CatalogPlan> {
   checkCountry(country)
-  return changePlan(store, name, warn, (known, version) => {
+  return changePlan(store, name, warn, (known, revision) => {
     const others = known.viewableIn.filter((code) => code !== country)
     const viewableIn = isViewable ? [...others, country].toSorted() : others
     const isDone = viewableIn.length === known.viewableIn.length
     const makeStatements = isViewable ? showPlanStatements : hidePlanStatements
     return {
       plan: { ...known, viewableIn },
-      statements: isDone ? [] : makeStatements(store.db, version, known.id, country),
+      statements: isDone ? [] : makeStatements(store.db, revision, known.id, country),
       countries: [country],
     }
   })
@@ -67,9 +67,9 @@ function checkNote(note: string | undefined): string {
 }
 
 function setNote(store: Store, name: string, note: string | null, warn: Warn): Promise<CatalogPlan> {
-  return changePlan(store, name, warn, (known, version) => ({
+  return changePlan(store, name, warn, (known, revision) => ({
     plan: { ...known, isInvestable: note === null, nonInvestableNote: note },
-    statements: known.nonInvestableNote === note ? [] : updateInvestableStatements(store.db, version, known.id, note),
+    statements: known.nonInvestableNote === note ? [] : updateInvestableStatements(store.db, revision, known.id, note),
     countries: known.viewableIn,
   }))
 }
@@ -87,13 +87,13 @@ async function changePlan(
   store: Store,
   name: string,
   warn: Warn,
-  decide: (known: CatalogPlan, version: number) => PlanChange,
+  decide: (known: CatalogPlan, revision: number) => PlanChange,
 ): Promise<CatalogPlan> {
-  // The version before the plan: when the catalog changes in between, the write is refused.
-  const version = await selectCatalogVersion(store.db)
-  const { plan, statements, countries } = decide(await findPlan(store, name), version)
+  // The revision before the plan: when the catalog changes in between, the write is refused.
+  const revision = await selectCatalogRevision(store.db)
+  const { plan, statements, countries } = decide(await findPlan(store, name), revision)
   await changeAndPurge(store, { countries }, warn, async () => {
-    if (statements.length > 0) await writeNextVersion(store, statements)
+    if (statements.length > 0) await writeNextRevision(store, statements)
   })
   return plan
 }

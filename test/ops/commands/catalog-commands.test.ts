@@ -21,7 +21,7 @@ const before = [
 
 beforeAll(async () => {
   const { write } = openBindingStore(bindings() as Env, {})
-  const { stage, commit } = importStatements('test', { version: 0, put: before, removedIds: [] })
+  const { stage, commit } = importStatements('test', { revision: 0, put: before, removedIds: [] })
   await write([...stage, ...commit])
 })
 afterEach(() => {

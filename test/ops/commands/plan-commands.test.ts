@@ -23,7 +23,7 @@ const changing = makePlan({ id: 5, identifier: 'changing', viewableIn: ['TZ'] })
 beforeAll(async () => {
   const store = openStore()
   const put = [cash, gold, hidden, closed, changing]
-  const { stage, commit } = importStatements('test', { version: 0, put, removedIds: [] })
+  const { stage, commit } = importStatements('test', { revision: 0, put, removedIds: [] })
   await store.write([...stage, ...commit])
   for (const shortName of ['acme', 'paused']) {
     await createPartner(store, { shortName, name: shortName, country: 'KE' }, 0)

@@ -2,7 +2,7 @@
 import { env } from 'cloudflare:workers'
 import { generateClientId, generateClientSecret, hashSecret } from '../../../src/crypto/client-secret.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { importStatements, selectCatalogVersion } from '../../../src/db/catalog-queries.ts'
+import { importStatements, selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
 import { openDatabase, runStatements } from '../../../src/db/database.ts'
 import { insertPartnerStatements } from '../../../src/db/partner-queries.ts'
 import { keepSecret } from './log-leaks.ts'
@@ -30,7 +30,7 @@ export async function seedPartner(country = 'KE', iterations = 1000): Promise<Te
 
 /** Plans of the same ID are replaced, others stay. */
 export async function seedPlans(...put: CatalogPlan[]): Promise<void> {
-  const version = await selectCatalogVersion(openDatabase(env.DB))
-  const { stage, commit } = importStatements('seed', { version, put, removedIds: [] })
+  const revision = await selectCatalogRevision(openDatabase(env.DB))
+  const { stage, commit } = importStatements('seed', { revision, put, removedIds: [] })
   await runStatements(env.DB, [...stage, ...commit])
 }
