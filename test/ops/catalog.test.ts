@@ -247,7 +247,11 @@ test.each([
     'Can\'t read "nowhere.json": it does not exist. Name a catalog file, or - for standard input.',
   ],
   ['that is a folder', 'src', 'Can\'t read "src": it is a folder. Name a catalog file, or - for standard input.'],
-  ['that is no text', 'node_modules/.bin/workerd', 'The file is not UTF-8.\nNothing was imported.'],
+  [
+    'that is no text',
+    'node_modules/@fontsource-variable/figtree/files/figtree-latin-wght-normal.woff2',
+    'The file is not UTF-8.\nNothing was imported.',
+  ],
 ])('catalog import refuses a file %s', async (_, file, stderr) => {
   expect(await onState('catalog', 'import', file)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
 })

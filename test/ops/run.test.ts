@@ -70,7 +70,7 @@ describe('as a program', () => {
   const main = join(import.meta.dirname, '../../src/ops/main.ts')
   const run = (command: string, env: Record<string, string> = {}) =>
     spawnSync('bash', ['-c', command], { encoding: 'utf8', env: { ...process.env, ...env } })
-  const program = `${process.execPath} ${main}`
+  const program = `"${process.execPath}" "${main}"`
 
   test.each([
     ['--help', 0],
