@@ -6,7 +6,8 @@ import { useLocalState } from './support/local-state.ts'
 
 const state = useLocalState()
 const program = `${process.execPath} ${join(import.meta.dirname, '../../src/ops/main.ts')}`
-const run = (command: string) => spawnSync('bash', ['-c', command], { encoding: 'utf8' })
+const run = (command: string, env: Record<string, string> = {}) =>
+  spawnSync('bash', ['-c', command], { encoding: 'utf8', env: { ...process.env, ...env } })
 
 test.each([
   ['--help', 0],
@@ -15,6 +16,11 @@ test.each([
   [`partner list --persist-to ${state}`, 0],
 ])('%s ends with exit code %i', (args, status) => {
   expect(run(`${program} ${args}`).status).toBe(status)
+})
+
+test('a home folder that can’t be written is no obstacle', () => {
+  const { status, stderr } = run(`${program} partner list --persist-to ${state}`, { HOME: '/dev/null/home' })
+  expect([status, stderr]).toEqual([0, expect.not.stringMatching(/error|bug/i)])
 })
 
 describe('output that can’t be written', () => {

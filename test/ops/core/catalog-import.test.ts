@@ -100,10 +100,7 @@ describe('an import', () => {
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
     await expect(prepareImport(store, [makePlan({ id: 1, productRiskLevel: high })], false)).rejects.toThrow(
-      new UserError([
-        'Plan "plan-1": productRiskLevel: id 5 stands for something else in plan "plan-2".',
-        nothingImported,
-      ]),
+      new UserError(['Plan "plan-1": productRiskLevel: id 5 has other values in plan "plan-2".', nothingImported]),
     )
     const both = [makePlan({ id: 1, productRiskLevel: high }), makePlan({ id: 2, productRiskLevel: high })]
     await importPlans(both)

@@ -18,7 +18,7 @@ export function useLocalBindings({ isMigrated = true } = {}): () => Bindings {
         {
           config: {
             name: 'app',
-            compatibilityDate: '2026-08-15',
+            compatibilityDate: '2026-10-23',
             manifest: {
               mainModule: 'index.js',
               modules: { 'index.js': { type: 'esm', contents: 'export default {}' } },
