@@ -150,6 +150,14 @@ export const lastColumnOfEachTable: Column[] = allColumns.filter(
   ({ table }, index) => allColumns[index + 1]?.table !== table,
 )
 
+function describeCase({ d1, kv, cache }: FaultCase): string {
+  return `D1 ${d1.name}, KV ${kv.name}, cache ${cache.name}`
+}
+
+function withTitles<T>(cases: readonly T[], describeOne: (one: T) => string): [string, T][] {
+  return cases.map((one) => [describeOne(one), one])
+}
+
 const realSetTimeout = setTimeout.bind(globalThis)
 const pause = (ms: number) => new Promise((resolve) => realSetTimeout(resolve, ms))
 let undoRenames: (() => Promise<unknown>)[] = []
@@ -163,7 +171,7 @@ let startMs = Date.UTC(2026, 0, 1)
 export function testFaults(cases: readonly FaultCase[]): void {
   describe('with faults of D1, KV and the caches', () => {
     useFreshPartner()
-    test.each(cases)('answers by the rule: D1 $d1.name, KV $kv.name, cache $cache.name', async ({ d1, kv, cache }) => {
+    test.each(withTitles(cases, describeCase))('answers by the rule: %s', async (_, { d1, kv, cache }) => {
       vi.spyOn(console, 'warn').mockImplementation(() => {})
       vi.spyOn(console, 'error').mockImplementation(() => {})
       const { ageMs, isInMemory } = cache
@@ -208,7 +216,9 @@ export function testFaults(cases: readonly FaultCase[]): void {
       const { value: tokenResponse, tookMs: tokenTookMs } = await onFakeClock(
         send('auth', { method: 'POST', headers: { Authorization: basic(partner.clientId, partner.clientSecret) } }),
       )
-      expect([tokenResponse.status, tokenResponse.headers.get('Retry-After')]).toEqual(d1.isUp ? [200, null] : [503, '5'])
+      expect([tokenResponse.status, tokenResponse.headers.get('Retry-After')]).toEqual(
+        d1.isUp ? [200, null] : [503, '5'],
+      )
       expect(tokenTookMs).toBeLessThanOrEqual(5 * secondMs)
 
       // A minute after the fault the list is current again.
@@ -231,7 +241,8 @@ export function testFaults(cases: readonly FaultCase[]): void {
 export function testMissingColumns(columns: readonly Column[]): void {
   describe('on a database of another schema', () => {
     useFreshPartner()
-    test.each(columns)('answers correctly or with 503 without $table.$column', async ({ table, column }) => {
+    const titled = withTitles(columns, ({ table, column }) => `${table}.${column}`)
+    test.each(titled)('without %s the answer is correct or a 503', async (_, { table, column }) => {
       vi.useRealTimers()
       vi.spyOn(console, 'error').mockImplementation(() => {})
       token = await fetchToken(partner)

@@ -4,7 +4,7 @@ import { basic, requestToken } from '../support/requests.ts'
 import { seedPartner } from '../support/seed.ts'
 
 const rounds = 40
-/** Of the logarithm: a difference of 16 %. One of two derivations left out is a difference of 100 %. */
+/** Allows a difference of 16 %. Leaving out one of the two derivations would double or halve the time. */
 const maxMedianLogRatio = 0.15
 
 test('an unknown client and a wrong secret get the same bytes after the same time', async () => {
