@@ -21,6 +21,6 @@ test('the slice has every pair of conditions that the matrix has', () => {
         `KV ${kv.name}, cache ${cache.name}`,
       ]),
     )
-  expect(listPairs(faultMatrix).difference(listPairs(pairwiseFaults))).toEqual(new Set())
+  expect(listPairs(pairwiseFaults)).toEqual(listPairs(faultMatrix))
   expect(pairwiseFaults.length).toBeLessThan(faultMatrix.length / 4)
 })
