@@ -2,9 +2,9 @@ import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-worker
 import { defineConfig } from 'vitest/config'
 import { generateJwk } from './src/crypto/signing-keys.ts'
 
-// A key for tests alone: random, and new in every run.
+// A random key for each run.
 const JWT_KEYS = JSON.stringify({ keys: [generateJwk()] })
-// Wrangler looks for required secrets here, and else warns; the binding wins over a .dev.vars.
+// Wrangler warns when a required secret is missing here. The binding below takes precedence over .dev.vars.
 process.env['JWT_KEYS'] = JWT_KEYS
 // Wrangler names the file of the secrets for every test file.
 process.env['WRANGLER_LOG'] ??= 'warn'
@@ -13,50 +13,61 @@ const bindings = {
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
-// npm run test:fuzz: cases of each property that does not say itself how many it needs.
-const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
-const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
-
 const workerTests = ['test/{worker,crypto,db,ops/core}/**/*.test.ts', 'test/site/client/*.test.ts']
-const nodeTests = ['test/{ops/commands,ops/store,catalog}/**/*.test.ts', 'test/site/build.test.ts']
+const nodeTests = ['test/{ops/commands,ops/store,catalog,bench}/**/*.test.ts', 'test/site/build.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
+const slowTests = ['**/*.slow.test.ts']
 
-export default defineConfig({
-  test: {
-    // The Worker's log lines show where a test fails.
-    silent: 'passed-only',
-    provide: { propertyRuns },
-    projects: [
-      {
-        // Not verbose: the runtime would warn about every strange header that the tests send.
-        plugins: [
-          cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings }, verbose: false }),
-        ],
-        test: {
-          name: 'worker',
-          include: workerTests,
-          setupFiles: ['test/worker/support/migrate.ts', 'test/support/properties.ts'],
-          testTimeout: propertyTimeout,
+/**
+ * `npm test` runs every test but the slow ones, on all cores. `npm run test:slow` (--mode slow) runs the slow ones, and the
+ * properties with many more cases, one file at a time: some of them measure time.
+ */
+export default defineConfig(({ mode }) => {
+  const isSlow = mode === 'slow'
+  const propertyRuns = isSlow ? 20_000 : 100
+  const testTimeout = isSlow ? 20 * 60_000 : 60_000
+  return {
+    test: {
+      // Shows the Worker's log lines of a failed test only.
+      silent: 'passed-only',
+      provide: { propertyRuns },
+      maxWorkers: isSlow ? 1 : '100%',
+      projects: [
+        {
+          // Not verbose: workerd would warn about each header with a non-ASCII value, of which the fuzz test sends thousands.
+          plugins: [
+            cloudflareTest({ wrangler: { configPath: './wrangler.toml' }, miniflare: { bindings }, verbose: false }),
+          ],
+          test: {
+            name: 'worker',
+            include: isSlow ? ['test/{worker,crypto}/**/*.test.ts'] : workerTests,
+            exclude: isSlow ? [] : slowTests,
+            // Starting workerd takes longer than most files. fresh-stores.ts keeps the files apart.
+            isolate: false,
+            setupFiles: ['test/worker/support/fresh-stores.ts', 'test/support/properties.ts'],
+            testTimeout,
+          },
         },
-      },
-      {
-        test: {
-          name: 'node',
-          include: nodeTests,
-          exclude: ['**/*.slow.test.ts'],
-          setupFiles: ['test/support/properties.ts'],
-          testTimeout: propertyTimeout,
-          hookTimeout: 60_000,
+        {
+          test: {
+            name: 'node',
+            include: isSlow ? ['test/catalog/**/*.test.ts', ...slowTests] : nodeTests,
+            exclude: isSlow ? ['test/worker/**'] : slowTests,
+            isolate: false,
+            setupFiles: ['test/support/fresh-modules.ts', 'test/support/properties.ts'],
+            testTimeout,
+            hookTimeout: 60_000,
+          },
         },
-      },
-      {
-        test: {
-          name: 'browser',
-          include: browserTests,
-          globalSetup: 'test/site/browser/start-site.ts',
-          testTimeout: 60_000,
+        {
+          test: {
+            name: 'browser',
+            include: browserTests,
+            globalSetup: 'test/site/browser/start-site.ts',
+            testTimeout,
+          },
         },
-      },
-    ],
-  },
+      ],
+    },
+  }
 })

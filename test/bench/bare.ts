@@ -1,9 +1,10 @@
-// Bare Workers: each does only what can't be avoided of an answer of ours, in the fastest way found for it. The binding
-// WORK says which; what an answer takes is in the others.
+// Bare Workers: each does only the work that an answer can't do without, in the fastest way we found. The binding WORK
+// selects the work.
 interface BareEnv {
-  WORK: 'bytes' | 'not-modified' | 'contract' | 'kv' | 'checked-kv' | 'slices' | 'token' | 'derivation' | 'first-token'
-  /** Under which key of KV the bytes are. */
+  WORK: 'bytes' | 'stream' | 'not-modified' | 'kv' | 'token' | 'first-token'
+  /** The KV key of the body that `bytes` and `stream` send. */
   BODY?: string
+  /** Signs tokens. */
   KEY?: string
   CATALOG_CACHE: KVNamespace
   DB: D1Database
@@ -20,33 +21,25 @@ export default {
     switch (env.WORK) {
       case 'bytes':
         return new Response((bytes ??= await readBody(env)), { headers })
-      case 'not-modified':
-        return new Response(null, { status: 304 })
-      case 'contract':
-        return answerByContract(request)
-      case 'slices':
+      case 'stream':
         return new Response(streamSlices((bytes ??= await readBody(env))), { headers })
+      case 'not-modified':
+        return answerNotModified(request)
       case 'kv':
-        return new Response(await env.CATALOG_CACHE.get(new URL(request.url).searchParams.get('key') ?? '', 'stream'), {
-          headers,
-        })
-      case 'checked-kv':
-        return answerChecked(request, env)
+        return answerFromKv(request, env)
       case 'token':
-        return issue(request, env)
-      case 'derivation':
-        return derive(request)
+        return issueToken(request, env)
       case 'first-token':
-        await derive(request)
-        return issue(request, env)
+        await deriveHash(request)
+        return issueToken(request, env)
       default:
         return new Response(null, { status: 500 })
     }
   },
 } satisfies ExportedHandler<BareEnv>
 
-/** What the contract wants of any 304, and no more: nobody is authenticated and nothing is looked up. */
-function answerByContract(request: Request): Response {
+/** A 304 with the Worker's headers, request ID and log line, but without authentication and cache. */
+function answerNotModified(request: Request): Response {
   const startedAtMs = Date.now()
   const requestId = crypto.randomUUID()
   const etag = request.headers.get('If-None-Match') ?? ''
@@ -67,11 +60,10 @@ function answerByContract(request: Request): Response {
   return response
 }
 
-/** The value as bytes that are kept and known to be whole, as a cache wants them. */
-async function answerChecked(request: Request, { CATALOG_CACHE }: BareEnv): Promise<Response> {
+/** Reads the value with its metadata into bytes, as a cache needs them. */
+async function answerFromKv(request: Request, { CATALOG_CACHE }: BareEnv): Promise<Response> {
   const name = new URL(request.url).searchParams.get('key') ?? ''
   const { value } = await CATALOG_CACHE.getWithMetadata(name, 'arrayBuffer')
-  await crypto.subtle.digest('SHA-256', value ?? new ArrayBuffer(0))
   return new Response(value, { headers })
 }
 
@@ -91,8 +83,8 @@ function streamSlices(body: Uint8Array): ReadableStream {
   return readable
 }
 
-/** One point read, one HS256 signature. */
-async function issue(request: Request, env: BareEnv): Promise<Response> {
+/** One D1 read and one HS256 signature. */
+async function issueToken(request: Request, env: BareEnv): Promise<Response> {
   const clientId = atob((request.headers.get('Authorization') ?? '').slice(6)).slice(0, 16)
   const statement = env.DB.prepare(
     'select short_name, suspended_at, hash, expires_at from partners left join partner_secrets on partner_id = partners.id where client_id = ?',
@@ -108,10 +100,9 @@ async function issue(request: Request, env: BareEnv): Promise<Response> {
   return new Response(JSON.stringify({ access_token: token, expires_in: 3600, token_type: 'Bearer' }), { headers })
 }
 
-async function derive(request: Request): Promise<Response> {
+async function deriveHash(request: Request): Promise<void> {
   const secret = encoder.encode(request.headers.get('Authorization') ?? '')
   const base = await crypto.subtle.importKey('raw', secret, 'PBKDF2', false, ['deriveBits'])
   const parameters = { name: 'PBKDF2', hash: 'SHA-256', salt: secret.slice(0, 16), iterations: 100_000 }
   await crypto.subtle.deriveBits(parameters, base, 256)
-  return new Response('{}', { headers })
 }

@@ -1,5 +1,5 @@
-// The Worker as deployed, with bindings that count: what a request costs in calls of KV and D1, and in rows that D1 reads.
-// @ts-expect-error -- the bundle stands beside it when this runs
+// The Worker as deployed, with bindings that count calls of KV and D1 and the rows that D1 reads. It answers with the counts.
+// @ts-expect-error -- the bundle is the module beside this one when it runs
 import app from './app.js'
 
 interface Bindings {
@@ -7,7 +7,13 @@ interface Bindings {
   CATALOG_CACHE: KVNamespace
 }
 
-let counts = { kvCalls: 0, d1Queries: 0, rowsRead: 0 }
+export interface Counts {
+  kvCalls: number
+  d1Queries: number
+  rowsRead: number
+}
+
+let counts: Counts = { kvCalls: 0, d1Queries: 0, rowsRead: 0 }
 let counted: Bindings | undefined
 
 export default {
@@ -20,7 +26,7 @@ export default {
   },
 } satisfies ExportedHandler<Bindings>
 
-/** Calls of a binding go through `around`, which gets what they do. */
+/** Passes each call of a method to `around`, which makes the call itself. */
 function wrap<Binding extends object>(
   binding: Binding,
   around: (name: string, call: () => unknown) => unknown,
@@ -39,14 +45,14 @@ function countKv(kv: KVNamespace): KVNamespace {
   })
 }
 
-/** A session prepares as the database does. */
+/** A session prepares statements like a database. */
 function countD1(d1: D1Database): D1Database {
   return wrap(d1, (name, call) =>
     name === 'withSession' ? countD1(call() as D1Database) : countQueries(call() as D1PreparedStatement),
   )
 }
 
-/** Every query runs twice: as it is, and once more for the rows that it reads. */
+/** Runs each query twice: once for the count of rows, which only `all()` returns, and once as it was called. */
 function countQueries(statement: D1PreparedStatement): D1PreparedStatement {
   const run = async (call: () => unknown) => {
     counts.d1Queries++

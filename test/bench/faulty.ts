@@ -1,12 +1,12 @@
-// The Worker as deployed, with stores that fail on command, and with secrets that change as a deployment's do: for a while
-// some requests meet the ones before, some the new ones.
-// @ts-expect-error -- the bundle stands beside it when this runs
+// The Worker as deployed, with stores that fail on command and with signing secrets that change as in a deployment: for a
+// while, some requests get the old secrets and some the new ones.
+// @ts-expect-error -- the bundle is the module beside this one when it runs
 import app from './app.js'
 
 export interface Conditions {
   d1: 'fine' | 'error' | 'hang' | 'slow'
   kv: 'fine' | 'error' | 'hang' | 'garbage' | 'truncated'
-  /** The signing secrets of each version that is live at the moment. */
+  /** The signing secrets of each live version. */
   versions: Record<string, string>[]
 }
 
@@ -28,7 +28,7 @@ export default {
   async fetch(request, env, context) {
     if (request.method === 'PUT') {
       const next: Conditions = await request.json()
-      // The same version is the same env, whose keys are imported once.
+      // An unchanged version keeps its env, because the Worker imports the keys once for each env.
       if (JSON.stringify(next.versions) !== JSON.stringify(conditions.versions)) {
         const stores = { DB: failingD1(env.DB), CATALOG_CACHE: failingKv(env.CATALOG_CACHE) }
         live = next.versions.map((secrets) => ({ ...env, ...stores, ...secrets }))

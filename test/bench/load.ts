@@ -5,12 +5,12 @@ export interface Target {
   url: URL
   method?: 'GET' | 'POST'
   headers?: Record<string, string>
-  /** Instead of one request over and over: many, of which every connection begins with another. */
+  /** Sends these in turn instead of the same request. Each connection starts at a different one. */
   requests?: { path?: string; headers?: Record<string, string> }[]
-  /** What every answer has to be; left out, any. */
+  /** The only status allowed. Without it, any is. */
   status?: number
   connections?: number
-  /** Ends the run after so many requests, not after its time. */
+  /** Ends the run after this many requests instead of after its time. */
   amount?: number
 }
 
@@ -20,9 +20,10 @@ export interface Sample {
   p99Ms: number
 }
 
+/** @throws when any answer has another status, or none arrives. */
 export async function runLoad(target: Target, seconds: number): Promise<Sample> {
   const { url, method = 'GET', headers = {}, requests, status, connections = 32, amount } = target
-  // What was measured before may have pushed this out of memory.
+  // The previous measurement may have evicted this from memory.
   if (!requests) await (await fetch(url, { method, headers })).arrayBuffer()
   let started = 0
   const result = await autocannon({
@@ -31,6 +32,8 @@ export async function runLoad(target: Target, seconds: number): Promise<Sample> 
     headers,
     connections,
     ...(amount === undefined ? { duration: seconds } : { amount, duration: 60 }),
+    // A run ends at the end of a sample.
+    sampleInt: 50,
     ...(requests && {
       setupClient: (client: autocannon.Client) => {
         const first = Math.floor((started++ * requests.length) / connections)
@@ -43,8 +46,8 @@ export async function runLoad(target: Target, seconds: number): Promise<Sample> 
   if (others > 0 || result.errors > 0 || result.timeouts > 0) {
     throw new Error(`${url.pathname}: ${others} answers other than ${status}, ${result.errors} errors`)
   }
-  // A run that ends by its amount is over before autocannon's clock has ticked; its connections are never idle.
+  // A run with an amount ends before its last sample does. Its connections are never idle, so its latencies are exact.
   const requestsPerSecond =
-    amount === undefined ? result.requests.average : (1000 * connections) / result.latency.average
+    amount === undefined ? result.requests.total / result.duration : (1000 * connections) / result.latency.average
   return { requestsPerSecond, p50Ms: result.latency.p50, p99Ms: result.latency.p99 }
 }

@@ -1,4 +1,4 @@
 #!/bin/sh
-# workerd whose log lines nobody reads: formatted and written like everywhere, but not parsed line by line in the process
-# that makes the load, on the cores that are being measured.
+# Starts workerd without its output. The Worker formats and writes its log lines as usual, but the process that makes the
+# load does not parse them on the cores that are measured.
 exec "$QUIET_WORKERD" "$@" > /dev/null

@@ -1,4 +1,4 @@
-// The Worker as deployed and the bare ones, in one workerd, each on a socket of its own: no dev proxy in between.
+// Starts the Worker as deployed and the bare Workers in one workerd. Each has its own socket, without a dev proxy.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createRequire, stripTypeScriptTypes } from 'node:module'
@@ -23,7 +23,7 @@ export interface Bundle {
   gzipBytes: number
 }
 
-/** What `wrangler deploy` would upload. */
+/** Builds the script that `wrangler deploy` would upload. */
 export async function buildBundle(): Promise<Bundle> {
   const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
   try {
@@ -37,18 +37,18 @@ export async function buildBundle(): Promise<Bundle> {
 }
 
 /**
- * @param around for the name of each Worker that stands around ours, which it imports as ./app.js: its file.
- * @param bare for each bare Worker's name, its bindings besides the stores.
+ * @param wrappers the file of each Worker, by name, that imports the Worker as `./app.js` and wraps it
+ * @param bare the bindings of each bare Worker, by name, besides the stores
  */
 export async function startService(
   { script }: Bundle,
-  around: Record<string, string>,
+  wrappers: Record<string, string>,
   bare: Record<string, Record<string, string>>,
   inspectorPort?: number,
 ) {
   const bareScript = await readWorker('test/bench/bare.ts')
-  const scriptsAround = await Promise.all(
-    Object.entries(around).map(async ([name, file]) => [name, await readWorker(file)] as const),
+  const wrapperScripts = await Promise.all(
+    Object.entries(wrappers).map(async ([name, file]) => [name, await readWorker(file)] as const),
   )
   type Bindings = WorkerOptions['config']['env']
   const worker = (name: string, contents: string, env: Bindings, beside = {}): WorkerOptions => ({
@@ -61,10 +61,17 @@ export async function startService(
     dev: { unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }] },
   })
   const text = (value: string) => ({ type: 'text' as const, value })
+  /** The limits of wrangler.toml, multiplied by the factor. */
   const rateLimits = (namespace: string, factor: number) => {
-    const limit = (most: number, period = 60 as const) => ({ limit: factor * most, period })
-    const of = (name: string, most: number) => ({ type: 'rate-limit' as const, namespace: name, simple: limit(most) })
-    return { AUTH_ADDRESS_RATE_LIMIT: of(`${namespace}a`, 100), AUTH_RATE_LIMIT: of(namespace, 300) }
+    const rateLimit = (name: string, attempts: number) => ({
+      type: 'rate-limit' as const,
+      namespace: name,
+      simple: { limit: factor * attempts, period: 60 as const },
+    })
+    return {
+      AUTH_ADDRESS_RATE_LIMIT: rateLimit(`${namespace}a`, 100),
+      AUTH_RATE_LIMIT: rateLimit(namespace, 300),
+    }
   }
   const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...rateLimits('1', 10_000) }
   process.env['QUIET_WORKERD'] = findWorkerd()
@@ -75,7 +82,7 @@ export async function startService(
     workers: [
       worker('app', script, bindings),
       worker('limited', script, { ...bindings, ...rateLimits('2', 1) }),
-      ...scriptsAround.map(([name, contents]) =>
+      ...wrapperScripts.map(([name, contents]) =>
         worker(name, contents, bindings, { 'app.js': { type: 'esm', contents: script } }),
       ),
       ...Object.entries(bare).map(([name, texts]) =>
@@ -95,13 +102,15 @@ export async function startService(
   }
 }
 
-/** The binary that Miniflare would start. */
+export type Service = Awaited<ReturnType<typeof startService>>
+
+/** Returns the binary that Miniflare would start. */
 function findWorkerd(): string {
   const { default: path } = createRequire(import.meta.resolve('miniflare'))('workerd') as { default: string }
   return path
 }
 
-/** `stripTypeScriptTypes` leaves what Node and workerd run alike. */
+/** Reads a Worker as JavaScript. Node and workerd run it alike. */
 async function readWorker(file: string): Promise<string> {
   return stripTypeScriptTypes(await readFile(join(project, file), 'utf8'))
 }
@@ -142,7 +151,7 @@ export async function createPartner(d1: D1Database, shortName: string, country: 
   }
 }
 
-/** As many partners as there should be, whose secrets nobody has. */
+/** Adds partners without secrets, until there are `count` of them. */
 export async function seedPartners(d1: D1Database, count: number): Promise<void> {
   const ids = 'with recursive ids (id) as (select 1 union all select id + 1 from ids where id < ?)'
   const letters = "'0123456789ABCDEF'"

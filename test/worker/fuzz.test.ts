@@ -1,4 +1,4 @@
-// Whatever is sent, the answer is one of the contract's: never a 5xx, never another shape, nothing for the wrong caller.
+// Random requests only get answers that the contract allows: no 5xx, no other shape, no data for the wrong caller.
 import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
@@ -11,7 +11,7 @@ import naughtyStrings from '../vectors/naughty-strings.json'
 
 let partner: TestPartner
 let token: string
-/** One iteration, so that a refusal takes no 20 ms. */
+/** One iteration instead of 100,000: a refusal takes no 20 ms. */
 const cheap = { ...env, PBKDF2_ITERATIONS: 1, AUTH_RATE_LIMIT: { limit: async () => ({ success: true }) } } as Env
 const list = (init: Omit<Parameters<typeof requestPlans>[0], 'shortName'> & { shortName?: string } = {}) =>
   requestPlans({ shortName: partner.shortName, token, ...init })
@@ -21,7 +21,7 @@ beforeAll(async () => {
   token = await fetchToken(partner)
   await seedPlans(makePlan({ id: 1 }), makePlan({ id: 2, currency: 'USD', fundType: 'BOND' }))
 })
-// Thousands of lines that nobody reads.
+// Mutes thousands of log lines.
 beforeEach(() => {
   for (const level of ['info', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
 })
@@ -29,7 +29,7 @@ beforeEach(() => {
 const naughty = fc.constantFrom(...naughtyStrings)
 const text = fc.oneof(naughty, fc.string({ unit: 'binary', maxLength: 60 }), fc.string({ maxLength: 60 }))
 const wellFormed = text.map((value) => value.toWellFormed())
-/** What HTTP lets through as the value of a field: bytes without controls (RFC 9110 section 5.5), trimmed. */
+/** Header values that HTTP allows: bytes without control characters (RFC 9110 section 5.5). */
 const fieldValue = fc
   .oneof(
     fc.string({ unit: fc.integer({ min: 0x20, max: 0xff }).map((code) => String.fromCharCode(code)), maxLength: 80 }),
@@ -38,8 +38,8 @@ const fieldValue = fc
   .map((value) => value.replaceAll(/[\0-\u001f\u007f]/g, ' '))
 const utf8Base64 = (value: string) => btoa(String.fromCharCode(...new TextEncoder().encode(value)))
 
-/** The text with a few of its characters replaced, dropped or doubled. */
-const almost = (value: string) =>
+/** The text with one to three of its characters replaced, dropped or doubled. */
+const corrupt = (value: string) =>
   fc
     .array(fc.tuple(fc.nat(value.length - 1), fc.constantFrom('', 'A', '-', '.', '=', ' ', '\u00e9', 'double')), {
       minLength: 1,
@@ -59,8 +59,8 @@ function decode(path: string): string {
   }
 }
 
-/** The error code of a refusal, or '' of an answer, each in the contract's shape. */
-async function codeOf(response: Response): Promise<string> {
+/** Returns the error code of a refusal, or '' for an answer. Asserts the contract's shape of a refusal. */
+async function readErrorCode(response: Response): Promise<string> {
   if (response.status < 400) return ''
   expect(response.status).toBeLessThan(500)
   const { error, message } = await response.clone().json<ErrorBody>()
@@ -69,41 +69,41 @@ async function codeOf(response: Response): Promise<string> {
   return error
 }
 
-test('credentials that are none of ours', async () => {
+test('random credentials are refused, and only the exact ones get a token', async () => {
   const header = fc.oneof(
     fieldValue,
     fieldValue.map((value) => `Basic ${value}`),
     fc.tuple(wellFormed, wellFormed).map(([id, secret]) => `Basic ${utf8Base64(`${id}:${secret}`)}`),
     wellFormed.map((secret) => `Basic ${utf8Base64(`${partner.clientId}:${secret}`)}`),
-    fc.constant(null).chain(() => almost(basic(partner.clientId, partner.clientSecret))),
+    fc.constant(null).chain(() => corrupt(basic(partner.clientId, partner.clientSecret))),
   )
   await fc.assert(
     fc.asyncProperty(header, async (authorization) => {
       const read = parseBasic(new Headers({ Authorization: authorization }).get('Authorization') ?? undefined)
       const { clientId, clientSecret } = read.kind === 'credentials' ? read.credentials : {}
-      const isOurs = clientId === partner.clientId && clientSecret === partner.clientSecret
-      const expected = read.kind !== 'credentials' ? 'invalid_request' : isOurs ? '' : 'invalid_client'
-      expect(await codeOf(await requestToken(authorization, cheap))).toBe(expected)
+      const isExact = clientId === partner.clientId && clientSecret === partner.clientSecret
+      const expected = read.kind !== 'credentials' ? 'invalid_request' : isExact ? '' : 'invalid_client'
+      expect(await readErrorCode(await requestToken(authorization, cheap))).toBe(expected)
     }),
   )
 })
 
-test('tokens that are none of ours', async () => {
+test('random and corrupted tokens are refused', async () => {
   const value = fc.oneof(
     fieldValue,
-    fc.constant(null).chain(() => almost(token)),
+    fc.constant(null).chain(() => corrupt(token)),
     fc.tuple(text, text, text).map((parts) => parts.map((part) => utf8Base64(part.toWellFormed())).join('.')),
   )
   await fc.assert(
     fc.asyncProperty(value, async (candidate) => {
       fc.pre(candidate.trim() !== token)
-      const code = await codeOf(await list({ token: '', headers: { Authorization: `Bearer ${candidate}` } }))
+      const code = await readErrorCode(await list({ token: '', headers: { Authorization: `Bearer ${candidate}` } }))
       expect(code).toBe(/^ *$/.test(candidate) ? 'missing_token' : 'invalid_token')
     }),
   )
 })
 
-test('filters of any kind list a part of the country’s plans, or are refused', async () => {
+test('random filters list the matching plans of the country, or are refused', async () => {
   const pair = fc.tuple(
     fc.oneof(fc.constantFrom('categoryId', 'fundType', 'currency'), wellFormed),
     fc.oneof(fc.constantFrom('', '3', '0', 'USD', 'usd', 'BOND'), wellFormed),
@@ -133,30 +133,30 @@ test('filters of any kind list a part of the country’s plans, or are refused',
       )
       const ids = await (response.status === 200
         ? response.json<{ data: { plans: { id: number }[] } }>().then(({ data }) => data.plans.map(({ id }) => id))
-        : codeOf(response))
+        : readErrorCode(response))
       expect(ids).toEqual(isReadable ? expected.map(({ id }) => id) : 'invalid_request')
     }),
   )
 })
 
-test('short names and paths of any kind', async () => {
+test('random short names and paths are refused, and only the partner’s own lists plans', async () => {
   const segment = fc.oneof(
     wellFormed.map((value) => encodeURIComponent(value)),
     text.map((value) => value.replaceAll(/[?#]/g, '').toWellFormed()),
-    fc.constant(null).chain(() => almost(partner.shortName)),
+    fc.constant(null).chain(() => corrupt(partner.shortName)),
   )
   await fc.assert(
     fc.asyncProperty(segment, async (shortName) => {
       const path = `/api/v3/partners/${shortName}/plans`
       const { pathname } = new URL(`https://catalog.example.com${path}`)
       const isOwn = decode(pathname) === `/api/v3/partners/${partner.shortName}/plans`
-      const code = await codeOf(await send(path, { headers: { Authorization: `Bearer ${token}` } }))
+      const code = await readErrorCode(await send(path, { headers: { Authorization: `Bearer ${token}` } }))
       expect(isOwn ? [''] : ['forbidden', 'not_found']).toContain(code)
     }),
   )
 })
 
-test('requests of any method, path, fields and body', async () => {
+test('random methods, paths, headers and bodies get a documented refusal', async () => {
   const method = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
   const path = fc.oneof(
     fc.constantFrom(tokenPath, '/api/v3/partners/x/plans', '/api/v3/partners//plans', '/'),
@@ -184,7 +184,7 @@ test('requests of any method, path, fields and body', async () => {
       const init = { method: name, headers, ...(body !== null && !['GET', 'HEAD'].includes(name) && { body }) }
       const response = await send(where, init, cheap)
       expect(response.headers.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/)
-      const code = name === 'HEAD' ? String(response.status) : await codeOf(response)
+      const code = name === 'HEAD' ? String(response.status) : await readErrorCode(response)
       expect(code).toMatch(
         /^(400|401|403|404|405|invalid_request|invalid_client|missing_token|invalid_token|not_found|method_not_allowed)$/,
       )

@@ -1,0 +1,80 @@
+// The tables that the benchmark prints.
+import { formatTable } from '../../src/ops/terminal/table.ts'
+import type { Costs } from './measure-costs.ts'
+import type { Flood } from './measure-flood.ts'
+import type { Growth } from './measure-growth.ts'
+import type { RatioRow } from './measure-ratios.ts'
+import type { Estimate, Verdict } from './regression.ts'
+
+export interface ComparedRow extends RatioRow {
+  baseline: Estimate | undefined
+  verdict: Verdict
+}
+
+const formatRate = (value: number) => String(Math.round(value))
+const formatEstimate = ({ median, low, high }: Estimate) =>
+  `${median.toFixed(2)} (${low.toFixed(2)}-${high.toFixed(2)})`
+
+export function formatRatios(rows: readonly ComparedRow[]): string {
+  return formatTable(
+    rows.map(({ name, app, bare, ratio, baseline, goal, verdict }) => ({
+      WHAT: name,
+      'REQUESTS/S': formatRate(app.requestsPerSecond),
+      P50: `${app.p50Ms} ms`,
+      P99: `${app.p99Ms} ms`,
+      BARE: formatRate(bare.requestsPerSecond),
+      'BARE P99': `${bare.p99Ms} ms`,
+      RATIO: formatEstimate(ratio),
+      BASELINE: baseline === undefined ? '' : formatEstimate(baseline),
+      VERDICT: verdict,
+      GOAL: `${goal.toFixed(2)}${ratio.high < goal ? ' missed' : ''}`,
+    })),
+  )
+}
+
+export function formatCosts(costs: Costs): string {
+  return formatTable(
+    Object.entries(costs).map(([name, { kvCalls, d1Queries, rowsRead }]) => ({
+      WHAT: name,
+      'KV CALLS': String(kvCalls),
+      'D1 QUERIES': String(d1Queries),
+      'ROWS READ': String(rowsRead),
+    })),
+  )
+}
+
+export function formatGrowth({ lists, tokens }: Growth): string {
+  const listTable = formatTable(
+    lists.map((row) => ({
+      PLANS: String(row.plans),
+      BYTES: String(row.bytes),
+      'MEMORY/S': formatRate(row.memoryPerSecond),
+      '304/S': formatRate(row.notModifiedPerSecond),
+    })),
+  )
+  const tokenTable = formatTable(
+    tokens.map((row) => ({
+      PARTNERS: String(row.partners),
+      'TOKENS/S': formatRate(row.perSecond),
+      'ROWS READ': String(row.rowsRead),
+    })),
+  )
+  return `${listTable}\n${tokenTable}`
+}
+
+export function formatFlood({ alone, unlimited, limited }: Flood): string {
+  const rows = [
+    { name: 'nobody', list: alone, attackers: undefined },
+    { name: '16 attackers, no rate limit', ...unlimited },
+    { name: '16 attackers, rate limit', ...limited },
+  ]
+  return formatTable(
+    rows.map(({ name, list, attackers }) => ({
+      'LIST OF 30 PLANS BESIDE': name,
+      'LISTS/S': formatRate(list.requestsPerSecond),
+      P50: `${list.p50Ms} ms`,
+      P99: `${list.p99Ms} ms`,
+      'ATTACKS/S': attackers === undefined ? '' : formatRate(attackers.requestsPerSecond),
+    })),
+  )
+}

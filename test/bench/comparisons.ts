@@ -1,0 +1,128 @@
+// What the benchmark compares: a request to the Worker with the same request to a bare Worker.
+import { getPlanListPrefix } from '../../src/worker/cache/cache-keys.ts'
+import { largeBodyKey, smallBodyKey, type Bench } from './bench-setup.ts'
+import type { Target } from './load.ts'
+import { createPartner } from './service.ts'
+
+export interface Comparison {
+  name: string
+  /** The ratio of requests per second that the design asks for. */
+  goal: number
+  app: () => Promise<Target>
+  bare: () => Promise<Target>
+}
+
+/** Their bodies are larger than the Worker's memory cache, so each is read from KV again. */
+const kvListCount = 1500
+const refreshKvAfterMs = 60_000
+
+/** Each signs in once: enough for about a second. */
+const firstTokenCount = 60
+const firstTokenConnections = 4
+/** A list of 10,000 plans has 18 MB. */
+const largeListConnections = 4
+
+export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
+  const { partners, kv } = bench
+  const { bearerHeaders, authorization } = partners.KE
+  const smallList = { url: await bench.getListUrl('KE'), headers: bearerHeaders, status: 200 }
+  const largeList = {
+    url: await bench.getListUrl('TZ'),
+    headers: partners.TZ.bearerHeaders,
+    status: 200,
+    connections: largeListConnections,
+  }
+  const token = { url: await bench.getTokenUrl(), method: 'POST' as const, status: 200 }
+
+  const response = await fetch(smallList.url, { headers: smallList.headers })
+  const etag = response.headers.get('ETag') ?? ''
+  const body = await response.arrayBuffer()
+  await kv.put(smallBodyKey, body)
+  await kv.put(largeBodyKey, await (await fetch(largeList.url, { headers: largeList.headers })).arrayBuffer())
+  const kvLists = prepareKvLists(kv, etag, body)
+
+  const bare = async (name: string, target: Omit<Target, 'url'>): Promise<Target> => ({
+    ...target,
+    url: await bench.urlOf(`bare-${name}`),
+  })
+  const notModified = { headers: { ...bearerHeaders, 'If-None-Match': etag }, status: 304 }
+  const firstToken = {
+    method: 'POST' as const,
+    status: 200,
+    connections: firstTokenConnections,
+    amount: firstTokenCount,
+  }
+
+  return [
+    {
+      name: 'list of 30 plans, memory',
+      goal: 0.85,
+      app: async () => smallList,
+      bare: () => bare('bytes', { headers: bearerHeaders, status: 200 }),
+    },
+    {
+      name: '304',
+      goal: 0.95,
+      app: async () => ({ ...smallList, ...notModified }),
+      bare: () => bare('not-modified', notModified),
+    },
+    {
+      name: 'list of 30 plans, KV',
+      goal: 0.85,
+      app: async () => {
+        await kvLists.refresh()
+        return {
+          ...smallList,
+          requests: kvLists.queries.map((query) => ({ path: `${smallList.url.pathname}${query}` })),
+        }
+      },
+      bare: async () => {
+        await kvLists.refresh()
+        const requests = kvLists.keys.map((key) => ({ path: `/?key=${encodeURIComponent(key)}` }))
+        return bare('kv', { headers: bearerHeaders, status: 200, requests })
+      },
+    },
+    {
+      name: 'list of 10,000 plans, memory',
+      goal: 0.95,
+      app: async () => largeList,
+      bare: () => bare('stream', { headers: bearerHeaders, status: 200, connections: largeListConnections }),
+    },
+    {
+      name: 'token, known secret',
+      goal: 0.85,
+      app: async () => ({ ...token, headers: { Authorization: authorization } }),
+      bare: () => bare('token', { method: 'POST', headers: { Authorization: authorization }, status: 200 }),
+    },
+    {
+      name: 'token, first time',
+      goal: 0.95,
+      app: async () => {
+        const names = Array.from({ length: firstTokenCount }, () => crypto.randomUUID().slice(0, 8))
+        const fresh = await Promise.all(names.map((name) => createPartner(bench.d1, name, 'KE')))
+        const requests = fresh.map((partner) => ({ headers: { Authorization: partner.authorization } }))
+        return { ...token, ...firstToken, requests }
+      },
+      bare: () => bare('first-token', { ...firstToken, headers: { Authorization: authorization } }),
+    },
+  ]
+}
+
+/** Lists under filters that no other request uses, stored in KV as the Worker stores them. */
+function prepareKvLists(kv: KVNamespace, etag: string, body: ArrayBuffer) {
+  const queries = Array.from({ length: kvListCount }, (_, index) => `?fundType=bench-${index}`)
+  const keys = queries.map((query) => `${getPlanListPrefix('KE')}${query.slice(1)}`)
+  let refreshedAtMs = 0
+  return {
+    queries,
+    keys,
+    /** Keeps the copies so new that the Worker serves them without asking D1. */
+    refresh: async () => {
+      if (Date.now() - refreshedAtMs < refreshKvAfterMs) return
+      refreshedAtMs = Date.now()
+      // The Worker accepts a clock that is up to a minute ahead.
+      const metadata = { etag, storedAtMs: refreshedAtMs + 50_000 }
+      for (const key of keys) await kv.put(key, body, { metadata })
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import { compareWithBaseline, estimateMedian, minRounds } from './regression.ts'
+
+const rounds = 15
+/** The standard deviation of a round's ratio on a busy machine. */
+const noise = 0.1
+const runs = 2000
+
+describe('the estimate', () => {
+  test('is the median, with the 4th and the 12th of 15 rounds as its interval', () => {
+    const values = Array.from({ length: rounds }, (_, index) => index + 1)
+    expect(estimateMedian(values)).toEqual({ median: 8, low: 4, high: 12 })
+  })
+
+  test('spans all values of the fewest rounds', () => {
+    const values = Array.from({ length: minRounds }, (_, index) => index + 1)
+    expect(estimateMedian(values)).toEqual({ median: 3.5, low: 1, high: 6 })
+  })
+
+  test('contains the true median in at least 95 % of runs', () => {
+    const random = createRandom(1)
+    const hits = countRuns(() => {
+      const { low, high } = estimateMedian(drawRun(random, 1))
+      return low <= 1 && 1 <= high
+    })
+    expect(hits / runs).toBeGreaterThan(0.95)
+  })
+})
+
+describe('the comparison with the baseline', () => {
+  const steady = (median: number) => ({ median, low: median * 0.98, high: median * 1.02 })
+
+  test('finds a regression although one round is far too fast', () => {
+    const slow = [...Array.from({ length: rounds - 1 }, () => 0.8), 5]
+    expect(compareWithBaseline(estimateMedian(slow), steady(1))).toBe('regression')
+  })
+
+  test('ignores a change below 5 %, however certain', () => {
+    expect(compareWithBaseline({ median: 0.96, low: 0.96, high: 0.96 }, steady(1))).toBe('unchanged')
+    expect(compareWithBaseline({ median: 0.94, low: 0.94, high: 0.94 }, steady(1))).toBe('regression')
+  })
+
+  test('ignores a large change within the noise', () => {
+    expect(compareWithBaseline({ median: 0.8, low: 0.6, high: 1 }, steady(1))).toBe('unchanged')
+  })
+
+  test('reports an improvement and a row without a baseline', () => {
+    expect(compareWithBaseline(steady(1.2), steady(1))).toBe('improvement')
+    expect(compareWithBaseline(steady(1), undefined)).toBe('no baseline')
+  })
+
+  test.each([
+    { speed: 1, minRate: 0, maxRate: 0.01 },
+    { speed: 0.8, minRate: 0.85, maxRate: 1 },
+    { speed: 0.7, minRate: 0.99, maxRate: 1 },
+  ])('of two noisy runs finds a speed of $speed in $minRate to $maxRate of cases', ({ speed, minRate, maxRate }) => {
+    const random = createRandom(2)
+    const regressions = countRuns(() => {
+      const baseline = estimateMedian(drawRun(random, 1))
+      return compareWithBaseline(estimateMedian(drawRun(random, speed)), baseline) === 'regression'
+    })
+    expect(regressions / runs).toBeGreaterThanOrEqual(minRate)
+    expect(regressions / runs).toBeLessThanOrEqual(maxRate)
+  })
+})
+
+function countRuns(isHit: () => boolean): number {
+  return Array.from({ length: runs }, isHit).filter(Boolean).length
+}
+
+/** Ratios of a run, spread log-normally around the true one. */
+function drawRun(random: () => number, ratio: number): number[] {
+  return Array.from({ length: rounds }, () => {
+    const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+    return ratio * Math.exp(noise * normal)
+  })
+}
+
+/** The same numbers in every run (mulberry32). */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

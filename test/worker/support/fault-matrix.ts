@@ -1,0 +1,337 @@
+// The fault matrix: every condition of D1 with every condition of KV and every state of the caches, and the rule that says
+// what a caller gets in each. faults.test.ts runs a slice of it, faults.slow.test.ts all of it.
+import { createExecutionContext } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
+import { getTableConfig } from 'drizzle-orm/sqlite-core'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ErrorBody } from '../../../src/worker/http/api-error.ts'
+import {
+  fundManagers,
+  partners,
+  partnerSecrets,
+  planCategories,
+  planMinimums,
+  plans,
+  planTypes,
+  planViewability,
+  riskLevels,
+} from '../../../src/db/schema.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { breakD1, breakKv, changeKvReads, hangD1, hangKv, slowD1 } from './broken-bindings.ts'
+import { startNewIsolate, worker } from './isolate.ts'
+import { withoutLeaks } from './log-leaks.ts'
+import { basic, fetchToken } from './requests.ts'
+import { seedPartner, seedPlans, type TestPartner } from './seed.ts'
+
+const secondMs = 1000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+
+interface D1Condition {
+  name: string
+  /** Whether D1 answers within its deadline of 5 s. */
+  isUp: boolean
+  answersAfterMs: number
+  begin: () => unknown
+}
+
+const d1Conditions: D1Condition[] = [
+  { name: 'fine', isUp: true, answersAfterMs: 0, begin: () => {} },
+  { name: 'failing', isUp: false, answersAfterMs: 0, begin: () => breakD1() },
+  { name: 'hanging', isUp: false, answersAfterMs: Infinity, begin: hangD1 },
+  { name: 'slow (3 s)', isUp: true, answersAfterMs: 3 * secondMs, begin: () => slowD1(3 * secondMs) },
+  {
+    name: 'on another schema',
+    isUp: false,
+    answersAfterMs: 0,
+    begin: async () => {
+      await renameColumn('partners', 'short_name')
+      await renameColumn('plan_viewability', 'plan_id')
+    },
+  },
+]
+
+interface KvCondition {
+  name: string
+  /** Whether a copy in KV can be used. */
+  isReadable: boolean
+  begin: () => unknown
+}
+
+const kvConditions: KvCondition[] = [
+  { name: 'fine', isReadable: true, begin: () => {} },
+  { name: 'failing to read', isReadable: false, begin: () => breakKv('getWithMetadata') },
+  { name: 'failing to write', isReadable: true, begin: () => breakKv('put', 'delete') },
+  { name: 'hanging', isReadable: false, begin: hangKv },
+  {
+    name: 'returning garbage values',
+    isReadable: false,
+    begin: () =>
+      changeKvReads(({ value, metadata }) => ({
+        value: value && new Uint8Array(value.byteLength).fill(7).buffer,
+        metadata,
+      })),
+  },
+  {
+    name: 'returning garbage metadata',
+    isReadable: false,
+    begin: () => changeKvReads(({ value }) => ({ value, metadata: { etag: ['"x"'], storedAtMs: 'yesterday' } })),
+  },
+  {
+    name: 'returning truncated values',
+    isReadable: false,
+    begin: () => changeKvReads(({ value, metadata }) => ({ value: value && value.slice(0, -1), metadata })),
+  },
+]
+
+interface CacheState {
+  name: string
+  /** Age of the copy; without it there is no copy. */
+  ageMs?: number
+  /** A copy in memory is in KV, too. */
+  isInMemory: boolean
+}
+
+const cacheStates: CacheState[] = [
+  { name: 'cold', isInMemory: false },
+  { name: 'warm in memory', ageMs: 10 * secondMs, isInMemory: true },
+  { name: 'warm in KV', ageMs: 10 * secondMs, isInMemory: false },
+  { name: 'stale in memory', ageMs: 90 * secondMs, isInMemory: true },
+  { name: 'stale in KV', ageMs: 90 * secondMs, isInMemory: false },
+  { name: 'old in memory', ageMs: hourMs, isInMemory: true },
+  { name: 'old in KV', ageMs: hourMs, isInMemory: false },
+  { name: 'older than a day', ageMs: 25 * hourMs, isInMemory: true },
+]
+
+export interface FaultCase {
+  d1: D1Condition
+  kv: KvCondition
+  cache: CacheState
+}
+
+export const faultMatrix: FaultCase[] = d1Conditions.flatMap((d1) =>
+  kvConditions.flatMap((kv) => cacheStates.map((cache) => ({ d1, kv, cache }))),
+)
+
+/**
+ * One case for each KV condition and cache state. The D1 condition rotates with both, so that it meets each of them as
+ * well: the slice has every pair of conditions.
+ */
+export const pairwiseFaults: FaultCase[] = faultMatrix.filter(({ d1, kv, cache }) => {
+  const turn = kvConditions.indexOf(kv) + cacheStates.indexOf(cache)
+  return d1Conditions.indexOf(d1) === turn % d1Conditions.length
+})
+
+export interface Column {
+  table: string
+  column: string
+}
+
+const tables = [
+  partners,
+  partnerSecrets,
+  plans,
+  planViewability,
+  planMinimums,
+  planCategories,
+  planTypes,
+  riskLevels,
+  fundManagers,
+]
+
+/** All columns that the Worker's queries could name. */
+export const allColumns: Column[] = tables.flatMap((table) => {
+  const { name, columns } = getTableConfig(table)
+  return columns.map((column) => ({ table: name, column: column.name }))
+})
+
+export const lastColumnOfEachTable: Column[] = allColumns.filter(
+  ({ table }, index) => allColumns[index + 1]?.table !== table,
+)
+
+function describeCase({ d1, kv, cache }: FaultCase): string {
+  return `D1 ${d1.name}, KV ${kv.name}, cache ${cache.name}`
+}
+
+function withTitles<T>(cases: readonly T[], describeOne: (one: T) => string): [string, T][] {
+  return cases.map((one) => [describeOne(one), one])
+}
+
+const realSetTimeout = setTimeout.bind(globalThis)
+const pause = (ms: number) => new Promise((resolve) => realSetTimeout(resolve, ms))
+let undoRenames: (() => Promise<unknown>)[] = []
+/** Also the ID of the test's only plan. */
+let testCount = 0
+let partner: TestPartner
+let token: string
+let startMs = Date.UTC(2026, 0, 1)
+
+/** Registers one test for each case. */
+export function testFaults(cases: readonly FaultCase[]): void {
+  describe('with faults of D1, KV and the caches', () => {
+    useFreshPartner()
+    test.each(withTitles(cases, describeCase))('answers by the rule: %s', async (_, { d1, kv, cache }) => {
+      vi.spyOn(console, 'warn').mockImplementation(() => {})
+      vi.spyOn(console, 'error').mockImplementation(() => {})
+      const { ageMs, isInMemory } = cache
+      await signIn()
+      if (ageMs !== undefined) await requestList()
+      await pause(5)
+      await env.DB.prepare(`update plans set name = 'after' where id = ?`).bind(testCount).run()
+      if (!isInMemory) startNewIsolate()
+      vi.setSystemTime(startMs + (ageMs ?? 0))
+      // The first token may have expired by now.
+      await signIn()
+      await d1.begin()
+      await kv.begin()
+
+      const { value: response, tookMs } = await requestList()
+
+      const copyMs = ageMs !== undefined && (isInMemory || kv.isReadable) ? ageMs : Infinity
+      const isAnswered = copyMs <= dayMs || d1.isUp
+      const isFromD1 = copyMs > 2 * minuteMs && d1.isUp && (d1.answersAfterMs < secondMs || copyMs > dayMs)
+      const ttl = copyMs <= minuteMs ? '5\\d' : '-\\d+'
+      const detail = copyMs > 2 * minuteMs ? '; detail=storage-unavailable' : ''
+      const copyStatus = `^${isInMemory ? 'memory' : 'kv'}; hit; ttl=${ttl}${detail}$`
+      const d1Status = `^kv; fwd=${copyMs <= dayMs ? 'stale' : 'miss'}`
+      const { status, headers } = response
+      expect({
+        status,
+        hasExpectedCacheStatus: new RegExp(isFromD1 ? d1Status : copyStatus).test(headers.get('Cache-Status') ?? ''),
+        retryAfter: headers.get('Retry-After') ?? undefined,
+        answer: isAnswered ? await readPlanName(response) : await readErrorCode(response),
+      }).toEqual({
+        status: isAnswered ? 200 : 503,
+        hasExpectedCacheStatus: isAnswered,
+        retryAfter: isAnswered ? undefined : '5',
+        answer: isAnswered ? (isFromD1 ? 'after' : 'before') : 'unavailable',
+      })
+      // The partner and the list are two reads, each from KV and then D1. A refusal ends after the first.
+      const kvMs = kv.name === 'hanging' && !(isInMemory && copyMs <= 2 * minuteMs) ? 2 * secondMs : 0
+      const d1DeadlineMs = copyMs <= 2 * minuteMs ? 0 : copyMs <= dayMs ? secondMs : 5 * secondMs
+      const maxReadMs = kvMs + Math.min(d1.answersAfterMs, d1DeadlineMs)
+      expect(tookMs).toBeLessThanOrEqual((isAnswered ? 2 : 1) * maxReadMs + 10)
+
+      const { value: tokenResponse, tookMs: tokenTookMs } = await onFakeClock(
+        send('auth', { method: 'POST', headers: { Authorization: basic(partner.clientId, partner.clientSecret) } }),
+      )
+      expect([tokenResponse.status, tokenResponse.headers.get('Retry-After')]).toEqual(
+        d1.isUp ? [200, null] : [503, '5'],
+      )
+      expect(tokenTookMs).toBeLessThanOrEqual(5 * secondMs)
+
+      // A minute after the fault the list is current again.
+      vi.restoreAllMocks()
+      await restoreColumns()
+      vi.setSystemTime(Date.now() + minuteMs)
+      await signIn()
+      await requestList()
+      await pause(5)
+      const { value: recovered } = await requestList()
+      expect([recovered.status, await readPlanName(recovered)]).toEqual([200, 'after'])
+    })
+  })
+}
+
+/**
+ * Registers one test for each column. SQLite reads an unknown name in double quotes as a text, so that a query on another
+ * schema could succeed with wrong data.
+ */
+export function testMissingColumns(columns: readonly Column[]): void {
+  describe('on a database of another schema', () => {
+    useFreshPartner()
+    const titled = withTitles(columns, ({ table, column }) => `${table}.${column}`)
+    test.each(titled)('without %s the answer is correct or a 503', async (_, { table, column }) => {
+      vi.useRealTimers()
+      vi.spyOn(console, 'error').mockImplementation(() => {})
+      token = await fetchToken(partner)
+      expect(await requestListAndToken()).toEqual({ status: 200, answer: 'before', tokenStatus: 200 })
+      await renameColumn(table, column)
+      startNewIsolate()
+      for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
+      const { status, answer, tokenStatus } = await requestListAndToken()
+      expect([
+        [200, 'before'],
+        [503, 'unavailable'],
+      ]).toContainEqual([status, answer])
+      expect([200, 503]).toContain(tokenStatus)
+    })
+  })
+}
+
+/** Each test has its own country, so that it shares no list with another, and its own month on a fake clock. */
+function useFreshPartner(): void {
+  beforeEach(async () => {
+    vi.useFakeTimers({
+      now: (startMs += 30 * dayMs),
+      toFake: ['Date', 'setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'],
+    })
+    testCount++
+    const country = String.fromCharCode(65 + Math.floor(testCount / 26), 65 + (testCount % 26))
+    partner = await seedPartner(country)
+    await seedPlans(makePlan({ id: testCount, name: 'before', viewableIn: [country] }))
+    startNewIsolate()
+  })
+  afterEach(async () => {
+    vi.restoreAllMocks()
+    await restoreColumns()
+    vi.useRealTimers()
+  })
+}
+
+async function renameColumn(table: string, column: string) {
+  await env.DB.prepare(`alter table ${table} rename column ${column} to renamed`).run()
+  undoRenames.push(() => env.DB.prepare(`alter table ${table} rename column renamed to ${column}`).run())
+}
+
+async function restoreColumns() {
+  for (const undo of undoRenames) await undo()
+  undoRenames = []
+}
+
+/** Advances the fake clock whenever the work waits for nothing but a timer. Also returns the fake time that it took. */
+async function onFakeClock<T>(work: Promise<T>): Promise<{ value: T; tookMs: number }> {
+  const state = { isSettled: false }
+  const settled = work.finally(() => (state.isSettled = true))
+  const startedAtMs = Date.now()
+  while (!state.isSettled) {
+    // Real storage answers within a few of these pauses, and no deadline is shorter than 10 ms.
+    await pause(5)
+    if (!state.isSettled) await vi.advanceTimersToNextTimerAsync()
+  }
+  return { value: await settled, tookMs: Date.now() - startedAtMs }
+}
+
+function send(path: string, init: RequestInit): Promise<Response> {
+  const request = new Request(`https://catalog.example.com/api/v3/partners/${path}`, init)
+  return withoutLeaks(request, async () => worker.fetch(request, env, createExecutionContext()))
+}
+
+async function signIn(): Promise<void> {
+  token = (await onFakeClock(fetchToken(partner))).value
+}
+
+function requestList() {
+  return onFakeClock(send(`${partner.shortName}/plans`, { headers: { Authorization: `Bearer ${token}` } }))
+}
+
+async function requestListAndToken() {
+  const filters = 'currency=KES&fundType=MONEY_MARKET&categoryId=3'
+  const headers = { Authorization: `Bearer ${token}` }
+  const response = await send(`${partner.shortName}/plans?${filters}`, { headers })
+  const answer = await (response.status === 200 ? readPlanName(response) : readErrorCode(response))
+  const authorization = basic(partner.clientId, partner.clientSecret)
+  const { status: tokenStatus } = await send('auth', { method: 'POST', headers: { Authorization: authorization } })
+  return { status: response.status, answer, tokenStatus }
+}
+
+/** The name of the test's own plan. A plan of another test shows as its ID. */
+async function readPlanName(response: Response): Promise<string> {
+  const { data } = await response.json<{ data: { plans: { id: number; name: string }[] } }>()
+  return data.plans.map(({ id, name }) => (id === testCount ? name : `plan ${id}`)).join()
+}
+
+async function readErrorCode(response: Response): Promise<string> {
+  return (await response.json<ErrorBody>()).error
+}
