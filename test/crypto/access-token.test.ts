@@ -39,6 +39,17 @@ test('a token has the documented header and claims', async () => {
   expect(decode(payload)).toEqual(claims)
 })
 
+test('a token can carry the partner’s country, and ignores one of another form', async () => {
+  const options = { key, nowSeconds, lifetimeSeconds: 60 }
+  for (const [country, found] of [
+    ['KE', { country: 'KE' }],
+    ['kenya', {}],
+  ] as const) {
+    const verified = await verify(await issueAccessToken({ ...subject, country }, options))
+    expect(verified).toEqual({ ...valid, claims: { ...valid.claims, ...found } })
+  }
+})
+
 test('every call issues a different token', async () => {
   const options = { key, nowSeconds, lifetimeSeconds: 60 }
   expect(await issueAccessToken(subject, options)).not.toBe(await issueAccessToken(subject, options))
