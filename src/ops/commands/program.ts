@@ -12,6 +12,7 @@ import { addPlanCommands } from './plan-commands.ts'
 /** @returns the exit code: 0, 2 for a mistake of the user, which stderr describes line by line, 1 for a bug. */
 export async function runOps(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
   const { io } = context
+  let help = ''
   const program = new Command('ops')
     .description('Operate the partner investment plan catalog.')
     .usage('<noun> <verb> [flags]')
@@ -21,7 +22,8 @@ export async function runOps(argv: readonly string[], context: CommandContext): 
     )
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void io.stdout.write(text),
+      // Written at once below: a reader such as `| head` may close the pipe after the first write.
+      writeOut: (text) => void (help += text),
       writeErr: (text) => void io.stderr.write(text),
       outputError: (text, write) => write(describeUsageError(text)),
     })
@@ -35,7 +37,10 @@ export async function runOps(argv: readonly string[], context: CommandContext): 
     return 0
   } catch (error) {
     // Commander has printed its own message. --help also ends here, with exit code 0.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof CommanderError) {
+      if (help !== '') io.stdout.write(help)
+      return error.exitCode === 0 ? 0 : 2
+    }
     const isMistake = error instanceof UserError || error instanceof ConfigError
     // The message of a DrizzleQueryError holds parameters.
     const bug = error instanceof DrizzleQueryError ? error.cause : error
