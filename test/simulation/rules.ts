@@ -48,7 +48,8 @@ export interface Asked {
 export interface Rules {
   checkList: (asked: Asked, partner: PartnerAccess, answer: Answer) => void
   checkRefusal: (asked: Asked, partner: PartnerAccess | undefined) => void
-  checkUnavailable: (asked: Asked, error: Error) => void
+  /** @param country the partner's, if the request got as far as its list */
+  checkUnavailable: (asked: Asked, country: string | undefined, reason: string) => void
   report: (rule: RuleName, facts: string) => void
   violations: Violation[]
 }
@@ -89,7 +90,11 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
   function wasAccessTrue(fromMs: number, clientId: string, access: PartnerAccess | undefined): boolean {
     return history.wasEver(fromMs, clock.now(), ({ partners }) => {
       const partner = partners.get(clientId)
-      return partner?.country === access?.country && partner?.isSuspended === access?.isSuspended
+      return (
+        partner?.shortName === access?.shortName &&
+        partner?.country === access?.country &&
+        partner?.isSuspended === access?.isSuspended
+      )
     })
   }
 
@@ -179,19 +184,20 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
       if (!isOld) checkStep(asked, country, list.revision)
     },
     checkRefusal: (asked, partner) => checkAccess(asked, partner, didD1Fail(asked)),
-    checkUnavailable: (asked, error) => {
+    checkUnavailable: (asked, knownCountry, reason) => {
       const { clientId, filter, request } = asked
       if (!didD1Fail(asked)) report('only-in-outage', `503 for ${clientId}`)
       if (request.hasKvFailed) return
-      const partner = parsePartner(kv.peek(getPartnerKey(clientId))?.bytes)
-      if (partner === undefined) return
-      const copy = kv.peek(getPlanListKey(partner.country, canonicalFilter(filter)))
+      const country = knownCountry ?? parsePartner(kv.peek(getPartnerKey(clientId))?.bytes)?.country
+      if (country === undefined) return
+      const filters = canonicalFilter(filter)
+      const copy = kv.peek(getPlanListKey(country, filters))
       const { currentAtMs, bytes } = (copy?.metadata ?? {}) as { currentAtMs?: number; bytes?: number }
       if (currentAtMs === undefined || bytes !== copy?.bytes.length) return
       // Some minutes off the limit, because this looks at KV after the request did.
       if (clock.now() - currentAtMs < dayMs - 10 * 60_000) {
         const ageMinutes = Math.round((clock.now() - currentAtMs) / 60_000)
-        report('no-needless-503', `${clientId} (${error.message}): KV has ${partner.country}?${canonicalFilter(filter)} of ${ageMinutes} minutes (isolate ${request.isolate.id})`)
+        report('no-needless-503', `${clientId} (${reason}): KV has ${country}?${filters} of ${ageMinutes} minutes`)
       }
     },
   }

@@ -142,9 +142,12 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
   }
 }
 
+/** Half of the bytes, or JSON of another version: nothing that may be used. */
 function garble(random: Random, bytes: Uint8Array): Uint8Array {
   if (random.chance(0.3)) return bytes.slice(0, bytes.length >> 1)
-  return new TextEncoder().encode(random.pick(['{}', '{"shortName":"p0","country":"KE"}', '[]', 'null', '']))
+  const { isSuspended, ...others } = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>
+  const text = random.pick([JSON.stringify({ ...others, status: isSuspended === false ? 'active' : 'other' }), '[]', ''])
+  return new TextEncoder().encode(text)
 }
 
 function computeLatencyMs(random: Random): number {

@@ -145,7 +145,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       meter.withoutToken++
       return
     }
-    const isolate = routeToIsolate(trafficRandom.pick(poller.cities))
+    const { home, elsewhere, elsewhereShare } = poller
+    const isolate = routeToIsolate(trafficRandom.chance(elsewhereShare) ? elsewhere : home)
     const nowMs = clock.now()
     isolate.lastUsedMs = nowMs
     const request: SimulatedRequest = {
@@ -193,6 +194,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       waitUntil: (work) => void work.catch((error: unknown) => rules.report('no-bug', `waitUntil: ${String(error)}`)),
       warn: () => void meter.warnings++,
     }
+    let country: string | undefined
     let check: () => void
     try {
       const { partner, readList } = await isolate.openCatalog(context, { clientId, countryHint, filter })
@@ -202,7 +204,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
           rules.checkRefusal(asked, partner)
         }
       } else {
-        const answer = await readList(partner.country, filter)
+        country = partner.country
+        const answer = await readList(country, filter)
         check = () => {
           meter.lists[answer.cacheStatus.includes('storage-unavailable') ? 'outage' : answer.tier]++
           rules.checkList(asked, partner, answer)
@@ -211,7 +214,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     } catch (error) {
       check = () => {
         meter.unavailable++
-        if (error instanceof StorageError) rules.checkUnavailable(asked, error)
+        if (error instanceof StorageError) rules.checkUnavailable(asked, country, error.message)
         else rules.report('no-bug', error instanceof Error ? (error.stack ?? error.message) : String(error))
       }
     }

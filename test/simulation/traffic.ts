@@ -16,8 +16,11 @@ export type Rhythm = (nowMs: number, random: Random) => { atMs: number; requests
 
 export interface Poller {
   clientId: string
-  /** Where its servers are. */
-  cities: number[]
+  /** The city that its requests go to. */
+  home: number
+  /** A city that some of its requests go to, because it has servers there or because the network routes them there. */
+  elsewhere: number
+  elsewhereShare: number
   rhythm: Rhythm
   filters: PlanFilter[]
   /** The share of requests with a filter that selects nothing and is never repeated. */
@@ -128,14 +131,14 @@ const storm: Shape = {
   makePollers: (random) => Array.from({ length: 30 }, (_, index) => makeStormPoller(random, index)),
   isolates: {
     maxPerCity: 3,
-    meanLifetimeMs: 10 * hourMs,
+    meanLifetimeMs: 20 * hourMs,
     maxIdleMs: [minuteMs, 10 * minuteMs, hourMs, 3 * dayMs],
     meanFreezeIntervalMs: 30 * minuteMs,
     bounds: cacheBounds,
     smallShare: 0.3,
   },
   hangUpShare: 0.01,
-  garbledShare: 0.01,
+  garbledShare: 0.03,
   intervals: {
     catalogChangeMs: 4 * minuteMs,
     countryMoveMs: 20 * minuteMs,
@@ -150,10 +153,11 @@ const storm: Shape = {
 export const shapes: Record<'few' | 'many' | 'flood' | 'storm', Shape> = { few, many, flood, storm }
 
 function makePoller(random: Random, index: number, cities: number, rhythm: Rhythm): Poller {
-  const home = random.integer(cities)
   return {
     clientId: `client${index}`,
-    cities: random.chance(0.2) ? [home, random.integer(cities)] : [home],
+    home: random.integer(cities),
+    elsewhere: random.integer(cities),
+    elsewhereShare: random.chance(0.2) ? 0.5 : 0.001,
     rhythm,
     // Most partners list everything.
     filters: random.chance(0.7) ? [{}] : [{}, pickFilter(random), pickFilter(random)],
@@ -166,7 +170,7 @@ function makeStormPoller(random: Random, index: number): Poller {
   const rhythm = index < 4 ? pollDaily(random, 5) : index < 8 ? pollEvery(hourMs * 3, random) : pickRhythm(random, index)
   return {
     ...makePoller(random, index, 6, rhythm),
-    cities: [random.integer(6), random.integer(6)],
+    elsewhereShare: random.pick([0.5, 0.05, 0.005, 0.001]),
     filters: [{}, pickFilter(random), pickFilter(random), pickFilter(random)],
     randomFilterShare: index % 7 === 0 ? 0.3 : 0.01,
     // The longest lets lists reach the age of 24 hours in an outage.
