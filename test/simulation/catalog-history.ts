@@ -51,7 +51,7 @@ export interface CatalogHistory {
   renderAtRevision: (revision: number, country: string, filter: PlanFilter) => string | undefined
   changeCatalog: (nowMs: number) => void
   setPartner: (nowMs: number, clientId: string, change: Partial<PartnerAccess>) => void
-  /** D1's Time Travel: the database becomes again what it was. The next change has a revision that was never used. */
+  /** D1's Time Travel: the database becomes what it was, with its revision of then. */
   restore: (nowMs: number, toMs: number) => void
   restoredAtMs: () => number
 }
@@ -73,9 +73,9 @@ export function createCatalogHistory({
   reusesRevisions,
 }: HistoryOptions): CatalogHistory {
   const plans = Array.from({ length: planCount }, (_, index) => makePlan(random, 101 + index))
-  const moments: Moment[] = [{ sinceMs: startMs, revision: 1, catalog: { plans, lists: new Map() }, partners }]
-  const catalogs = new Map<number, Catalog>([[1, moments[0]!.catalog]])
-  let usedRevision = 1
+  const first: Moment = { sinceMs: startMs, revision: startMs, catalog: { plans, lists: new Map() }, partners }
+  const moments = [first]
+  const catalogs = new Map([[first.revision, first.catalog]])
   let restoredAtMs = -Infinity
 
   const newest = (): Moment => moments.at(-1)!
@@ -115,8 +115,7 @@ export function createCatalogHistory({
     },
     changeCatalog: (nowMs) => {
       const { catalog, partners: unchanged, revision: current } = newest()
-      const revision = reusesRevisions ? current + 1 : usedRevision + 1
-      usedRevision = Math.max(usedRevision, revision)
+      const revision = reusesRevisions ? current + 1 : Math.max(current + 1, Math.floor(nowMs))
       // Some changes touch nothing that partners see: every list stays the same under a new revision.
       const changed = random.chance(0.1) ? new Set<number>() : pickPlans(random, catalog.plans)
       const next = catalog.plans.map((plan) => (changed.has(plan.id) ? changePlan(random, plan, revision) : plan))
@@ -173,7 +172,7 @@ function makePlan(random: Random, id: number): SimulatedPlan {
     currency: random.pick(currencies),
     fundType: random.pick(fundTypes),
     categoryId: random.pick(categoryIds),
-    changedIn: 1,
+    changedIn: 0,
   }
 }
 
