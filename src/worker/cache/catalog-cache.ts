@@ -117,7 +117,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       return createEntry(context, session, check, false, prefetched)
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
-      const copy = held ?? (await readPartnerCopy(context, getPartnerKey(clientId)))
+      const copy = held && ageMs <= staleIfErrorMs ? held : await readPartnerCopy(context, getPartnerKey(clientId))
       if (copy === undefined) throw error
       warnOfFailure(context, 'served_stale', error)
       return createEntry(context, session, { storedAtMs: 0, ...copy }, true, prefetched)
@@ -232,17 +232,19 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 
   /** While D1 fails: serves a copy of up to 24 h. */
-  function serveOld(
-    { context }: ListRequest,
+  async function serveOld(
+    { context, key }: ListRequest,
     held: HeldList | undefined,
     copy: HeldList | undefined,
     error: StorageError,
-  ): Answer {
-    const list = held ?? copy
+  ): Promise<Answer> {
+    const isHeldUsable = held && computeAgeMs(held.currentAtMs, context.nowMs) <= staleIfErrorMs
+    // Another isolate may have stored a newer copy.
+    const list = isHeldUsable ? held : held ? await readListCopy(context, key) : copy
     const ageMs = list ? computeAgeMs(list.currentAtMs, context.nowMs) : Infinity
     if (list === undefined || ageMs > staleIfErrorMs) throw error
     warnOfFailure(context, 'served_stale', error)
-    return answerFrom(held ? 'memory' : 'kv', list, ageMs, '; detail=storage-unavailable')
+    return answerFrom(isHeldUsable ? 'memory' : 'kv', list, ageMs, '; detail=storage-unavailable')
   }
 
   async function loadList(request: LoadRequest): Promise<HeldList> {

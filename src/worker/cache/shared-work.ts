@@ -16,9 +16,18 @@ export type ShareWork<T> = (
 export function createSharedWork<T>(): ShareWork<T> {
   const running = new Map<string, { promise: Promise<T>; startedAtMs: number }>()
 
+  /** Work of a cancelled request would stay here forever, and hold all that waits for it. */
+  function forgetAbandoned(nowMs: number): void {
+    for (const [key, { startedAtMs }] of running) {
+      if (Math.abs(nowMs - startedAtMs) < maxWaitMs) return
+      running.delete(key)
+    }
+  }
+
   return async function shareWork(key, request, work) {
+    forgetAbandoned(request.nowMs)
     const current = running.get(key)
-    if (current && Math.abs(request.nowMs - current.startedAtMs) < maxWaitMs) {
+    if (current) {
       const outcome = await waitFor(current.promise)
       if (outcome !== 'abandoned') return outcome.value
       if (running.get(key) !== current) return shareWork(key, request, work)
@@ -26,6 +35,7 @@ export function createSharedWork<T>(): ShareWork<T> {
     const promise = work().finally(() => {
       if (running.get(key)?.promise === promise) running.delete(key)
     })
+    running.delete(key)
     running.set(key, { promise, startedAtMs: request.nowMs })
     request.waitUntil(promise.catch(() => {}))
     return promise

@@ -1,0 +1,115 @@
+// Mistakes in the policy that the simulation must notice, as replacements in the text of the Worker's modules.
+import { readFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { RuleName } from './rules.ts'
+
+interface Mutant {
+  mistake: string
+  /** In src/worker/cache. */
+  file: string
+  replace: string
+  by: string
+  /** The rules that can notice it. */
+  caughtBy: readonly RuleName[]
+}
+
+export const mutants: Record<string, Mutant> = {
+  'ten-minutes': {
+    mistake: 'a check is used for ten minutes',
+    file: 'freshness.ts',
+    replace: 'staleWhileRevalidateMs = 120_000',
+    by: 'staleWhileRevalidateMs = 600_000',
+    caughtBy: ['fresh-list', 'fresh-access'],
+  },
+  'memory-unrevised': {
+    mistake: 'a list in memory is served whatever its revision',
+    file: 'catalog-cache.ts',
+    replace: 'if (held && !isOutage && held.revision === newestRevision)',
+    by: 'if (held && !isOutage)',
+    caughtBy: ['fresh-list', 'honest-age'],
+  },
+  'kv-unrevised': {
+    mistake: 'a list in KV is served whatever its revision',
+    file: 'catalog-cache.ts',
+    replace: 'if (copy && !isOutage && copy.revision === newestRevision)',
+    by: 'if (copy && !isOutage)',
+    caughtBy: ['fresh-list', 'honest-age', 'no-step-back'],
+  },
+  'key-without-filters': {
+    mistake: 'the key of a list lacks its filters',
+    file: 'cache-keys.ts',
+    replace: '`plans:v2:${country}:${filters}`',
+    by: '`plans:v2:${country}:${filters.slice(0, 0)}`',
+    caughtBy: ['right-list'],
+  },
+  'key-without-country': {
+    mistake: 'the key of a list lacks its country',
+    file: 'cache-keys.ts',
+    replace: '`plans:v2:${country}:${filters}`',
+    by: '`plans:v2:${country.slice(0, 0)}:${filters}`',
+    caughtBy: ['right-list'],
+  },
+  'three-days': {
+    mistake: 'a list is served for 72 hours while D1 fails',
+    file: 'freshness.ts',
+    replace: 'staleIfErrorMs = 24 * 3600_000',
+    by: 'staleIfErrorMs = 72 * 3600_000',
+    caughtBy: ['day-old-list', 'outage-access'],
+  },
+  'partner-unvalidated': {
+    mistake: "a partner's copy in KV is not validated",
+    file: 'kv-copies.ts',
+    replace:
+      "if (typeof shortName !== 'string' || typeof country !== 'string' || typeof isSuspended !== 'boolean') return undefined",
+    by: '',
+    caughtBy: ['outage-access'],
+  },
+  'unequal-sessions': {
+    mistake: 'a lagging replica is believed',
+    file: 'catalog-cache.ts',
+    replace: 'if (nearest.revision === newestRevision) return nearest',
+    by: 'if (nearest.revision <= newestRevision) return nearest',
+    caughtBy: ['no-step-back', 'fresh-list', 'honest-age'],
+  },
+  'endless-pause': {
+    mistake: 'after a failure D1 is not asked for ten minutes',
+    file: 'freshness.ts',
+    replace: 'outagePauseMs = 5000',
+    by: 'outagePauseMs = 600_000',
+    caughtBy: ['only-in-outage'],
+  },
+  'no-takeover': {
+    mistake: 'a waiter waits for the work of a cancelled request for ever',
+    file: 'shared-work.ts',
+    replace: "const timer = setTimeout(() => resolve('abandoned'), maxWaitMs)",
+    by: 'const timer = setTimeout(() => {}, maxWaitMs)',
+    caughtBy: ['answers-in-time'],
+  },
+  'unbounded-memory': {
+    mistake: 'the memory of lists evicts nothing',
+    file: 'list-memory.ts',
+    replace: 'if (heldBytes <= maxBytes) return',
+    by: 'if (heldBytes > 0) return',
+    caughtBy: ['bounded-memory'],
+  },
+}
+
+/** Every module of the Worker that is imported from now on has the mistake in it. */
+export function installMutant(name: string): void {
+  const mutant = mutants[name]
+  if (mutant === undefined) throw new Error(`no mutant ${name}: there are ${Object.keys(mutants).join(', ')}`)
+  const { file, replace, by } = mutant
+  const path = join(import.meta.dirname, '../../src/worker/cache', file)
+  if (readFileSync(path, 'utf8').split(replace).length !== 2) {
+    throw new Error(`the mutant ${name} does not fit ${file} any more: write it anew in mutants.ts`)
+  }
+  registerHooks({
+    load: (url, context, nextLoad) => {
+      const loaded = nextLoad(url, context)
+      if (url !== pathToFileURL(path).href) return loaded
+      return { ...loaded, source: readFileSync(path, 'utf8').replace(replace, () => by) }
+    },
+  })
+}

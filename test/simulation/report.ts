@@ -1,0 +1,153 @@
+// What a simulation measured: hit rates, round trips, I/O and cost.
+
+export interface Meter {
+  /** Answered lists by where they came from. `outage`: an old copy while D1 failed. */
+  lists: Record<'memory' | 'kv' | 'd1' | 'outage', number>
+  /** 401: the partner is suspended. */
+  refused: number
+  /** 503. */
+  unavailable: number
+  /** Clients that hung up, and requests whose isolate died. */
+  cancelled: number
+  /** Polls that could not be sent because no token was to be had. */
+  withoutToken: number
+  d1Queries: number
+  d1Rows: number
+  kvReads: number
+  kvWrites: number
+  /** Writes that KV refused with 429. */
+  kvRefusals: number
+  warnings: number
+  isolates: number
+  catalogChanges: number
+  outages: number
+  restores: number
+  /** Requests by round trips. */
+  trips: Histogram
+  /** Requests by milliseconds from arrival to answer. */
+  answerMs: Histogram
+}
+
+export function createMeter(): Meter {
+  return {
+    lists: { memory: 0, kv: 0, d1: 0, outage: 0 },
+    refused: 0,
+    unavailable: 0,
+    cancelled: 0,
+    withoutToken: 0,
+    d1Queries: 0,
+    d1Rows: 0,
+    kvReads: 0,
+    kvWrites: 0,
+    kvRefusals: 0,
+    warnings: 0,
+    isolates: 0,
+    catalogChanges: 0,
+    outages: 0,
+    restores: 0,
+    trips: createHistogram(),
+    answerMs: createHistogram(),
+  }
+}
+
+export interface Histogram {
+  add: (value: number) => void
+  count: () => number
+  /** @param share 0.5 for the median */
+  quantile: (share: number) => number
+  max: () => number
+}
+
+/** Counts whole numbers. */
+export function createHistogram(): Histogram {
+  const counts: number[] = []
+  let total = 0
+  return {
+    add: (value) => {
+      const index = Math.round(value)
+      while (counts.length <= index) counts.push(0)
+      counts[index] = counts[index]! + 1
+      total++
+    },
+    count: () => total,
+    quantile: (share) => {
+      let seen = 0
+      return counts.findIndex((count) => (seen += count) >= share * total && seen > 0)
+    },
+    max: () => counts.length - 1,
+  }
+}
+
+/** Dollars per million, of the paid plan in 2026 beyond what it includes. */
+const prices = {
+  requests: 0.3,
+  'log lines': 0.6,
+  'data points': 0.25,
+  'KV reads': 0.5,
+  'KV writes': 5,
+  'D1 rows': 0.001,
+  'ms of CPU': 0.02,
+}
+
+/** Measured with npm run bench: a list from memory. */
+const cpuMs = 0.1
+
+export function computeDollarsPerMillionLists(meter: Meter): Record<keyof typeof prices | 'in all', number> {
+  const lists = countLists(meter)
+  const amounts = {
+    requests: meter.trips.count(),
+    'log lines': meter.trips.count() + meter.warnings,
+    'data points': meter.trips.count(),
+    'KV reads': meter.kvReads,
+    'KV writes': meter.kvWrites,
+    'D1 rows': meter.d1Rows,
+    'ms of CPU': cpuMs * meter.trips.count(),
+  }
+  const names = Object.keys(prices) as (keyof typeof prices)[]
+  const dollars = names.map((name) => [name, (prices[name] * amounts[name]) / lists] as const)
+  const sum = dollars.reduce((total, [, amount]) => total + amount, 0)
+  return Object.fromEntries([...dollars, ['in all', sum]]) as Record<keyof typeof prices | 'in all', number>
+}
+
+export function countLists({ lists: { memory, kv, d1, outage } }: Meter): number {
+  return memory + kv + d1 + outage
+}
+
+export function formatReport(title: string, meter: Meter, simulatedMs: number, realMs: number): string {
+  const lists = countLists(meter)
+  const share = (count: number) => `${((100 * count) / lists).toFixed(2)} %`
+  const perList = (count: number) => (count / lists).toFixed(4)
+  const { trips, answerMs } = meter
+  const dollars = Object.entries(computeDollarsPerMillionLists(meter)).map(
+    ([name, amount]) => `${name} ${amount.toFixed(2)}`,
+  )
+  const rows = [
+    ['lists', `${lists}: memory ${share(meter.lists.memory)}, KV ${share(meter.lists.kv)}, D1 ${share(meter.lists.d1)}`],
+    ['', `old copies while D1 failed ${share(meter.lists.outage)}`],
+    [
+      'other answers',
+      `401 ${meter.refused}, 503 ${meter.unavailable}, cancelled ${meter.cancelled}, not sent for want of a token ${meter.withoutToken}`,
+    ],
+    ['round trips', `p50 ${trips.quantile(0.5)}, p90 ${trips.quantile(0.9)}, p99 ${trips.quantile(0.99)}, max ${trips.max()}`],
+    [
+      'ms to answer',
+      `p50 ${answerMs.quantile(0.5)}, p90 ${answerMs.quantile(0.9)}, p99 ${answerMs.quantile(0.99)}, max ${answerMs.max()}`,
+    ],
+    [
+      'per list',
+      `D1 queries ${perList(meter.d1Queries)}, D1 rows ${perList(meter.d1Rows)}, ` +
+        `KV reads ${perList(meter.kvReads)}, KV writes ${perList(meter.kvWrites)} (429: ${meter.kvRefusals} of ${meter.kvWrites})`,
+    ],
+    ['$ per million', dollars.join(', ')],
+    [
+      'the world',
+      `${meter.isolates} isolates, ${meter.catalogChanges} catalog changes, ${meter.restores} restores, ${meter.outages} outages`,
+    ],
+    [
+      'speed',
+      `${(simulatedMs / 86_400_000).toFixed(2)} days in ${(realMs / 1000).toFixed(1)} s: ` +
+        `${Math.round(simulatedMs / realMs)} simulated seconds a second, ${Math.round((1000 * trips.count()) / realMs)} requests a second`,
+    ],
+  ]
+  return [title, ...rows.map(([name, text]) => `  ${name!.padEnd(14)} ${text}`)].join('\n')
+}
