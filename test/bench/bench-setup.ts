@@ -65,7 +65,7 @@ export async function startBench(): Promise<Bench> {
 }
 
 /** Repeats the demo catalog, and makes the first plans viewable in the countries with small catalogs, too. */
-async function makeCatalog(): Promise<CatalogPlan[]> {
+export async function makeCatalog(): Promise<CatalogPlan[]> {
   const text = await readFile(join(resolve(import.meta.dirname, '../..'), 'src/catalog/demo.json'), 'utf8')
   const { plans: demo } = JSON.parse(text) as { plans: CatalogPlan[] }
   const copies = Array.from({ length: Math.ceil(planCounts.TZ / demo.length) }, () => demo).flat()

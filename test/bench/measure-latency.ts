@@ -1,20 +1,27 @@
-// How long a partner waits when the bindings are as slow as real ones, and for how many sequential round trips.
-import type { Cost, Settings } from './slowed.ts'
-import { createPartner, importPlans, startService, type BenchPartner, type Bundle, type Service } from './service.ts'
+// How long a partner waits when D1 and KV are as slow as real ones, and for how many sequential round trips.
 import { makeCatalog } from './bench-setup.ts'
+import { createPartner, importPlans, startService, type BenchPartner, type Bundle, type Service } from './service.ts'
+import type { Cost, Settings } from './slowed.ts'
 
-/** Latencies of D1 and KV in milliseconds. */
-const latencies = [
+interface Latency {
+  d1Ms: number
+  kvMs: number
+}
+
+const latencies: Latency[] = [
   { d1Ms: 100, kvMs: 40 },
   { d1Ms: 30, kvMs: 5 },
   { d1Ms: 200, kvMs: 100 },
-] as const
+]
 
-/** Medians are over this many isolates, each of which is cold once. */
+/** Isolates per situation. Each is new only once, so every sample of a new isolate needs its own. */
 const samples = 8
 const burst = 30
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
+
+/** The country with 30 plans. */
+const country = 'KE'
 
 export interface LatencyRow {
   latency: string
@@ -23,26 +30,27 @@ export interface LatencyRow {
   /** The most that any sample needed. */
   trips: number
   maxTrips: number
-  kvReads: number
-  kvWrites: number
+  /** Calls of one request, work after the response included. */
   d1Queries: number
   rowsRead: number
+  kvReads: number
+  kvWrites: number
 }
 
 export async function measureLatency(bundle: Bundle, note: (text: string) => void): Promise<LatencyRow[]> {
-  const isolates = latencies.flatMap((_, index) =>
+  const names = latencies.map((_, index) =>
     Array.from({ length: 4 * samples }, (_isolate, sample) => `slowed-${index}-${sample}`),
   )
-  const wrappers = Object.fromEntries(isolates.map((name) => [name, 'test/bench/slowed.ts']))
+  const wrapper = 'test/bench/slowed.ts'
+  const wrappers = Object.fromEntries(['tokens', ...names.flat()].map((name) => [name, wrapper]))
   const service = await startService(bundle, wrappers, {})
   try {
     await importPlans(service.d1, await makeCatalog())
-    const partner = await createPartner(service.d1, 'acme', 'UG')
+    const partner = await createPartner(service.d1, 'acme', country)
     const rows: LatencyRow[] = []
     for (const [index, latency] of latencies.entries()) {
-      note(`Latency with D1 at ${latency.d1Ms} ms and KV at ${latency.kvMs} ms …`)
-      const names = isolates.filter((name) => name.startsWith(`slowed-${index}-`))
-      rows.push(...(await measureSituations(service, partner, names, latency)))
+      note(`Measuring with D1 at ${latency.d1Ms} ms and KV at ${latency.kvMs} ms …`)
+      rows.push(...(await measureSituations(service, partner, names[index] ?? [], latency)))
     }
     return rows
   } finally {
@@ -50,83 +58,77 @@ export async function measureLatency(bundle: Bundle, note: (text: string) => voi
   }
 }
 
-/** @param isolates each has not served a request yet */
+/** @param isolates none of them has served a request yet */
 async function measureSituations(
   service: Service,
   partner: BenchPartner,
-  isolates: string[],
-  latency: (typeof latencies)[number],
+  isolates: readonly string[],
+  latency: Latency,
 ): Promise<LatencyRow[]> {
-  const first = isolates.splice(0, samples)
-  const cold = isolates.splice(0, samples)
-  const coldLater = isolates.splice(0, samples)
-  const bursts = isolates.splice(0, samples)
-  const name = `D1 ${latency.d1Ms} ms, KV ${latency.kvMs} ms`
-  const ask = async (isolate: string, clockMs: number): Promise<Cost> => {
+  const [first, fresh, later, bursts] = [0, 1, 2, 3].map((group) =>
+    isolates.slice(group * samples, (group + 1) * samples),
+  ) as [string[], string[], string[], string[]]
+
+  /** From an isolate of its own, so that it warms up none of those that are measured. */
+  const getToken = async (clockMs: number): Promise<string> => {
+    const settings: Settings = { d1Ms: 0, kvMs: 0, clockMs }
+    const url = new URL('/api/v3/partners/auth', await service.urlOf('tokens'))
+    const headers = { Authorization: partner.authorization, 'X-Settings': JSON.stringify(settings) }
+    const { accessToken } = (await (await fetch(url, { method: 'POST', headers })).json()) as Cost
+    if (accessToken === undefined) throw new Error('There is no token.')
+    return accessToken
+  }
+  const request = async (isolate: string, clockMs: number, token: string): Promise<Cost> => {
     const settings: Settings = { ...latency, clockMs }
     const url = new URL(`/api/v3/partners/${partner.shortName}/plans`, await service.urlOf(isolate))
-    const headers = { Authorization: `Bearer ${await getToken(clockMs)}`, 'X-Settings': JSON.stringify(settings) }
-    const response = await fetch(url, { headers })
-    const cost = (await response.json()) as Cost
+    const headers = { Authorization: `Bearer ${token}`, 'X-Settings': JSON.stringify(settings) }
+    const cost = (await (await fetch(url, { headers })).json()) as Cost
     if (cost.status !== 200) throw new Error(`The list returned status ${cost.status}.`)
     return cost
   }
-  /** From another isolate, so that it warms up none of those that are measured. */
-  const getToken = async (clockMs: number): Promise<string> => {
-    const settings: Settings = { d1Ms: 0, kvMs: 0, clockMs }
-    const url = new URL('/api/v3/partners/auth', await service.urlOf('app-token'))
-    const headers = { Authorization: partner.authorization, 'X-Settings': JSON.stringify(settings) }
-    const { accessToken } = (await (await fetch(url, { method: 'POST', headers })).json()) as Cost
-    return accessToken ?? ''
+  const requestEach = async (names: readonly string[], clockMs: number, before?: () => Promise<void>) => {
+    const token = await getToken(clockMs)
+    const costs: Cost[] = []
+    for (const name of names) {
+      await before?.()
+      costs.push(await request(name, clockMs, token))
+    }
+    return costs
   }
   const emptyKv = async () => {
-    for (const { name: key } of (await service.kv.list()).keys) await service.kv.delete(key)
+    for (const { name } of (await service.kv.list()).keys) await service.kv.delete(name)
   }
-  const toRow = (situation: string, maxTrips: number, costs: Cost[]): LatencyRow => {
-    const max = (read: (cost: Cost) => number) => Math.max(...costs.map(read))
+  const toRow = (situation: string, maxTrips: number, costs: readonly Cost[]): LatencyRow => {
+    const getMax = (read: (cost: Cost) => number) => Math.max(...costs.map(read))
     return {
-      latency: name,
+      latency: `D1 ${latency.d1Ms} ms, KV ${latency.kvMs} ms`,
       situation,
       medianMs: getMedian(costs.map(({ durationMs }) => durationMs)),
-      trips: max(({ trips }) => trips),
+      trips: getMax(({ trips }) => trips),
       maxTrips,
-      kvReads: max(({ kvReads }) => kvReads),
-      kvWrites: max(({ kvWrites }) => kvWrites),
-      d1Queries: max(({ d1Queries }) => d1Queries),
-      rowsRead: max(({ rowsRead }) => rowsRead),
+      d1Queries: getMax(({ d1Queries }) => d1Queries),
+      rowsRead: getMax(({ rowsRead }) => rowsRead),
+      kvReads: getMax(({ kvReads }) => kvReads),
+      kvWrites: getMax(({ kvWrites }) => kvWrites),
     }
   }
 
-  const firstCosts: Cost[] = []
-  for (const isolate of first) {
-    await emptyKv()
-    firstCosts.push(await ask(isolate, 0))
-  }
-  const idleCosts: Cost[] = []
-  for (const isolate of first) idleCosts.push(await ask(isolate, 3 * minuteMs))
-  const minuteCosts: Cost[] = []
-  for (const isolate of first) minuteCosts.push(await ask(isolate, 4 * minuteMs + 5000))
-  const coldCosts: Cost[] = []
-  for (const isolate of cold) coldCosts.push(await ask(isolate, 0))
-  const coldLaterCosts: Cost[] = []
-  for (const isolate of coldLater) coldLaterCosts.push(await ask(isolate, hourMs))
+  const firstRow = toRow('the first list of a country', 2, await requestEach(first, 0, emptyKv))
+  const idleRow = toRow('isolate idle for three minutes', 1, await requestEach(first, 3 * minuteMs))
+  const nextRow = toRow('65 seconds later', 0, await requestEach(first, 3 * minuteMs + 65_000))
+  const freshRow = toRow('new isolate, KV has the list', 1, await requestEach(fresh, 0))
+  const laterRow = toRow('new isolate, KV’s copy is an hour old', 1, await requestEach(later, hourMs))
+  const token = await getToken(0)
   const burstMs: number[] = []
-  for (const isolate of bursts) {
-    const costs = await Promise.all(Array.from({ length: burst }, () => ask(isolate, 0)))
+  for (const name of bursts) {
+    const costs = await Promise.all(Array.from({ length: burst }, () => request(name, 0, token)))
     burstMs.push(getMedian(costs.map(({ durationMs }) => durationMs)))
   }
-  const burstRow = toRow('30 requests at once into a new isolate, their median', 1, coldCosts)
-  return [
-    toRow('isolate idle for three minutes', 1, idleCosts),
-    toRow('new isolate, KV has the list', 1, coldCosts),
-    toRow('new isolate, KV’s copy is an hour old', 1, coldLaterCosts),
-    toRow('the first list of a country', 2, firstCosts),
-    { ...burstRow, medianMs: getMedian(burstMs) },
-    toRow('a minute later, nothing changed', 0, minuteCosts),
-  ]
+  const burstRow = { ...freshRow, situation: `p50 of ${burst} requests at once into it`, medianMs: getMedian(burstMs) }
+  return [idleRow, freshRow, laterRow, burstRow, firstRow, nextRow]
 }
 
-function getMedian(values: number[]): number {
+function getMedian(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

@@ -49,15 +49,19 @@ export default {
     trips = 0
     const startMs = performance.now()
     const response: Response = await app.fetch(request, slowed, collecting)
-    const text = await response.text()
+    const body = await response.arrayBuffer()
     const waited = { status: response.status, durationMs: performance.now() - startMs, trips }
     // The work after the response counts, but nobody waits for it.
     context.waitUntil(Promise.allSettled(work))
     await Promise.allSettled(work)
-    const { access_token: accessToken } = JSON.parse(text) as { access_token?: string }
+    const accessToken = request.method === 'POST' ? readToken(body) : undefined
     return Response.json({ ...waited, ...counts, accessToken } satisfies Cost)
   },
 } satisfies ExportedHandler<Bindings>
+
+function readToken(body: ArrayBuffer): string | undefined {
+  return (JSON.parse(new TextDecoder().decode(body)) as { access_token?: string }).access_token
+}
 
 async function slowly<T>(ms: number, call: () => Promise<T>): Promise<T> {
   const depth = trips + 1
