@@ -44,7 +44,7 @@ async function startDevServer(args: string[]): Promise<number> {
       const progress = createProgress(process)
       const plans = readCatalog(await readFile(demoCatalog), progress.update)
       const prepared = await prepareImport(store, plans, false)
-      await applyImport(store, prepared, { onProgress: progress.update, warn: console.warn })
+      await applyImport(store, prepared, progress.update)
       progress.end()
       process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
     })

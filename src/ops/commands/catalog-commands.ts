@@ -2,16 +2,15 @@
 import type { Command } from 'commander'
 import { formatCatalog } from '../../catalog/catalog-file.ts'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { purgePlanLists } from '../core/purge-cache.ts'
 import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
 import { applyImport, countPlans, prepareImport, readCatalog } from '../core/catalog-import.ts'
-import { listPlans } from '../core/catalog-plans.ts'
+import { listPlans, outdateLists } from '../core/catalog-plans.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { createProgress, withProgress } from '../terminal/progress.ts'
 import { addCommand } from './add-command.ts'
-import { printWarnings, type CommandContext } from './command-context.ts'
+import type { CommandContext } from './command-context.ts'
 
 interface ImportOptions extends Target {
   dryRun?: boolean
@@ -46,7 +45,7 @@ export function addCatalogCommands(program: Command, context: CommandContext): v
             progress.end()
             const losses = describeLosses(prepared.difference)
             if (losses !== '') await confirm(io, options, losses)
-            await applyImport(store, prepared, { onProgress: progress.update, warn: printWarnings(context) })
+            await applyImport(store, prepared, progress.update)
           }
           return prepared.difference
         })
@@ -67,15 +66,12 @@ export function addCatalogCommands(program: Command, context: CommandContext): v
       io.stdout.write(formatCatalog(plans))
     })
 
-  add('purge', 'delete the cached plan lists, so that the next requests read the database', 'purge --country KE')
-    .option('--country <code>', 'only the lists of this country')
-    .option('--json', 'print an object with the country, or null for all')
-    .action(async ({ country, json, ...target }: { country?: string; json?: boolean } & Target) => {
-      await withProgress(io, 'Deleting the cached lists', () =>
-        withStore(target, (store) => purgePlanLists(store, country)),
-      )
-      const sentence = `The cached plan lists of ${country ?? 'all countries'} are deleted.`
-      io.stdout.write(`${json ? JSON.stringify({ country: country ?? null }) : sentence}\n`)
+  add('purge', 'outdate every cached plan list, so that requests read the database again', 'purge')
+    .option('--json', 'print an object with the new revision of the catalog')
+    .action(async ({ json, ...target }: { json?: boolean } & Target) => {
+      const revision = await withStore(target, outdateLists)
+      const sentence = 'Every cached plan list is outdated. Requests read the database within two minutes.'
+      io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
     })
 }
 

@@ -11,7 +11,7 @@ import { describeCommand, type Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable, putOnOneLine } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
-import { printWarnings, type CommandContext } from './command-context.ts'
+import type { CommandContext } from './command-context.ts'
 
 interface OutputOptions {
   json?: boolean
@@ -19,7 +19,6 @@ interface OutputOptions {
 
 export function addPlanCommands(program: Command, context: CommandContext): void {
   const { io, withStore } = context
-  const warn = printWarnings(context)
   const plan = program
     .command('plan')
     .description('see and change single plans, and who sees them; ID is the identifier of a plan, or its id')
@@ -56,7 +55,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     .option('--off', 'take the plan off the list')
     .action((id: string, options: { country?: string; off?: boolean } & OutputOptions & Target) => {
       const { country = '', off = false } = options
-      return change(options, (store) => setViewable(store, id, { country, isViewable: !off }, warn))
+      return change(options, (store) => setViewable(store, id, { country, isViewable: !off }))
     })
 
   add(
@@ -67,7 +66,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
   )
     .option('--note <text>', 'the reason, for partners to show')
     .action((id: string, options: { note?: string } & OutputOptions & Target) =>
-      change(options, (store) => closePlan(store, id, options.note, warn)),
+      change(options, (store) => closePlan(store, id, options.note)),
     )
 
   add(
@@ -75,7 +74,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     'open a plan to new investment, and remove its note',
     'open mwamba-money-market-fund',
     'the plan',
-  ).action((id: string, options: OutputOptions & Target) => change(options, (store) => openPlan(store, id, warn)))
+  ).action((id: string, options: OutputOptions & Target) => change(options, (store) => openPlan(store, id)))
 
   add(
     'why <id>',

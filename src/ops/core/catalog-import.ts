@@ -3,7 +3,6 @@ import { findConflicts, parseCatalog } from '../../catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { importStatements, selectCatalog, selectCatalogRevision, unstageStatement } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
-import { changeAndPurge, type Warn } from './purge-cache.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { writeNextRevision } from './catalog-plans.ts'
 import { UserError } from './user-error.ts'
@@ -75,15 +74,15 @@ function findIdentityConflicts(
 }
 
 /**
- * Writes the difference in one transaction, then deletes the cached plan lists of the countries it affects.
+ * Writes the difference in one transaction.
  * @throws UserError when the catalog has changed since `prepareImport`.
  */
 export async function applyImport(
   store: Store,
   { revision, difference }: CatalogImport,
-  { onProgress, warn }: { onProgress: OnProgress; warn: Warn },
+  onProgress: OnProgress,
 ): Promise<void> {
-  const { added, changed, removed, countries } = difference
+  const { added, changed, removed } = difference
   const put = [...added, ...changed]
   if (put.length + removed.length === 0) return
   const importId = crypto.randomUUID()
@@ -95,7 +94,7 @@ export async function applyImport(
       await store.write([statement])
     }
     onProgress(step, stage.length, stage.length + 1)
-    await changeAndPurge(store, { countries: Object.keys(countries) }, warn, () => writeNextRevision(store, commit))
+    await writeNextRevision(store, commit)
   } catch (error) {
     await store.write([unstageStatement(importId)]).catch(() => {})
     throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error

@@ -1,6 +1,11 @@
 // Reading the catalog, and writing its next revision.
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalog, selectCatalogPlan } from '../../db/catalog-queries.ts'
+import {
+  outdateListsStatement,
+  selectCatalog,
+  selectCatalogPlan,
+  selectCatalogRevision,
+} from '../../db/catalog-queries.ts'
 import type { Statement } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
@@ -37,4 +42,13 @@ export async function writeNextRevision(store: Store, statements: Statement[]): 
     if (!isCausedBy(error, 'catalog_revision.revision')) throw error
     throw new UserError('Somebody else changed the catalog at the same time. Try again.')
   }
+}
+
+/**
+ * Raises the revision without a change of the catalog, which outdates every cached plan list.
+ * @returns the new revision.
+ */
+export async function outdateLists({ db, write }: Store): Promise<number> {
+  await write([outdateListsStatement()])
+  return selectCatalogRevision(db)
 }

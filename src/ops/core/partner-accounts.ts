@@ -16,9 +16,9 @@ import {
 import { readPbkdf2Iterations } from '../../worker/config.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
-import { changeAndPurge, type Warn } from './purge-cache.ts'
 import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
+import { deletePartnerCopy, type Warn } from './partner-copy.ts'
 import { isCausedBy, UserError } from './user-error.ts'
 
 export type { Partner }
@@ -188,7 +188,11 @@ export async function setPartnerCountry(
   })
 }
 
-/** @param decide returns undefined when there is nothing to change. */
+/**
+ * Deletes KV's copy of the partner as well, so that it does not outlive a suspension. It also does so when the write fails,
+ * because it may have taken effect, and when there is nothing to change, because an earlier run may have stopped before.
+ * @param decide returns undefined when there is nothing to change.
+ */
 async function changePartner(
   store: Store,
   shortName: string,
@@ -196,10 +200,12 @@ async function changePartner(
   decide: (known: Partner) => { partner: Partner; statement: Statement } | undefined,
 ): Promise<PartnerChange> {
   const known = await findPartner(store, shortName)
-  return changeAndPurge(store, known, warn, async () => {
-    const decision = decide(known)
+  const decision = decide(known)
+  try {
     if (decision === undefined) return { partner: known, isChanged: false }
     await store.write([decision.statement])
     return { partner: decision.partner, isChanged: true }
-  })
+  } finally {
+    await deletePartnerCopy(store, known.clientId, warn)
+  }
 }

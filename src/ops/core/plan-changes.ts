@@ -8,7 +8,6 @@ import {
 } from '../../db/catalog-queries.ts'
 import type { Statement } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
-import { changeAndPurge, type Warn } from './purge-cache.ts'
 import { findPlan, writeNextRevision } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { UserError } from './user-error.ts'
@@ -21,10 +20,9 @@ export async function setViewable(
   store: Store,
   name: string,
   { country, isViewable }: { country: string; isViewable: boolean },
-  warn: Warn,
 ): Promise<CatalogPlan> {
   checkCountry(country)
-  return changePlan(store, name, warn, (known, revision) => {
+  return changePlan(store, name, (known, revision) => {
     const others = known.viewableIn.filter((code) => code !== country)
     const viewableIn = isViewable ? [...others, country].toSorted() : others
     const isDone = viewableIn.length === known.viewableIn.length
@@ -32,7 +30,6 @@ export async function setViewable(
     return {
       plan: { ...known, viewableIn },
       statements: isDone ? [] : makeStatements(store.db, revision, known.id, country),
-      countries: [country],
     }
   })
 }
@@ -42,21 +39,16 @@ export async function setViewable(
  * @param note why, for partners to show.
  * @returns the plan as it is now.
  */
-export async function closePlan(
-  store: Store,
-  name: string,
-  note: string | undefined,
-  warn: Warn,
-): Promise<CatalogPlan> {
-  return setNote(store, name, checkNote(note), warn)
+export async function closePlan(store: Store, name: string, note: string | undefined): Promise<CatalogPlan> {
+  return setNote(store, name, checkNote(note))
 }
 
 /**
  * Opens a plan to new investment, and removes its note.
  * @returns the plan as it is now.
  */
-export function openPlan(store: Store, name: string, warn: Warn): Promise<CatalogPlan> {
-  return setNote(store, name, null, warn)
+export function openPlan(store: Store, name: string): Promise<CatalogPlan> {
+  return setNote(store, name, null)
 }
 
 function checkNote(note: string | undefined): string {
@@ -66,11 +58,10 @@ function checkNote(note: string | undefined): string {
   throw new UserError(`The note must be ${expected}; it is ${abbreviate(note)}.`)
 }
 
-function setNote(store: Store, name: string, note: string | null, warn: Warn): Promise<CatalogPlan> {
-  return changePlan(store, name, warn, (known, revision) => ({
+function setNote(store: Store, name: string, note: string | null): Promise<CatalogPlan> {
+  return changePlan(store, name, (known, revision) => ({
     plan: { ...known, isInvestable: note === null, nonInvestableNote: note },
     statements: known.nonInvestableNote === note ? [] : updateInvestableStatements(store.db, revision, known.id, note),
-    countries: known.viewableIn,
   }))
 }
 
@@ -79,21 +70,16 @@ interface PlanChange {
   plan: CatalogPlan
   /** Empty when there is nothing to change. */
   statements: Statement[]
-  /** The countries whose lists the change affects. */
-  countries: string[]
 }
 
 async function changePlan(
   store: Store,
   name: string,
-  warn: Warn,
   decide: (known: CatalogPlan, revision: number) => PlanChange,
 ): Promise<CatalogPlan> {
   // The revision before the plan: when the catalog changes in between, the write is refused.
   const revision = await selectCatalogRevision(store.db)
-  const { plan, statements, countries } = decide(await findPlan(store, name), revision)
-  await changeAndPurge(store, { countries }, warn, async () => {
-    if (statements.length > 0) await writeNextRevision(store, statements)
-  })
+  const { plan, statements } = decide(await findPlan(store, name), revision)
+  if (statements.length > 0) await writeNextRevision(store, statements)
   return plan
 }

@@ -9,19 +9,7 @@ export function openBindingStore(env: Env & ConfigSource, target: Target): Store
     target,
     db: openDatabase(env.DB),
     write: (statements) => runStatements(env.DB, statements),
-    deleteKeys: async (names) => {
-      for (const name of names) await env.CATALOG_CACHE.delete(name)
-    },
-    deletePrefix: (prefix) => deletePrefix(env.CATALOG_CACHE, prefix),
+    deleteKey: (name) => env.CATALOG_CACHE.delete(name),
     config: env,
   }
-}
-
-async function deletePrefix(kv: KVNamespace, prefix: string): Promise<void> {
-  let cursor: string | null = null
-  do {
-    const page: KVNamespaceListResult<unknown> = await kv.list({ prefix, cursor })
-    await Promise.all(page.keys.map(({ name }) => kv.delete(name)))
-    cursor = page.list_complete ? null : page.cursor
-  } while (cursor !== null)
 }

@@ -7,14 +7,8 @@ import { readWranglerConfig } from './wrangler.ts'
 /** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
-export interface Page {
-  result: unknown
-  /** Where the next page starts; undefined on the last page. */
-  cursor: string | undefined
-}
-
-/** Calls a path below the account: `/d1/…`, `/storage/kv/…`. */
-export type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<Page>
+/** Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer. */
+export type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
 
 /** Cloudflare refused a call, or could not be reached. For SQL the message is the database's own. */
 export class CloudflareError extends Error {
@@ -63,11 +57,8 @@ function openApi(account: string, authorization: string): Call {
         isUncertain: true,
       })
     }
-    const { success, errors, result, result_info } = isJsonObject(answer) ? answer : {}
-    if (success === true) {
-      const cursor = isJsonObject(result_info) ? result_info['cursor'] : undefined
-      return { result, cursor: typeof cursor === 'string' && cursor !== '' ? cursor : undefined }
-    }
+    const { success, errors, result } = isJsonObject(answer) ? answer : {}
+    if (success === true) return result
     const refusals: object[] = Array.isArray(errors) ? errors.map(Object) : []
     const reasons = refusals.map((refusal) => Reflect.get(refusal, 'message'))
     const codes = refusals.map((refusal): unknown => Reflect.get(refusal, 'code'))

@@ -4,7 +4,7 @@ import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import type { Statement } from '../../db/database.ts'
 import { isJsonObject } from '../../json.ts'
 import { isCausedBy, UserError } from '../core/user-error.ts'
-import { CloudflareError, openAccount, type Call, type Page } from './cloudflare-api.ts'
+import { CloudflareError, openAccount, type Call } from './cloudflare-api.ts'
 import type { Store } from './store.ts'
 import { describeMigration, type Target } from './target.ts'
 
@@ -54,22 +54,10 @@ function openDatabase(call: Call, path: string): Pick<Store, 'db' | 'write'> {
   }
 }
 
-function openCache(call: Call, path: string): Pick<Store, 'deleteKeys' | 'deletePrefix'> {
-  const deleteKeys = async (names: readonly unknown[]) => {
-    await call('DELETE', `${path}/bulk`, names)
-  }
+function openCache(call: Call, path: string): Pick<Store, 'deleteKey'> {
   return {
-    deleteKeys,
-    deletePrefix: async (prefix) => {
-      let cursor: string | undefined
-      do {
-        const query = new URLSearchParams({ prefix, ...(cursor && { cursor }) })
-        const page = await call('GET', `${path}/keys?${query.toString()}`)
-        const keys: unknown[] = Array.isArray(page.result) ? page.result : []
-        // A page has at most 1,000 names; a bulk call takes up to 10,000.
-        if (keys.length > 0) await deleteKeys(keys.map((key) => Reflect.get(Object(key), 'name')))
-        cursor = page.cursor
-      } while (cursor !== undefined)
+    deleteKey: async (name) => {
+      await call('DELETE', `${path}/bulk`, [name])
     },
   }
 }
@@ -86,7 +74,7 @@ function toQuery({ sql, params }: Statement) {
 }
 
 /** `[{ "results": { "columns": […], "rows": [[…], …] } }]` */
-function readRows({ result }: Page): unknown[] {
+function readRows(result: unknown): unknown[] {
   const [first]: unknown[] = Array.isArray(result) ? result : []
   const results = isJsonObject(first) ? first['results'] : undefined
   const rows = isJsonObject(results) ? results['rows'] : undefined

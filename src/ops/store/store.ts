@@ -10,10 +10,8 @@ export interface Store {
   db: Database
   /** Runs statements in one transaction: all of them take effect, or none. */
   write: (statements: readonly Statement[]) => Promise<void>
-  /** Deletes entries of the KV cache. */
-  deleteKeys: (names: readonly string[]) => Promise<void>
-  /** Deletes every entry of the KV cache whose name starts with `prefix`. */
-  deletePrefix: (prefix: string) => Promise<void>
+  /** Deletes an entry of the KV cache. */
+  deleteKey: (name: string) => Promise<void>
   /** The variables of wrangler.toml. */
   config: ConfigSource
 }

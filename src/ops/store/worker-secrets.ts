@@ -13,7 +13,7 @@ export function openWorkerSecrets(target: Target): WorkerSecrets {
 async function listNames(target: Target): Promise<string[]> {
   const { wrangler, call } = await openAccount(target)
   try {
-    const { result } = await call('GET', `/workers/scripts/${wrangler.name}/secrets`)
+    const result = await call('GET', `/workers/scripts/${wrangler.name}/secrets`)
     const secrets: unknown[] = Array.isArray(result) ? result : []
     return secrets.map((secret) => String(Reflect.get(Object(secret), 'name')))
   } catch (error) {

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { importStatements } from '../../../src/db/catalog-queries.ts'
+import { importStatements, selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand, type Terminal } from '../support/run-ops.ts'
-import { listKeysAfter } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
 const about = 'Holds treasury bills. '.repeat(10)
@@ -159,13 +159,18 @@ test('catalog import reads a file relative to the user’s folder, and names wha
   await rm(folder, { recursive: true })
 })
 
-test('catalog purge says which lists are deleted', async () => {
-  const keys = ['plans:v1:KE:', 'plans:v1:UG:']
-  const left = await listKeysAfter(bindings().CATALOG_CACHE, keys, async () => {
-    const { stdout } = await catalog(['purge', '--country', 'KE'])
-    expect(stdout).toBe('The cached plan lists of KE are deleted.\n')
+test('catalog purge raises the revision, and changes nothing else', async () => {
+  const readRevision = () => selectCatalogRevision(openDatabase(bindings().DB))
+  const [revision, exported] = [await readRevision(), await exportPlans()]
+  expect(await catalog(['purge'])).toEqual({
+    code: 0,
+    stdout: 'Every cached plan list is outdated. Requests read the database within two minutes.\n',
+    stderr: '',
   })
-  expect(left).toEqual(['plans:v1:UG:'])
-  expect((await catalog(['purge'])).stdout).toBe('The cached plan lists of all countries are deleted.\n')
-  expect((await catalog(['purge', '--json'])).stdout).toBe('{"country":null}\n')
+  const next = await readRevision()
+  expect(next).toBeGreaterThan(revision)
+  const { stdout } = await catalog(['purge', '--json'])
+  expect(JSON.parse(stdout)).toEqual({ revision: await readRevision() })
+  expect(await readRevision()).toBeGreaterThan(next)
+  expect(await exportPlans()).toBe(exported)
 })

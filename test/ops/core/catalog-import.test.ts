@@ -2,19 +2,21 @@ import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
+import { selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
 import { applyImport, prepareImport, readCatalog } from '../../../src/ops/core/catalog-import.ts'
 import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { purgePlanLists } from '../../../src/ops/core/purge-cache.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
-import { failOnWarning as warn, importPlans, store, storeWithoutCache } from '../support/worker-store.ts'
+import { emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
+import { importPlans, store } from '../support/worker-store.ts'
 
 const nothingImported = 'Nothing was imported.'
 const high = { id: 5, name: 'High' }
 
 beforeEach(() => emptyDatabase(env))
+
+const readRevision = () => selectCatalogRevision(store.db)
 
 const count = ({ added, changed, removed, unchanged }: Awaited<ReturnType<typeof importPlans>>) => ({
   added: added.length,
@@ -79,10 +81,9 @@ describe('an import', () => {
   test('of the same plans changes nothing, in whatever order they are written', async () => {
     await importPlans([makePlan({ minTopUpAmounts: { KES: 1, UGX: 2 }, viewableIn: ['KE', 'UG'] })])
     const again = makePlan({ minTopUpAmounts: { UGX: 2, KES: 1 }, viewableIn: ['UG', 'KE'] })
-    const left = await listKeysAfter(env.CATALOG_CACHE, ['plans:v1:KE:'], async () => {
-      expect(count(await importPlans([again]))).toEqual({ added: 0, changed: 0, removed: 0, unchanged: 1 })
-    })
-    expect(left).toEqual(['plans:v1:KE:'])
+    const revision = await readRevision()
+    expect(count(await importPlans([again]))).toEqual({ added: 0, changed: 0, removed: 0, unchanged: 1 })
+    expect(await readRevision()).toBe(revision)
   })
 
   test('keeps a plan’s identifier and ID together', async () => {
@@ -107,24 +108,16 @@ describe('an import', () => {
     expect(await listPlans(store)).toEqual(both)
   })
 
-  test('purges the lists of the countries it affects, and nothing else', async () => {
-    await importPlans([makePlan({ viewableIn: ['RW'] })])
-    const keys = ['partner:v1:x', 'plans:v1:KE:', 'plans:v1:RW:currency=USD', 'plans:v1:TZ:']
-    const left = await listKeysAfter(env.CATALOG_CACHE, keys, () => importPlans([makePlan({ viewableIn: ['KE'] })]))
-    expect(left).toEqual(['partner:v1:x', 'plans:v1:TZ:'])
-  })
-
-  test('is made, with a warning, when the cache can’t be purged', async () => {
-    const warnings: string[] = []
-    const prepared = await prepareImport(storeWithoutCache, [makePlan()], false)
-    await applyImport(storeWithoutCache, prepared, { onProgress: () => {}, warn: (text) => warnings.push(text) })
-    expect([warnings.length, await listPlans(store)]).toEqual([1, [makePlan()]])
+  test('raises the revision, which outdates cached lists', async () => {
+    const before = await readRevision()
+    await importPlans([makePlan()])
+    expect(await readRevision()).toBeGreaterThan(before)
   })
 
   test('reports its progress', async () => {
     const progress: string[] = []
     const prepared = await prepareImport(store, [makePlan()], false)
-    await applyImport(store, prepared, { onProgress: (...step) => progress.push(step.join(' ')), warn })
+    await applyImport(store, prepared, (...step) => progress.push(step.join(' ')))
     // Seven tables are staged, then committed together.
     expect(progress).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((done) => `Writing 1 plan ${done} 8`))
   })
@@ -133,12 +126,8 @@ describe('an import', () => {
 describe('an import that prunes', () => {
   test('removes the plans that are not in the file', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 }), makePlan({ id: 3, viewableIn: ['UG'] })])
-    const keys = ['plans:v1:KE:', 'plans:v1:RW:', 'plans:v1:UG:']
-    const left = await listKeysAfter(env.CATALOG_CACHE, keys, async () => {
-      const difference = await importPlans([makePlan({ id: 2 }), makePlan({ id: 4, viewableIn: [] })], true)
-      expect(count(difference)).toEqual({ added: 1, changed: 0, removed: 2, unchanged: 1 })
-    })
-    expect(left).toEqual(['plans:v1:RW:'])
+    const difference = await importPlans([makePlan({ id: 2 }), makePlan({ id: 4, viewableIn: [] })], true)
+    expect(count(difference)).toEqual({ added: 1, changed: 0, removed: 2, unchanged: 1 })
     expect(await listPlans(store)).toEqual([makePlan({ id: 2 }), makePlan({ id: 4, viewableIn: [] })])
   })
 
@@ -184,8 +173,8 @@ test('prepareImport compares what partners of each country see, and changes noth
 
 test.each([
   ['another import', () => importPlans([makePlan({ id: 2 })])],
-  ['a change of viewability', () => setViewable(store, 'plan-1', { country: 'UG', isViewable: true }, warn)],
-  ['a closed plan', () => closePlan(store, 'plan-1', 'Sold out.', warn)],
+  ['a change of viewability', () => setViewable(store, 'plan-1', { country: 'UG', isViewable: true })],
+  ['a closed plan', () => closePlan(store, 'plan-1', 'Sold out.')],
 ])('an import is refused after %s, and leaves nothing behind', async (_, interrupt) => {
   await importPlans([makePlan({ id: 1 })])
   const interrupted = interruptFirstWrite(store, interrupt)
@@ -195,12 +184,4 @@ test.each([
   expect((await listPlans(store))[0]?.name).toBe(makePlan().name)
   const { results } = await env.DB.prepare('select * from catalog_staging').all()
   expect(results).toEqual([])
-})
-
-test('purgePlanLists deletes the cached lists of a country, or all of them', async () => {
-  const keys = ['partner:v1:x', 'plans:v1:KE:', 'plans:v1:KE:currency=USD', 'plans:v1:UG:']
-  const kv = env.CATALOG_CACHE
-  expect(await listKeysAfter(kv, keys, () => purgePlanLists(store, 'KE'))).toEqual(['partner:v1:x', 'plans:v1:UG:'])
-  expect(await listKeysAfter(kv, keys, () => purgePlanLists(store))).toEqual(['partner:v1:x'])
-  await expect(purgePlanLists(store, 'kenya')).rejects.toThrow(/^The country must be /)
 })

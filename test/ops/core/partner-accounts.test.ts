@@ -12,6 +12,7 @@ import {
   type NewPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
+import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { failOnWarning as warn, store, storeWithoutCache } from '../support/worker-store.ts'
 
@@ -157,10 +158,10 @@ describe('rotateSecret', () => {
   })
 })
 
-test('suspendPartner and resumePartner change the partner once, and purge its cached copy', async () => {
+test('suspendPartner and resumePartner change the partner once, and delete its cached copy', async () => {
   const { clientId } = await create()
-  const others = ['partner:v1:other', 'plans:v1:KE:']
-  const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`, ...others], async () => {
+  const others = [getPartnerKey('other'), getPlanListKey('KE', '')]
+  const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId), ...others], async () => {
     const { partner, isChanged } = await suspendPartner(store, 'acme', nowSeconds, warn)
     expect([isChanged, partner]).toEqual([true, await find()])
   })
@@ -176,9 +177,9 @@ test('suspendPartner and resumePartner change the partner once, and purge its ca
   expect((await find()).suspendedAt).toBeNull()
 })
 
-test('setPartnerCountry changes the country, and purges the cached copy of the partner', async () => {
+test('setPartnerCountry changes the country, and deletes the cached copy of the partner', async () => {
   const { clientId } = await create()
-  const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`], async () => {
+  const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
     expect(await setPartnerCountry(store, 'acme', 'UG', warn)).toMatchObject({ isChanged: true })
   })
   expect([left, (await find()).country]).toEqual([[], 'UG'])
@@ -187,29 +188,29 @@ test('setPartnerCountry changes the country, and purges the cached copy of the p
 })
 
 describe('the cached copy of a partner', () => {
-  test('is purged again when there is nothing to change', async () => {
+  test('is deleted again when there is nothing to change', async () => {
     const { clientId } = await create()
-    const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`], () =>
+    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
       resumePartner(store, 'acme', warn),
     )
     expect(left).toEqual([])
   })
 
-  test('is purged when the write fails, because it may have taken effect', async () => {
+  test('is deleted when the write fails, because it may have taken effect', async () => {
     const { clientId } = await create()
     const broken = { ...store, write: () => Promise.reject(new Error('lost')) }
-    const left = await listKeysAfter(env.CATALOG_CACHE, [`partner:v1:${clientId}`], () =>
+    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
       expect(suspendPartner(broken, 'acme', nowSeconds, warn)).rejects.toThrow('lost'),
     )
     expect(left).toEqual([])
   })
 
-  test('is only a warning when it can’t be purged', async () => {
+  test('is only a warning when it can’t be deleted', async () => {
     await create()
     const warnings: string[] = []
     await suspendPartner(storeWithoutCache, 'acme', nowSeconds, (warning) => warnings.push(warning))
     expect(warnings).toEqual([
-      'Cached copies could not be deleted: KV is down. Partners see the change within two minutes.',
+      'The cached copy of the partner could not be deleted: KV is down. The change takes effect within two minutes. While the database fails, the old copy can be used for up to a day: run the command again to delete it.',
     ])
     expect((await find()).suspendedAt).toBe(nowSeconds)
   })

@@ -1,11 +1,12 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import { selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
+import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
-import { failOnWarning as warn, importPlans, store } from '../support/worker-store.ts'
+import { emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
+import { importPlans, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null })
@@ -16,7 +17,8 @@ beforeEach(async () => {
 })
 
 const find = () => findPlan(store, 'cash')
-const view = (country: string, isViewable: boolean) => setViewable(store, 'cash', { country, isViewable }, warn)
+const readRevision = () => selectCatalogRevision(store.db)
+const view = (country: string, isViewable: boolean) => setViewable(store, 'cash', { country, isViewable })
 
 test('listPlans returns all plans, or the plans of a country', async () => {
   expect(await listPlans(store)).toEqual([cash, gold])
@@ -37,12 +39,9 @@ test('findPlan prefers an identifier that looks like the ID of another plan', as
 })
 
 describe('setViewable', () => {
-  test('takes a plan off the list of a country, and purges that country only', async () => {
-    const keys = ['plans:v1:KE:', 'plans:v1:KE:currency=KES', 'plans:v1:UG:']
-    const left = await listKeysAfter(env.CATALOG_CACHE, keys, async () => {
-      expect(await view('KE', false)).toEqual({ ...cash, viewableIn: ['UG'] })
-    })
-    expect([left, await find()]).toEqual([['plans:v1:UG:'], { ...cash, viewableIn: ['UG'] }])
+  test('takes a plan off the list of a country', async () => {
+    expect(await view('KE', false)).toEqual({ ...cash, viewableIn: ['UG'] })
+    expect(await find()).toEqual({ ...cash, viewableIn: ['UG'] })
   })
 
   test('puts a plan on the list of a country', async () => {
@@ -66,7 +65,7 @@ describe('setViewable', () => {
 
   test('refuses when somebody else changes the catalog at the same time', async () => {
     const interrupted = interruptFirstWrite(store, () => importPlans([gold], true))
-    await expect(setViewable(interrupted, 'cash', { country: 'TZ', isViewable: true }, warn)).rejects.toThrow(
+    await expect(setViewable(interrupted, 'cash', { country: 'TZ', isViewable: true })).rejects.toThrow(
       new UserError('Somebody else changed the catalog at the same time. Try again.'),
     )
     expect(await listPlans(store)).toEqual([gold])
@@ -75,23 +74,20 @@ describe('setViewable', () => {
 
 describe('closePlan and openPlan', () => {
   const note = 'Fully subscribed until “March”.'
-  const keys = ['plans:v1:KE:', 'plans:v1:RW:', 'plans:v1:UG:']
 
-  test('set and remove the note, and purge the countries of the plan', async () => {
+  test('set and remove the note', async () => {
     const closed = { ...cash, isInvestable: false, nonInvestableNote: note }
-    const leftByClose = await listKeysAfter(env.CATALOG_CACHE, keys, async () => {
-      expect(await closePlan(store, 'cash', note, warn)).toEqual(closed)
-    })
-    expect([leftByClose, await find()]).toEqual([['plans:v1:RW:'], closed])
-    const leftByOpen = await listKeysAfter(env.CATALOG_CACHE, keys, () => openPlan(store, 'cash', warn))
-    expect([leftByOpen, await find()]).toEqual([['plans:v1:RW:'], cash])
+    expect(await closePlan(store, 'cash', note)).toEqual(closed)
+    expect(await find()).toEqual(closed)
+    expect(await openPlan(store, 'cash')).toEqual(cash)
+    expect(await find()).toEqual(cash)
   })
 
   test.each([
     [undefined, 'nothing'],
     [' ', '" "'],
   ])('closePlan refuses the note %j', async (wrong, shown) => {
-    await expect(closePlan(store, 'cash', wrong, warn)).rejects.toThrow(
+    await expect(closePlan(store, 'cash', wrong)).rejects.toThrow(
       new UserError(`The note must be text of 1 to 2000 characters; it is ${shown}.`),
     )
     expect(await find()).toEqual(cash)
@@ -100,9 +96,30 @@ describe('closePlan and openPlan', () => {
 
 test.each([
   ['findPlan', () => findPlan(store, 'nothing')],
-  ['setViewable', () => setViewable(store, 'nothing', { country: 'KE', isViewable: true }, warn)],
-  ['closePlan', () => closePlan(store, 'nothing', 'x', warn)],
-  ['openPlan', () => openPlan(store, 'nothing', warn)],
+  ['setViewable', () => setViewable(store, 'nothing', { country: 'KE', isViewable: true })],
+  ['closePlan', () => closePlan(store, 'nothing', 'x')],
+  ['openPlan', () => openPlan(store, 'nothing')],
 ])('%s refuses an unknown plan', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no plan "nothing". See: npm run -s ops -- plan list'))
+})
+
+describe('the revision, which decides whether cached lists are current', () => {
+  test.each([
+    ['setViewable', () => view('KE', false)],
+    ['closePlan', () => closePlan(store, 'cash', 'Sold out.')],
+  ])('is raised by %s, but not when there is nothing to change', async (_, change) => {
+    const before = await readRevision()
+    await change()
+    const after = await readRevision()
+    expect(after).toBeGreaterThan(before)
+    await change()
+    expect(await readRevision()).toBe(after)
+  })
+
+  test('is raised by outdateLists, which changes nothing else', async () => {
+    const before = await readRevision()
+    const revision = await outdateLists(store)
+    expect(revision).toBeGreaterThan(before)
+    expect([await readRevision(), await listPlans(store)]).toEqual([revision, [cash, gold]])
+  })
 })

@@ -24,7 +24,7 @@ test('a plan that is viewable in the partner’s country', async () => {
 })
 
 test('a plan that is not viewable there', async () => {
-  await setViewable(store, 'cash', { country: 'KE', isViewable: false }, warn)
+  await setViewable(store, 'cash', { country: 'KE', isViewable: false })
   const plan = { ...cash, viewableIn: [] }
   expect(await explain('cash')).toEqual({ reason: 'not_viewable', partner: await findAcme(), plan })
 })

@@ -106,7 +106,7 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
 
   async function answer(request: IncomingMessage): Promise<object> {
     const { method = '', url = '', headers } = request
-    const { pathname, searchParams } = new URL(url, 'http://localhost')
+    const { pathname } = new URL(url, 'http://localhost')
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const text = Buffer.concat(chunks).toString()
@@ -115,23 +115,21 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     if (fake.failure?.call.test(`${method} ${path}`)) {
       const { status, message, hasEffect } = fake.failure
       fake.failure = undefined
-      if (hasEffect) await act(method, path, searchParams, text)
+      if (hasEffect) await act(method, path, text)
       throw new Refusal(status, 7000, message)
     }
     if (headers.authorization !== `Bearer ${apiToken}`) throw new Refusal(403, 10000, 'Authentication error')
 
-    return act(method, path, searchParams, text)
+    return act(method, path, text)
   }
 
-  async function act(method: string, path: string, searchParams: URLSearchParams, text: string): Promise<object> {
+  async function act(method: string, path: string, text: string): Promise<object> {
     const worker = /^\/workers\/scripts\/(partner-investment-plan-catalog-staging)(\/.*)?$/.exec(path)
     switch (`${method} ${worker ? `worker${worker[2] ?? ''}` : path}`) {
       case `POST /d1/database/${databaseId}/query`:
         return { result: await runQueries(JSON.parse(text)) }
       case `POST /d1/database/${databaseId}/raw`:
         return { result: [await runRaw(JSON.parse(text))] }
-      case `GET /storage/kv/namespaces/${namespaceId}/keys`:
-        return listKeys(searchParams)
       case `DELETE /storage/kv/namespaces/${namespaceId}/bulk`:
         for (const name of JSON.parse(text) as string[]) await CATALOG_CACHE.delete(name)
         return { result: null }
@@ -178,13 +176,6 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     // The API documents parameters as strings.
     if (params.some((param) => typeof param !== 'string')) throw new Refusal(400, 7400, 'Expected string')
     return DB.prepare(sql).bind(...params)
-  }
-
-  /** Lists two keys per page. */
-  async function listKeys(query: URLSearchParams): Promise<object> {
-    const page = await CATALOG_CACHE.list({ prefix: query.get('prefix'), cursor: query.get('cursor'), limit: 2 })
-    const cursor = page.list_complete ? '' : page.cursor
-    return { result: page.keys, result_info: { count: page.keys.length, cursor } }
   }
 
   server.listen(0, '127.0.0.1')

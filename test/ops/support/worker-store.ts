@@ -8,11 +8,10 @@ import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 /** Hashes secrets with few iterations, which is quick. */
 export const store: Store = { ...openBindingStore(env, {}), config: { PBKDF2_ITERATIONS: 1000 } }
 
-/** A store that can't delete cached copies. */
+/** A store that can't delete the cached copy of a partner. */
 export const storeWithoutCache: Store = {
   ...store,
-  deleteKeys: () => Promise.reject(new Error('KV is down.')),
-  deletePrefix: () => Promise.reject(new Error('KV is down.')),
+  deleteKey: () => Promise.reject(new Error('KV is down.')),
 }
 
 export function failOnWarning(warning: string): void {
@@ -21,6 +20,6 @@ export function failOnWarning(warning: string): void {
 
 export async function importPlans(plans: readonly CatalogPlan[], isPruning = false, on = store) {
   const prepared = await prepareImport(on, plans, isPruning)
-  await applyImport(on, prepared, { onProgress: () => {}, warn: failOnWarning })
+  await applyImport(on, prepared, () => {})
   return prepared.difference
 }
