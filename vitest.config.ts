@@ -18,7 +18,7 @@ const propertyRuns = Number(process.env['PROPERTY_RUNS'] ?? 100)
 const propertyTimeout = Math.max(60_000, 60 * propertyRuns)
 
 const workerTests = ['test/{worker,crypto,db,ops/core}/**/*.test.ts', 'test/site/client/*.test.ts']
-const nodeTests = ['test/{ops/commands,ops/store,catalog}/**/*.test.ts', 'test/site/build.test.ts']
+const nodeTests = ['test/{ops/commands,ops/store,catalog,simulation}/**/*.test.ts', 'test/site/build.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 
 export default defineConfig({
