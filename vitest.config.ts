@@ -14,7 +14,7 @@ const bindings = {
 }
 
 const workerTests = ['test/{worker,crypto,db,ops/core}/**/*.test.ts', 'test/site/client/*.test.ts']
-const nodeTests = ['test/{ops/commands,ops/store,catalog,bench}/**/*.test.ts', 'test/site/build.test.ts']
+const nodeTests = ['test/{ops/commands,ops/store,catalog,bench,simulation}/**/*.test.ts', 'test/site/build.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 const slowTests = ['**/*.slow.test.ts']
 

@@ -122,13 +122,19 @@ export function formatReport(title: string, meter: Meter, simulatedMs: number, r
     ([name, amount]) => `${name} ${amount.toFixed(2)}`,
   )
   const rows = [
-    ['lists', `${lists}: memory ${share(meter.lists.memory)}, KV ${share(meter.lists.kv)}, D1 ${share(meter.lists.d1)}`],
+    [
+      'lists',
+      `${lists}: memory ${share(meter.lists.memory)}, KV ${share(meter.lists.kv)}, D1 ${share(meter.lists.d1)}`,
+    ],
     ['', `old copies while D1 failed ${share(meter.lists.outage)}`],
     [
       'other answers',
       `401 ${meter.refused}, 503 ${meter.unavailable}, cancelled ${meter.cancelled}, not sent for want of a token ${meter.withoutToken}`,
     ],
-    ['round trips', `p50 ${trips.quantile(0.5)}, p90 ${trips.quantile(0.9)}, p99 ${trips.quantile(0.99)}, max ${trips.max()}`],
+    [
+      'round trips',
+      `p50 ${trips.quantile(0.5)}, p90 ${trips.quantile(0.9)}, p99 ${trips.quantile(0.99)}, max ${trips.max()}`,
+    ],
     [
       'ms to answer',
       `p50 ${answerMs.quantile(0.5)}, p90 ${answerMs.quantile(0.9)}, p99 ${answerMs.quantile(0.99)}, max ${answerMs.max()}`,

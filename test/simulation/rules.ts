@@ -13,9 +13,11 @@ import type { VirtualClock } from './virtual-clock.ts'
 
 export const ruleNames = {
   'fresh-list': 'While D1 answers, a list is at most two minutes older than the replica that it is from.',
-  'fresh-access': 'While D1 answers, a partner is treated by a record that is at most two minutes older than its replica.',
+  'fresh-access':
+    'While D1 answers, a partner is treated by a record that is at most two minutes older than its replica.',
   'day-old-list': 'No list is older than 24 hours, whatever fails.',
-  'outage-access': 'While D1 fails, a partner is treated by a record of the last 24 hours, or of the life of its token.',
+  'outage-access':
+    'While D1 fails, a partner is treated by a record of the last 24 hours, or of the life of its token.',
   'right-list': 'The list is for the country of the partner and the filters of the request.',
   'one-moment': 'The bytes of a list are exactly those of its revision.',
   'etag-is-bytes': 'Two ETags are equal exactly when their bytes are.',
@@ -178,7 +180,8 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
         const arrivedAtMs = request.arrivedAtMs - maxLagMs - slackMs
         const ageMs = 1000 * (ageSeconds + 1) + (isOld ? clockErrorMs : 0)
         if (!wasListCurrent(arrivedAtMs - dayMs - clockErrorMs, text, country, filter)) report('day-old-list', facts)
-        else if (!isOld && !wasListCurrent(arrivedAtMs - twoMinutesMs, text, country, filter)) report('fresh-list', facts)
+        else if (!isOld && !wasListCurrent(arrivedAtMs - twoMinutesMs, text, country, filter))
+          report('fresh-list', facts)
         else if (!wasListCurrent(arrivedAtMs - ageMs, text, country, filter)) report('honest-age', facts)
       }
       if (!isOld) checkStep(asked, country, list.revision)

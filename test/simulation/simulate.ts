@@ -43,8 +43,7 @@ const { ruleNames } = await import('./rules.ts')
 
 const seed = Number(flags.seed)
 const chosen = Object.values(shapes).filter(({ name }) => flags.shape === 'all' || flags.shape === name)
-const flagMs =
-  Number(flags.weeks ?? 0) * weekMs + Number(flags.days ?? 0) * dayMs + Number(flags.minutes ?? 0) * 60_000
+const flagMs = Number(flags.weeks ?? 0) * weekMs + Number(flags.days ?? 0) * dayMs + Number(flags.minutes ?? 0) * 60_000
 if (chosen.length === 0 || !Number.isInteger(seed) || !(flagMs >= 0)) {
   process.stderr.write(help)
   process.exit(2)

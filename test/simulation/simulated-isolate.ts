@@ -29,7 +29,6 @@ export interface SimulatedRequest {
   arrivedAtMs: number
   /** The client hung up: nothing of this request runs any more, and its promises never settle. */
   isCancelled: boolean
-  isAnswered: boolean
   /** The longest chain of round trips so far, each of which began after the one before had ended. */
   trips: number
   hasKvFailed: boolean

