@@ -13,10 +13,10 @@ const bindings = {
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
-const workerTests = ['test/{worker,crypto,db,ops/core}/**/*.test.ts', 'test/site/client/*.test.ts']
-const nodeTests = ['test/{ops/commands,ops/store,catalog,bench,simulation}/**/*.test.ts', 'test/site/build.test.ts']
+const workerTests = ['test/{worker,crypto,db,ops/core,site/client}/**/*.test.ts']
+const nodeTests = ['test/{ops,catalog,bench,simulation}/**/*.test.ts', 'test/site/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
-const slowTests = ['**/*.slow.test.ts']
+const onlySlow = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.slow.test.ts'))
 
 /**
  * `npm test` runs every test but the slow ones, on all cores. `npm run test:slow` (--mode slow) runs the slow ones, and the
@@ -40,8 +40,8 @@ export default defineConfig(({ mode }) => {
           ],
           test: {
             name: 'worker',
-            include: isSlow ? ['test/{worker,crypto}/**/*.test.ts'] : workerTests,
-            exclude: isSlow ? [] : slowTests,
+            include: isSlow ? [...onlySlow(workerTests), 'test/{worker,crypto}/**/*.test.ts'] : workerTests,
+            exclude: isSlow ? [] : onlySlow(workerTests),
             // Starting workerd takes longer than most files. fresh-stores.ts keeps the files apart.
             isolate: false,
             setupFiles: ['test/worker/support/fresh-stores.ts', 'test/support/properties.ts'],
@@ -51,8 +51,8 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             name: 'node',
-            include: isSlow ? ['test/catalog/**/*.test.ts', ...slowTests] : nodeTests,
-            exclude: isSlow ? ['test/worker/**'] : slowTests,
+            include: isSlow ? [...onlySlow(nodeTests), 'test/catalog/**/*.test.ts'] : nodeTests,
+            exclude: ['test/ops/core/**', ...(isSlow ? [] : onlySlow(nodeTests))],
             isolate: false,
             setupFiles: ['test/support/fresh-modules.ts', 'test/support/properties.ts'],
             testTimeout,

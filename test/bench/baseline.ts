@@ -15,12 +15,14 @@ export async function readBaseline(): Promise<Baseline> {
   return JSON.parse(await readFile(file, 'utf8')) as Baseline
 }
 
+/** Replaces the ratios of these rows. */
 export async function writeBaseline(measuredWith: string, rows: readonly RatioRow[]): Promise<void> {
   const round = (value: number) => Number(value.toFixed(3))
   const entries = rows.map(({ name, ratio: { median, low, high } }): [string, Estimate] => [
     name,
     { median: round(median), low: round(low), high: round(high) },
   ])
-  const baseline: Baseline = { measuredWith, ratios: Object.fromEntries(entries) }
+  const { ratios } = await readBaseline()
+  const baseline: Baseline = { measuredWith, ratios: { ...ratios, ...Object.fromEntries(entries) } }
   await writeFile(file, `${JSON.stringify(baseline, undefined, 2)}\n`)
 }

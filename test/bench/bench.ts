@@ -15,6 +15,7 @@ const { values: flags } = parseArgs({
   options: {
     rounds: { type: 'string', default: '15' },
     seconds: { type: 'string', default: '1' },
+    only: { type: 'string', default: '' },
     all: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     'update-baseline': { type: 'boolean', default: false },
@@ -37,7 +38,8 @@ async function run(): Promise<void> {
     const measuredWith = `Node ${process.version}, ${rounds} rounds of ${seconds} s`
     const startupMs = await measureStartup()
     const costs = await measureCosts(bench)
-    const rows = await measureRatios(await prepareComparisons(bench), rounds, seconds, note)
+    const comparisons = (await prepareComparisons(bench)).filter(({ name }) => name.includes(flags.only))
+    const rows = await measureRatios(comparisons, rounds, seconds, note)
     const baseline = await readBaseline()
     const ratios = rows.map((row): ComparedRow => {
       const before = baseline.ratios[row.name]

@@ -44,7 +44,6 @@ export async function startService(
   { script }: Bundle,
   wrappers: Record<string, string>,
   bare: Record<string, Record<string, string>>,
-  inspectorPort?: number,
 ) {
   const bareScript = await readWorker('test/bench/bare.ts')
   const wrapperScripts = await Promise.all(
@@ -78,7 +77,6 @@ export async function startService(
   process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
   const miniflare = new Miniflare({
     handleStructuredLogs: () => {},
-    ...(inspectorPort !== undefined && { inspectorPort }),
     workers: [
       worker('app', script, bindings),
       worker('limited', script, { ...bindings, ...rateLimits('2', 1) }),
@@ -142,7 +140,13 @@ export async function createPartner(d1: D1Database, shortName: string, country: 
   const [clientId, clientSecret] = [generateClientId(), generateClientSecret()]
   const row = { shortName, name: shortName, country, clientId, nowSeconds: 0 }
   const secretHash = await hashSecret(clientSecret, 100_000)
-  await runStatements(d1, insertPartnerStatements(openDatabase(d1), { ...row, secretHash }))
+  // Not a batch: under load, Miniflare can free the statements of a batch before the batch reaches it.
+  for (const { sql, params } of insertPartnerStatements(openDatabase(d1), { ...row, secretHash })) {
+    await d1
+      .prepare(sql)
+      .bind(...params)
+      .run()
+  }
   return {
     shortName,
     clientId,

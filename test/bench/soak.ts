@@ -1,6 +1,5 @@
-// npm run soak: partners and attackers at the Worker as deployed, for as long as --minutes says, while its stores fail and
-// recover and operators change secrets, keys, plans and partners. Ends with 1 when an answer is not one that the rules
-// below allow.
+// npm run soak: partners and attackers use the Worker as deployed, for --minutes minutes, while its stores fail and recover
+// and operators change secrets, keys, plans and partners. Exits with 1 if the rules below don't allow an answer.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readFile } from 'node:fs/promises'
@@ -25,12 +24,12 @@ const note = (text: string) => void process.stderr.write(`${text}\n`)
 
 const faultMs = 15_000
 const calmMs = 10_000
-/** A request may share the failure of one that began in a fault, and had 5 s for D1. */
+/** How long a fault shows after its end: a request may share the result of one that waited 5 s for D1. */
 const graceMs = 6000
-/** The cache's promise, and a second for what is under way. */
+/** How long a cached copy may show an old state: two minutes, and a second for running requests. */
 const staleMs = 121_000
-/** Nobody waits longer than for the partner's record and the list: 2 s for KV and 5 s for D1 each. */
-const mostMs = 15_000
+/** The longest answer: two reads, the partner and the list, each up to 2 s for KV and 5 s for D1. */
+const maxAnswerMs = 15_000
 
 type Fault = Pick<Conditions, 'd1' | 'kv'>
 const faults: Fault[] = [
@@ -59,10 +58,10 @@ await importPlans(service.d1, plans)
 
 interface SoakPartner extends BenchPartner {
   country: string
-  /** The secrets that work, the newest first. */
+  /** The valid secrets, newest first. */
   secrets: string[]
   token?: string
-  /** The list without a filter that is asked for by its ETag. */
+  /** The last answer to the list without filters, for conditional requests. */
   known?: { etag: string; ids: string } | undefined
 }
 const partners = await Promise.all(
@@ -73,7 +72,7 @@ const partners = await Promise.all(
   }),
 )
 
-/** What was changed when, and what a list may still show of before: for two minutes, or while D1 does not answer. */
+/** A change of a partner. Its lists may show the state before it for `staleMs`, and for as long as D1 fails. */
 interface Change {
   atMs: number
   countryBefore?: string
@@ -118,7 +117,7 @@ async function setFault(next: Fault) {
   await command()
 }
 
-/** One after the other, each with what is wanted when its turn comes: none undoes a later one. */
+/** Sends the current conditions to the Workers. Calls run one after the other, so that no older state replaces a newer one. */
 function command(): Promise<void> {
   commands = commands.then(async () => {
     for (const name of workers) {
@@ -129,7 +128,7 @@ function command(): Promise<void> {
   return commands
 }
 
-/** As `keys rotate --remote` does it: the new key verifies everywhere before it signs anywhere. */
+/** Rotates keys like `keys rotate --remote`: every version verifies the new key before any version signs with it. */
 async function rotateKeys() {
   const key = generateJwk()
   const set = (...jwks: OctJwk[]) => JSON.stringify({ keys: jwks })
@@ -147,7 +146,7 @@ async function rotateKeys() {
   }
 }
 
-/** One thing after the other, on partners of their own, while everybody goes on. */
+/** Changes secrets, keys, countries, suspensions and plans, while the clients go on. */
 async function operate() {
   const [rotated, alone, moved, paused] = partners
   if (!rotated || !alone || !moved || !paused) throw new Error('too few partners')
@@ -155,7 +154,7 @@ async function operate() {
     await rotateKeys()
     await rotateSecret(turn % 2 === 0 ? rotated : alone)
     await sleep(3000)
-    // What nobody may see any more has to be gone before the next change of its kind.
+    // Rarely enough that the lists no longer show the previous change of this kind.
     if (turn % 17 === 0) {
       const before = moved.country
       moved.country = before === 'KE' ? 'UG' : 'KE'
@@ -174,7 +173,7 @@ async function operate() {
   }
 }
 
-/** For a while both secrets work; the old one is given up long before its grace period ends. */
+/** Both secrets work for a while. The clients stop using the old one long before its grace period ends. */
 async function rotateSecret(partner: SoakPartner) {
   const secret = generateClientSecret()
   const secretHash = await hashSecret(secret, 100_000)
@@ -198,7 +197,7 @@ async function beClient() {
   while (Date.now() < endsAtMs) {
     const partner = pick(partners)
     const action = partner.token === undefined ? signIn : pick(weights)
-    // No answer at all, or none within the time that nobody has to wait longer than.
+    // A failed connection, or no answer in time.
     await action(partner).catch((error: unknown) =>
       unexpected.push({ action: action.name, fault, error: String(error) }),
     )
@@ -209,8 +208,8 @@ async function beClient() {
 async function signIn(partner: SoakPartner) {
   const secret = pick(partner.secrets)
   const answer = await send('token', '/auth', { method: 'POST', headers: basic(partner.clientId, secret) })
-  // The token endpoint asks D1 each time: a suspension shows as soon as it is there.
-  const isChanging = Date.now() - (changes.get(partner)?.atMs ?? 0) < mostMs
+  // The token endpoint reads D1 every time, so a suspension shows at once.
+  const isChanging = Date.now() - (changes.get(partner)?.atMs ?? 0) < maxAnswerMs
   const status = suspended.has(partner) ? 401 : 200
   expectStatus(answer, isChanging ? [200, 401] : [status], answer.hadD1Fault)
   if (answer.status === 200) partner.token = String(answer.body['access_token'])
@@ -239,7 +238,7 @@ async function list(partner: SoakPartner) {
 }
 
 async function listAgain(partner: SoakPartner) {
-  // Its own ETag, and never that of a plain list: only a wrong 304 would let it grow old.
+  // Keeps its ETag through every 304, so that a wrong 304 would leave an outdated list.
   partner.known = (await listPlans('list again', partner, {}, partner.known)) ?? partner.known
 }
 
@@ -252,19 +251,21 @@ async function listPlans(
   const query = new URLSearchParams(filter as Record<string, string>).toString()
   const headers = { Authorization: `Bearer ${partner.token}`, ...(known && { 'If-None-Match': known.etag }) }
   const answer = await send(what, `/${partner.shortName}/plans?${query}`, { headers })
-  const isRestless = isRecent(partner, answer.startedAtMs)
-  const mayBeSuspended = isRestless || suspended.has(partner)
-  const mayBeActive = isRestless || !suspended.has(partner)
+  const hasChanged = isRecent(partner, answer.startedAtMs)
+  const mayBeSuspended = hasChanged || suspended.has(partner)
+  const mayBeActive = hasChanged || !suspended.has(partner)
   const answered = known ? [200, 304] : [200]
   expectStatus(answer, [...(mayBeActive ? answered : []), ...(mayBeSuspended ? [401] : [])], answer.hadD1Fault)
   if (answer.status !== 200 && answer.status !== 304) return undefined
-  // A 304 says that what is known is still the list.
+  // A 304 confirms the list that the client has.
   const ids = answer.status === 304 ? known?.ids : idsIn(answer.body)
   const before = changes.get(partner)?.countryBefore
-  const seenIn = [partner.country, ...(isRestless && before !== undefined ? [before] : [])]
-  const isUnsure = isStale(withdrawal.atMs, answer.startedAtMs)
+  const seenIn = [partner.country, ...(hasChanged && before !== undefined ? [before] : [])]
+  const mayShowEither = isStale(withdrawal.atMs, answer.startedAtMs)
   const allowed = seenIn.flatMap((country) =>
-    (isUnsure ? [true, false] : [withdrawal.isWithdrawn]).map((isWithdrawn) => idsOf(country, filter, isWithdrawn)),
+    (mayShowEither ? [true, false] : [withdrawal.isWithdrawn]).map((isWithdrawn) =>
+      idsOf(country, filter, isWithdrawn),
+    ),
   )
   if (ids === undefined || !allowed.includes(ids)) unexpected.push({ ...answer, body: undefined, ids, allowed })
   return ids === undefined ? undefined : { etag: answer.etag, ids }
@@ -292,7 +293,7 @@ interface SoakAnswer {
   startedAtMs: number
   tookMs: number
   fault: Fault
-  /** Whether D1 failed at any time that could show in this answer. A slow one answers. */
+  /** Whether D1 failed at a time that can show in this answer. A slow D1 does not fail. */
   hadD1Fault: boolean
   status: number
   etag: string
@@ -309,9 +310,9 @@ async function send(
   const startedAtMs = Date.now()
   const wasFailing = isD1Failing()
   const url = new URL(`/api/v3/partners${path}`, await service.urlOf(pick(workers)))
-  // Addresses of many customers, so that no rate limit ends this.
+  // Random addresses, so that no rate limit applies.
   const address = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}::1`
-  const signal = AbortSignal.timeout(mostMs)
+  const signal = AbortSignal.timeout(maxAnswerMs)
   const response = await fetch(url, { ...init, signal, headers: { ...init.headers, 'CF-Connecting-IP': address } })
   const text = await response.text()
   return {
@@ -350,7 +351,7 @@ function isRecent(partner: SoakPartner, atMs: number): boolean {
   return change !== undefined && isStale(change.atMs, atMs)
 }
 
-/** Whether a request of that time may have seen what was before the change. */
+/** Whether a request at that time may show the state before the change. */
 function isStale(changedAtMs: number, atMs: number): boolean {
   return atMs - changedAtMs < staleMs || fault.d1 !== 'fine' || atMs - lastD1FaultMs < graceMs
 }
@@ -365,7 +366,7 @@ function idsOf(country: string, filter: Partial<CatalogPlan>, isWithdrawn: boole
   return listed.map(({ id }) => id).join()
 }
 
-/** The demo catalog, each plan in some of the countries and the first in all. */
+/** The demo catalog, with each plan in some of the countries and the first plan in all. */
 async function makePlans(): Promise<CatalogPlan[]> {
   const file = join(resolve(import.meta.dirname, '../..'), 'src/catalog/demo.json')
   const { plans: demo } = JSON.parse(await readFile(file, 'utf8')) as { plans: CatalogPlan[] }
