@@ -3,6 +3,7 @@ import { formatTable } from '../../src/ops/terminal/table.ts'
 import type { Costs } from './measure-costs.ts'
 import type { Flood } from './measure-flood.ts'
 import type { Growth } from './measure-growth.ts'
+import { isTooManyTrips, type LatencyRow } from './measure-latency.ts'
 import type { RatioRow } from './measure-ratios.ts'
 import type { Estimate, Verdict } from './regression.ts'
 
@@ -39,6 +40,21 @@ export function formatCosts(costs: Costs): string {
       'KV CALLS': String(kvCalls),
       'D1 QUERIES': String(d1Queries),
       'ROWS READ': String(rowsRead),
+    })),
+  )
+}
+
+export function formatLatency(rows: readonly LatencyRow[]): string {
+  return formatTable(
+    rows.map((row) => ({
+      LATENCY: row.latency,
+      SITUATION: row.situation,
+      MEDIAN: `${Math.round(row.medianMs)} ms`,
+      TRIPS: isTooManyTrips(row) ? `${row.trips}, more than ${row.maxTrips}` : String(row.trips),
+      'D1 QUERIES': String(row.d1Queries),
+      'ROWS READ': String(row.rowsRead),
+      'KV READS': String(row.kvReads),
+      'KV WRITES': String(row.kvWrites),
     })),
   )
 }

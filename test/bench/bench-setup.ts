@@ -2,14 +2,22 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { buildBundle, createPartner, importPlans, startService, type BenchPartner, type Service } from './service.ts'
+import {
+  buildBundle,
+  createPartner,
+  importPlans,
+  startService,
+  type BenchPartner,
+  type Bundle,
+  type Service,
+} from './service.ts'
 
 /** Each catalog size has a country of its own. */
 export const planCounts = { KE: 30, UG: 300, RW: 3000, TZ: 10_000 } as const
 export type Country = keyof typeof planCounts
 
 export interface Bench extends Service {
-  gzipBytes: number
+  bundle: Bundle
   partners: Record<Country, BenchPartner & { bearerHeaders: { Authorization: string } }>
   getListUrl: (country: Country, worker?: string) => Promise<URL>
   getTokenUrl: (worker?: string) => Promise<URL>
@@ -52,7 +60,7 @@ export async function startBench(): Promise<Bench> {
     }
     return {
       ...service,
-      gzipBytes: bundle.gzipBytes,
+      bundle,
       partners,
       getListUrl: async (country, worker = 'app') =>
         new URL(`/api/v3/partners/${partners[country].shortName}/plans`, await service.urlOf(worker)),

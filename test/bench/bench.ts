@@ -2,12 +2,20 @@
 // baseline.json. README.md explains the figures.
 import { parseArgs } from 'node:util'
 import { readBaseline, writeBaseline } from './baseline.ts'
-import { formatCosts, formatFlood, formatGrowth, formatRatios, type ComparedRow } from './bench-report.ts'
+import {
+  formatCosts,
+  formatFlood,
+  formatGrowth,
+  formatLatency,
+  formatRatios,
+  type ComparedRow,
+} from './bench-report.ts'
 import { startBench } from './bench-setup.ts'
 import { prepareComparisons } from './comparisons.ts'
 import { measureCosts, measureStartup } from './measure-costs.ts'
 import { measureFlood } from './measure-flood.ts'
 import { measureGrowth } from './measure-growth.ts'
+import { isTooManyTrips, measureLatency } from './measure-latency.ts'
 import { measureRatios } from './measure-ratios.ts'
 import { compareWithBaseline, minRounds } from './regression.ts'
 
@@ -39,23 +47,26 @@ async function run(): Promise<void> {
     const startupMs = await measureStartup()
     const costs = await measureCosts(bench)
     const comparisons = (await prepareComparisons(bench)).filter(({ name }) => name.includes(flags.only))
-    const rows = await measureRatios(comparisons, rounds, seconds, note)
+    const rows = comparisons.length === 0 ? [] : await measureRatios(comparisons, rounds, seconds, note)
     const baseline = await readBaseline()
     const ratios = rows.map((row): ComparedRow => {
       const before = baseline.ratios[row.name]
       return { ...row, baseline: before, verdict: compareWithBaseline(row.ratio, before) }
     })
+    const latency = 'latency'.includes(flags.only) ? await measureLatency(bench.bundle, note) : []
     const growth = flags.all ? await measureGrowth(bench, seconds) : undefined
     const flood = flags.all ? await measureFlood(bench, seconds) : undefined
 
+    const { gzipBytes } = bench.bundle
     if (flags.json) {
-      const report = { measuredWith, gzipBytes: bench.gzipBytes, startupMs, costs, ratios, growth, flood }
+      const report = { measuredWith, gzipBytes, startupMs, costs, ratios, latency, growth, flood }
       process.stdout.write(`${JSON.stringify(report)}\n`)
     } else {
-      const size = `Bundle ${(bench.gzipBytes / 1024).toFixed(1)} KiB gzip, start-up ${startupMs} ms of CPU.`
+      const size = `Bundle ${(gzipBytes / 1024).toFixed(1)} KiB gzip, start-up ${startupMs} ms of CPU.`
       const tables = [
         formatRatios(ratios),
         formatCosts(costs),
+        formatLatency(latency),
         growth && formatGrowth(growth),
         flood && formatFlood(flood),
       ]
@@ -67,6 +78,10 @@ async function run(): Promise<void> {
       note(
         'Slower than the baseline, beyond the noise of both runs: see VERDICT. If that is intended: --update-baseline',
       )
+      process.exitCode = 1
+    }
+    if (latency.some(isTooManyTrips)) {
+      note('A situation needs more sequential round trips than its target: see TRIPS.')
       process.exitCode = 1
     }
   } finally {

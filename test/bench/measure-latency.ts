@@ -37,6 +37,10 @@ export interface LatencyRow {
   kvWrites: number
 }
 
+export function isTooManyTrips({ trips, maxTrips }: LatencyRow): boolean {
+  return trips > maxTrips
+}
+
 export async function measureLatency(bundle: Bundle, note: (text: string) => void): Promise<LatencyRow[]> {
   const names = latencies.map((_, index) =>
     Array.from({ length: 4 * samples }, (_isolate, sample) => `slowed-${index}-${sample}`),

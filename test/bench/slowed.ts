@@ -35,6 +35,7 @@ let counts = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
 /** The longest chain of calls that ended one after the other. */
 let trips = 0
 let slowed: Bindings | undefined
+let countedLater: Promise<unknown>[] = []
 
 const realNow = Date.now.bind(Date)
 Date.now = () => realNow() + settings.clockMs
@@ -54,6 +55,8 @@ export default {
     // The work after the response counts, but nobody waits for it.
     context.waitUntil(Promise.allSettled(work))
     await Promise.allSettled(work)
+    await Promise.all(countedLater)
+    countedLater = []
     const accessToken = request.method === 'POST' ? readToken(body) : undefined
     return Response.json({ ...waited, ...counts, accessToken } satisfies Cost)
   },
@@ -76,15 +79,15 @@ function slowD1(d1: Pick<D1Database, 'prepare' | 'withSession'>): D1Database {
   return { prepare, withSession: (from: string) => slowD1(d1.withSession(from) as never) } as never
 }
 
-/** Runs each query twice: once for the rows that it read, which only `all()` returns, and once as it was called. */
+/** Runs each query a second time, after its answer, for the number of rows, which only `all()` returns. */
 function slowStatement(statement: D1PreparedStatement) {
   return {
     raw: () =>
       slowly(settings.d1Ms, async () => {
         counts.d1Queries++
-        const { meta } = await statement.all()
-        counts.rowsRead += meta.rows_read
-        return statement.raw()
+        const rows = await statement.raw()
+        countedLater.push(statement.all().then(({ meta }) => (counts.rowsRead += meta.rows_read)))
+        return rows
       }),
   }
 }

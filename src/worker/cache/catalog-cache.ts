@@ -276,12 +276,6 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     storeListCopy(context, key, list)
   }
 
-  function storeListCopy(context: CacheContext, key: string, list: HeldList): void {
-    if (!canStore(context, key)) return
-    list.storedAtMs = list.currentAtMs
-    context.waitUntil(writeListCopy(context, key, list))
-  }
-
   /** After a renewed check: loads the list that the request served, if it is outdated now. */
   async function reloadIfOutdated(
     context: CacheContext,
@@ -318,6 +312,12 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   function isPaused(): boolean {
     return clock() < pausedUntilMs
   }
+}
+
+function storeListCopy(context: CacheContext, key: string, list: HeldList): void {
+  if (!canStore(context, key)) return
+  list.storedAtMs = list.currentAtMs
+  context.waitUntil(writeListCopy(context, key, list))
 }
 
 /** The session of a request, opened at its first use. */

@@ -275,7 +275,7 @@ describe('KV', () => {
   const fail = () => Promise.reject(new Error('KV failed: 500'))
   test.each<[string, Partial<CacheContext>]>([
     ['is not bound', { kv: undefined }],
-    ['fails', { kv: { getWithMetadata: fail, put: fail } as never }],
+    ['fails', { kv: { getWithMetadata: fail, put: fail } }],
   ])('counts as a miss if it %s', async (_, overrides) => {
     expect(await request(0, {}, overrides)).toMatchObject({ text: 'first', tier: 'd1' })
   })
