@@ -149,7 +149,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       if (held && held.checkedAtMs > context.nowMs) return held
       const check = { partner, checkedAtMs: context.nowMs, storedAtMs: held?.storedAtMs ?? 0 }
       checks.set(clientId, check)
-      storePartnerCopy(context, clientId, check, held?.partner)
+      context.waitUntil(storePartnerCopy(context, clientId, check, held?.partner))
       return check
     })
   }
@@ -166,19 +166,11 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     const nearest = await askD1(() => read(session()))
     newestRevision = Math.max(newestRevision, nearest.revision)
     if (nearest.revision === newestRevision) return nearest
+    const newestBefore = newestRevision
     const primary = await askD1(() => read(context.openSession('primary')))
-    newestRevision = primary.revision
+    // Another request may have seen a newer revision meanwhile.
+    if (newestRevision === newestBefore) newestRevision = primary.revision
     return primary
-  }
-
-  /** Writes KV's copy if the partner changed or the copy is old. Only an outage reads it. */
-  function storePartnerCopy(context: CacheContext, clientId: string, check: HeldCheck, before?: PartnerAccess): void {
-    const { partner, checkedAtMs } = check
-    if (partner === undefined) return
-    const isChanged = before?.country !== partner.country || before.isSuspended !== partner.isSuspended
-    if (!isChanged && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
-    check.storedAtMs = checkedAtMs
-    context.waitUntil(writePartnerCopy(context, getPartnerKey(clientId), { partner, checkedAtMs }))
   }
 
   interface LoadRequest {
@@ -227,7 +219,10 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   /** Serves a list whose revision is the newest known, as of the check that the request relies on. */
   function serveCurrent({ context, key, checkedAtMs }: ListRequest, tier: 'memory' | 'kv', list: HeldList): Answer {
     list.currentAtMs = Math.max(list.currentAtMs, checkedAtMs)
-    if (list.storedAtMs > 0 && list.currentAtMs - list.storedAtMs > kvRewriteMs) storeListCopy(context, key, list)
+    if (list.storedAtMs > 0 && list.currentAtMs - list.storedAtMs > kvRewriteMs) {
+      if (tier === 'kv') storeListCopy(context, key, list)
+      else context.waitUntil(renewListCopy(context, key, list))
+    }
     return answerFrom(tier, list, computeAgeMs(checkedAtMs, context.nowMs))
   }
 
@@ -318,6 +313,39 @@ function storeListCopy(context: CacheContext, key: string, list: HeldList): void
   if (!canStore(context, key)) return
   list.storedAtMs = list.currentAtMs
   context.waitUntil(writeListCopy(context, key, list))
+}
+
+/** Writes KV's copy again, unless another isolate has done it: a read of KV costs a tenth of a write. */
+async function renewListCopy(context: CacheContext, key: string, list: HeldList): Promise<void> {
+  list.storedAtMs = list.currentAtMs
+  const copy = await readListCopy(context, key)
+  const isRecent = copy?.revision === list.revision && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs
+  if (isRecent) list.storedAtMs = copy.currentAtMs
+  else await writeListCopy(context, key, list)
+}
+
+/** Writes KV's copy if the partner changed, or if the copy is old and no other isolate has written it. */
+async function storePartnerCopy(
+  context: CacheContext,
+  clientId: string,
+  check: HeldCheck,
+  before: PartnerAccess | undefined,
+): Promise<void> {
+  const { partner, checkedAtMs } = check
+  if (partner === undefined) return
+  const isKnown = before !== undefined && isSamePartner(before, partner)
+  if (isKnown && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
+  check.storedAtMs = checkedAtMs
+  const key = getPartnerKey(clientId)
+  const copy = before === undefined || isKnown ? await readPartnerCopy(context, key) : undefined
+  const isRecent =
+    copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs
+  if (isRecent) check.storedAtMs = copy.checkedAtMs
+  else await writePartnerCopy(context, key, { partner, checkedAtMs })
+}
+
+function isSamePartner(one: PartnerAccess, other: PartnerAccess): boolean {
+  return one.shortName === other.shortName && one.country === other.country && one.isSuspended === other.isSuspended
 }
 
 /** The session of a request, opened at its first use. */

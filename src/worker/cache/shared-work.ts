@@ -1,7 +1,7 @@
 // Lets the requests of an isolate that want the same thing at the same time share one piece of work.
 
-/** Longer than any deadline inside shared work: work that takes longer belongs to a request that was cancelled. */
-const maxWaitMs = 6000
+/** Longer than two queries with a deadline of 5 s: work that takes longer belongs to a request that was cancelled. */
+const maxWaitMs = 11_000
 
 /**
  * Runs `work`, or waits for another request's work under the same key. The request that starts the work keeps it alive with

@@ -204,7 +204,8 @@ describe('a new isolate', () => {
     answerCheck()
     const catalog = await opening
     expect(await catalog.readList(country, {})).toMatchObject({ tier: 'kv', cacheStatus: 'kv; hit; ttl=60' })
-    expect([db.calls, get.mock.calls.length]).toEqual([['check'], 1])
+    const readKeys = get.mock.calls.map(([key]) => key)
+    expect([db.calls, readKeys.filter((key) => key === getListKey())]).toEqual([['check'], [getListKey()]])
     await finishWork()
   })
 
@@ -232,6 +233,21 @@ describe('KV', () => {
     const keys = put.mock.calls.map(([key]) => key)
     expect(keys.filter((key) => key === getListKey()).length).toBe(3)
     expect(keys.filter((key) => key === getPartnerKey(clientId)).length).toBe(3)
+  })
+
+  test('is not written by an isolate if another one wrote it within the hour', async () => {
+    const other = createCatalogCache(bounds, () => nowMs)
+    const here = openCatalog
+    await request(0)
+    openCatalog = other
+    await request(50 * 60 * second)
+    openCatalog = here
+    await request(61 * 60 * second)
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    openCatalog = other
+    await request(62 * 60 * second)
+    await request(111 * 60 * second)
+    expect(put).not.toHaveBeenCalled()
   })
 
   test('gets a partner’s change at the next check', async () => {
@@ -405,12 +421,14 @@ describe('while D1 fails', () => {
     await expect(request(second)).rejects.toThrow(StorageError)
   })
 
-  test('KV’s copy of a partner is not read otherwise', async () => {
+  test('KV’s copy of a partner is read otherwise only after the response, to save a write', async () => {
     await request(0)
     startNewIsolate()
     const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
     await request(second)
-    expect(get.mock.calls.map(([key]) => key)).toEqual([getListKey()])
+    expect(get.mock.calls.map(([key]) => key)).toEqual([getListKey(), getPartnerKey(clientId)])
+    expect(put).not.toHaveBeenCalled()
   })
 
   test('an isolate asks D1 once in five seconds', async () => {
