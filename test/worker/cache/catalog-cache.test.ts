@@ -205,7 +205,7 @@ describe('a new isolate', () => {
     const catalog = await opening
     expect(await catalog.readList(country, {})).toMatchObject({ tier: 'kv', cacheStatus: 'kv; hit; ttl=60' })
     const readKeys = get.mock.calls.map(([key]) => key)
-    expect([db.calls, readKeys.filter((key) => key === getListKey())]).toEqual([['check'], [getListKey()]])
+    expect([db.calls, readKeys.filter((key) => String(key) === getListKey())]).toEqual([['check'], [getListKey()]])
     await finishWork()
   })
 
