@@ -1,4 +1,4 @@
-// What the cache reads, on D1.
+// Implements cache/catalog-source.ts on D1.
 import type { OpenSession } from './cache/catalog-source.ts'
 import { openDatabase } from '../db/database.ts'
 import { queryD1 } from './query-d1.ts'

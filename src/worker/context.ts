@@ -1,6 +1,6 @@
 // The variables that a request carries through the app.
 import type { Context } from 'hono'
-import type { CacheContext } from './cache/catalog-cache.ts'
+import type { CacheContext } from './cache/cache-context.ts'
 import { createOpenSession } from './catalog-database.ts'
 import type { PartnerAccess } from '../db/partner-queries.ts'
 import type { ApiError } from './http/api-error.ts'

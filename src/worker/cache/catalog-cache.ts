@@ -2,13 +2,14 @@
 // folder explains the policy.
 import { canonicalFilter } from '../plans/filter-query.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
-import { encodeBase64Url } from '../../crypto/base64.ts'
 import { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/partner-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import { describeError } from '../log.ts'
+import type { CacheContext } from './cache-context.ts'
 import { getPartnerKey, getPlanListKey } from './cache-keys.ts'
-import type { CatalogSession, OpenSession } from './catalog-source.ts'
+import type { CatalogSession } from './catalog-source.ts'
+import { computeEtag } from './etag.ts'
 import {
   computeAgeMs,
   kvRewriteMs,
@@ -17,25 +18,10 @@ import {
   staleIfErrorMs,
   staleWhileRevalidateMs,
 } from './freshness.ts'
-import {
-  canStore,
-  readListCopy,
-  readPartnerCopy,
-  writeListCopy,
-  writePartnerCopy,
-  type KvContext,
-} from './kv-copies.ts'
+import { readListCopy, readPartnerCopy } from './kv-copies.ts'
+import { renewListCopy, storeListCopy, storePartnerCopy, type HeldCheck } from './kv-renewal.ts'
 import { createListMemory, type HeldList } from './list-memory.ts'
 import { createSharedWork } from './shared-work.ts'
-
-/** What a request brings to the cache. */
-export interface CacheContext extends KvContext {
-  openSession: OpenSession
-  /** Unix milliseconds at which the request arrived. */
-  nowMs: number
-  /** Keeps work alive after the response, like `ctx.waitUntil`. */
-  waitUntil: (work: Promise<unknown>) => void
-}
 
 export interface CatalogRequest {
   clientId: string
@@ -61,20 +47,12 @@ export interface Answer {
   cacheStatus: string
 }
 
-interface HeldCheck {
-  partner: PartnerAccess | undefined
-  /** Unix milliseconds at which D1 was asked. */
-  checkedAtMs: number
-  /** Unix milliseconds of `checkedAtMs` in KV's copy, as far as this isolate knows. 0 if KV has none. */
-  storedAtMs: number
-}
-
 export interface CacheBounds {
-  /** Of the lists in memory. */
+  /** Limit for the lists in memory. */
   maxBytes: number
-  /** Of the empty lists of filters in memory. They never displace a list. */
+  /** Limit for the empty lists of filters in memory. They never displace a list. */
   maxEmptyBytes: number
-  /** Of the partners in memory. */
+  /** Limit for the partners in memory. */
   maxPartners: number
 }
 
@@ -156,7 +134,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
 
   /**
    * Reads from the nearest replica. A revision below the newest means that this replica lags behind another one, or that
-   * the database was restored to an earlier time. The primary knows which.
+   * the database was restored to an earlier time. The primary's answer decides.
    */
   async function readNewest<T extends { revision: number }>(
     context: CacheContext,
@@ -195,7 +173,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     const held = getHeldList(key)
     if (held && !isOutage && held.revision === newestRevision) return serveCurrent(request, 'memory', held)
 
-    // A list in memory that is outdated is outdated in KV as well: another isolate would have had to load it just now.
+    // If memory is outdated, skips KV: its copy is almost always outdated too.
     const copy = held ? undefined : await (request.copy ?? readListCopy(context, key))
     if (copy && !isOutage && copy.revision === newestRevision) {
       lists.set(key, copy)
@@ -223,7 +201,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       if (tier === 'kv') storeListCopy(context, key, list)
       else context.waitUntil(renewListCopy(context, key, list))
     }
-    return answerFrom(tier, list, computeAgeMs(checkedAtMs, context.nowMs))
+    return createAnswer(tier, list, computeAgeMs(checkedAtMs, context.nowMs))
   }
 
   /** While D1 fails: serves a copy of up to 24 h. */
@@ -239,7 +217,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     const ageMs = list ? computeAgeMs(list.currentAtMs, context.nowMs) : Infinity
     if (list === undefined || ageMs > staleIfErrorMs) throw error
     warnOfFailure(context, 'served_stale', error)
-    return answerFrom(isHeldUsable ? 'memory' : 'kv', list, ageMs, '; detail=storage-unavailable')
+    return createAnswer(isHeldUsable ? 'memory' : 'kv', list, ageMs, '; detail=storage-unavailable')
   }
 
   async function loadList(request: LoadRequest): Promise<HeldList> {
@@ -259,7 +237,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     })
   }
 
-  /** The empty list of a filter is kept apart and not in KV, so that random filters fill neither. */
+  /** The empty list of a filter is kept apart and not in KV, so that random filters fill neither the memory of lists nor KV. */
   function keepList(context: CacheContext, key: string, list: HeldList, isEmptyFilter: boolean): void {
     if (isEmptyFilter) {
       lists.delete(key)
@@ -309,52 +287,13 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 }
 
-function storeListCopy(context: CacheContext, key: string, list: HeldList): void {
-  if (!canStore(context, key)) return
-  list.storedAtMs = list.currentAtMs
-  context.waitUntil(writeListCopy(context, key, list))
-}
-
-/** Writes KV's copy again, unless another isolate has done it: a read of KV costs a tenth of a write. */
-async function renewListCopy(context: CacheContext, key: string, list: HeldList): Promise<void> {
-  list.storedAtMs = list.currentAtMs
-  const copy = await readListCopy(context, key)
-  const isRecent = copy?.revision === list.revision && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs
-  if (isRecent) list.storedAtMs = copy.currentAtMs
-  else await writeListCopy(context, key, list)
-}
-
-/** Writes KV's copy if the partner changed, or if the copy is old and no other isolate has written it. */
-async function storePartnerCopy(
-  context: CacheContext,
-  clientId: string,
-  check: HeldCheck,
-  before: PartnerAccess | undefined,
-): Promise<void> {
-  const { partner, checkedAtMs } = check
-  if (partner === undefined) return
-  const isKnown = before !== undefined && isSamePartner(before, partner)
-  if (isKnown && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
-  check.storedAtMs = checkedAtMs
-  const key = getPartnerKey(clientId)
-  const copy = before === undefined || isKnown ? await readPartnerCopy(context, key) : undefined
-  const isRecent =
-    copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs
-  if (isRecent) check.storedAtMs = copy.checkedAtMs
-  else await writePartnerCopy(context, key, { partner, checkedAtMs })
-}
-
-function isSamePartner(one: PartnerAccess, other: PartnerAccess): boolean {
-  return one.shortName === other.shortName && one.country === other.country && one.isSuspended === other.isSuspended
-}
-
 /** The session of a request, opened at its first use. */
 function openSessionOnce({ openSession }: CacheContext): () => CatalogSession {
   let session: CatalogSession | undefined
   return () => (session ??= openSession('nearest'))
 }
 
-function answerFrom(tier: 'memory' | 'kv', list: HeldList, ageMs: number, detail = ''): Answer {
+function createAnswer(tier: 'memory' | 'kv', list: HeldList, ageMs: number, detail = ''): Answer {
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
   return {
     list,
@@ -362,11 +301,6 @@ function answerFrom(tier: 'memory' | 'kv', list: HeldList, ageMs: number, detail
     ageSeconds: Math.floor(ageMs / 1000),
     cacheStatus: `${tier}; hit; ttl=${ttlSeconds}${detail}`,
   }
-}
-
-async function computeEtag(body: Uint8Array): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', body)
-  return `"${encodeBase64Url(new Uint8Array(digest, 0, 16))}"`
 }
 
 function warnOfFailure({ warn }: CacheContext, event: 'refresh_failed' | 'served_stale', error: unknown): void {

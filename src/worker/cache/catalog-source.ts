@@ -1,4 +1,5 @@
-// What the cache reads from the database. catalog-database.ts implements it on D1; the simulation has one of its own.
+// The interface through which the cache reads the database. catalog-database.ts implements it on D1, and the simulation
+// has its own.
 import type { PartnerAccess } from '../../db/partner-queries.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 

@@ -4,7 +4,7 @@
 export const maxAgeMs = 60_000
 /** A check of up to this age is used, and renewed after the response (RFC 5861 section 3). */
 export const staleWhileRevalidateMs = 120_000
-/** While D1 fails, a list is served until it was last known to be current this long ago (RFC 5861 section 4). */
+/** While D1 fails, a copy is used up to this age (RFC 5861 section 4). KV deletes its copies after this time. */
 export const staleIfErrorMs = 24 * 3600_000
 /** After D1 failed, an isolate does not ask it again for this long. */
 export const outagePauseMs = 5000

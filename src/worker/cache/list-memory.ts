@@ -8,7 +8,7 @@ export interface HeldList {
   revision: number
   /** Unix milliseconds at which the list was last known to be current. */
   currentAtMs: number
-  /** Unix milliseconds of `currentAtMs` in KV's copy, as far as this isolate knows. 0 if KV has none. */
+  /** The `currentAtMs` that this isolate last saw in KV's copy, 0 if it saw none. */
   storedAtMs: number
 }
 

@@ -16,7 +16,7 @@ export type ShareWork<T> = (
 export function createSharedWork<T>(): ShareWork<T> {
   const running = new Map<string, { promise: Promise<T>; startedAtMs: number }>()
 
-  /** Work of a cancelled request would stay here forever, and hold all that waits for it. */
+  /** Work of a cancelled request would stay here forever, and keep its memory. */
   function forgetAbandoned(nowMs: number): void {
     for (const [key, { startedAtMs }] of running) {
       if (Math.abs(nowMs - startedAtMs) < maxWaitMs) return

@@ -1,0 +1,64 @@
+// Decides when KV's copies are written: at once after a change, otherwise once an hour by one isolate.
+import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { CacheContext } from './cache-context.ts'
+import { getPartnerKey } from './cache-keys.ts'
+import { computeAgeMs, kvRewriteMs } from './freshness.ts'
+import { canStore, readListCopy, readPartnerCopy, writeListCopy, writePartnerCopy } from './kv-copies.ts'
+import type { HeldList } from './list-memory.ts'
+
+/** The check of a client in the memory of an isolate. */
+export interface HeldCheck {
+  /** Undefined if no partner has the client ID. */
+  partner: PartnerAccess | undefined
+  /** Unix milliseconds at which D1 was asked. */
+  checkedAtMs: number
+  /** The `checkedAtMs` that this isolate last saw in KV's copy, 0 if it saw none. */
+  storedAtMs: number
+}
+
+/** Writes a list to KV after the response. */
+export function storeListCopy(context: CacheContext, key: string, list: HeldList): void {
+  if (!canStore(context, key)) return
+  list.storedAtMs = list.currentAtMs
+  context.waitUntil(writeListCopy(context, key, list))
+}
+
+/** Writes an old copy again, unless another isolate has done it: a read of KV costs a tenth of a write. */
+export async function renewListCopy(context: CacheContext, key: string, list: HeldList): Promise<void> {
+  list.storedAtMs = list.currentAtMs
+  const copy = await readListCopy(context, key)
+  const isRecent = copy?.revision === list.revision && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs
+  if (isRecent) list.storedAtMs = copy.currentAtMs
+  else await writeListCopy(context, key, list)
+}
+
+/**
+ * Writes a partner to KV if it changed, or if the copy is old and no other isolate has written it.
+ * @param before the partner of the previous check, undefined if this isolate had none
+ */
+export async function storePartnerCopy(
+  context: CacheContext,
+  clientId: string,
+  check: HeldCheck,
+  before: PartnerAccess | undefined,
+): Promise<void> {
+  const { partner, checkedAtMs } = check
+  if (partner === undefined) return
+  const key = getPartnerKey(clientId)
+  const isChanged = before !== undefined && !isSamePartner(before, partner)
+  if (!isChanged) {
+    if (computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
+    check.storedAtMs = checkedAtMs
+    const copy = await readPartnerCopy(context, key)
+    if (copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs) {
+      check.storedAtMs = copy.checkedAtMs
+      return
+    }
+  }
+  check.storedAtMs = checkedAtMs
+  await writePartnerCopy(context, key, { partner, checkedAtMs })
+}
+
+function isSamePartner(one: PartnerAccess, other: PartnerAccess): boolean {
+  return one.shortName === other.shortName && one.country === other.country && one.isSuspended === other.isSuspended
+}
