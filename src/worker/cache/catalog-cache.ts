@@ -64,8 +64,9 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   const checks = createBoundedMap<HeldCheck>(bounds.maxPartners)
   const lists = createListMemory({ maxBytes: bounds.maxBytes })
   const emptyLists = createListMemory({ maxBytes: bounds.maxEmptyBytes })
-  const shareCheck = createSharedWork<HeldCheck>()
-  const shareLoad = createSharedWork<HeldList>()
+  const shareCheck = createSharedWork<HeldCheck>(clock)
+  const shareLoad = createSharedWork<HeldList>(clock)
+  const shareCopy = createSharedWork<HeldList | undefined>(clock)
   /** The newest revision that this isolate has seen. A list of any other revision is outdated. */
   let newestRevision = 0
   let pausedUntilMs = 0
@@ -87,6 +88,13 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       return createEntry(context, session, held, false)
     }
 
+    const heldOld = held && ageMs <= staleIfErrorMs ? held : undefined
+    // D1 failed a moment ago: do not make every request wait for its deadline, unless there is no copy.
+    if (isPaused()) {
+      const old = heldOld ?? (await readOldCheck(context, clientId))
+      if (old) return createEntry(context, session, old, true)
+    }
+
     // Wait for D1. Read the list from KV at the same time, if memory has none.
     const country = held?.partner?.country ?? countryHint
     const prefetched = country && filter ? prefetchList(context, country, filter) : undefined
@@ -95,11 +103,18 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       return createEntry(context, session, check, false, prefetched)
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
-      const copy = held && ageMs <= staleIfErrorMs ? held : await readPartnerCopy(context, getPartnerKey(clientId))
-      if (copy === undefined) throw error
+      const stored = await readOldCheck(context, clientId)
+      const old = heldOld && heldOld.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? heldOld : stored
+      if (old === undefined) throw error
       warnOfFailure(context, 'served_stale', error)
-      return createEntry(context, session, { storedAtMs: 0, ...copy }, true, prefetched)
+      return createEntry(context, session, old, true, prefetched)
     }
+  }
+
+  /** KV's copy of a partner. It comes without a revision, so it is not a check that memory may keep. */
+  async function readOldCheck(context: CacheContext, clientId: string): Promise<HeldCheck | undefined> {
+    const copy = await readPartnerCopy(context, getPartnerKey(clientId))
+    return copy && { ...copy, storedAtMs: copy.checkedAtMs }
   }
 
   function createEntry(
@@ -122,7 +137,10 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   /** One D1 query. Shared by all requests of the isolate that need the same partner. */
   function renewCheck(context: CacheContext, session: () => CatalogSession, clientId: string): Promise<HeldCheck> {
     return shareCheck(clientId, context, async () => {
-      const { partner } = await readNewest(context, session, (from) => from.checkPartner(clientId))
+      const { partner } = await readNewest(context, session, 0, (from) => from.checkPartner(clientId)).then((check) =>
+        // A token proves that its partner existed: a replica without it may lag behind.
+        check.partner ? check : askD1(() => context.openSession('primary').checkPartner(clientId)),
+      )
       const held = checks.get(clientId)
       if (held && held.checkedAtMs > context.nowMs) return held
       const check = { partner, checkedAtMs: context.nowMs, storedAtMs: held?.storedAtMs ?? 0 }
@@ -133,17 +151,18 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 
   /**
-   * Reads from the nearest replica. A revision below the newest means that this replica lags behind another one, or that
+   * Reads from the nearest replica. A revision below the newest, or below that of KV's copy (`minRevision`), means that this replica lags behind another one, or that
    * the database was restored to an earlier time. The primary's answer decides.
    */
   async function readNewest<T extends { revision: number }>(
     context: CacheContext,
     session: () => CatalogSession,
+    minRevision: number,
     read: (from: CatalogSession) => Promise<T>,
   ): Promise<T> {
     const nearest = await askD1(() => read(session()))
     newestRevision = Math.max(newestRevision, nearest.revision)
-    if (nearest.revision === newestRevision) return nearest
+    if (nearest.revision === newestRevision && nearest.revision >= minRevision) return nearest
     const newestBefore = newestRevision
     const primary = await askD1(() => read(context.openSession('primary')))
     // Another request may have seen a newer revision meanwhile.
@@ -173,20 +192,27 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     const held = getHeldList(key)
     if (held && !isOutage && held.revision === newestRevision) return serveCurrent(request, 'memory', held)
 
+    const isHeldUsable = held && computeAgeMs(held.currentAtMs, context.nowMs) <= staleIfErrorMs
     // If memory is outdated, skips KV: its copy is almost always outdated too.
-    const copy = held ? undefined : await (request.copy ?? readListCopy(context, key))
+    const copy = isHeldUsable ? undefined : await (request.copy ?? readSharedCopy(context, key))
     if (copy && !isOutage && copy.revision === newestRevision) {
       lists.set(key, copy)
       return serveCurrent(request, 'kv', copy)
     }
-    if (isOutage) return serveOld(request, held, copy, new StorageError('D1 failed a moment ago'))
+    const serveOld = (error: StorageError) => serveOldList(request, isHeldUsable ? held : undefined, copy, error)
+    if (isOutage) return serveOld(new StorageError('D1 failed a moment ago'))
     try {
-      const list = await loadList(request)
+      if (isPaused()) return serveOld(new StorageError('D1 failed a moment ago'))
+    } catch {
+      // There is no copy: ask D1 after all.
+    }
+    try {
+      const list = await loadList(request, copy?.revision ?? 0)
       const cacheStatus = `kv; fwd=${(held ?? copy) ? 'stale' : 'miss'}${list.storedAtMs > 0 ? '; stored' : ''}`
       return { list, tier: 'd1', ageSeconds: 0, cacheStatus }
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
-      return serveOld(request, held, copy, error)
+      return serveOld(error)
     }
   }
 
@@ -205,31 +231,39 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 
   /** While D1 fails: serves a copy of up to 24 h. */
-  async function serveOld(
-    { context, key }: ListRequest,
+  function serveOldList(
+    { context, key, isOutage }: ListRequest,
     held: HeldList | undefined,
     copy: HeldList | undefined,
     error: StorageError,
-  ): Promise<Answer> {
-    const isHeldUsable = held && computeAgeMs(held.currentAtMs, context.nowMs) <= staleIfErrorMs
-    // Another isolate may have stored a newer copy.
-    const list = isHeldUsable ? held : held ? await readListCopy(context, key) : copy
+  ): Answer {
+    const list = held ?? copy
     const ageMs = list ? computeAgeMs(list.currentAtMs, context.nowMs) : Infinity
     if (list === undefined || ageMs > staleIfErrorMs) throw error
-    warnOfFailure(context, 'served_stale', error)
-    return createAnswer(isHeldUsable ? 'memory' : 'kv', list, ageMs, '; detail=storage-unavailable')
+    // The next request of the outage finds it in memory.
+    if (list === copy) lists.set(key, copy)
+    if (!isOutage) warnOfFailure(context, 'served_stale', error)
+    return createAnswer(held ? 'memory' : 'kv', list, ageMs, '; detail=storage-unavailable')
   }
 
-  async function loadList(request: LoadRequest): Promise<HeldList> {
-    const list = await loadSharedList(request)
+  async function loadList(request: LoadRequest, minRevision: number): Promise<HeldList> {
+    const list = await loadSharedList(request, minRevision)
+    if (list.revision === newestRevision) return list
     // Another request started this load before the newest revision was known.
-    return list.revision === newestRevision ? list : loadSharedList(request)
+    return loadSharedList(request, newestRevision).catch((error: unknown) => {
+      if (error instanceof StorageError) return list
+      throw error
+    })
   }
 
   /** One D1 round trip. Shared by all requests of the isolate that need the same list. */
-  function loadSharedList({ context, session, key, country, filter }: LoadRequest): Promise<HeldList> {
+  function loadSharedList(
+    { context, session, key, country, filter }: LoadRequest,
+    minRevision: number,
+  ): Promise<HeldList> {
     return shareLoad(key, context, async () => {
-      const { body, isEmpty, revision } = await readNewest(context, session, (from) => from.loadList(country, filter))
+      const load = (from: CatalogSession) => from.loadList(country, filter)
+      const { body, isEmpty, revision } = await readNewest(context, session, minRevision, load)
       const list = { body, etag: await computeEtag(body), revision, currentAtMs: context.nowMs, storedAtMs: 0 }
       // A slow load must not replace a newer list.
       if (revision === newestRevision) keepList(context, key, list, isEmpty && Object.keys(filter).length > 0)
@@ -258,7 +292,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   ): Promise<void> {
     const key = getPlanListKey(country, canonicalFilter(filter))
     const held = getHeldList(key)
-    if (held && held.revision !== newestRevision) await loadList({ context, session, key, country, filter })
+    if (held && held.revision !== newestRevision) await loadList({ context, session, key, country, filter }, 0)
   }
 
   interface Prefetched {
@@ -268,12 +302,16 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
 
   function prefetchList(context: CacheContext, country: string, filter: PlanFilter): Prefetched | undefined {
     const key = getPlanListKey(country, canonicalFilter(filter))
-    return getHeldList(key) ? undefined : { key, copy: readListCopy(context, key) }
+    return getHeldList(key) ? undefined : { key, copy: readSharedCopy(context, key) }
   }
 
-  /** After a failure, does not ask D1 for a while, so that not every request waits for the deadline. */
+  /** Shared by all requests of the isolate, so that they hold one copy of the bytes. */
+  function readSharedCopy(context: CacheContext, key: string): Promise<HeldList | undefined> {
+    return shareCopy(key, context, () => readListCopy(context, key))
+  }
+
+  /** Remembers a failure for a while. */
   async function askD1<T>(ask: () => Promise<T>): Promise<T> {
-    if (isPaused()) throw new StorageError('D1 failed a moment ago')
     try {
       return await ask()
     } catch (error) {

@@ -11,6 +11,9 @@ export const outagePauseMs = 5000
 /** A copy in KV is written again when it is older than this, so that an outage always finds a recent copy. */
 export const kvRewriteMs = 3600_000
 
+/** After KV refused a copy, an isolate tries again after this time. */
+export const kvRetryMs = 60_000
+
 /** Clocks differ: a time in the near future counts as now, a time further ahead as infinitely old. */
 export function computeAgeMs(timeMs: number, nowMs: number): number {
   const ageMs = nowMs - timeMs

@@ -43,7 +43,8 @@ export async function readListCopy(context: KvContext, key: string): Promise<Hel
   return undefined
 }
 
-export function writeListCopy(context: KvContext, key: string, list: HeldList): Promise<void> {
+/** @returns whether KV accepted the copy */
+export function writeListCopy(context: KvContext, key: string, list: HeldList): Promise<boolean> {
   const { body, etag, revision, currentAtMs } = list
   return writeCopy(context, 'plans', key, body, { etag, revision, currentAtMs, bytes: body.byteLength })
 }
@@ -64,7 +65,8 @@ export async function readPartnerCopy(context: KvContext, key: string): Promise<
   return undefined
 }
 
-export function writePartnerCopy(context: KvContext, key: string, copy: PartnerCopy): Promise<void> {
+/** @returns whether KV accepted the copy */
+export function writePartnerCopy(context: KvContext, key: string, copy: PartnerCopy): Promise<boolean> {
   const { shortName, country, isSuspended } = copy.partner
   const body = new TextEncoder().encode(JSON.stringify({ shortName, country, isSuspended }))
   return writeCopy(context, 'partner', key, body, { checkedAtMs: copy.checkedAtMs })
@@ -103,10 +105,12 @@ async function readCopy({ kv, warn }: KvContext, kind: Kind, key: string) {
 }
 
 async function writeCopy({ kv, warn }: KvContext, kind: Kind, key: string, body: Uint8Array, metadata: object) {
-  if (kv === undefined || key.length > maxKeyLength) return
+  if (kv === undefined || key.length > maxKeyLength) return false
   try {
     await kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 })
+    return true
   } catch (error) {
     warn({ event: 'kv_failed', operation: 'put', entry: kind, reason: describeError(error) })
+    return false
   }
 }

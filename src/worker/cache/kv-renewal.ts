@@ -2,7 +2,7 @@
 import type { PartnerAccess } from '../../db/partner-queries.ts'
 import type { CacheContext } from './cache-context.ts'
 import { getPartnerKey } from './cache-keys.ts'
-import { computeAgeMs, kvRewriteMs } from './freshness.ts'
+import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
 import { canStore, readListCopy, readPartnerCopy, writeListCopy, writePartnerCopy } from './kv-copies.ts'
 import type { HeldList } from './list-memory.ts'
 
@@ -20,16 +20,23 @@ export interface HeldCheck {
 export function storeListCopy(context: CacheContext, key: string, list: HeldList): void {
   if (!canStore(context, key)) return
   list.storedAtMs = list.currentAtMs
-  context.waitUntil(writeListCopy(context, key, list))
+  context.waitUntil(writeList(context, key, list))
+}
+
+/** Tries again later if KV refuses: it accepts one write per second and key. */
+async function writeList(context: CacheContext, key: string, list: HeldList): Promise<void> {
+  if (!(await writeListCopy(context, key, list))) list.storedAtMs = list.currentAtMs - kvRewriteMs + kvRetryMs
 }
 
 /** Writes an old copy again, unless another isolate has done it: a read of KV costs a tenth of a write. */
 export async function renewListCopy(context: CacheContext, key: string, list: HeldList): Promise<void> {
   list.storedAtMs = list.currentAtMs
   const copy = await readListCopy(context, key)
-  const isRecent = copy?.revision === list.revision && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs
+  // A newer list of an isolate that sees a newer revision must stay.
+  const isRecent =
+    copy && copy.revision >= list.revision && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs
   if (isRecent) list.storedAtMs = copy.currentAtMs
-  else await writeListCopy(context, key, list)
+  else await writeList(context, key, list)
 }
 
 /**
@@ -56,7 +63,8 @@ export async function storePartnerCopy(
     }
   }
   check.storedAtMs = checkedAtMs
-  await writePartnerCopy(context, key, { partner, checkedAtMs })
+  const isStored = await writePartnerCopy(context, key, { partner, checkedAtMs })
+  if (!isStored) check.storedAtMs = checkedAtMs - kvRewriteMs + kvRetryMs
 }
 
 function isSamePartner(one: PartnerAccess, other: PartnerAccess): boolean {

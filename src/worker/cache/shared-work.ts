@@ -9,11 +9,12 @@ const maxWaitMs = 11_000
  */
 export type ShareWork<T> = (
   key: string,
-  request: { nowMs: number; waitUntil: (work: Promise<unknown>) => void },
+  request: { waitUntil: (work: Promise<unknown>) => void },
   work: () => Promise<T>,
 ) => Promise<T>
 
-export function createSharedWork<T>(): ShareWork<T> {
+/** @param clock the time in Unix milliseconds */
+export function createSharedWork<T>(clock: () => number): ShareWork<T> {
   const running = new Map<string, { promise: Promise<T>; startedAtMs: number }>()
 
   /** Work of a cancelled request would stay here forever, and keep its memory. */
@@ -25,7 +26,7 @@ export function createSharedWork<T>(): ShareWork<T> {
   }
 
   return async function shareWork(key, request, work) {
-    forgetAbandoned(request.nowMs)
+    forgetAbandoned(clock())
     const current = running.get(key)
     if (current) {
       const outcome = await waitFor(current.promise)
@@ -36,7 +37,7 @@ export function createSharedWork<T>(): ShareWork<T> {
       if (running.get(key)?.promise === promise) running.delete(key)
     })
     running.delete(key)
-    running.set(key, { promise, startedAtMs: request.nowMs })
+    running.set(key, { promise, startedAtMs: clock() })
     request.waitUntil(promise.catch(() => {}))
     return promise
   }

@@ -535,12 +535,12 @@ test('a check from the future by more than 60 s counts as old', async () => {
   expect((await request(-61 * second)).calls).toEqual(['check'])
 })
 
-test('a partner that does not exist is remembered for 60 s, and not in KV', async () => {
+test('a partner that does not exist is looked up in the primary, remembered for 60 s, and not stored in KV', async () => {
   db.partner = undefined
   for (let count = 0; count < 3; count++) {
     const catalog = await openCatalog(makeContext(), { clientId, countryHint: country, filter: undefined })
     expect(catalog.partner).toBeUndefined()
   }
-  expect(db.calls).toEqual(['check'])
+  expect(db.calls).toEqual(['check', 'check'])
   expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).toBeNull()
 })

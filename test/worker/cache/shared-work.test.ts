@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createSharedWork } from '../../../src/worker/cache/shared-work.ts'
 
-const request = { nowMs: 0, waitUntil: () => {} }
+const request = { waitUntil: () => {} }
+let nowMs = 0
+const clock = () => nowMs
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -11,7 +13,7 @@ afterEach(() => {
 })
 
 test('runs the work once for requests that want it at the same time', async () => {
-  const shareWork = createSharedWork<string>()
+  const shareWork = createSharedWork<string>(clock)
   const work = vi.fn<() => Promise<string>>(() => new Promise((resolve) => setTimeout(resolve, 100, 'done')))
   const results = Promise.all(Array.from({ length: 30 }, () => shareWork('key', request, work)))
   await vi.advanceTimersByTimeAsync(100)
@@ -20,7 +22,7 @@ test('runs the work once for requests that want it at the same time', async () =
 })
 
 test('shares a failure, and runs the work again afterwards', async () => {
-  const shareWork = createSharedWork<string>()
+  const shareWork = createSharedWork<string>(clock)
   const fail = vi.fn<() => Promise<string>>(() => Promise.reject(new Error('down')))
   const results = await Promise.allSettled(Array.from({ length: 30 }, () => shareWork('key', request, fail)))
   expect(results.every(({ status }) => status === 'rejected')).toBe(true)
@@ -30,12 +32,12 @@ test('shares a failure, and runs the work again afterwards', async () => {
 
 test('keeps the work alive with waitUntil', async () => {
   const waitUntil = vi.fn<(work: Promise<unknown>) => void>()
-  await createSharedWork<string>()('key', { nowMs: 0, waitUntil }, async () => 'done')
+  await createSharedWork<string>(clock)('key', { waitUntil }, async () => 'done')
   expect(waitUntil).toHaveBeenCalledTimes(1)
 })
 
 test('replaces work whose request was cancelled: the first waiter runs its own, for all others', async () => {
-  const shareWork = createSharedWork<string>()
+  const shareWork = createSharedWork<string>(clock)
   const hang = () => new Promise<never>(() => {})
   const work = vi.fn<() => Promise<string>>(() => new Promise((resolve) => setTimeout(resolve, 100, 'done')))
   void shareWork('key', request, hang)
@@ -46,7 +48,8 @@ test('replaces work whose request was cancelled: the first waiter runs its own, 
 })
 
 test('does not wait for work that must have been cancelled long ago', async () => {
-  const shareWork = createSharedWork<string>()
+  const shareWork = createSharedWork<string>(clock)
   void shareWork('key', request, () => new Promise<never>(() => {}))
-  expect(await shareWork('key', { ...request, nowMs: 11_000 }, async () => 'done')).toBe('done')
+  nowMs += 11_000
+  expect(await shareWork('key', request, async () => 'done')).toBe('done')
 })
