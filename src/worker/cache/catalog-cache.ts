@@ -1,6 +1,6 @@
 // Serves partners and plan lists from the isolate's memory, KV and D1, and keeps them fresh by revision. README.md in this
 // folder explains the policy.
-import { canonicalFilter } from '../plans/filter-query.ts'
+import { formatFilter } from '../plans/filter-query.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { encodeBase64Url } from '../../crypto/base64.ts'
 import { StorageError } from '../../db/database.ts'
@@ -134,7 +134,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return {
       partner,
       readList: (country, filter) => {
-        const key = getPlanListKey(country, canonicalFilter(filter))
+        const key = getPlanListKey(country, formatFilter(filter))
         const copy = prefetched?.key === key ? prefetched.copy : undefined
         return readList({ context, session, key, country, filter, checkedAtMs, isOutage, copy })
       },
@@ -278,7 +278,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     country: string,
     filter: PlanFilter,
   ): Promise<void> {
-    const key = getPlanListKey(country, canonicalFilter(filter))
+    const key = getPlanListKey(country, formatFilter(filter))
     const held = getHeldList(key)
     if (held && held.revision !== newestRevision) await loadList({ context, session, key, country, filter })
   }
@@ -289,7 +289,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 
   function prefetchList(context: CacheContext, country: string, filter: PlanFilter): Prefetched | undefined {
-    const key = getPlanListKey(country, canonicalFilter(filter))
+    const key = getPlanListKey(country, formatFilter(filter))
     return getHeldList(key) ? undefined : { key, copy: readListCopy(context, key) }
   }
 

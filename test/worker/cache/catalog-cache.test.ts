@@ -7,7 +7,7 @@ import type { PartnerAccess } from '../../../src/db/partner-queries.ts'
 import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
 import { createCatalogCache, type CacheContext, type OpenCatalog } from '../../../src/worker/cache/catalog-cache.ts'
 import type { CatalogSession } from '../../../src/worker/cache/catalog-source.ts'
-import { canonicalFilter } from '../../../src/worker/plans/filter-query.ts'
+import { formatFilter } from '../../../src/worker/plans/filter-query.ts'
 
 const second = 1000
 const hour = 3600 * second
@@ -111,7 +111,7 @@ function changeCatalog(text: string): void {
   db.text = text
 }
 
-const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, canonicalFilter(filter))
+const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, formatFilter(filter))
 
 describe('a request', () => {
   test('reads D1 twice for the first list of a country, and stores the list in KV', async () => {
