@@ -26,7 +26,7 @@ export function parseCatalog(json: string, onChecked: (done: number, total: numb
   if (!isJsonObject(file) || !Array.isArray(file['plans']) || Object.keys(file).length > 1) {
     return {
       kind: 'invalid',
-      defects: ['The file has to be a JSON object with one member, "plans", which is an array.'],
+      defects: ['The file must be a JSON object with one member, "plans", which is an array.'],
     }
   }
   const plans: CatalogPlan[] = []

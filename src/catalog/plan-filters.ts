@@ -7,7 +7,7 @@ interface FilterDefinition<Value extends string | number | boolean> {
   label: string
   /** Says which plans the filter selects, in Markdown. */
   description: string
-  /** Completes the sentence "categoryId has to be …". */
+  /** Completes the sentence "categoryId must be …". */
   expected: string
   /** JSON Schema of the parameter, for openapi.json. Its type is the type of Value. */
   schema: { type: 'string' | 'integer' | 'boolean'; minimum?: number; pattern?: string }

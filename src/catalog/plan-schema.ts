@@ -50,7 +50,7 @@ const httpsUrl = text(2000)
   })
 
 const integer = `an integer from 0 to ${maxId}`
-const id = z.int(integer).min(0, integer).max(maxId, integer)
+const nonNegativeInteger = z.int(integer).min(0, integer).max(maxId, integer)
 
 /** SQLite reads and writes numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
@@ -83,7 +83,7 @@ const performance = (years: string) =>
 const named = (description: string) =>
   z
     .strictObject(
-      { id: id.describe('Internal ID.'), name: text(200).describe('Name.') },
+      { id: nonNegativeInteger.describe('Internal ID.'), name: text(200).describe('Name.') },
       'an object with id and name, or null',
     )
     .nullable()
@@ -103,7 +103,7 @@ export function abbreviate(value: unknown): string {
 const identifierRule = '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit'
 
 const planShape = {
-  id: id.describe('Internal plan ID.'),
+  id: nonNegativeInteger.describe('Internal plan ID.'),
   identifier: z
     .string(identifierRule)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, identifierRule)
@@ -129,7 +129,7 @@ const planShape = {
   minInvestableAmounts: amounts('Minimum initial investment'),
   minTopUpAmounts: amounts('Minimum top-up'),
   tenor: text(200).describe('Investment term.'),
-  lockInPeriod: id.describe('Lock-in period in days; 0 means none.'),
+  lockInPeriod: nonNegativeInteger.describe('Lock-in period in days; 0 means none.'),
   partialWithdrawable: z.boolean('true or false').describe('Whether partial withdrawals are allowed.'),
   factSheet: httpsUrl.describe('Link to an informational document.'),
   prospectus: httpsUrl.describe('Link to a legal document.'),
@@ -138,7 +138,7 @@ const planShape = {
   category: z
     .strictObject(
       {
-        id: id.describe('Internal ID, the value for the filter categoryId.'),
+        id: nonNegativeInteger.describe('Internal ID, the value for the filter categoryId.'),
         name: text(200).describe('Formal name.'),
         displayName: text(200).describe('Name for your user interface.'),
         tagLine: text(300).describe('Short marketing tagline.'),

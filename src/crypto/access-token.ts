@@ -18,7 +18,7 @@ export interface AccessTokenClaims {
   sub: string
   /** The partner's short name. */
   partner: string
-  /** The partner's country when the token was issued, ISO 3166-1 alpha-2. It may have changed: never decide by it. */
+  /** The partner's country when the token was issued, ISO 3166-1 alpha-2. May be outdated: never authorize with it. */
   country?: string
   /** Unix seconds. */
   iat: number

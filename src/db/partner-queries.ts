@@ -33,7 +33,7 @@ export interface Partner {
   suspendedAt: number | null
 }
 
-/** What the token endpoint needs to authenticate a client. */
+/** The columns that the token endpoint reads to authenticate a client, with one entry per secret. */
 export interface Client {
   shortName: string
   country: string
@@ -41,7 +41,7 @@ export interface Client {
   secrets: { hash: string; expiresAt: number | null }[]
 }
 
-/** What the plan list needs to know about the partner of a token. */
+/** The columns that the plan list reads about the partner of a token. */
 export interface PartnerAccess {
   shortName: string
   country: string
@@ -98,7 +98,7 @@ const checkQuery = new QueryBuilder()
 type CheckRow = [revision: number, shortName: string | null, country: string | null, suspendedAt: number | null]
 
 /**
- * Reads a partner and the catalog's revision in one query of at most three rows.
+ * Reads a partner and the catalog's revision in one query. D1 counts two or three rows read.
  * @throws StorageError when D1 fails
  */
 export async function selectPartnerCheck(

@@ -29,7 +29,9 @@ const amountsByCurrency = (amount: SQLiteColumn) =>
     (json: string): Record<string, number> => JSON.parse(json),
   )
 
-/** What a query selects for each field of a plan, in the contract's order. Drizzle makes an object null if all its columns are. */
+/**
+ * The columns of each field of a plan, in the contract's order. Drizzle makes an object null if all its columns are null.
+ */
 export const planFields = {
   id: plans.id,
   identifier: plans.identifier,

@@ -49,7 +49,7 @@ export const fundManagers = sqliteTable('fund_managers', {
   name: text().notNull(),
 })
 
-/** A column that holds a field of a plan as it is has the field's name (see planSchema). */
+/** A column has the name of its field if it stores the value unchanged (see planSchema). */
 export const plans = sqliteTable(
   'plans',
   {

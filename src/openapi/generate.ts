@@ -41,8 +41,10 @@ for (const [file, makeContent] of Object.entries(outputs)) {
   const current = await readFile(path, 'utf8').catch(() => '')
   const content = await makeContent(current)
   if (content === current) continue
-  if (!isCheck) await writeFile(path, content)
-  else {
+  if (!isCheck) {
+    await writeFile(path, content)
+    process.stdout.write(`Wrote ${file}.\n`)
+  } else {
     process.stderr.write(`${file} is stale: run npm run generate.\n`)
     process.exitCode = 1
   }

@@ -111,9 +111,9 @@ async function checkConfig(source: ConfigSource): Promise<void> {
     await parseConfig(source)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const mend =
+    const fix =
       'Secrets come from .dev.vars (delete the line of JWT_KEYS there for a new key), variables from wrangler.toml or --var.'
-    throw new UserError([error.message, mend])
+    throw new UserError([error.message, fix])
   }
 }
 
@@ -154,6 +154,9 @@ The site for partners' developers is at ${origin}: try it, see the plans as card
 
 Get a token and list the partner's plans, in another terminal:
   curl -s -H "Authorization: Bearer $(${token})" ${api}/${shortName}/plans
+
+Or set the variables that the samples and npm run smoke read:
+  export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
 
 `
 }

@@ -44,7 +44,7 @@ export async function startBench(): Promise<Bench> {
   )
   try {
     await importPlans(service.d1, await makeCatalog())
-    const tokenUrl = (worker = 'app') => service.urlOf(worker).then((url) => new URL('/api/v3/partners/auth', url))
+    const tokenUrl = (worker = 'app') => service.getUrl(worker).then((url) => new URL('/api/v3/partners/auth', url))
     const createBenchPartner = async (country: Country) => {
       const partner = await createPartner(service.d1, country.toLowerCase(), country)
       const headers = { Authorization: partner.authorization }
@@ -63,7 +63,7 @@ export async function startBench(): Promise<Bench> {
       bundle,
       partners,
       getListUrl: async (country, worker = 'app') =>
-        new URL(`/api/v3/partners/${partners[country].shortName}/plans`, await service.urlOf(worker)),
+        new URL(`/api/v3/partners/${partners[country].shortName}/plans`, await service.getUrl(worker)),
       getTokenUrl: tokenUrl,
     }
   } catch (error) {

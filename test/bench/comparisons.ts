@@ -44,7 +44,7 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
 
   const bare = async (name: string, target: Omit<Target, 'url'>): Promise<Target> => ({
     ...target,
-    url: await bench.urlOf(`bare-${name}`),
+    url: await bench.getUrl(`bare-${name}`),
   })
   const notModified = { headers: { ...bearerHeaders, 'If-None-Match': etag }, status: 304 }
   const firstToken = {

@@ -76,7 +76,7 @@ async function measureSituations(
   /** From an isolate of its own, so that it warms up none of those that are measured. */
   const getToken = async (clockMs: number): Promise<string> => {
     const settings: Settings = { d1Ms: 0, kvMs: 0, clockMs }
-    const url = new URL('/api/v3/partners/auth', await service.urlOf('tokens'))
+    const url = new URL('/api/v3/partners/auth', await service.getUrl('tokens'))
     const headers = { Authorization: partner.authorization, 'X-Settings': JSON.stringify(settings) }
     const { accessToken } = (await (await fetch(url, { method: 'POST', headers })).json()) as Cost
     if (accessToken === undefined) throw new Error('There is no token.')
@@ -84,7 +84,7 @@ async function measureSituations(
   }
   const request = async (isolate: string, clockMs: number, token: string): Promise<Cost> => {
     const settings: Settings = { ...latency, clockMs }
-    const url = new URL(`/api/v3/partners/${partner.shortName}/plans`, await service.urlOf(isolate))
+    const url = new URL(`/api/v3/partners/${partner.shortName}/plans`, await service.getUrl(isolate))
     const headers = { Authorization: `Bearer ${token}`, 'X-Settings': JSON.stringify(settings) }
     const cost = (await (await fetch(url, { headers })).json()) as Cost
     if (cost.status !== 200) throw new Error(`The list returned status ${cost.status}.`)

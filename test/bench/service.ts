@@ -95,7 +95,7 @@ export async function startService(
   return {
     d1,
     kv,
-    urlOf: (name: string) => miniflare.unsafeGetDirectURL(name),
+    getUrl: (name: string) => miniflare.unsafeGetDirectURL(name),
     stop: () => miniflare.dispose(),
   }
 }

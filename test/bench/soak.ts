@@ -121,7 +121,7 @@ async function setFault(next: Fault) {
 function command(): Promise<void> {
   commands = commands.then(async () => {
     for (const name of workers) {
-      const url = await service.urlOf(name)
+      const url = await service.getUrl(name)
       await fetch(url, { method: 'PUT', body: JSON.stringify({ ...fault, ...keys } satisfies Conditions) })
     }
   })
@@ -264,7 +264,7 @@ async function listPlans(
   const mayShowEither = isStale(withdrawal.atMs, answer.startedAtMs)
   const allowed = seenIn.flatMap((country) =>
     (mayShowEither ? [true, false] : [withdrawal.isWithdrawn]).map((isWithdrawn) =>
-      idsOf(country, filter, isWithdrawn),
+      listIds(country, filter, isWithdrawn),
     ),
   )
   if (ids === undefined || !allowed.includes(ids)) unexpected.push({ ...answer, body: undefined, ids, allowed })
@@ -309,7 +309,7 @@ async function send(
 ): Promise<SoakAnswer> {
   const startedAtMs = Date.now()
   const wasFailing = isD1Failing()
-  const url = new URL(`/api/v3/partners${path}`, await service.urlOf(pick(workers)))
+  const url = new URL(`/api/v3/partners${path}`, await service.getUrl(pick(workers)))
   // Random addresses, so that no rate limit applies.
   const address = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}::1`
   const signal = AbortSignal.timeout(maxAnswerMs)
@@ -356,7 +356,7 @@ function isStale(changedAtMs: number, atMs: number): boolean {
   return atMs - changedAtMs < staleMs || fault.d1 !== 'fine' || atMs - lastD1FaultMs < graceMs
 }
 
-function idsOf(country: string, filter: Partial<CatalogPlan>, isWithdrawn: boolean): string {
+function listIds(country: string, filter: Partial<CatalogPlan>, isWithdrawn: boolean): string {
   const listed = plans.filter(
     (plan) =>
       plan.viewableIn.includes(country) &&

@@ -48,10 +48,10 @@ test('refuses a plan with any value in any field, or reads it back unchanged', (
 test.each([
   ['', /^The file is not JSON: /],
   ['{"plans":', /^The file is not JSON: /],
-  ['null', /^The file has to be a JSON object with one member, "plans", which is an array\.$/],
-  ['[]', /^The file has to be a JSON object/],
-  ['{"plans":{}}', /^The file has to be a JSON object/],
-  ['{"plans":[],"more":1}', /^The file has to be a JSON object/],
+  ['null', /^The file must be a JSON object with one member, "plans", which is an array\.$/],
+  ['[]', /^The file must be a JSON object/],
+  ['{"plans":{}}', /^The file must be a JSON object/],
+  ['{"plans":[],"more":1}', /^The file must be a JSON object/],
   ['{"plans":[{"__proto__":{}}]}', /^The file is not JSON: it has a member named "__proto__"$/],
 ])('refuses %j', (text, defect) => {
   expect(parseCatalog(text)).toEqual({ kind: 'invalid', defects: [expect.stringMatching(defect)] })

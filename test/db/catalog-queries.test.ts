@@ -29,3 +29,17 @@ test('the second of two imports based on the same revision is refused', async ()
   await expect(runStatements(env.DB, second.commit)).rejects.toThrow('catalog_revision.revision')
   expect((await selectCatalog(openDatabase(env.DB)))[0]?.name).toBe('First')
 })
+
+test('a revision is at least the time in milliseconds, and always higher than the one before', async () => {
+  const change = async () => {
+    const { commit } = importStatements('a', { revision: await readRevision(), put: [], removedIds: [] })
+    await runStatements(env.DB, commit)
+    return readRevision()
+  }
+  const startMs = Date.now()
+  expect(await change()).toBeGreaterThanOrEqual(startMs)
+  await env.DB.prepare('update catalog_revision set revision = ?')
+    .bind(startMs + 1e9)
+    .run()
+  expect(await change()).toBe(startMs + 1e9 + 1)
+})

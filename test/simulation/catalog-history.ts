@@ -1,5 +1,5 @@
 // The primary database: what the catalog and the partners are now, and what they were at every moment of the last days.
-import { canonicalFilter } from '../../src/worker/plans/filter-query.ts'
+import { formatFilter } from '../../src/worker/plans/filter-query.ts'
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import type { PartnerAccess } from '../../src/db/partner-queries.ts'
 import type { Random } from './random.ts'
@@ -138,7 +138,7 @@ export function createCatalogHistory({
 
 /** The body of a response. It names its country and filters, so that a rule can tell whose list it is. */
 export function renderList(catalog: Catalog, country: string, filter: PlanFilter): RenderedList {
-  const filters = canonicalFilter(filter)
+  const filters = formatFilter(filter)
   const key = `${country}:${filters}`
   const rendered = catalog.lists.get(key)
   if (rendered !== undefined) return rendered

@@ -40,14 +40,14 @@ export const mutants: Record<string, Mutant> = {
   'key-without-filters': {
     mistake: 'the key of a list lacks its filters',
     file: 'cache-keys.ts',
-    replace: '`plans:v2:${country}:${filters}`',
-    by: '`plans:v2:${country}:${filters.slice(0, 0)}`',
+    replace: '`plans:${listFormat}:${country}:${filters}`',
+    by: '`plans:${listFormat}:${country}:${filters.slice(0, 0)}`',
     caughtBy: ['right-list'],
   },
   'key-without-country': {
     mistake: 'the key of a list lacks its country',
     file: 'cache-keys.ts',
-    replace: '`plans:v2:${country}:${filters}`',
+    replace: '`plans:${listFormat}:${country}:${filters}`',
     by: '`plans:v2:${country.slice(0, 0)}:${filters}`',
     caughtBy: ['right-list'],
   },

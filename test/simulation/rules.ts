@@ -1,5 +1,5 @@
 // What must be true of every answer. A rule has a name; a violation names the rule, the time and the facts.
-import { canonicalFilter } from '../../src/worker/plans/filter-query.ts'
+import { formatFilter } from '../../src/worker/plans/filter-query.ts'
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import type { PartnerAccess } from '../../src/db/partner-queries.ts'
 import { getPartnerKey, getPlanListKey } from '../../src/worker/cache/cache-keys.ts'
@@ -110,10 +110,10 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
     const text = rendered === decoded ? rendered : decoded
     verifiedLists.set(list, { body: list.body, etag: list.etag, text })
     const names = parseNames(text)
-    if (names?.country !== country || names.filters !== canonicalFilter(filter)) {
-      report('right-list', `${names?.country}?${names?.filters} for ${country}?${canonicalFilter(filter)}`)
+    if (names?.country !== country || names.filters !== formatFilter(filter)) {
+      report('right-list', `${names?.country}?${names?.filters} for ${country}?${formatFilter(filter)}`)
     } else if (rendered !== undefined && rendered !== text) {
-      report('one-moment', `revision ${list.revision} of ${country}?${canonicalFilter(filter)}`)
+      report('one-moment', `revision ${list.revision} of ${country}?${formatFilter(filter)}`)
     }
     if ((etagsByText.get(text) ?? list.etag) !== list.etag || (textsByEtag.get(list.etag) ?? text) !== text) {
       report('etag-is-bytes', list.etag)
@@ -131,7 +131,7 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
     const { isolate, arrivedAtMs } = request
     const revisions = answered.get(isolate) ?? new Map<string, { revision: number; atMs: number }>()
     answered.set(isolate, revisions)
-    const key = getPlanListKey(country, canonicalFilter(filter))
+    const key = getPlanListKey(country, formatFilter(filter))
     const before = revisions.get(key)
     // A restore takes everybody back, within the time that a check is used.
     const isSame = before && before.atMs > history.restoredAtMs() + twoMinutesMs + maxLagMs + slackMs
@@ -171,7 +171,7 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
       const { country } = partner
       const text = verifyList(list, country, filter)
       const isOld = cacheStatus.includes('storage-unavailable')
-      const facts = `${country}?${canonicalFilter(filter)} at revision ${list.revision} of ${history.newest().revision}, ${cacheStatus}`
+      const facts = `${country}?${formatFilter(filter)} at revision ${list.revision} of ${history.newest().revision}, ${cacheStatus}`
       checkAccess(asked, partner, isOld)
       if (isOld && !didD1Fail(asked)) report('only-in-outage', facts)
       // Fast path: most lists are those of this moment.
@@ -193,7 +193,7 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
       if (request.hasKvFailed) return
       const country = knownCountry ?? parsePartner(kv.peek(getPartnerKey(clientId))?.bytes)?.country
       if (country === undefined) return
-      const filters = canonicalFilter(filter)
+      const filters = formatFilter(filter)
       const copy = kv.peek(getPlanListKey(country, filters))
       const { currentAtMs, bytes } = (copy?.metadata ?? {}) as { currentAtMs?: number; bytes?: number }
       if (currentAtMs === undefined || bytes !== copy?.bytes.length) return

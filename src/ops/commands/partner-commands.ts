@@ -98,30 +98,42 @@ export function addPartnerCommands(program: Command, context: CommandContext): v
       if (!options.json) io.stderr.write(`${effect}\n`)
     })
 
-  add('suspend <short-name>', 'refuse a partner, including its live tokens; resume undoes it', 'suspend acme')
+  add('suspend <short-name>', 'block a partner, its live tokens included; resume unblocks it', 'suspend acme')
     .option('--json', 'print the partner as an object')
     .action((shortName: string, options: OutputOptions & Target) =>
-      change(options, (store) => suspendPartner(store, shortName, readNowSeconds(context), warn)),
+      change(options, (store) => suspendPartner(store, shortName, readNowSeconds(context), warn), describeStatus),
     )
 
   add('resume <short-name>', 'end a suspension', 'resume acme')
     .option('--json', 'print the partner as an object')
     .action((shortName: string, options: OutputOptions & Target) =>
-      change(options, (store) => resumePartner(store, shortName, warn)),
+      change(options, (store) => resumePartner(store, shortName, warn), describeStatus),
     )
 
   add('set-country <short-name> <country>', 'let a partner list the plans of another country', 'set-country acme UG')
     .option('--json', 'print the partner as an object')
     .action((shortName: string, country: string, options: OutputOptions & Target) =>
-      change(options, (store) => setPartnerCountry(store, shortName, country, warn)),
+      change(options, (store) => setPartnerCountry(store, shortName, country, warn), describeCountry),
     )
 
-  async function change(options: OutputOptions & Target, work: (store: Store) => Promise<PartnerChange>) {
-    const { partner: found, isChanged } = await withStore(options, work)
-    const verb = isChanged ? 'is now' : 'already is'
-    const sentence = `${found.shortName} ${verb} ${readPartnerStatus(found)}, with the plans of ${found.country}.`
-    io.stdout.write(`${options.json ? JSON.stringify(toJson(found)) : sentence}\n`)
+  async function change(
+    options: OutputOptions & Target,
+    work: (store: Store) => Promise<PartnerChange>,
+    describe: (changed: PartnerChange) => string,
+  ) {
+    const changed = await withStore(options, work)
+    io.stdout.write(`${options.json ? JSON.stringify(toJson(changed.partner)) : describe(changed)}\n`)
   }
+}
+
+function describeStatus({ partner, isChanged }: PartnerChange): string {
+  const verb = isChanged ? 'is now' : 'already is'
+  return `${partner.shortName} ${verb} ${readPartnerStatus(partner)}, with the plans of ${partner.country}.`
+}
+
+function describeCountry({ partner, isChanged }: PartnerChange): string {
+  const sentence = `${partner.shortName} ${isChanged ? 'now' : 'already'} lists the plans of ${partner.country}.`
+  return partner.suspendedAt === null ? sentence : `${sentence} It is still suspended.`
 }
 
 const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }

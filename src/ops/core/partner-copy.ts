@@ -1,4 +1,5 @@
-// KV's copy of a partner, which the Worker reads only while D1 fails.
+// KV's copy of a partner. It decides access only while D1 fails. The Worker also reads it after a response, to
+// save a write.
 import { getPartnerKey } from '../../worker/cache/cache-keys.ts'
 import type { Store } from '../store/store.ts'
 

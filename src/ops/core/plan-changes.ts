@@ -77,7 +77,7 @@ async function changePlan(
   name: string,
   decide: (known: CatalogPlan, revision: number) => PlanChange,
 ): Promise<CatalogPlan> {
-  // The revision before the plan: when the catalog changes in between, the write is refused.
+  // Reads the revision first: when the catalog changes in between, the write is refused.
   const revision = await selectCatalogRevision(store.db)
   const { plan, statements } = decide(await findPlan(store, name), revision)
   if (statements.length > 0) await writeNextRevision(store, statements)

@@ -27,7 +27,9 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   const problem = findFolderProblem(folders)
   if (problem !== undefined) throw refuse(problem)
   if (!folders.every((folder) => existsSync(folder))) {
-    throw new UserError(`There is no local database in ${state}. Create it: ${migration}`)
+    throw new UserError(
+      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: ${migration}`,
+    )
   }
   try {
     quietenWrangler()

@@ -1,4 +1,4 @@
-// What core works on: the local state, or with --remote a deployed environment.
+// The store that core reads and writes: the local state, or with --remote a deployed environment.
 import type { ConfigSource } from '../../worker/config.ts'
 import type { Database, Statement } from '../../db/database.ts'
 import type { Target } from './target.ts'

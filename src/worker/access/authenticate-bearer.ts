@@ -1,4 +1,4 @@
-// Decides whether an access token (RFC 6750) is right. Whether its partner is active is checked separately, in the cache.
+// Checks the access token (RFC 6750), and that its partner exists and is active.
 import type { AccessTokenClaims, TokenDefect } from '../../crypto/access-token.ts'
 import type { SigningKey } from '../../crypto/signing-keys.ts'
 import type { PartnerAccess } from '../../db/partner-queries.ts'

@@ -1,6 +1,6 @@
 // Serves partners and plan lists from the isolate's memory, KV and D1, and keeps them fresh by revision. README.md in this
 // folder explains the policy.
-import { canonicalFilter } from '../plans/filter-query.ts'
+import { formatFilter } from '../plans/filter-query.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/partner-queries.ts'
@@ -111,12 +111,6 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     }
   }
 
-  /** KV's copy of a partner. It comes without a revision, so it is not a check that memory may keep. */
-  async function readOldCheck(context: CacheContext, clientId: string): Promise<HeldCheck | undefined> {
-    const copy = await readPartnerCopy(context, getPartnerKey(clientId))
-    return copy && { ...copy, storedAtMs: copy.checkedAtMs }
-  }
-
   function createEntry(
     context: CacheContext,
     session: () => CatalogSession,
@@ -127,7 +121,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return {
       partner,
       readList: (country, filter) => {
-        const key = getPlanListKey(country, canonicalFilter(filter))
+        const key = getPlanListKey(country, formatFilter(filter))
         const copy = prefetched?.key === key ? prefetched.copy : undefined
         return readList({ context, session, key, country, filter, checkedAtMs, isOutage, copy })
       },
@@ -290,7 +284,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     country: string,
     filter: PlanFilter,
   ): Promise<void> {
-    const key = getPlanListKey(country, canonicalFilter(filter))
+    const key = getPlanListKey(country, formatFilter(filter))
     const held = getHeldList(key)
     if (held && held.revision !== newestRevision) await loadList({ context, session, key, country, filter }, 0)
   }
@@ -301,7 +295,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 
   function prefetchList(context: CacheContext, country: string, filter: PlanFilter): Prefetched | undefined {
-    const key = getPlanListKey(country, canonicalFilter(filter))
+    const key = getPlanListKey(country, formatFilter(filter))
     return getHeldList(key) ? undefined : { key, copy: readSharedCopy(context, key) }
   }
 
@@ -323,6 +317,12 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   function isPaused(): boolean {
     return clock() < pausedUntilMs
   }
+}
+
+/** KV's copy of a partner. It comes without a revision, so it is not a check that memory may keep. */
+async function readOldCheck(context: CacheContext, clientId: string): Promise<HeldCheck | undefined> {
+  const copy = await readPartnerCopy(context, getPartnerKey(clientId))
+  return copy && { ...copy, storedAtMs: copy.checkedAtMs }
 }
 
 /** The session of a request, opened at its first use. */

@@ -14,14 +14,14 @@ export function parsePlanFilter(url: string): FilterResult {
     const [text, ...others] = query.getAll(name).filter((value) => value !== '')
     if (others.length > 0) problems.push(`${name} is given more than once: give it once.`)
     else if (text !== undefined && !setFilter(filter, name, text)) {
-      problems.push(`${name} has to be ${planFilters[name].expected}.`)
+      problems.push(`${name} must be ${planFilters[name].expected}.`)
     }
   }
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'filter', filter }
 }
 
 /** Equal filters give equal texts. Values are escaped, so that no value can pass for another filter. */
-export function canonicalFilter(filter: PlanFilter): string {
+export function formatFilter(filter: PlanFilter): string {
   const given = filterNames.filter((name) => filter[name] !== undefined)
   // Fast path: no filter.
   if (given.length === 0) return ''

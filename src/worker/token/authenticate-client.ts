@@ -10,7 +10,7 @@ import type { VerifiedSecrets } from './verified-secrets.ts'
 /** Why a client is refused. For the log; callers see only `invalid_client`. */
 export type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
 
-/** `shortName` is that of the client ID's partner, if the client ID exists and was looked up. */
+/** `shortName` is the short name of the partner, if the client ID exists and was looked up. */
 export type ClientAuthentication =
   | { kind: 'authenticated'; shortName: string; country: string }
   | { kind: 'rate_limited'; shortName: string | undefined }
@@ -26,8 +26,9 @@ interface Dependencies {
 }
 
 /**
- * A derivation costs about 12 ms of CPU, so both rate limits come before it, and before D1. A secret that this isolate has
- * verified costs no derivation and is not limited. A refusal always costs two derivations, known client or not.
+ * A derivation costs about 12 ms of CPU, so both rate limits come before it, and before D1. A secret that this isolate
+ * remembers costs no derivation and is not limited if it is this client's; otherwise it is limited after D1 was read.
+ * A refusal always costs two derivations, known client or not.
  * @throws StorageError when D1 does not answer
  */
 export async function authenticateClient(
@@ -45,7 +46,7 @@ export async function authenticateClient(
   if (client && rememberedHash !== undefined && hashes.includes(rememberedHash)) {
     return { kind: 'authenticated', shortName: client.shortName, country: client.country }
   }
-  // A remembered secret that is not this client's (another client's, or rotated) costs derivations after all.
+  // The remembered secret is not this client's, or was rotated. It costs derivations, so it is limited here, after D1.
   if (rememberedHash !== undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName }
 
   const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)

@@ -1,4 +1,4 @@
-// Remembers which secrets this isolate has verified, so that each costs PBKDF2 only once. Keys are HMACs of the secret
+// Remembers which secrets this isolate has verified, so that PBKDF2 runs once per secret. Keys are HMACs of the secret
 // under a key that never leaves the isolate. The value is the stored hash that the secret matched: the caller looks for it
 // among the client's current hashes in D1, so a rotated secret is refused at once.
 import { encodeBase64Url } from '../../crypto/base64.ts'

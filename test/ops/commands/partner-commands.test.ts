@@ -160,7 +160,12 @@ test('partner suspend, resume and set-country print the partner as it is now', a
     [['suspend', 'acme'], 'acme is now suspended, with the plans of KE.\n'],
     [['suspend', 'acme'], 'acme already is suspended, with the plans of KE.\n'],
     [['resume', 'acme'], 'acme is now active, with the plans of KE.\n'],
-    [['set-country', 'acme', 'UG'], 'acme is now active, with the plans of UG.\n'],
+    [['set-country', 'acme', 'UG'], 'acme now lists the plans of UG.\n'],
+    [['set-country', 'acme', 'UG'], 'acme already lists the plans of UG.\n'],
+    [['suspend', 'acme'], 'acme is now suspended, with the plans of UG.\n'],
+    [['set-country', 'acme', 'KE'], 'acme now lists the plans of KE. It is still suspended.\n'],
+    [['resume', 'acme'], 'acme is now active, with the plans of KE.\n'],
+    [['set-country', 'acme', 'UG'], 'acme now lists the plans of UG.\n'],
   ] as const
   for (const [args, stdout] of sentences) expect(await partner([...args])).toEqual({ code: 0, stdout, stderr: '' })
 

@@ -8,7 +8,7 @@ import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-k
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
 import { createCatalogCache, type OpenCatalog } from '../../../src/worker/cache/catalog-cache.ts'
 import type { CatalogSession } from '../../../src/worker/cache/catalog-source.ts'
-import { canonicalFilter } from '../../../src/worker/plans/filter-query.ts'
+import { formatFilter } from '../../../src/worker/plans/filter-query.ts'
 
 const second = 1000
 const hour = 3600 * second
@@ -112,7 +112,7 @@ function changeCatalog(text: string): void {
   db.text = text
 }
 
-const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, canonicalFilter(filter))
+const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, formatFilter(filter))
 
 describe('a request', () => {
   test('reads D1 twice for the first list of a country, and stores the list in KV', async () => {
@@ -249,6 +249,49 @@ describe('KV', () => {
     await request(62 * 60 * second)
     await request(111 * 60 * second)
     expect(put).not.toHaveBeenCalled()
+  })
+
+  test('is written again a minute after it refused a copy', async () => {
+    const refuse = () => Promise.reject(new Error('KV PUT failed: 429'))
+    await request(
+      0,
+      {},
+      { kv: { getWithMetadata: env.CATALOG_CACHE.getWithMetadata.bind(env.CATALOG_CACHE), put: refuse } },
+    )
+    expect(await env.CATALOG_CACHE.get(getListKey())).toBeNull()
+    await request(61 * second)
+    await request(122 * second)
+    expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'first' })
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).not.toBeNull()
+  })
+
+  test('keeps a copy of a newer revision', async () => {
+    await request(0)
+    const stale = { ...session }
+    const old = { partner: db.partner, revision: db.revision }
+    startNewIsolate()
+    changeCatalog('second')
+    await request(second)
+    startNewIsolate()
+    const replica: CatalogSession = { ...stale, checkPartner: async () => old }
+    const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? session : replica)
+    expect(await request(2 * second, {}, { openSession })).toMatchObject({ text: 'second' })
+    expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'second' })
+  })
+
+  test('is read once by requests that come at the same time', async () => {
+    await request(0)
+    startNewIsolate()
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, async () => {
+        const catalog = await openCatalog(makeContext(), { clientId, countryHint: country, filter: {} })
+        return catalog.readList(country, {})
+      }),
+    )
+    expect(new Set(answers.map(({ list }) => list)).size).toBe(1)
+    expect(get.mock.calls.filter(([key]) => String(key) === getListKey()).length).toBe(1)
+    await finishWork()
   })
 
   test('gets a partner’s change at the next check', async () => {
@@ -432,6 +475,15 @@ describe('while D1 fails', () => {
     expect(put).not.toHaveBeenCalled()
   })
 
+  test('a request without a copy asks D1 although it failed a moment ago', async () => {
+    await request(0)
+    db.isDown = true
+    const failing = openCatalog(makeContext(), { clientId: 'other', countryHint: country, filter: {} })
+    await expect(failing).rejects.toThrow(StorageError)
+    db.isDown = false
+    expect(await request(second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['list'] })
+  })
+
   test('an isolate asks D1 once in five seconds', async () => {
     await request(0)
     db.isDown = true
@@ -470,6 +522,33 @@ describe('an older result', () => {
     const { list } = await slowAnswer
     expect(decodeList(list.body)).toBe('second')
     expect(await request(122 * second, filter)).toMatchObject({ text: 'second' })
+  })
+
+  test('of a slow primary does not lower the newest revision', async () => {
+    const first = { body: encodeList('first'), isEmpty: false, revision: 7 }
+    changeCatalog('second')
+    await request(0)
+    let answerPrimary: (() => void) | undefined
+    const replica: CatalogSession = { ...session, loadList: async () => first }
+    const slowPrimary: CatalogSession = {
+      ...session,
+      loadList: (...args) => {
+        if (answerPrimary) return session.loadList(...args)
+        return new Promise((resolve) => (answerPrimary = () => resolve({ ...first, revision: 8 })))
+      },
+    }
+    const filter = { fundType: 'BOND' }
+    const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? slowPrimary : replica)
+    const context = makeContext({ openSession, waitUntil: () => {} })
+    const catalog = await openCatalog(context, { clientId, countryHint: country, filter })
+    const answered = catalog.readList(country, filter)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    changeCatalog('third')
+    await request(121 * second)
+    answerPrimary?.()
+    await answered
+    expect(await request(122 * second)).toMatchObject({ text: 'third', tier: 'memory', calls: [] })
+    expect(await request(123 * second, filter)).toMatchObject({ text: 'third' })
   })
 
   test('of a replica that lags behind is read again from the primary', async () => {

@@ -7,7 +7,7 @@ import type { FilterName, PlanFilter } from '../../../src/catalog/plan-filters.t
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import openapi from '../../../src/openapi/openapi.json'
 import { InvestmentPlansClient, type PlanFilter as ClientFilter } from '../../../src/site/client/investment-plans.ts'
-import { canonicalFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
+import { formatFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../support/isolate.ts'
 import { fetchToken, requestPlans, send } from '../support/requests.ts'
@@ -77,7 +77,7 @@ describe.each(filterNames)('%s', (name) => {
   test('reads the values of plans as they are, and has a cache key for each', () => {
     const filters = [one, two].map((plan) => makeFilter(name, plan))
     expect(filters).toEqual([one, two].map((plan) => ({ [name]: planFilters[name].getValue(plan) })))
-    const keys = filters.map(canonicalFilter)
+    const keys = filters.map(formatFilter)
     expect(new Set(['', ...keys]).size).toBe(3)
     for (const [index, key] of keys.entries()) {
       expect(parsePlanFilter(`https://catalog.example.com/?${key}`)).toEqual({ kind: 'filter', filter: filters[index] })

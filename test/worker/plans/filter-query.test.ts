@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { filterNames, type PlanFilter } from '../../../src/catalog/plan-filters.ts'
-import { canonicalFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
+import { formatFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
 
 const parse = (query: string) => parsePlanFilter(`https://catalog.example.com/plans?${query}`)
 
@@ -22,8 +22,8 @@ test.each([
   expect(parse(query)).toEqual({ kind: 'filter', filter })
 })
 
-const badCategory = 'categoryId has to be a decimal integer of 0 or more, such as 3.'
-const badCurrency = 'currency has to be a currency code of three letters, such as KES.'
+const badCategory = 'categoryId must be a decimal integer of 0 or more, such as 3.'
+const badCurrency = 'currency must be a currency code of three letters, such as KES.'
 
 test.each([
   ['categoryId=-1', [badCategory]],
@@ -64,7 +64,7 @@ const filters: fc.Arbitrary<PlanFilter> = fc.record(
 test('reads the canonical form back as the same filter', () => {
   fc.assert(
     fc.property(filters, (filter) => {
-      expect(parse(canonicalFilter(filter))).toEqual({ kind: 'filter', filter: { ...filter } })
+      expect(parse(formatFilter(filter))).toEqual({ kind: 'filter', filter: { ...filter } })
     }),
   )
 })
@@ -73,7 +73,7 @@ test('gives different filters different canonical forms', () => {
   fc.assert(
     fc.property(filters, filters, (a, b) => {
       const isSame = filterNames.every((name) => a[name] === b[name])
-      expect(canonicalFilter(a) === canonicalFilter(b)).toBe(isSame)
+      expect(formatFilter(a) === formatFilter(b)).toBe(isSame)
     }),
   )
 })

@@ -12,11 +12,11 @@ interface Documented {
   content?: Record<string, { schema: Schema; examples?: Record<string, unknown> }>
 }
 
-/** Partners are to ignore members that they don't know; here none may come that is not documented. */
+/** Partners ignore unknown members. Tests refuse undocumented ones. */
 const components = close(openapi.components)
 const token: Record<string, Documented> = openapi.paths['/api/v3/partners/auth'].post.responses
 const plans: Record<string, Documented> = openapi.paths['/api/v3/partners/{shortName}/plans'].get.responses
-/** What is outside the contract has its envelope. */
+/** Other paths return the same error body. */
 const elsewhere: Documented = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
 
 const validators = new Map<object, Validator>()

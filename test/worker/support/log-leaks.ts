@@ -9,11 +9,11 @@ const watching = new WeakSet<object>()
 const lines: string[] = []
 let isWithin = false
 
-/** What tests made that no line may show: client IDs, their secrets and the hashes of these. */
+/** Values that must not appear in the log: client IDs, their secrets, the hashes of the secrets, and keys. */
 const secrets = new Set(env.JWT_KEYS.match(/[\w-]{43,}/g))
 
-/** What is shorter is in many a line by chance. */
-const shortestSecret = 12
+/** Shorter values appear in lines by chance. */
+const minSecretLength = 12
 
 export function keepSecret(...values: string[]): void {
   for (const value of values) secrets.add(value)
@@ -36,14 +36,14 @@ export async function withoutLeaks(request: Request, answer: () => Promise<Respo
     ...token.split('.'),
     ...credentials,
   ]
-  const forbidden = [...own, ...secrets].filter(({ length }) => length >= shortestSecret)
-  // What was logged since the request before, after its response, belongs to that, and is searched as well.
+  const forbidden = [...own, ...secrets].filter(({ length }) => length >= minSecretLength)
+  // Also searches lines that the previous request logged after its response.
   const leaks = lines.splice(0).filter((line) => forbidden.some((value) => line.includes(value)))
   expect(leaks, 'lines of the log that hold a secret').toEqual([])
   return response
 }
 
-/** A test may have put a spy of its own in place: it is called as before. */
+/** Still calls a spy that a test installed. */
 function watchConsole(): void {
   for (const level of levels) {
     // Reading console.info gives another function each time; its descriptor has the one that was set.

@@ -1,0 +1,40 @@
+// The Markdown files name files and tests that exist.
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const documents = globSync(['*.md', '{src,test}/**/*.md'], { cwd: root })
+
+describe.each(documents)('%s', (document) => {
+  const text = read(document)
+
+  test('names files that exist', () => {
+    const named = readGroup(text, /`((?:src|test)\/[\w./-]+\.[a-z]+)`/g)
+    const linked = readGroup(text, /\]\((?![a-z]+:|\/)([^)#\s]+\.md)(?:#[^)]*)?\)/g)
+    const files = [...named, ...linked.map((link) => join(dirname(document), link))]
+    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+
+  test('holds no placeholder of a table', () => {
+    expect(text.split('\n').filter((line) => /^[A-Z]+TABLE$/.test(line))).toEqual([])
+  })
+})
+
+test('SECURITY.md quotes test names that exist', () => {
+  const [, threats = ''] = /\n## Threats[^\n]*\n([^]*?)\n## /.exec(read('SECURITY.md')) ?? []
+  const cells = threats.split('\n').map((row) => row.split(' | ').at(-1) ?? '')
+  const names = cells.filter((cell) => cell.endsWith('|')).flatMap((cell) => readGroup(cell, /"([^"]+)"/g))
+  const sources = globSync('test/**/*.ts', { cwd: root }).map((file) => straighten(read(file)))
+  expect(names).not.toEqual([])
+  expect(names.filter((name) => !sources.some((source) => source.includes(straighten(name))))).toEqual([])
+})
+
+function straighten(text: string): string {
+  return text.replaceAll('’', "'")
+}
+
+function readGroup(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].flatMap(([, found]) => found ?? [])
+}
