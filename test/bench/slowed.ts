@@ -32,8 +32,8 @@ interface Bindings {
 
 let settings: Settings = { d1Ms: 0, kvMs: 0, clockMs: 0 }
 let counts = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
-/** The longest chain of calls that ended one after the other. */
-let trips = 0
+/** The calls that have ended. */
+let calls: { startMs: number; endMs: number }[] = []
 let slowed: Bindings | undefined
 let countedLater: Promise<unknown>[] = []
 
@@ -47,11 +47,11 @@ export default {
     const work: Promise<unknown>[] = []
     const collecting = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) }
     counts = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
-    trips = 0
+    calls = []
     const startMs = performance.now()
     const response: Response = await app.fetch(request, slowed, collecting)
     const body = await response.arrayBuffer()
-    const waited = { status: response.status, durationMs: performance.now() - startMs, trips }
+    const waited = { status: response.status, durationMs: performance.now() - startMs, trips: countTrips() }
     // The work after the response counts, but nobody waits for it.
     context.waitUntil(Promise.allSettled(work))
     await Promise.allSettled(work)
@@ -66,11 +66,23 @@ function readToken(body: ArrayBuffer): string | undefined {
   return (JSON.parse(new TextDecoder().decode(body)) as { access_token?: string }).access_token
 }
 
+/** Follows the calls back from the response: each ended before the next one on the path started. */
+function countTrips(): number {
+  let count = 0
+  let beforeMs = Infinity
+  for (const { startMs, endMs } of calls.toSorted((a, b) => b.endMs - a.endMs)) {
+    if (endMs > beforeMs) continue
+    count++
+    beforeMs = startMs
+  }
+  return count
+}
+
 async function slowly<T>(ms: number, call: () => Promise<T>): Promise<T> {
-  const depth = trips + 1
+  const startMs = performance.now()
   await new Promise((resolve) => setTimeout(resolve, ms))
   const answer = await call()
-  trips = Math.max(trips, depth)
+  calls.push({ startMs, endMs: performance.now() })
   return answer
 }
 
