@@ -21,8 +21,8 @@ import { compareWithBaseline, minRounds } from './regression.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '15' },
-    seconds: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '31' },
+    seconds: { type: 'string', default: '0.5' },
     only: { type: 'string', default: '' },
     all: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },

@@ -17,8 +17,8 @@ export interface Comparison {
 /** Their bodies are larger than the Worker's memory cache, so each is read from KV again. */
 const kvListCount = 1500
 
-/** Each signs in once: enough for about a second. */
-const firstTokenCount = 60
+/** Each partner signs in once: enough for about half a second. */
+const firstTokenCount = 30
 const firstTokenConnections = 4
 /** A list of 10,000 plans has 18 MB. */
 const largeListConnections = 4

@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { compareWithBaseline, estimateMedian, minRounds } from './regression.ts'
 
-const rounds = 15
-/** The standard deviation of a round's ratio on a busy machine. */
-const noise = 0.1
+const rounds = 31
 const runs = 2000
 
 describe('the estimate', () => {
-  test('is the median, with the 4th and the 12th of 15 rounds as its interval', () => {
-    const values = Array.from({ length: rounds }, (_, index) => index + 1)
-    expect(estimateMedian(values)).toEqual({ median: 8, low: 4, high: 12 })
+  test.each([
+    { rounds: 15, median: 8, low: 4, high: 12 },
+    { rounds: 31, median: 16, low: 10, high: 22 },
+    { rounds: 101, median: 51, low: 41, high: 61 },
+  ])('of $rounds rounds is the median, with round $low and $high as its interval', ({ rounds: count, ...estimate }) => {
+    const values = Array.from({ length: count }, (_, index) => index + 1)
+    expect(estimateMedian(values)).toEqual(estimate)
   })
 
   test('spans all values of the fewest rounds', () => {
@@ -20,7 +22,7 @@ describe('the estimate', () => {
   test('contains the true median in at least 95 % of runs', () => {
     const random = createRandom(1)
     const hits = countRuns(() => {
-      const { low, high } = estimateMedian(drawRun(random, 1))
+      const { low, high } = estimateMedian(drawRun(random, 1, 0.1))
       return low <= 1 && 1 <= high
     })
     expect(hits / runs).toBeGreaterThan(0.95)
@@ -50,26 +52,33 @@ describe('the comparison with the baseline', () => {
   })
 
   test.each([
-    { speed: 1, minRate: 0, maxRate: 0.01 },
-    { speed: 0.8, minRate: 0.85, maxRate: 1 },
-    { speed: 0.7, minRate: 0.99, maxRate: 1 },
-  ])('of two noisy runs finds a speed of $speed in $minRate to $maxRate of cases', ({ speed, minRate, maxRate }) => {
-    const random = createRandom(2)
-    const regressions = countRuns(() => {
-      const baseline = estimateMedian(drawRun(random, 1))
-      return compareWithBaseline(estimateMedian(drawRun(random, speed)), baseline) === 'regression'
-    })
-    expect(regressions / runs).toBeGreaterThanOrEqual(minRate)
-    expect(regressions / runs).toBeLessThanOrEqual(maxRate)
-  })
+    { noise: 0.1, speed: 1, minRate: 0, maxRate: 0.01 },
+    { noise: 0.1, speed: 0.8, minRate: 0.99, maxRate: 1 },
+    { noise: 0.2, speed: 1, minRate: 0, maxRate: 0.01 },
+    { noise: 0.2, speed: 0.7, minRate: 0.95, maxRate: 1 },
+  ])(
+    'with a noise of $noise reports a speed of $speed as a regression in $minRate to $maxRate of runs',
+    ({ noise, speed, minRate, maxRate }) => {
+      const random = createRandom(2)
+      const regressions = countRuns(() => {
+        const baseline = estimateMedian(drawRun(random, 1, noise))
+        return compareWithBaseline(estimateMedian(drawRun(random, speed, noise)), baseline) === 'regression'
+      })
+      expect(regressions / runs).toBeGreaterThanOrEqual(minRate)
+      expect(regressions / runs).toBeLessThanOrEqual(maxRate)
+    },
+  )
 })
 
 function countRuns(isHit: () => boolean): number {
   return Array.from({ length: runs }, isHit).filter(Boolean).length
 }
 
-/** Ratios of a run, spread log-normally around the true one. */
-function drawRun(random: () => number, ratio: number): number[] {
+/**
+ * Ratios of a run, spread log-normally around the true one.
+ * @param noise the standard deviation of a round, relative to the ratio
+ */
+function drawRun(random: () => number, ratio: number, noise: number): number[] {
   return Array.from({ length: rounds }, () => {
     const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
     return ratio * Math.exp(noise * normal)
