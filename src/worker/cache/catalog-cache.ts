@@ -145,8 +145,8 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 
   /**
-   * Reads from the nearest replica. A revision below the newest, or below that of KV's copy (`minRevision`), means that this replica lags behind another one, or that
-   * the database was restored to an earlier time. The primary's answer decides.
+   * Reads from the nearest replica. A revision below the newest, or below `minRevision`, means that this replica lags behind
+   * another one, or that the database was restored to an earlier time. The primary's answer decides.
    */
   async function readNewest<T extends { revision: number }>(
     context: CacheContext,
@@ -186,27 +186,23 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     const held = getHeldList(key)
     if (held && !isOutage && held.revision === newestRevision) return serveCurrent(request, 'memory', held)
 
-    const isHeldUsable = held && computeAgeMs(held.currentAtMs, context.nowMs) <= staleIfErrorMs
     // If memory is outdated, skips KV: its copy is almost always outdated too.
-    const copy = isHeldUsable ? undefined : await (request.copy ?? readSharedCopy(context, key))
+    const heldOld = held && isUsableInOutage(held, context.nowMs) ? held : undefined
+    const copy = heldOld ? undefined : await (request.copy ?? readSharedCopy(context, key))
     if (copy && !isOutage && copy.revision === newestRevision) {
       lists.set(key, copy)
       return serveCurrent(request, 'kv', copy)
     }
-    const serveOld = (error: StorageError) => serveOldList(request, isHeldUsable ? held : undefined, copy, error)
-    if (isOutage) return serveOld(new StorageError('D1 failed a moment ago'))
-    try {
-      if (isPaused()) return serveOld(new StorageError('D1 failed a moment ago'))
-    } catch {
-      // There is no copy: ask D1 after all.
-    }
+    const old = heldOld ?? (copy && isUsableInOutage(copy, context.nowMs) ? copy : undefined)
+    const tier = heldOld ? 'memory' : 'kv'
+    if (isOutage || (isPaused() && old)) return serveOld(request, tier, old, new StorageError('D1 failed a moment ago'))
     try {
       const list = await loadList(request, copy?.revision ?? 0)
       const cacheStatus = `kv; fwd=${(held ?? copy) ? 'stale' : 'miss'}${list.storedAtMs > 0 ? '; stored' : ''}`
       return { list, tier: 'd1', ageSeconds: 0, cacheStatus }
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
-      return serveOld(error)
+      return serveOld(request, tier, old, error)
     }
   }
 
@@ -224,20 +220,19 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return createAnswer(tier, list, computeAgeMs(checkedAtMs, context.nowMs))
   }
 
-  /** While D1 fails: serves a copy of up to 24 h. */
-  function serveOldList(
+  /** While D1 fails: serves an old copy, if there is one. */
+  function serveOld(
     { context, key, isOutage }: ListRequest,
-    held: HeldList | undefined,
-    copy: HeldList | undefined,
+    tier: 'memory' | 'kv',
+    list: HeldList | undefined,
     error: StorageError,
   ): Answer {
-    const list = held ?? copy
-    const ageMs = list ? computeAgeMs(list.currentAtMs, context.nowMs) : Infinity
-    if (list === undefined || ageMs > staleIfErrorMs) throw error
+    if (list === undefined) throw error
     // The next request of the outage finds it in memory.
-    if (list === copy) lists.set(key, copy)
+    if (tier === 'kv') lists.set(key, list)
+    // An outage has been logged when the check failed.
     if (!isOutage) warnOfFailure(context, 'served_stale', error)
-    return createAnswer(held ? 'memory' : 'kv', list, ageMs, '; detail=storage-unavailable')
+    return createAnswer(tier, list, computeAgeMs(list.currentAtMs, context.nowMs), '; detail=storage-unavailable')
   }
 
   async function loadList(request: LoadRequest, minRevision: number): Promise<HeldList> {
@@ -265,7 +260,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     })
   }
 
-  /** The empty list of a filter is kept apart and not in KV, so that random filters fill neither the memory of lists nor KV. */
+  /** Keeps the empty list of a filter apart and out of KV, so that random filters evict no list. */
   function keepList(context: CacheContext, key: string, list: HeldList, isEmptyFilter: boolean): void {
     if (isEmptyFilter) {
       lists.delete(key)
@@ -317,6 +312,10 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   function isPaused(): boolean {
     return clock() < pausedUntilMs
   }
+}
+
+function isUsableInOutage({ currentAtMs }: HeldList, nowMs: number): boolean {
+  return computeAgeMs(currentAtMs, nowMs) <= staleIfErrorMs
 }
 
 /** KV's copy of a partner. It comes without a revision, so it is not a check that memory may keep. */
