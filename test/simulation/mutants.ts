@@ -69,7 +69,7 @@ export const mutants: Record<string, Mutant> = {
   'unequal-sessions': {
     mistake: 'a lagging replica is believed',
     file: 'catalog-cache.ts',
-    replace: 'if (nearest.revision === newestRevision) return nearest',
+    replace: 'if (nearest.revision === newestRevision && nearest.revision >= minRevision) return nearest',
     by: 'if (nearest.revision <= newestRevision) return nearest',
     caughtBy: ['no-step-back', 'fresh-list', 'honest-age'],
   },
