@@ -187,22 +187,22 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     if (held && !isOutage && held.revision === newestRevision) return serveCurrent(request, 'memory', held)
 
     // If memory is outdated, skips KV: its copy is almost always outdated too.
-    const heldOld = held && isUsableInOutage(held, context.nowMs) ? held : undefined
-    const copy = heldOld ? undefined : await (request.copy ?? readSharedCopy(context, key))
+    const copy = held ? undefined : await (request.copy ?? readSharedCopy(context, key))
     if (copy && !isOutage && copy.revision === newestRevision) {
       lists.set(key, copy)
       return serveCurrent(request, 'kv', copy)
     }
-    const old = heldOld ?? (copy && isUsableInOutage(copy, context.nowMs) ? copy : undefined)
-    const tier = heldOld ? 'memory' : 'kv'
-    if (isOutage || (isPaused() && old)) return serveOld(request, tier, old, new StorageError('D1 failed a moment ago'))
+    const hasOld = [held, copy].some((list) => list && isUsableInOutage(list, context.nowMs))
+    if (isOutage || (isPaused() && hasOld)) {
+      return serveOld(request, held, copy, new StorageError('D1 failed a moment ago'))
+    }
     try {
       const list = await loadList(request, copy?.revision ?? 0)
       const cacheStatus = `kv; fwd=${(held ?? copy) ? 'stale' : 'miss'}${list.storedAtMs > 0 ? '; stored' : ''}`
       return { list, tier: 'd1', ageSeconds: 0, cacheStatus }
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
-      return serveOld(request, tier, old, error)
+      return serveOld(request, held, copy, error)
     }
   }
 
@@ -220,19 +220,23 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return createAnswer(tier, list, computeAgeMs(checkedAtMs, context.nowMs))
   }
 
-  /** While D1 fails: serves an old copy, if there is one. */
-  function serveOld(
+  /** While D1 fails: serves a copy of up to 24 h, if there is one. */
+  async function serveOld(
     { context, key, isOutage }: ListRequest,
-    tier: 'memory' | 'kv',
-    list: HeldList | undefined,
+    held: HeldList | undefined,
+    copy: HeldList | undefined,
     error: StorageError,
-  ): Answer {
-    if (list === undefined) throw error
+  ): Promise<Answer> {
+    const isHeldUsable = held && isUsableInOutage(held, context.nowMs)
+    const stored = isHeldUsable ? undefined : (copy ?? (await readSharedCopy(context, key)))
+    const list = isHeldUsable ? held : stored
+    if (list === undefined || !isUsableInOutage(list, context.nowMs)) throw error
     // The next request of the outage finds it in memory.
-    if (tier === 'kv') lists.set(key, list)
+    if (list === stored) lists.set(key, list)
     // An outage has been logged when the check failed.
     if (!isOutage) warnOfFailure(context, 'served_stale', error)
-    return createAnswer(tier, list, computeAgeMs(list.currentAtMs, context.nowMs), '; detail=storage-unavailable')
+    const ageMs = computeAgeMs(list.currentAtMs, context.nowMs)
+    return createAnswer(list === stored ? 'kv' : 'memory', list, ageMs, '; detail=storage-unavailable')
   }
 
   async function loadList(request: LoadRequest, minRevision: number): Promise<HeldList> {
