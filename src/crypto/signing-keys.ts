@@ -39,7 +39,7 @@ export async function importSigningKeys(...jwkSets: string[]): Promise<SigningKe
   for (const jwkSet of jwkSets) {
     const entries = parseKeys(jwkSet)
     // With an empty first set, a key that should only verify would sign.
-    if (entries.length === 0) throw new Error('has no key')
+    if (entries.length === 0) throw new Error('no key')
     for (const [index, entry] of entries.entries()) {
       const jwk = checkJwk(entry, `key ${index + 1}`)
       if ((jwks.get(jwk.kid) ?? jwk).k !== jwk.k) throw new Error(`key ${index + 1} has the kid of another key`)
@@ -47,7 +47,7 @@ export async function importSigningKeys(...jwkSets: string[]): Promise<SigningKe
     }
   }
   const [first, ...rest] = await Promise.all([...jwks.values()].map(importKey))
-  if (first === undefined) throw new Error('has no key')
+  if (first === undefined) throw new Error('no key')
   return [first, ...rest]
 }
 
@@ -73,9 +73,9 @@ function parseKeys(jwkSet: string): unknown[] {
   try {
     parsed = JSON.parse(jwkSet)
   } catch {
-    throw new Error('is not JSON')
+    throw new Error('not JSON')
   }
-  if (!isJsonObject(parsed) || !Array.isArray(parsed['keys'])) throw new Error('is not a JWK Set: {"keys":[…]}')
+  if (!isJsonObject(parsed) || !Array.isArray(parsed['keys'])) throw new Error('not a JWK Set: {"keys":[…]}')
   return parsed['keys']
 }
 

@@ -10,7 +10,7 @@ export function openDatabase(d1: D1Database): Database {
   return drizzle(d1)
 }
 
-/** D1 failed or was too slow. The message is D1's own and holds no parameter. */
+/** D1 failed or was too slow. The message holds no SQL parameter. */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
 }

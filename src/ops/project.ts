@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 
 /**
- * Makes the project the working folder, where wrangler finds its configuration. INIT_CWD keeps the user's folder, to
- * which files on the command line are relative.
+ * Makes the project the working folder, where wrangler finds its configuration. INIT_CWD keeps the user's folder:
+ * file arguments are relative to it.
  */
 export function enterProject(): void {
   process.env['INIT_CWD'] ??= process.cwd()

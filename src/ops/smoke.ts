@@ -101,7 +101,7 @@ async function checkPartner(api: string, authorization: string, shortName: strin
     const data = isJsonObject(list.json?.['data']) ? list.json['data'] : {}
     const plans = Array.isArray(data['plans']) ? data['plans'] : undefined
     expectEqual('data.total', data['total'], plans?.length ?? 'the number of plans')
-    if (plans?.length === 0) throw new Error('the list is empty: is the catalog imported, and viewable in its country?')
+    if (plans?.length === 0) throw new Error('the list is empty: does the partner’s country have viewable plans?')
   })
   await check('the same list again returns 304', async () => {
     const again = await call(plansUrl, { headers: { ...headers, 'If-None-Match': list?.headers.get('ETag') ?? '' } })
@@ -141,7 +141,7 @@ async function call(url: string, init: RequestInit = {}): Promise<Answer> {
   }
 }
 
-/** Checks the whole error body; its request ID must equal the header. */
+/** Checks the status and error; the request ID must equal the header. */
 function expectRefusal({ status, headers, json }: Answer, expectedStatus: number, expectedError: string): void {
   expectEqual('status', status, expectedStatus)
   expectEqual('error', json?.['error'], expectedError)

@@ -18,7 +18,8 @@ export async function buildSite(folder: string): Promise<void> {
     await writeSite(draft)
     await replaceFiles(folder, draft)
   } finally {
-    await rm(draft, { recursive: true, force: true })
+    // After a failure, some files may still be written: then the folder is not empty yet.
+    await rm(draft, { recursive: true, force: true, maxRetries: 10 })
   }
 }
 

@@ -80,13 +80,13 @@ export function formatGrowth({ lists, tokens }: Growth): string {
 
 export function formatFlood({ alone, unlimited, limited }: Flood): string {
   const rows = [
-    { name: 'nobody', list: alone, attackers: undefined },
+    { name: 'no attack', list: alone, attackers: undefined },
     { name: '16 attackers, no rate limit', ...unlimited },
     { name: '16 attackers, rate limit', ...limited },
   ]
   return formatTable(
     rows.map(({ name, list, attackers }) => ({
-      'LIST OF 30 PLANS BESIDE': name,
+      'LIST OF 30 PLANS WITH': name,
       'LISTS/S': formatRate(list.requestsPerSecond),
       P50: `${list.p50Ms} ms`,
       P99: `${list.p99Ms} ms`,

@@ -19,9 +19,7 @@ test('puts the first key of the first set first, and imports a key of two sets o
 })
 
 test('refuses an empty first set, so that no key of another set signs', async () => {
-  await expect(importSigningKeys('{"keys":[]}', JSON.stringify({ keys: [generateJwk()] }))).rejects.toThrow(
-    'has no key',
-  )
+  await expect(importSigningKeys('{"keys":[]}', JSON.stringify({ keys: [generateJwk()] }))).rejects.toThrow('no key')
 })
 
 test('reads the time from a generated kid, and from no other', () => {
@@ -31,10 +29,10 @@ test('reads the time from a generated kid, and from no other', () => {
 })
 
 test.each([
-  ['text that is not JSON', 'k', 'is not JSON'],
-  ['an array', [key], 'is not a JWK Set: {"keys":[…]}'],
-  ['a lone key', key, 'is not a JWK Set: {"keys":[…]}'],
-  ['no key', { keys: [] }, 'has no key'],
+  ['text that is not JSON', 'k', 'not JSON'],
+  ['an array', [key], 'not a JWK Set: {"keys":[…]}'],
+  ['a lone key', key, 'not a JWK Set: {"keys":[…]}'],
+  ['no key', { keys: [] }, 'no key'],
   ['another kind of key', { keys: [{ ...key, kty: 'RSA' }] }, 'key 1 is not a JWK of kty "oct"'],
   ['another algorithm', { keys: [{ ...key, alg: 'HS512' }] }, 'key 1 has an alg other than HS256'],
   ['no kid', { keys: [{ kty: 'oct', k }] }, 'key 1 has no kid'],

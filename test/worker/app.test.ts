@@ -28,7 +28,7 @@ test.each([
 describe('a broken configuration returns a fixed 500 and logs the fix', () => {
   test.each([
     ['no signing key', { JWT_KEYS: undefined }, 'The secret JWT_KEYS is not set.'],
-    ['an empty key set', { JWT_KEYS: '{"keys":[]}' }, 'The secret JWT_KEYS is wrong: has no key.'],
+    ['an empty key set', { JWT_KEYS: '{"keys":[]}' }, 'The secret JWT_KEYS is wrong: no key.'],
     [
       'a short key',
       { JWT_KEYS: '{"keys":[{"kty":"oct","kid":"a","k":"c2VjcmV0"}]}' },

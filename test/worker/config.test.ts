@@ -19,7 +19,5 @@ test('verifies with the keys of JWT_KEYS_… secrets, and never signs with them'
   const { signingKeys } = await parseConfig({ JWT_KEYS: set(current), [`JWT_KEYS_${before.kid}`]: set(before) })
   expect(signingKeys.map(({ kid }) => kid)).toEqual([current.kid, before.kid])
   const broken = { JWT_KEYS: set(current), JWT_KEYS_OLD: 'oops' }
-  await expect(parseConfig(broken)).rejects.toThrow(
-    /^One of the secrets JWT_KEYS, JWT_KEYS_OLD is wrong: is not JSON\./,
-  )
+  await expect(parseConfig(broken)).rejects.toThrow(/^One of the secrets JWT_KEYS, JWT_KEYS_OLD is wrong: not JSON\./)
 })

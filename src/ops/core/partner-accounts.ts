@@ -29,7 +29,7 @@ export interface NewPartner {
   country: string
 }
 
-/** The only time that a client secret is known: only its hash is stored. */
+/** The secret can't be shown again: only its hash is stored. */
 export interface Credentials {
   clientId: string
   clientSecret: string
@@ -79,7 +79,7 @@ export function checkNewPartner({ shortName, name, country }: NewPartner): void 
   const problems = [
     !/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName) &&
       `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`,
-    // No character that a terminal does not show on one line.
+    // Only characters that a terminal shows on one line.
     !/^[^\s\p{C}]([^\p{C}\p{Zl}\p{Zp}]{0,198}[^\s\p{C}])?$/u.test(name) &&
       `The name must be 1 to 200 visible characters on one line; it is ${abbreviate(name)}.`,
     findCountryProblem(country),
@@ -105,7 +105,7 @@ export async function createPartner(store: Store, partner: NewPartner, nowSecond
 }
 
 /**
- * Replaces the client secret. The one before works for `graceSeconds` more.
+ * Replaces the client secret. The old one works for another `graceSeconds`.
  * @throws UserError when the grace period of an earlier rotation has not ended, unless `graceSeconds` is 0.
  */
 export async function rotateSecret(
@@ -174,7 +174,7 @@ export function resumePartner(store: Store, shortName: string, warn: Warn): Prom
   })
 }
 
-/** Lets a partner list the plans of another country. */
+/** Sets the country whose plans a partner lists. */
 export async function setPartnerCountry(
   store: Store,
   shortName: string,

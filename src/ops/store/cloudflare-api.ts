@@ -10,7 +10,7 @@ const deadlineMs = 60_000
 /** Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer. */
 export type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
 
-/** Cloudflare refused a call, or could not be reached. For SQL the message is the database's own. */
+/** Cloudflare refused a call, or can't be reached. For SQL the message quotes the database's. */
 export class CloudflareError extends Error {
   override readonly name = 'CloudflareError'
   /** Whether the call may have taken effect. */
@@ -74,7 +74,7 @@ function openApi(account: string, authorization: string): Call {
   }
 }
 
-/** Only the network error: the rest of what fetch reports may hold a header. */
+/** Names only the network error: fetch's other details may hold a header. */
 function describeFetchError(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${deadlineMs / 1000} s`
   const cause = error instanceof Error ? error.cause : undefined

@@ -13,7 +13,7 @@ export function openDevVars(file: string): KeyFile {
 }
 
 /**
- * Reads the keys in the file, the signing key first; none where the file has none.
+ * Returns the file's keys, the signing key first, or [] if it has none.
  * @throws UserError when the Worker could not use JWT_KEYS.
  */
 export async function readKeys(file: string): Promise<OctJwk[]> {

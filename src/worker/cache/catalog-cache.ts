@@ -89,7 +89,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     }
 
     const heldOld = held && ageMs <= staleIfErrorMs ? held : undefined
-    // D1 failed a moment ago: do not make every request wait for its deadline, unless there is no copy.
+    // D1 failed a moment ago: use a copy, if there is one, instead of waiting for D1's deadline.
     if (isPaused()) {
       const old = heldOld ?? (await readOldCheck(context, clientId))
       if (old) return createEntry(context, session, old, true)
@@ -128,7 +128,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     }
   }
 
-  /** One D1 query. Shared by all requests of the isolate that need the same partner. */
+  /** Asks D1. Shared by all requests of the isolate that need the same partner. */
   function renewCheck(context: CacheContext, session: () => CatalogSession, clientId: string): Promise<HeldCheck> {
     return shareCheck(clientId, context, async () => {
       const { partner } = await readNewest(context, session, 0, (from) => from.checkPartner(clientId)).then((check) =>
@@ -186,7 +186,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     const held = getHeldList(key)
     if (held && !isOutage && held.revision === newestRevision) return serveCurrent(request, 'memory', held)
 
-    // If memory is outdated, skips KV: its copy is almost always outdated too.
+    // Skip KV if memory has an old list: KV's is almost always old too.
     const copy = held ? undefined : await (request.copy ?? readSharedCopy(context, key))
     if (copy && !isOutage && copy.revision === newestRevision) {
       lists.set(key, copy)
@@ -210,7 +210,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return lists.get(key) ?? emptyLists.get(key)
   }
 
-  /** Serves a list whose revision is the newest known, as of the check that the request relies on. */
+  /** Serves a list of the newest known revision. Its age is the age of the request's check. */
   function serveCurrent({ context, key, checkedAtMs }: ListRequest, tier: 'memory' | 'kv', list: HeldList): Answer {
     list.currentAtMs = Math.max(list.currentAtMs, checkedAtMs)
     if (list.storedAtMs > 0 && list.currentAtMs - list.storedAtMs > kvRewriteMs) {
@@ -233,7 +233,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     if (list === undefined || !isUsableInOutage(list, context.nowMs)) throw error
     // The next request of the outage finds it in memory.
     if (list === stored) lists.set(key, list)
-    // An outage has been logged when the check failed.
+    // The failed check already logged the outage.
     if (!isOutage) warnOfFailure(context, 'served_stale', error)
     const ageMs = computeAgeMs(list.currentAtMs, context.nowMs)
     return createAnswer(list === stored ? 'kv' : 'memory', list, ageMs, '; detail=storage-unavailable')
@@ -249,7 +249,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     })
   }
 
-  /** One D1 round trip. Shared by all requests of the isolate that need the same list. */
+  /** Loads from D1. Shared by all requests of the isolate that need the same list. */
   function loadSharedList(
     { context, session, key, country, filter }: LoadRequest,
     minRevision: number,
@@ -276,7 +276,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     storeListCopy(context, key, list)
   }
 
-  /** After a renewed check: loads the list that the request served, if it is outdated now. */
+  /** Reloads the list that was served, if the renewed check shows that it is outdated. */
   async function reloadIfOutdated(
     context: CacheContext,
     session: () => CatalogSession,
@@ -303,7 +303,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return shareCopy(key, context, () => readListCopy(context, key))
   }
 
-  /** Remembers a failure for a while. */
+  /** Starts a pause if D1 fails. */
   async function askD1<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask()
@@ -322,7 +322,7 @@ function isUsableInOutage({ currentAtMs }: HeldList, nowMs: number): boolean {
   return computeAgeMs(currentAtMs, nowMs) <= staleIfErrorMs
 }
 
-/** KV's copy of a partner. It comes without a revision, so it is not a check that memory may keep. */
+/** KV's copy of a partner. It has no revision, so memory must not keep it as a check. */
 async function readOldCheck(context: CacheContext, clientId: string): Promise<HeldCheck | undefined> {
   const copy = await readPartnerCopy(context, getPartnerKey(clientId))
   return copy && { ...copy, storedAtMs: copy.checkedAtMs }

@@ -23,16 +23,16 @@ export function storeListCopy(context: CacheContext, key: string, list: HeldList
   context.waitUntil(writeList(context, key, list))
 }
 
-/** Tries again later if KV refuses: it accepts one write per second and key. */
+/** Tries again later if KV refuses: it accepts one write per second per key. */
 async function writeList(context: CacheContext, key: string, list: HeldList): Promise<void> {
   if (!(await writeListCopy(context, key, list))) list.storedAtMs = list.currentAtMs - kvRewriteMs + kvRetryMs
 }
 
-/** Writes an old copy again, unless another isolate has done it: a read of KV costs a tenth of a write. */
+/** Writes an old copy again, unless a read (a tenth of the cost) shows that another isolate did. */
 export async function renewListCopy(context: CacheContext, key: string, list: HeldList): Promise<void> {
   list.storedAtMs = list.currentAtMs
   const copy = await readListCopy(context, key)
-  // A newer list of an isolate that sees a newer revision must stay.
+  // Keeps a recent copy whose revision is as new or newer.
   const isRecent =
     copy && copy.revision >= list.revision && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs
   if (isRecent) list.storedAtMs = copy.currentAtMs
