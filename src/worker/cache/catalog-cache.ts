@@ -228,7 +228,8 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     error: StorageError,
   ): Promise<Answer> {
     const isHeldUsable = held && isUsableInOutage(held, context.nowMs)
-    const stored = isHeldUsable ? undefined : (copy ?? (await readSharedCopy(context, key)))
+    // Without a list in memory, KV has been asked already.
+    const stored = held && !isHeldUsable ? await readSharedCopy(context, key) : copy
     const list = isHeldUsable ? held : stored
     if (list === undefined || !isUsableInOutage(list, context.nowMs)) throw error
     // The next request of the outage finds it in memory.
