@@ -10,7 +10,7 @@ let writeError: NodeJS.ErrnoException | undefined
 stdout.on('error', (error) => (writeError = error))
 stderr.on('error', () => {})
 
-const code = await runOps(process.argv.slice(2), createCommandContext({ stdin, stdout, stderr }))
+const code = await runOps(createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2)))
 // Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
 stdout.write('', () => {
   // The error of an earlier write is emitted together with this callback.

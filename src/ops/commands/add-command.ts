@@ -9,6 +9,13 @@ export function addCommand(noun: Command, usage: string, description: string, ex
   return addStatelessCommand(noun, usage, description, example).addOption(state.conflicts('remote'))
 }
 
+/** Adds the flags of a command that changes something. */
+export function addAttributionOptions(command: Command): Command {
+  return command
+    .option('--as <name>', 'who makes the change; otherwise OPS_ACTOR, or the user.email of git')
+    .option('--note <text>', 'why, for the record')
+}
+
 /** Adds a command that needs no local state folder. */
 export function addStatelessCommand(noun: Command, usage: string, description: string, example: string): Command {
   return noun

@@ -1,12 +1,14 @@
 // Everything that commands need in addition to their arguments. A test passes its own.
+import { checkAttribution, type Attribution } from '../core/attribution.ts'
 import { systemClock, type Clock } from '../core/clock.ts'
 import { createDeployedKeyRing } from '../core/deployed-keys.ts'
 import type { KeyRing } from '../core/key-ring.ts'
 import { createLocalKeyRing } from '../core/local-keys.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
+import { readGitEmail } from '../store/git-email.ts'
 import { withStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
-import type { Target } from '../store/target.ts'
+import { quoteWords, type Target } from '../store/target.ts'
 import { openWorkerSecrets } from '../store/worker-secrets.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -15,20 +17,33 @@ export interface CommandContext {
   clock: Clock
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   openKeyRing: (target: Target) => KeyRing
+  /** The actor that the environment names. */
+  findActor: () => Promise<string | undefined>
+  /** The words of the command line. */
+  argv: readonly string[]
 }
 
 /** The context of the program: real stores, real keys, the real time. */
-export function createCommandContext(io: Io): CommandContext {
+export function createCommandContext(io: Io, argv: readonly string[]): CommandContext {
   const clock = systemClock
   const openKeyRing = (target: Target) =>
     target.remote
       ? createDeployedKeyRing(openWorkerSecrets(target), target, clock)
       : createLocalKeyRing(openDevVars(devVarsFile), clock)
-  return { io, clock, withStore, openKeyRing }
+  const findActor = async () => process.env['OPS_ACTOR'] || (await readGitEmail())
+  return { io, clock, withStore, openKeyRing, findActor, argv }
 }
 
 export function readNowSeconds({ clock }: Pick<CommandContext, 'clock'>): number {
   return Math.floor(clock.nowMs() / 1000)
+}
+
+/** @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded. */
+export async function readAttribution(
+  { findActor, argv }: Pick<CommandContext, 'findActor' | 'argv'>,
+  options: Target & { as?: string; note?: string },
+): Promise<Attribution> {
+  return checkAttribution(options, quoteWords(argv), options.as === undefined ? await findActor() : undefined)
 }
 
 /** Prints warnings of core on stderr. */

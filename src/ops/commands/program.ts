@@ -10,8 +10,8 @@ import { addPartnerCommands } from './partner-commands.ts'
 import { addPlanCommands } from './plan-commands.ts'
 
 /** @returns the exit code: 0, 2 for a mistake of the user, which stderr describes line by line, 1 for a bug. */
-export async function runOps(argv: readonly string[], context: CommandContext): Promise<0 | 1 | 2> {
-  const { io } = context
+export async function runOps(context: CommandContext): Promise<0 | 1 | 2> {
+  const { io, argv } = context
   let help = ''
   const program = new Command('ops')
     .description('Operate the partner investment plan catalog.')

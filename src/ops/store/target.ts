@@ -10,7 +10,12 @@ export interface Target {
 
 /** `npm run -s ops -- partner list --remote --env staging` */
 export function describeCommand(target: Target, ...words: string[]): string {
-  return ['npm run -s ops --', ...words.map(quote), ...describeFlags(target)].join(' ')
+  return ['npm run -s ops --', quoteWords(words), ...describeFlags(target)].join(' ')
+}
+
+/** Joins words to a line that a POSIX shell splits into the same words. */
+export function quoteWords(words: readonly string[]): string {
+  return words.map(quote).join(' ')
 }
 
 export function describeMigration(target: Target): string {

@@ -13,19 +13,21 @@ export interface Terminal {
 /** @param overrides what replaces the real stores, keys and clock. */
 export async function runCommand(
   args: readonly string[],
-  overrides: Partial<Omit<CommandContext, 'io'>> = {},
+  overrides: Partial<Omit<CommandContext, 'io' | 'argv'>> = {},
   { stdin = '', isTTY = false, patienceMs = Infinity }: Terminal = {},
 ) {
   let [stdout, stderr] = ['', '']
   async function* read() {
     yield stdin
   }
-  const context = createCommandContext({
+  const io = {
     stdin: Object.assign(read(), { isTTY }),
-    stdout: { write: (text) => (stdout += text) },
-    stderr: { write: (text) => (stderr += text), isTTY },
+    stdout: { write: (text: string) => (stdout += text) },
+    stderr: { write: (text: string) => (stderr += text), isTTY },
     patienceMs,
-  })
-  const code = await runOps(args, { ...context, ...overrides })
+  }
+  const context = createCommandContext(io, args)
+  const findActor = () => Promise.resolve('tester@example.com')
+  const code = await runOps({ ...context, findActor, ...overrides })
   return { code, stdout, stderr }
 }
