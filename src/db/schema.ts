@@ -1,5 +1,5 @@
 // The tables, for types and queries. migrations/*.sql creates them; test/db/schema.test.ts compares the two.
-import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, real, sqliteTable, text, type AnySQLiteColumn } from 'drizzle-orm/sqlite-core'
 
 const restrict = { onUpdate: 'restrict', onDelete: 'restrict' } as const
 
@@ -122,15 +122,63 @@ export const planViewability = sqliteTable(
 export const catalogRevision = sqliteTable('catalog_revision', {
   id: integer().primaryKey(),
   revision: integer().notNull(),
+  /** A random ID, which tells this catalog from others. */
+  catalog: text().notNull(),
 })
 
-export const catalogStaging = sqliteTable(
-  'catalog_staging',
+export const publicationStates = [
+  'staging',
+  'waiting',
+  'scheduled',
+  'published',
+  'conflicted',
+  'cancelled',
+  'rejected',
+] as const
+
+/** migrations/0005_publications.sql explains the columns. */
+export const publications = sqliteTable(
+  'publications',
   {
-    importId: text('import_id').notNull(),
-    target: text().notNull(),
-    part: integer().notNull(),
-    json: text().notNull(),
+    id: integer().primaryKey(),
+    state: text({ enum: publicationStates }).notNull(),
+    actor: text().notNull(),
+    command: text().notNull(),
+    note: text(),
+    createdAt: integer('created_at').notNull(),
+    baseRevision: integer('base_revision').notNull(),
+    planCount: integer('plan_count').notNull(),
+    plansHash: text('plans_hash'),
+    undoneId: integer('undone_id').references((): AnySQLiteColumn => publications.id, restrict),
+    dueAt: integer('due_at'),
+    needsApproval: integer('needs_approval', { mode: 'boolean' }).notNull(),
+    approvedBy: text('approved_by'),
+    approvedAt: integer('approved_at'),
+    endedBy: text('ended_by'),
+    endedAt: integer('ended_at'),
+    endNote: text('end_note'),
+    publishedAt: integer('published_at'),
+    revision: integer().unique(),
+    previousId: integer('previous_id').references((): AnySQLiteColumn => publications.id, restrict),
+    previousHash: text('previous_hash'),
+    prunedBefore: integer('pruned_before'),
   },
-  (table) => [primaryKey({ columns: [table.importId, table.target, table.part] })],
+  (table) => [index('publications_by_state').on(table.state, table.dueAt)],
+)
+
+export const publicationPlans = sqliteTable(
+  'publication_plans',
+  {
+    publicationId: integer('publication_id')
+      .notNull()
+      .references(() => publications.id, restrict),
+    planId: integer('plan_id').notNull(),
+    /** A plan as JSON; null where it does not exist. */
+    before: text(),
+    after: text(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.publicationId, table.planId] }),
+    index('publication_plans_by_plan').on(table.planId),
+  ],
 )

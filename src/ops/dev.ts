@@ -7,10 +7,11 @@ import { parseArgs } from 'node:util'
 import { ConfigError, parseConfig, type ConfigSource } from '../worker/config.ts'
 import { selectCatalog } from '../db/catalog-queries.ts'
 import { selectPartners } from '../db/partner-queries.ts'
-import { applyImport, prepareImport, readCatalog } from './core/catalog-import.ts'
+import { prepareImport, readCatalog } from './core/catalog-import.ts'
 import { systemClock } from './core/clock.ts'
 import { rotateLocalKey } from './core/local-keys.ts'
 import { createPartner, type Credentials } from './core/partner-accounts.ts'
+import { publishChange } from './core/publications.ts'
 import { createProgress } from './terminal/progress.ts'
 import { enterProject } from './project.ts'
 import { devVarsFile, openDevVars } from './store/dev-vars.ts'
@@ -20,6 +21,7 @@ import { UserError } from './core/user-error.ts'
 import { finishWrangler, startWrangler } from './store/wrangler.ts'
 
 const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')
+const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 enterProject()
@@ -44,7 +46,7 @@ async function startDevServer(args: string[]): Promise<number> {
       const progress = createProgress(process)
       const plans = readCatalog(await readFile(demoCatalog), progress.update)
       const prepared = await prepareImport(store, plans, false)
-      await applyImport(store, prepared, progress.update)
+      await publishChange(store, prepared, { attribution, onProgress: progress.update })
       progress.end()
       process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
     })

@@ -19,6 +19,8 @@ export interface ConfigSource {
   JWT_KEYS?: string
   TOKEN_LIFETIME_SECONDS?: string | number
   PBKDF2_ITERATIONS?: string | number
+  /** Only for the command line: `required` makes publications wait for another operator. */
+  CATALOG_APPROVAL?: string
 }
 
 /** A mistake in the configuration. The message names the variable and the fix. */

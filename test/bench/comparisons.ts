@@ -1,5 +1,5 @@
 // What the benchmark compares: a request to the Worker with the same request to a bare Worker.
-import { selectCatalogRevision } from '../../src/db/catalog-queries.ts'
+import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { getPlanListKey } from '../../src/worker/cache/cache-keys.ts'
 import { largeBodyKey, smallBodyKey, type Bench } from './bench-setup.ts'
@@ -109,7 +109,7 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
 async function storeKvLists({ kv, d1 }: Bench, etag: string, body: ArrayBuffer) {
   const queries = Array.from({ length: kvListCount }, (_, index) => `?fundType=bench-${index}`)
   const keys = queries.map((query) => getPlanListKey('KE', query.slice(1)))
-  const revision = await selectCatalogRevision(openDatabase(d1))
+  const { revision } = await selectCatalogOrigin(openDatabase(d1))
   const metadata = { etag, revision, currentAtMs: Date.now(), bytes: body.byteLength }
   for (const key of keys) await kv.put(key, body, { metadata })
   return { queries, keys }

@@ -11,9 +11,9 @@ import { unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { generateJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { importStatements, selectCatalogRevision } from '../../src/db/catalog-queries.ts'
-import { openDatabase, runStatements } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { insertPartnerStatements } from '../../src/db/partner-queries.ts'
+import { publishPlans } from '../support/publish-plans.ts'
 
 const project = resolve(import.meta.dirname, '../..')
 const compatibilityDate = '2026-10-23'
@@ -121,12 +121,8 @@ export async function migrate(d1: D1Database): Promise<void> {
   }
 }
 
-export async function importPlans(d1: D1Database, plans: readonly CatalogPlan[]): Promise<void> {
-  const db = openDatabase(d1)
-  const revision = await selectCatalogRevision(db)
-  const { stage, commit } = importStatements('bench', { revision, put: plans, removedIds: [] })
-  for (const statement of stage) await runStatements(d1, [statement])
-  await runStatements(d1, commit)
+export function importPlans(d1: D1Database, plans: readonly CatalogPlan[]): Promise<void> {
+  return publishPlans(openDatabase(d1), plans)
 }
 
 export interface BenchPartner {

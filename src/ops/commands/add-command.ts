@@ -11,9 +11,20 @@ export function addCommand(noun: Command, usage: string, description: string, ex
 
 /** Adds the flags of a command that changes something. */
 export function addAttributionOptions(command: Command): Command {
-  return command
-    .option('--as <name>', 'who makes the change; otherwise OPS_ACTOR, or the user.email of git')
-    .option('--note <text>', 'why, for the record')
+  return command.addOption(actorOption()).option('--note <text>', 'why, for the record')
+}
+
+/** Adds the flags of a command that changes the catalog. */
+export function addPublicationOptions(command: Command): Command {
+  return addAttributionOptions(command).addOption(dueTimeOption())
+}
+
+export function actorOption(): Option {
+  return new Option('--as <name>', 'who makes the change; otherwise OPS_ACTOR, or the user.email of git')
+}
+
+export function dueTimeOption(): Option {
+  return new Option('--at <time>', 'publish it then, such as 2026-12-01T06:00+03:00; now by default')
 }
 
 /** Adds a command that needs no local state folder. */

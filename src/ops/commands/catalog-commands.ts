@@ -3,16 +3,24 @@ import type { Command } from 'commander'
 import { formatCatalog } from '../../catalog/catalog-file.ts'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
-import { applyImport, countPlans, prepareImport, readCatalog } from '../core/catalog-import.ts'
+import { prepareImport, readCatalog } from '../core/catalog-import.ts'
 import { listPlans, outdateLists } from '../core/catalog-plans.ts'
+import { countPlans, publishChange, type Publication } from '../core/publications.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { createProgress, withProgress } from '../terminal/progress.ts'
-import { addCommand } from './add-command.ts'
+import { addCommand, addPublicationOptions } from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
+import {
+  describeOverlaps,
+  describePublication,
+  publicationToJson,
+  readPublicationRequest,
+  type PublicationOptions,
+} from './publication-output.ts'
 
-interface ImportOptions extends Target {
+interface ImportOptions extends PublicationOptions {
   dryRun?: boolean
   prune?: boolean
   json?: boolean
@@ -24,33 +32,42 @@ export function addCatalogCommands(program: Command, context: CommandContext): v
   const catalog = program.command('catalog').description('import and export the plan catalog')
   const add = addCommand.bind(undefined, catalog)
 
-  add(
-    'import <file>',
-    'import plans from a catalog file (- for standard input), all or none; plans that are not in the file stay',
-    'import src/catalog/demo.json --dry-run',
+  addPublicationOptions(
+    add(
+      'import <file>',
+      'import plans from a catalog file (- for standard input), all or none; plans that are not in the file stay',
+      'import src/catalog/demo.json --dry-run',
+    ),
   )
     .option('--dry-run', 'show what would change for partners, country by country, and change nothing')
     .option('--prune', 'remove the plans that are not in the file')
-    .option('--json', 'print an object: the numbers of plans added, changed, removed and unchanged, and the countries')
+    .option(
+      '--json',
+      'print an object: the numbers of plans added, changed, removed and unchanged, the countries, and the publication',
+    )
     .option('--yes', 'skip the question that --remote asks before plans are changed or removed')
     .action(async (file: string, options: ImportOptions) => {
       if (!options.json) io.stderr.write(`${describeMode(options)}\n`)
       const progress = createProgress(io)
       try {
         const plans = readCatalog(await readInput(file, io.stdin), progress.update)
-        const difference = await withStore(options, async (store) => {
+        // Fails before the work, not after it.
+        const request = options.dryRun ? undefined : await readPublicationRequest(context, options)
+        const { difference, publication } = await withStore(options, async (store) => {
           progress.update('Reading the catalog', 0, 1)
           const prepared = await prepareImport(store, plans, options.prune ?? false)
-          if (!options.dryRun) {
-            progress.end()
-            const losses = describeLosses(prepared.difference)
-            if (losses !== '') await confirm(io, options, losses)
-            await applyImport(store, prepared, progress.update)
+          if (request === undefined) return { difference: prepared.difference, publication: undefined }
+          progress.end()
+          const losses = describeLosses(prepared.difference)
+          if (losses !== '') await confirm(io, options, losses)
+          return {
+            difference: prepared.difference,
+            publication: await publishChange(store, prepared, { ...request, onProgress: progress.update }),
           }
-          return prepared.difference
         })
         progress.end()
-        io.stdout.write(options.json ? formatJson(difference) : formatDifference(difference, options))
+        if (options.json) io.stdout.write(formatJson(difference, publication))
+        else printResult(difference, publication, options)
       } finally {
         progress.end()
       }
@@ -73,6 +90,13 @@ export function addCatalogCommands(program: Command, context: CommandContext): v
       const sentence = 'Every cached plan list is outdated. Requests read the database within two minutes.'
       io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
     })
+
+  function printResult(difference: CatalogDifference, publication: Publication | undefined, options: ImportOptions) {
+    io.stdout.write(formatDifference(difference, options))
+    if (publication === undefined) return
+    for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+    io.stdout.write(`${describePublication(publication, options)}\n`)
+  }
 }
 
 /** Printed first, so that a --dry-run or --remote that npm kept for itself is noticed. */
@@ -88,12 +112,13 @@ function describeLosses({ changed, removed }: CatalogDifference): string {
   ].join(' ')
 }
 
-function formatJson({ added, changed, removed, unchanged, countries, unseen }: CatalogDifference): string {
+function formatJson(difference: CatalogDifference, publication: Publication | undefined): string {
+  const { added, changed, removed, unchanged, countries, unseen } = difference
   const counts = { added: added.length, changed: changed.length, removed: removed.length, unchanged }
-  return `${JSON.stringify({ ...counts, countries, unseen })}\n`
+  return `${JSON.stringify({ ...counts, countries, unseen, publication: publicationToJson(publication) })}\n`
 }
 
-function formatDifference(difference: CatalogDifference, { dryRun, prune }: ImportOptions): string {
+function formatDifference(difference: CatalogDifference, { dryRun, prune, at }: ImportOptions): string {
   const { added, changed, removed, unchanged, countries, unseen } = difference
   const seen = Object.entries(countries).flatMap(([country, list]) => formatCountry(country, list))
   const inNoCountry =
@@ -101,7 +126,7 @@ function formatDifference(difference: CatalogDifference, { dryRun, prune }: Impo
   const lines = dryRun ? [...seen, ...inNoCountry] : []
   const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
   if (prune) counts.push(`${removed.length} removed`)
-  const verb = dryRun ? 'Would import' : 'Imported'
+  const verb = dryRun ? 'Would import' : at === undefined ? 'Imported' : 'Staged'
   const total = added.length + changed.length + unchanged
   return [...lines, `${verb} ${countPlans(total)}: ${counts.join(', ')}.`, ''].join('\n')
 }

@@ -4,18 +4,28 @@ import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
-import { closePlan, openPlan, setViewable } from '../core/plan-changes.ts'
+import { closePlan, openPlan, setViewable, type PlanResult } from '../core/plan-changes.ts'
+import type { PublicationRequest } from '../core/publications.ts'
 import { explainPlan, type PlanExplanation } from '../core/plan-explanation.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable, putOnOneLine } from '../terminal/table.ts'
-import { addCommand } from './add-command.ts'
+import { actorOption, addCommand, addPublicationOptions, dueTimeOption } from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
+import {
+  describeOverlaps,
+  describePublication,
+  publicationToJson,
+  readPublicationRequest,
+  type PublicationOptions,
+} from './publication-output.ts'
 
 interface OutputOptions {
   json?: boolean
 }
+
+type ChangeOptions = OutputOptions & PublicationOptions
 
 export function addPlanCommands(program: Command, context: CommandContext): void {
   const { io, withStore } = context
@@ -45,36 +55,38 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     io.stdout.write(json ? `${JSON.stringify(found)}\n` : formatPlan(found))
   })
 
-  add(
-    'view <id>',
-    'put a plan on the list of a country, or take it off',
-    'view mwamba-money-market-fund --country KE --off',
-    'the plan',
+  const addChange = (usage: string, description: string, example: string) =>
+    add(usage, description, example, 'an object with plan and publication')
+
+  addPublicationOptions(
+    addChange(
+      'view <id>',
+      'put a plan on the list of a country, or take it off',
+      'view mwamba-money-market-fund --country KE --off',
+    ),
   )
     .option('--country <code>', 'the country, ISO 3166-1 alpha-2')
     .option('--off', 'take the plan off the list')
-    .action((id: string, options: { country?: string; off?: boolean } & OutputOptions & Target) => {
+    .action((id: string, options: { country?: string; off?: boolean } & ChangeOptions) => {
       const { country = '', off = false } = options
-      return change(options, (store) => setViewable(store, id, { country, isViewable: !off }))
+      return change(options, (store, request) => setViewable(store, id, { country, isViewable: !off }, request))
     })
 
-  add(
+  addChange(
     'close <id>',
     'close a plan to new investment; it stays on its lists',
     'close mwamba-money-market-fund --note "Sold out."',
-    'the plan',
   )
-    .option('--note <text>', 'the reason, for partners to show')
-    .action((id: string, options: { note?: string } & OutputOptions & Target) =>
-      change(options, (store) => closePlan(store, id, options.note)),
+    .option('--note <text>', 'the reason, for partners to show, and for the record')
+    .addOption(actorOption())
+    .addOption(dueTimeOption())
+    .action((id: string, options: ChangeOptions) =>
+      change(options, (store, request) => closePlan(store, id, options.note, request)),
     )
 
-  add(
-    'open <id>',
-    'open a plan to new investment, and remove its note',
-    'open mwamba-money-market-fund',
-    'the plan',
-  ).action((id: string, options: OutputOptions & Target) => change(options, (store) => openPlan(store, id)))
+  addPublicationOptions(
+    addChange('open <id>', 'open a plan to new investment, and remove its note', 'open mwamba-money-market-fund'),
+  ).action((id: string, options: ChangeOptions) => change(options, (store, request) => openPlan(store, id, request)))
 
   add(
     'why <id>',
@@ -93,12 +105,23 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       },
     )
 
-  async function change({ json, ...target }: OutputOptions & Target, work: (store: Store) => Promise<CatalogPlan>) {
-    const changed = await withStore(target, work)
+  async function change(
+    options: ChangeOptions,
+    work: (store: Store, request: PublicationRequest) => Promise<PlanResult>,
+  ) {
+    const request = await readPublicationRequest(context, options)
+    const { plan: changed, publication } = await withStore(options, (store) => work(store, request))
+    if (options.json) {
+      io.stdout.write(`${JSON.stringify({ plan: changed, publication: publicationToJson(publication) })}\n`)
+      return
+    }
     const where = changed.viewableIn.length === 0 ? 'nowhere' : `in ${changed.viewableIn.join(', ')}`
     const investable = changed.isInvestable ? 'open to investment' : 'closed to investment'
-    const sentence = `${changed.identifier} is viewable ${where}, and ${investable}.`
-    io.stdout.write(`${json ? JSON.stringify(changed) : sentence}\n`)
+    const verb = publication === undefined ? 'is already' : publication.state === 'published' ? 'is' : 'will be'
+    io.stdout.write(`${changed.identifier} ${verb} viewable ${where}, and ${investable}.\n`)
+    if (publication === undefined) return
+    for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+    io.stdout.write(`${describePublication(publication, options)}\n`)
   }
 }
 

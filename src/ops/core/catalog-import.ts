@@ -1,18 +1,13 @@
 // Importing a catalog file: read it, compare it with the catalog, then write the difference.
 import { findConflicts, parseCatalog } from '../../catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { importStatements, selectCatalog, selectCatalogRevision, unstageStatement } from '../../db/catalog-queries.ts'
+import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
-import { writeNextRevision } from './catalog-plans.ts'
+import type { CatalogChange, OnProgress } from './publications.ts'
 import { UserError } from './user-error.ts'
 
-/** Receives how far a step is. */
-export type OnProgress = (step: string, done: number, total: number) => void
-
-export interface CatalogImport {
-  /** The revision of the catalog that the difference was computed from. */
-  revision: number
+export interface CatalogImport extends CatalogChange {
   difference: CatalogDifference
 }
 
@@ -44,8 +39,8 @@ export async function prepareImport(
   plans: readonly CatalogPlan[],
   isPruning: boolean,
 ): Promise<CatalogImport> {
-  // The revision before the plans: when the catalog changes in between, the import is refused.
-  const revision = await selectCatalogRevision(db)
+  // The revision before the plans: when one of them changes in between, publishing is refused.
+  const { revision } = await selectCatalogOrigin(db)
   const before = await selectCatalog(db)
   const difference = compareCatalogs(before, plans, isPruning)
 
@@ -54,7 +49,12 @@ export async function prepareImport(
   const conflicts = findIdentityConflicts(before, untouched, plans)
   if (conflicts.length === 0) conflicts.push(...findConflicts([...untouched, ...plans]))
   if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
-  return { revision, difference }
+  const known = new Map(before.map((plan) => [plan.id, plan]))
+  const changes = [
+    ...[...difference.added, ...difference.changed].map((after) => ({ after, before: known.get(after.id) ?? null })),
+    ...difference.removed.map((removed) => ({ after: null, before: removed })),
+  ].map((change) => ({ planId: (change.after ?? change.before).id, ...change }))
+  return { baseRevision: revision, changes, difference }
 }
 
 function findIdentityConflicts(
@@ -71,37 +71,4 @@ function findIdentityConflicts(
     if (otherIdentifier === undefined || otherIdentifier === identifier) return []
     return [`Plan "${identifier}": id: ${id} is plan "${otherIdentifier}" in the catalog.`]
   })
-}
-
-/**
- * Writes the difference in one transaction.
- * @throws UserError when the catalog has changed since `prepareImport`.
- */
-export async function applyImport(
-  store: Store,
-  { revision, difference }: CatalogImport,
-  onProgress: OnProgress,
-): Promise<void> {
-  const { added, changed, removed } = difference
-  const put = [...added, ...changed]
-  if (put.length + removed.length === 0) return
-  const importId = crypto.randomUUID()
-  const { stage, commit } = importStatements(importId, { revision, put, removedIds: removed.map(({ id }) => id) })
-  const step = `Writing ${countPlans(put.length)}`
-  try {
-    for (const [index, statement] of stage.entries()) {
-      onProgress(step, index, stage.length + 1)
-      await store.write([statement])
-    }
-    onProgress(step, stage.length, stage.length + 1)
-    await writeNextRevision(store, commit)
-  } catch (error) {
-    await store.write([unstageStatement(importId)]).catch(() => {})
-    throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error
-  }
-}
-
-/** `1 plan`, `2 plans` */
-export function countPlans(count: number): string {
-  return `${count} ${count === 1 ? 'plan' : 'plans'}`
 }

@@ -1,16 +1,15 @@
-// Reading the catalog, and writing its next revision.
+// Reading the catalog.
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import {
   outdateListsStatement,
   selectCatalog,
   selectCatalogPlan,
-  selectCatalogRevision,
+  selectCatalogOrigin,
 } from '../../db/catalog-queries.ts'
-import type { Statement } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { checkCountry } from './country.ts'
-import { isCausedBy, UserError } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 /**
  * Lists all plans, or those that are viewable in a country, in ascending ID.
@@ -32,23 +31,10 @@ export async function findPlan({ db, target }: Store, name: string): Promise<Cat
 }
 
 /**
- * Runs the statements of one catalog change, the first of which raises the revision.
- * @throws UserError when the catalog is no longer at the revision that the change was computed from.
- */
-export async function writeNextRevision(store: Store, statements: Statement[]): Promise<void> {
-  try {
-    await store.write(statements)
-  } catch (error) {
-    if (!isCausedBy(error, 'catalog_revision.revision')) throw error
-    throw new UserError('Somebody else changed the catalog at the same time. Try again.')
-  }
-}
-
-/**
  * Raises the revision without a change of the catalog, which outdates every cached plan list.
  * @returns the new revision.
  */
 export async function outdateLists({ db, write }: Store): Promise<number> {
   await write([outdateListsStatement()])
-  return selectCatalogRevision(db)
+  return (await selectCatalogOrigin(db)).revision
 }

@@ -1,54 +1,50 @@
 // Changes of a single plan: where it is viewable, and whether it takes new investment.
 import { abbreviate, planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
-import {
-  hidePlanStatements,
-  selectCatalogRevision,
-  showPlanStatements,
-  updateInvestableStatements,
-} from '../../db/catalog-queries.ts'
-import type { Statement } from '../../db/database.ts'
+import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
-import { findPlan, writeNextRevision } from './catalog-plans.ts'
+import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
+import { changeOf, publishChange, type Publication, type PublicationRequest } from './publications.ts'
 import { UserError } from './user-error.ts'
 
-/**
- * Puts a plan on the list of a country, or takes it off.
- * @returns the plan as it is now.
- */
+export interface PlanResult {
+  /** The plan after the change. */
+  plan: CatalogPlan
+  /** undefined when there was nothing to change. */
+  publication: Publication | undefined
+}
+
+/** Puts a plan on the list of a country, or takes it off. */
 export async function setViewable(
   store: Store,
   name: string,
   { country, isViewable }: { country: string; isViewable: boolean },
-): Promise<CatalogPlan> {
+  request: PublicationRequest,
+): Promise<PlanResult> {
   checkCountry(country)
-  return changePlan(store, name, (known, revision) => {
+  return changePlan(store, name, request, (known) => {
+    if (known.viewableIn.includes(country) === isViewable) return known
     const others = known.viewableIn.filter((code) => code !== country)
-    const viewableIn = isViewable ? [...others, country].toSorted() : others
-    const isDone = viewableIn.length === known.viewableIn.length
-    const makeStatements = isViewable ? showPlanStatements : hidePlanStatements
-    return {
-      plan: { ...known, viewableIn },
-      statements: isDone ? [] : makeStatements(store.db, revision, known.id, country),
-    }
+    return { ...known, viewableIn: isViewable ? [...others, country].toSorted() : others }
   })
 }
 
 /**
  * Closes a plan to new investment. It stays on its lists.
  * @param note why, for partners to show.
- * @returns the plan as it is now.
  */
-export async function closePlan(store: Store, name: string, note: string | undefined): Promise<CatalogPlan> {
-  return setNote(store, name, checkNote(note))
+export async function closePlan(
+  store: Store,
+  name: string,
+  note: string | undefined,
+  request: PublicationRequest,
+): Promise<PlanResult> {
+  return setNote(store, name, checkNote(note), request)
 }
 
-/**
- * Opens a plan to new investment, and removes its note.
- * @returns the plan as it is now.
- */
-export function openPlan(store: Store, name: string): Promise<CatalogPlan> {
-  return setNote(store, name, null)
+/** Opens a plan to new investment, and removes its note. */
+export function openPlan(store: Store, name: string, request: PublicationRequest): Promise<PlanResult> {
+  return setNote(store, name, null, request)
 }
 
 function checkNote(note: string | undefined): string {
@@ -58,28 +54,23 @@ function checkNote(note: string | undefined): string {
   throw new UserError(`The note must be ${expected}; it is ${abbreviate(note)}.`)
 }
 
-function setNote(store: Store, name: string, note: string | null): Promise<CatalogPlan> {
-  return changePlan(store, name, (known, revision) => ({
-    plan: { ...known, isInvestable: note === null, nonInvestableNote: note },
-    statements: known.nonInvestableNote === note ? [] : updateInvestableStatements(store.db, revision, known.id, note),
-  }))
+function setNote(store: Store, name: string, note: string | null, request: PublicationRequest): Promise<PlanResult> {
+  return changePlan(store, name, request, (known) =>
+    known.nonInvestableNote === note ? known : { ...known, isInvestable: note === null, nonInvestableNote: note },
+  )
 }
 
-interface PlanChange {
-  /** The plan after the change. */
-  plan: CatalogPlan
-  /** Empty when there is nothing to change. */
-  statements: Statement[]
-}
-
+/** @param decide returns the plan after the change, or the same object when there is nothing to change. */
 async function changePlan(
   store: Store,
   name: string,
-  decide: (known: CatalogPlan, revision: number) => PlanChange,
-): Promise<CatalogPlan> {
-  // Reads the revision first: when the catalog changes in between, the write is refused.
-  const revision = await selectCatalogRevision(store.db)
-  const { plan, statements } = decide(await findPlan(store, name), revision)
-  if (statements.length > 0) await writeNextRevision(store, statements)
-  return plan
+  request: PublicationRequest,
+  decide: (known: CatalogPlan) => CatalogPlan,
+): Promise<PlanResult> {
+  // Reads the revision first: when the plan changes in between, publishing is refused.
+  const { revision } = await selectCatalogOrigin(store.db)
+  const known = await findPlan(store, name)
+  const plan = decide(known)
+  const changes = plan === known ? [] : [changeOf(known, plan)]
+  return { plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
 }

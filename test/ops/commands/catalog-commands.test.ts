@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { importStatements, selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand, type Terminal } from '../support/run-ops.ts'
 
@@ -20,9 +21,7 @@ const before = [
 ]
 
 beforeAll(async () => {
-  const { write } = openBindingStore(bindings() as Env, {})
-  const { stage, commit } = importStatements('test', { revision: 0, put: before, removedIds: [] })
-  await write([...stage, ...commit])
+  await publishPlans(openDatabase(bindings().DB), before)
 })
 afterEach(() => {
   vi.unstubAllEnvs()
@@ -134,7 +133,7 @@ test('catalog import shows its progress, as a bar on a terminal and otherwise as
   const added = makePlan({ id: 9, viewableIn: ['ZM'] })
   const { stderr } = await importPlans([added], [], { isTTY: true, patienceMs: 0 })
   expect(stderr).toMatch(
-    /^Importing into the local state\.\n\rChecking the plans \[\.{30}\] 0 %\u001b\[K.*\rWriting 1 plan \[#{26}\.{4}\] 87 %\u001b\[K\r\u001b\[K$/s,
+    /^Importing into the local state\.\n\rChecking the plans \[\.{30}\] 0 %\u001b\[K.*\rWriting 1 plan \[#{15}\.{15}\] 50 %\u001b\[K\r\u001b\[K$/s,
   )
   expect((await importPlans(before, ['--prune'], { patienceMs: 0 })).stderr).toBe(
     'Importing into the local state.\nChecking the plans …\nReading the catalog …\nWriting 0 plans …\n',
@@ -160,7 +159,7 @@ test('catalog import reads a file relative to the user’s folder, and names wha
 })
 
 test('catalog purge raises the revision, and changes nothing else', async () => {
-  const readRevision = () => selectCatalogRevision(openDatabase(bindings().DB))
+  const readRevision = async () => (await selectCatalogOrigin(openDatabase(bindings().DB))).revision
   const [revision, exported] = [await readRevision(), await exportPlans()]
   expect(await catalog(['purge'])).toEqual({
     code: 0,

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
 import { listMatchingFilters } from '../../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { importStatements } from '../../../src/db/catalog-queries.ts'
 import { createPartner, suspendPartner } from '../../../src/ops/core/partner-accounts.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 
@@ -23,8 +23,7 @@ const changing = makePlan({ id: 5, identifier: 'changing', viewableIn: ['TZ'] })
 beforeAll(async () => {
   const store = openStore()
   const put = [cash, gold, hidden, closed, changing]
-  const { stage, commit } = importStatements('test', { revision: 0, put, removedIds: [] })
-  await store.write([...stage, ...commit])
+  await publishPlans(store.db, put)
   for (const shortName of ['acme', 'paused']) {
     await createPartner(store, { shortName, name: shortName, country: 'KE' }, 0)
   }
@@ -77,8 +76,16 @@ test('plan view, close and open print the plan as it is now', async () => {
     [['open', 'changing'], 'changing is viewable in TZ, and open to investment.\n'],
     [['view', 'changing', '--country', 'TZ', '--off'], 'changing is viewable nowhere, and open to investment.\n'],
   ] as const
-  for (const [args, stdout] of sentences) expect(await plan(...args)).toEqual({ code: 0, stdout, stderr: '' })
-  expect(await readJson('view', 'changing', '--country', 'TZ')).toEqual(changing)
+  let id = 1
+  for (const [args, sentence] of sentences) {
+    const undo = `Publication ${++id}. To take it back: npm run -s ops -- catalog undo ${id}\n`
+    expect(await plan(...args)).toEqual({ code: 0, stdout: `${sentence}${undo}`, stderr: '' })
+  }
+  expect((await plan('open', 'changing')).stdout).toBe(
+    'changing is already viewable nowhere, and open to investment.\n',
+  )
+  const publication = { id: id + 1, state: 'published', dueAt: null, overlaps: [] }
+  expect(await readJson('view', 'changing', '--country', 'TZ')).toEqual({ plan: changing, publication })
 })
 
 test.each([

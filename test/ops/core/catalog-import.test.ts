@@ -2,21 +2,22 @@ import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
-import { selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
-import { applyImport, prepareImport, readCatalog } from '../../../src/ops/core/catalog-import.ts'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
+import { prepareImport, readCatalog } from '../../../src/ops/core/catalog-import.ts'
 import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
-import { importPlans, store } from '../support/worker-store.ts'
+import { emptyDatabase } from '../support/test-database.ts'
+import { importPlans, interruptedStore, request, store } from '../support/worker-store.ts'
 
 const nothingImported = 'Nothing was imported.'
 const high = { id: 5, name: 'High' }
 
 beforeEach(() => emptyDatabase(env))
 
-const readRevision = () => selectCatalogRevision(store.db)
+const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
 
 const count = ({ added, changed, removed, unchanged }: Awaited<ReturnType<typeof importPlans>>) => ({
   added: added.length,
@@ -117,9 +118,10 @@ describe('an import', () => {
   test('reports its progress', async () => {
     const progress: string[] = []
     const prepared = await prepareImport(store, [makePlan()], false)
-    await applyImport(store, prepared, (...step) => progress.push(step.join(' ')))
-    // Seven tables are staged, then committed together.
-    expect(progress).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map((done) => `Writing 1 plan ${done} 8`))
+    const onProgress = (...step: unknown[]) => progress.push(step.join(' '))
+    await publishChange(store, prepared, { ...request, onProgress })
+    // The plans are staged in one part, then published.
+    expect(progress).toEqual(['Writing 1 plan 0 2', 'Writing 1 plan 1 2'])
   })
 })
 
@@ -172,16 +174,17 @@ test('prepareImport compares what partners of each country see, and changes noth
 })
 
 test.each([
-  ['another import', () => importPlans([makePlan({ id: 2 })])],
-  ['a change of viewability', () => setViewable(store, 'plan-1', { country: 'UG', isViewable: true })],
-  ['a closed plan', () => closePlan(store, 'plan-1', 'Sold out.')],
-])('an import is refused after %s, and leaves nothing behind', async (_, interrupt) => {
+  ['another import', () => importPlans([makePlan({ id: 1, name: 'Other' })])],
+  ['a change of viewability', () => setViewable(store, 'plan-1', { country: 'UG', isViewable: true }, request)],
+  ['a closed plan', () => closePlan(store, 'plan-1', 'Sold out.', request)],
+])('an import is refused after %s of the same plan, and leaves nothing behind', async (_, interrupt) => {
   await importPlans([makePlan({ id: 1 })])
-  const interrupted = interruptFirstWrite(store, interrupt)
+  const interrupted = interruptedStore(interrupt)
   await expect(importPlans([makePlan({ id: 1, name: 'New' })], false, interrupted)).rejects.toThrow(
-    new UserError(['Somebody else changed the catalog at the same time. Try again.', nothingImported]),
+    new UserError(['Somebody else changed the catalog at the same time. Try again.', 'Nothing was changed.']),
   )
-  expect((await listPlans(store))[0]?.name).toBe(makePlan().name)
-  const { results } = await env.DB.prepare('select * from catalog_staging').all()
+  expect((await listPlans(store))[0]?.name).not.toBe('New')
+  await importPlans([makePlan({ id: 3 })])
+  const { results } = await env.DB.prepare("select id from publications where state = 'staging'").all()
   expect(results).toEqual([])
 })

@@ -1,12 +1,12 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
-import { importPlans, store } from '../support/worker-store.ts'
+import { emptyDatabase } from '../support/test-database.ts'
+import { importPlans, interruptedStore, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null })
@@ -17,8 +17,8 @@ beforeEach(async () => {
 })
 
 const find = () => findPlan(store, 'cash')
-const readRevision = () => selectCatalogRevision(store.db)
-const view = (country: string, isViewable: boolean) => setViewable(store, 'cash', { country, isViewable })
+const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
+const view = (country: string, isViewable: boolean) => setViewable(store, 'cash', { country, isViewable }, request)
 
 test('listPlans returns all plans, or the plans of a country', async () => {
   expect(await listPlans(store)).toEqual([cash, gold])
@@ -40,12 +40,12 @@ test('findPlan prefers an identifier that looks like the ID of another plan', as
 
 describe('setViewable', () => {
   test('takes a plan off the list of a country', async () => {
-    expect(await view('KE', false)).toEqual({ ...cash, viewableIn: ['UG'] })
+    expect((await view('KE', false)).plan).toEqual({ ...cash, viewableIn: ['UG'] })
     expect(await find()).toEqual({ ...cash, viewableIn: ['UG'] })
   })
 
   test('puts a plan on the list of a country', async () => {
-    expect(await view('TZ', true)).toEqual({ ...cash, viewableIn: ['KE', 'TZ', 'UG'] })
+    expect((await view('TZ', true)).plan).toEqual({ ...cash, viewableIn: ['KE', 'TZ', 'UG'] })
     expect((await find()).viewableIn).toEqual(['KE', 'TZ', 'UG'])
   })
 
@@ -63,10 +63,10 @@ describe('setViewable', () => {
     expect(await find()).toEqual(cash)
   })
 
-  test('refuses when somebody else changes the catalog at the same time', async () => {
-    const interrupted = interruptFirstWrite(store, () => importPlans([gold], true))
-    await expect(setViewable(interrupted, 'cash', { country: 'TZ', isViewable: true })).rejects.toThrow(
-      new UserError('Somebody else changed the catalog at the same time. Try again.'),
+  test('refuses when somebody else changes the plan at the same time', async () => {
+    const interrupted = interruptedStore(() => importPlans([gold], true))
+    await expect(setViewable(interrupted, 'cash', { country: 'TZ', isViewable: true }, request)).rejects.toThrow(
+      new UserError(['Somebody else changed the catalog at the same time. Try again.', 'Nothing was changed.']),
     )
     expect(await listPlans(store)).toEqual([gold])
   })
@@ -77,9 +77,9 @@ describe('closePlan and openPlan', () => {
 
   test('set and remove the note', async () => {
     const closed = { ...cash, isInvestable: false, nonInvestableNote: note }
-    expect(await closePlan(store, 'cash', note)).toEqual(closed)
+    expect((await closePlan(store, 'cash', note, request)).plan).toEqual(closed)
     expect(await find()).toEqual(closed)
-    expect(await openPlan(store, 'cash')).toEqual(cash)
+    expect((await openPlan(store, 'cash', request)).plan).toEqual(cash)
     expect(await find()).toEqual(cash)
   })
 
@@ -87,7 +87,7 @@ describe('closePlan and openPlan', () => {
     [undefined, 'nothing'],
     [' ', '" "'],
   ])('closePlan refuses the note %j', async (wrong, shown) => {
-    await expect(closePlan(store, 'cash', wrong)).rejects.toThrow(
+    await expect(closePlan(store, 'cash', wrong, request)).rejects.toThrow(
       new UserError(`The note must be text of 1 to 2000 characters; it is ${shown}.`),
     )
     expect(await find()).toEqual(cash)
@@ -96,9 +96,9 @@ describe('closePlan and openPlan', () => {
 
 test.each([
   ['findPlan', () => findPlan(store, 'nothing')],
-  ['setViewable', () => setViewable(store, 'nothing', { country: 'KE', isViewable: true })],
-  ['closePlan', () => closePlan(store, 'nothing', 'x')],
-  ['openPlan', () => openPlan(store, 'nothing')],
+  ['setViewable', () => setViewable(store, 'nothing', { country: 'KE', isViewable: true }, request)],
+  ['closePlan', () => closePlan(store, 'nothing', 'x', request)],
+  ['openPlan', () => openPlan(store, 'nothing', request)],
 ])('%s refuses an unknown plan', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no plan "nothing". See: npm run -s ops -- plan list'))
 })
@@ -106,7 +106,7 @@ test.each([
 describe('the revision, which decides whether cached lists are current', () => {
   test.each([
     ['setViewable', () => view('KE', false)],
-    ['closePlan', () => closePlan(store, 'cash', 'Sold out.')],
+    ['closePlan', () => closePlan(store, 'cash', 'Sold out.', request)],
   ])('is raised by %s, but not when there is nothing to change', async (_, change) => {
     const before = await readRevision()
     await change()

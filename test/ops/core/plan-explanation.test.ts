@@ -5,7 +5,7 @@ import { setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { explainPlan } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { failOnWarning as warn, importPlans, store } from '../support/worker-store.ts'
+import { failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 
@@ -24,7 +24,7 @@ test('a plan that is viewable in the partner’s country', async () => {
 })
 
 test('a plan that is not viewable there', async () => {
-  await setViewable(store, 'cash', { country: 'KE', isViewable: false })
+  await setViewable(store, 'cash', { country: 'KE', isViewable: false }, request)
   const plan = { ...cash, viewableIn: [] }
   expect(await explain('cash')).toEqual({ reason: 'not_viewable', partner: await findAcme(), plan })
 })

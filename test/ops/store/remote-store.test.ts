@@ -1,7 +1,8 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
-import { applyImport, prepareImport } from '../../../src/ops/core/catalog-import.ts'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
+import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
+import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
 import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
 import {
   createPartner,
@@ -13,7 +14,7 @@ import {
   setPartnerCountry,
   suspendPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
-import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -46,6 +47,8 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
+const request: PublicationRequest = { attribution: { actor: 'amina@example.com', command: 'test', note: null } }
+
 /** Core on the remote store, with quick hashes. */
 const remote = <T>(work: (store: Store) => Promise<T>) =>
   withRemoteStore(target, (store) => work({ ...store, config: { PBKDF2_ITERATIONS: 1 } }))
@@ -55,20 +58,17 @@ test('a database that is not migrated is refused, with the command that migrates
   expect(errorBeforeMigration).toEqual(new UserError(`The database of [env.staging] is not migrated. Run: ${fix}`))
 })
 
-test('an import is one transaction, and the catalog comes back unchanged', async () => {
-  cloudflare().calls.length = 0
-  await remote(async (store) => applyImport(store, await prepareImport(store, plans, false), () => {}))
-  // Seven tables are staged, then committed together.
-  expect(cloudflare().calls.filter((call) => call.endsWith('/query'))).toHaveLength(8)
+test('the catalog comes back from an import unchanged', async () => {
+  await remote(async (store) => publishChange(store, await prepareImport(store, plans, false), request))
   expect(await remote(listPlans)).toEqual(plans)
 })
 
 test('plans change as in a local store', async () => {
-  await remote((store) => setViewable(store, 'plan-2', { country: 'KE', isViewable: false }))
-  await remote((store) => closePlan(store, 'plan-1', 'Sold out.'))
+  await remote((store) => setViewable(store, 'plan-2', { country: 'KE', isViewable: false }, request))
+  await remote((store) => closePlan(store, 'plan-1', 'Sold out.', request))
   expect((await remote((store) => findPlan(store, 'plan-2'))).viewableIn).toEqual([])
   expect((await remote((store) => findPlan(store, 'plan-1'))).nonInvestableNote).toBe('Sold out.')
-  expect(await remote(outdateLists)).toBe(await remote(({ db }) => selectCatalogRevision(db)))
+  expect(await remote(outdateLists)).toBe((await remote(({ db }) => selectCatalogOrigin(db))).revision)
 })
 
 test('partners and secrets change as in a local store', async () => {
@@ -144,7 +144,7 @@ describe('a failure is one line that names the fix', () => {
 
   test('a change that may have been made is reported as uncertain', async () => {
     cloudflare().failure = { call: /\/query$/, status: 503, message: 'overloaded' }
-    const change = remote((store) => setViewable(store, 'plan-1', { country: 'TZ', isViewable: true }))
+    const change = remote(outdateLists)
     await expect(change).rejects.toThrow(
       new UserError(
         'Cloudflare answered 503: overloaded. It is not known whether the change was made: check before you try again, and rotate a secret that was not printed.',
@@ -154,6 +154,20 @@ describe('a failure is one line that names the fix', () => {
 })
 
 describe('when a change is made and the answer is lost', () => {
+  test('a publication reads back that it was published', async () => {
+    const close = (call: RegExp) => {
+      cloudflare().failure = { call, status: 502, message: 'lost', hasEffect: true }
+      return remote((store) => closePlan(store, 'plan-1', `Sold out: ${String(call)}`, request))
+    }
+    // The statement that publishes is the last one of a command, before it looks for pending publications.
+    const calls = cloudflare().calls
+    calls.length = 0
+    await remote((store) => openPlan(store, 'plan-1', request))
+    expect(calls.filter((call) => call.endsWith('/raw')).length).toBeGreaterThan(4)
+    expect((await close(/\/query$/)).publication?.state).toBe('published')
+    cloudflare().failure = undefined
+  })
+
   const lost = { call: /\/query$/, status: 502, message: 'lost', hasEffect: true }
 
   test('createPartner returns the credentials', async () => {

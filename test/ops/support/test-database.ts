@@ -2,8 +2,12 @@
 import type { Store } from '../../../src/ops/store/store.ts'
 
 export async function emptyDatabase({ DB }: Pick<Env, 'DB'>): Promise<void> {
-  const tables = ['partner_secrets', 'partners', 'plan_viewability', 'plan_minimums', 'plans', 'catalog_staging']
-  await DB.batch(tables.map((table) => DB.prepare(`delete from ${table}`)))
+  const tables = ['partner_secrets', 'partners', 'plan_viewability', 'plan_minimums', 'plans', 'publication_plans']
+  await DB.batch([
+    ...tables.map((table) => DB.prepare(`delete from ${table}`)),
+    DB.prepare('update publications set previous_id = null, undone_id = null'),
+    DB.prepare('delete from publications'),
+  ])
 }
 
 /** Fills the cache, runs `work`, and returns the keys that are left. */
@@ -28,4 +32,33 @@ export function interruptFirstWrite(store: Store, interrupt: () => Promise<unkno
       await store.write(statements)
     },
   }
+}
+
+/** Runs `interrupt` before the first INSERT, as another operator would. */
+export function interruptFirstInsert(d1: D1Database, interrupt: () => Promise<unknown>): D1Database {
+  let isInterrupted = false
+  const wait = (statement: D1PreparedStatement): D1PreparedStatement =>
+    new Proxy(statement, {
+      get: (target, name) => {
+        const method: unknown = Reflect.get(target, name)
+        if (typeof method !== 'function') return method
+        if (name === 'bind') return (...values: unknown[]) => wait(target.bind(...values))
+        return async (...args: unknown[]): Promise<unknown> => {
+          if (!isInterrupted) {
+            isInterrupted = true
+            await interrupt()
+          }
+          return method.apply(target, args)
+        }
+      },
+    })
+  return new Proxy(d1, {
+    get: (target, name) => {
+      if (name === 'prepare') {
+        return (sql: string) => (/^insert/i.test(sql) ? wait(target.prepare(sql)) : target.prepare(sql))
+      }
+      const method: unknown = Reflect.get(target, name)
+      return typeof method === 'function' ? method.bind(target) : method
+    },
+  })
 }

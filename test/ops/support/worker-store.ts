@@ -1,17 +1,30 @@
 // A store on the D1 and KV of the test's own Worker: core needs no terminal, and here not even Node.
 import { env } from 'cloudflare:workers'
-import { applyImport, prepareImport } from '../../../src/ops/core/catalog-import.ts'
+import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
+import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
+import { interruptFirstInsert } from './test-database.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 
 /** Hashes secrets with few iterations, which is quick. */
 export const store: Store = { ...openBindingStore(env, {}), config: { PBKDF2_ITERATIONS: 1000 } }
 
+/** A store on which `interrupt` runs between the reads of a change and its first write, as another operator would. */
+export function interruptedStore(interrupt: () => Promise<unknown>): Store {
+  return { ...store, db: openDatabase(interruptFirstInsert(env.DB, interrupt)) }
+}
+
 /** A store that can't delete the cached copy of a partner. */
 export const storeWithoutCache: Store = {
   ...store,
   deleteKey: () => Promise.reject(new Error('KV is down.')),
+}
+
+/** Who changes something in a test. */
+export const request: PublicationRequest = {
+  attribution: { actor: 'amina@example.com', command: 'test', note: null },
 }
 
 export function failOnWarning(warning: string): void {
@@ -20,6 +33,6 @@ export function failOnWarning(warning: string): void {
 
 export async function importPlans(plans: readonly CatalogPlan[], isPruning = false, on = store) {
   const prepared = await prepareImport(on, plans, isPruning)
-  await applyImport(on, prepared, () => {})
+  await publishChange(on, prepared, request)
   return prepared.difference
 }

@@ -2,9 +2,9 @@
 import { env } from 'cloudflare:workers'
 import { generateClientId, generateClientSecret, hashSecret } from '../../../src/crypto/client-secret.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { importStatements, selectCatalogRevision } from '../../../src/db/catalog-queries.ts'
 import { openDatabase, runStatements } from '../../../src/db/database.ts'
 import { insertPartnerStatements } from '../../../src/db/partner-queries.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
 import { keepSecret } from './log-leaks.ts'
 
 export interface TestPartner {
@@ -30,7 +30,5 @@ export async function seedPartner(country = 'KE', iterations = 1000): Promise<Te
 
 /** Plans of the same ID are replaced, others stay. */
 export async function seedPlans(...put: CatalogPlan[]): Promise<void> {
-  const revision = await selectCatalogRevision(openDatabase(env.DB))
-  const { stage, commit } = importStatements('seed', { revision, put, removedIds: [] })
-  await runStatements(env.DB, [...stage, ...commit])
+  await publishPlans(openDatabase(env.DB), put)
 }

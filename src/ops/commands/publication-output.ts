@@ -1,0 +1,46 @@
+// What commands that change the catalog share: their flags, and what they say about the publication.
+import { formatIsoTime } from '../core/iso-time.ts'
+import type { Publication, PublicationRequest } from '../core/publications.ts'
+import { parseDueTime } from '../core/time-arguments.ts'
+import { describeCommand, type Target } from '../store/target.ts'
+import { readAttribution, type CommandContext } from './command-context.ts'
+
+export interface PublicationOptions extends Target {
+  as?: string
+  note?: string
+  at?: string
+}
+
+export async function readPublicationRequest(
+  context: CommandContext,
+  options: PublicationOptions,
+): Promise<PublicationRequest> {
+  const dueAt = options.at === undefined ? undefined : parseDueTime(options.at)
+  return { attribution: await readAttribution(context, options), dueAt }
+}
+
+/** Says what happened, and how to take it back. */
+export function describePublication({ id, state, dueAt }: Publication, target: Target): string {
+  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  if (state === 'published') return `Publication ${id}. To take it back: ${command('undo')}`
+  if (state === 'scheduled') {
+    return `Publication ${id} is scheduled for ${formatIsoTime(dueAt ?? 0)}. To stop it: ${command('cancel')}`
+  }
+  const when = dueAt === null ? '' : ` and ${formatIsoTime(dueAt)}`
+  return `Publication ${id} waits for another operator${when}: ${command('approve')}`
+}
+
+/** Warns of pending publications that will conflict with this one. */
+export function describeOverlaps({ id, state, overlaps }: Publication): string[] {
+  return overlaps.map((other) =>
+    state === 'published'
+      ? `Warning: publication ${other} is pending and touches the same plans. It will conflict: cancel it and make it again.`
+      : `Warning: publication ${other} is pending and touches the same plans. Of ${other} and ${id}, the later one will conflict.`,
+  )
+}
+
+export function publicationToJson(publication: Publication | undefined) {
+  if (publication === undefined) return null
+  const { id, state, dueAt, overlaps } = publication
+  return { id, state, dueAt: dueAt === null ? null : formatIsoTime(dueAt), overlaps }
+}

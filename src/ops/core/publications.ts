@@ -1,0 +1,179 @@
+// Publishing a change of the catalog: now, at a time, or after another operator approved it.
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import {
+  approveForLater,
+  releasePublication,
+  selectNowSeconds,
+  selectPendingTouches,
+  selectPublication,
+  stagePublication,
+  type PlanChange,
+} from '../../db/publication-queries.ts'
+import { endPublication, publish, type PublicationRow } from '../../db/publish.ts'
+import type { Store } from '../store/store.ts'
+import { describeCommand } from '../store/target.ts'
+import type { Attribution } from './attribution.ts'
+import { formatIsoTime } from './iso-time.ts'
+import { isCausedBy, UserError } from './user-error.ts'
+
+export type { PlanChange, PublicationRow }
+
+/** Receives how far a step is. */
+export type OnProgress = (step: string, done: number, total: number) => void
+
+/** A change that was computed from the catalog at a revision. */
+export interface CatalogChange {
+  baseRevision: number
+  changes: readonly PlanChange[]
+}
+
+export interface PublicationRequest {
+  attribution: Attribution
+  /** Unix seconds: publish it then. Now by default. */
+  dueAt?: number | undefined
+  /** The publication that this one undoes. */
+  undoneId?: number
+  onProgress?: OnProgress
+}
+
+export interface Publication {
+  id: number
+  state: 'published' | 'scheduled' | 'waiting'
+  /** Unix seconds. */
+  dueAt: number | null
+  /** Waiting and scheduled publications that touch the same plans: whichever comes later will conflict. */
+  overlaps: number[]
+}
+
+const nothingChanged = 'Nothing was changed.'
+const somebodyElse = 'Somebody else changed the catalog at the same time. Try again.'
+
+/**
+ * Publishes a change, or stages it for later when it has a time or needs approval.
+ * @returns undefined when there is nothing to change.
+ * @throws UserError when somebody else changed the catalog since, or the time is not in the future.
+ */
+export async function publishChange(
+  store: Store,
+  { baseRevision, changes }: CatalogChange,
+  { attribution, dueAt, undoneId, onProgress = () => {} }: PublicationRequest,
+): Promise<Publication | undefined> {
+  const { db } = store
+  if (changes.length === 0) return undefined
+  if (dueAt !== undefined) await checkFuture(store, dueAt)
+  const needsApproval = readNeedsApproval(store)
+  const publication = {
+    ...attribution,
+    baseRevision,
+    needsApproval,
+    dueAt: dueAt ?? null,
+    undoneId: undoneId ?? null,
+  }
+  const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
+  const step = `Writing ${countPlans(changes.length)}`
+  try {
+    const id = await stagePublication(db, publication, changes, (done, total) => onProgress(step, done, total + 1))
+    if (state === 'published') await publishNow(store, id)
+    else if (!(await releasePublication(db, id, state))) throw new UserError(somebodyElse)
+    return { id, state, dueAt: dueAt ?? null, overlaps: await findOverlaps(store, id, changes) }
+  } catch (error) {
+    if (error instanceof UserError) throw new UserError([error.message, nothingChanged])
+    // Another publication deletes everything that is staged.
+    if (isCausedBy(error, 'FOREIGN KEY constraint failed')) throw new UserError([somebodyElse, nothingChanged])
+    throw error
+  }
+}
+
+async function publishNow({ db }: Store, id: number): Promise<void> {
+  const outcome = await publish(db, id)
+  if (outcome.kind !== 'published') throw new UserError(somebodyElse)
+}
+
+async function findOverlaps({ db }: Store, id: number, changes: readonly PlanChange[]): Promise<number[]> {
+  const planIds = new Set(changes.map(({ planId }) => planId))
+  const touches = await selectPendingTouches(db)
+  const overlapping = touches.filter((touch) => touch.publicationId !== id && planIds.has(touch.planId))
+  return [...new Set(overlapping.map(({ publicationId }) => publicationId))]
+}
+
+async function checkFuture(store: Store, dueAt: number): Promise<void> {
+  const now = await selectNowSeconds(store.db)
+  if (dueAt > now) return
+  throw new UserError(
+    `--at ${formatIsoTime(dueAt)} is in the past: it is ${formatIsoTime(now)}. Name a later time, or leave --at out to publish now.`,
+  )
+}
+
+/** Whether publications of this environment wait for another operator (`CATALOG_APPROVAL` in wrangler.toml). */
+function readNeedsApproval({ config }: Store): boolean {
+  const { CATALOG_APPROVAL: approval = 'off' } = config
+  if (approval === 'required') return true
+  if (approval === 'off') return false
+  throw new UserError(`CATALOG_APPROVAL in wrangler.toml must be "required" or "off"; it is "${approval}".`)
+}
+
+/** @throws UserError when there is no such publication. */
+export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
+  const row = await selectPublication(db, id)
+  if (row) return row
+  throw new UserError(`There is no publication ${id}. See: ${describeCommand(target, 'catalog', 'log')}`)
+}
+
+/**
+ * Approves a waiting publication. It is published now, or at its time.
+ * @throws UserError when it does not wait, when its author approves it, or when it conflicts.
+ */
+export async function approvePublication(store: Store, id: number, { actor }: Attribution): Promise<PublicationRow> {
+  const row = await findPublication(store, id)
+  if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
+  if (row.actor === actor) {
+    throw new UserError(`Publication ${id} is by ${actor}: another operator must approve it.`)
+  }
+  const isLater = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
+  if (isLater) {
+    if (!(await approveForLater(store.db, id, actor))) throw new UserError(`Publication ${id} no longer waits.`)
+  } else {
+    const outcome = await publish(store.db, id, actor)
+    if (outcome.kind === 'conflict') {
+      await endPublication(store.db, id, 'conflicted', { endedBy: actor, endNote: outcome.reason })
+      throw new UserError(describeConflict(store, id, outcome.reason))
+    }
+    if (outcome.kind === 'unavailable') throw new UserError(`Publication ${id} no longer waits.`)
+  }
+  return findPublication(store, id)
+}
+
+function describeConflict({ target }: Store, id: number, reason: string): string {
+  const show = describeCommand(target, 'catalog', 'show', String(id))
+  return `Publication ${id} was not published: ${reason} after it was staged. See: ${show}; then make the change again.`
+}
+
+/** @throws UserError when it does not wait for approval. */
+export async function rejectPublication(store: Store, id: number, { actor, note }: Attribution): Promise<void> {
+  const row = await findPublication(store, id)
+  if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
+  const isEnded = await endPublication(store.db, id, 'rejected', { endedBy: actor, endNote: note })
+  if (!isEnded) throw new UserError(`Publication ${id} no longer waits.`)
+}
+
+/** @throws UserError when it is neither scheduled nor waiting. */
+export async function cancelPublication(store: Store, id: number, { actor, note }: Attribution): Promise<void> {
+  const row = await findPublication(store, id)
+  const isEnded = await endPublication(store.db, id, 'cancelled', { endedBy: actor, endNote: note })
+  if (!isEnded) throw refuseState(await findPublication(store, row.id), 'can’t be cancelled')
+}
+
+function refuseState({ id, state }: PublicationRow, problem: string): UserError {
+  const fix = state === 'published' ? ' To take it back, undo it.' : ''
+  return new UserError(`Publication ${id} ${problem}: it is ${state}.${fix}`)
+}
+
+/** The change of one plan. */
+export function changeOf(before: CatalogPlan, after: CatalogPlan): PlanChange {
+  return { planId: before.id, before, after }
+}
+
+/** `1 plan`, `2 plans` */
+export function countPlans(count: number): string {
+  return `${count} ${count === 1 ? 'plan' : 'plans'}`
+}

@@ -1,0 +1,51 @@
+// Times that operators type.
+import { z } from 'zod'
+import { abbreviate } from '../../catalog/plan-schema.ts'
+import { UserError } from './user-error.ts'
+
+const isoTime = z.iso.datetime({ offset: true })
+
+/**
+ * Parses an ISO 8601 time with a zone.
+ * @returns Unix seconds.
+ * @throws UserError that names the flag.
+ */
+export function parseTime(flag: string, text: string): number {
+  if (isoTime.safeParse(text).success) return Math.floor(Date.parse(text) / 1000)
+  throw new UserError(
+    `${flag} must be a time with its zone, such as 2026-12-01T06:00+03:00 or 2026-12-01T03:00:00Z; it is ${abbreviate(text)}.`,
+  )
+}
+
+/**
+ * Parses the time of a publication.
+ * @returns Unix seconds of a whole minute: the schedule runs once a minute.
+ */
+export function parseDueTime(text: string): number {
+  const seconds = parseTime('--at', text)
+  if (seconds % 60 === 0) return seconds
+  throw new UserError(`--at must be a whole minute, such as ${text.slice(0, 16)}:00; it is ${abbreviate(text)}.`)
+}
+
+const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** Parses `30m`, `24h` or `7d`. @returns seconds; undefined when it is no duration. */
+export function parseDuration(text: string): number | undefined {
+  const [, count, unit = ''] = /^([0-9]{1,7})([smhd]?)$/.exec(text) ?? []
+  const seconds = Number(count) * (secondsByUnit[unit] ?? (Number(count) === 0 ? 1 : Number.NaN))
+  return Number.isNaN(seconds) ? undefined : seconds
+}
+
+/**
+ * Parses a time in the past: a duration before now, a date in UTC, or a time with its zone.
+ * @returns Unix seconds.
+ */
+export function parsePast(flag: string, text: string, nowSeconds: number): number {
+  const duration = parseDuration(text)
+  if (duration !== undefined) return nowSeconds - duration
+  if (z.iso.date().safeParse(text).success) return Date.parse(text) / 1000
+  if (isoTime.safeParse(text).success) return parseTime(flag, text)
+  throw new UserError(
+    `${flag} must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
+  )
+}

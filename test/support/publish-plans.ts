@@ -1,0 +1,26 @@
+// Publishes plans without the command line.
+import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
+import type { Database } from '../../src/db/database.ts'
+import { stagePublication, type NewPublication, type PlanChange } from '../../src/db/publication-queries.ts'
+import { publish } from '../../src/db/publish.ts'
+
+/** Adds plans. A plan with the ID of a stored plan replaces it. */
+export async function publishPlans(db: Database, plans: readonly CatalogPlan[]): Promise<void> {
+  const id = await stageChanges(
+    db,
+    plans.map((after) => ({ planId: after.id, before: null, after })),
+  )
+  const { kind } = await publish(db, id)
+  if (kind !== 'published') throw new Error(kind)
+}
+
+export async function stageChanges(
+  db: Database,
+  changes: readonly PlanChange[],
+  overrides: Partial<NewPublication> = {},
+): Promise<number> {
+  const { revision: baseRevision } = await selectCatalogOrigin(db)
+  const publication = { actor: 'test', command: 'test', note: null, baseRevision, needsApproval: false, dueAt: null }
+  return stagePublication(db, { ...publication, undoneId: null, ...overrides }, changes, () => {})
+}
