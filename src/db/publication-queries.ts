@@ -248,6 +248,20 @@ export async function selectRevisionAt(db: Database, atSeconds: number): Promise
   return row?.revision ?? null
 }
 
+/** Selects the ID of the plan that ever had this identifier, or else of the plan with this ID, if it was ever changed. */
+export async function selectRecordedPlanId(db: Database, name: string): Promise<number | undefined> {
+  const { planId, before, after } = publicationPlans
+  const hasName = sql`coalesce(${after}, ${before}) ->> '$.identifier' = ${name}`
+  const hasId = /^[0-9]{1,15}$/.test(name) ? eq(planId, Number(name)) : undefined
+  const [row] = await db
+    .select({ planId })
+    .from(publicationPlans)
+    .where(or(hasName, hasId))
+    .orderBy(sql`${hasName} desc`)
+    .limit(1)
+  return row?.planId
+}
+
 /** Where the record starts to answer. Times are Unix seconds. */
 export interface RecordStart {
   revision: number

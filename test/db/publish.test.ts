@@ -100,7 +100,7 @@ test.each([
 test('a publication is refused when a part of it was not staged', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 }), makePlan({ id: 2 })))
   await env.DB.prepare('delete from publication_plans where plan_id = 2').run()
-  await expect(publish(db, id)).rejects.toThrow()
+  await expect(publish(db, id)).rejects.toThrow('Failed query')
   expect(await selectCatalog(db)).toEqual([])
 })
 
@@ -124,7 +124,7 @@ test('publishes once, and never after it has ended', async () => {
   expect(await publish(db, cancelled)).toEqual({ kind: 'unavailable' })
   await expect(
     env.DB.prepare("update publications set state = 'published' where id = ?").bind(cancelled).run(),
-  ).rejects.toThrow()
+  ).rejects.toThrow('publication state')
 })
 
 test.each([
@@ -132,7 +132,7 @@ test.each([
   ['its author', 'test'],
 ])('a publication that needs approval is not published when %s approves it', async (_, approver) => {
   const id = await stageChanges(db, put(makePlan({ id: 1 })), { needsApproval: true })
-  await expect(publish(db, id, approver)).rejects.toThrow()
+  await expect(publish(db, id, approver)).rejects.toThrow('Failed query')
   expect(await selectCatalog(db)).toEqual([])
   expect((await publish(db, id, 'another')).kind).toBe('published')
 })

@@ -27,6 +27,10 @@ export function dueTimeOption(): Option {
   return new Option('--at <time>', 'publish it then, such as 2026-12-01T06:00+03:00; now by default')
 }
 
+export function pastTimeOption(): Option {
+  return new Option('--at <time>', 'as it was then, such as 2026-10-03T12:00+03:00; now by default')
+}
+
 /** Adds a command that needs no local state folder. */
 export function addStatelessCommand(noun: Command, usage: string, description: string, example: string): Command {
   return noun

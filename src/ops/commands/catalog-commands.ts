@@ -1,17 +1,19 @@
 // catalog import, export, purge
 import type { Command } from 'commander'
 import { formatCatalog } from '../../catalog/catalog-file.ts'
-import { abbreviate } from '../../catalog/plan-schema.ts'
-import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
+import type { CatalogDifference } from '../core/catalog-difference.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
+import { listPlansAt } from '../core/catalog-history.ts'
 import { listPlans, outdateLists } from '../core/catalog-plans.ts'
 import { countPlans, publishChange, type Publication } from '../core/publications.ts'
+import { parseOptionalTime } from '../core/time-arguments.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { createProgress, withProgress } from '../terminal/progress.ts'
-import { addCommand, addPublicationOptions } from './add-command.ts'
+import { addCommand, addPublicationOptions, pastTimeOption } from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
+import { formatCountries } from './difference-output.ts'
 import {
   describeOverlaps,
   describePublication,
@@ -27,9 +29,8 @@ interface ImportOptions extends PublicationOptions {
   yes?: boolean
 }
 
-export function addCatalogCommands(program: Command, context: CommandContext): void {
+export function addCatalogCommands(catalog: Command, context: CommandContext): void {
   const { io, withStore } = context
-  const catalog = program.command('catalog').description('import and export the plan catalog')
   const add = addCommand.bind(undefined, catalog)
 
   addPublicationOptions(
@@ -75,10 +76,14 @@ export function addCatalogCommands(program: Command, context: CommandContext): v
 
   add('export', 'print the catalog as a file that import reads back unchanged', 'export --country KE > kenya.json')
     .option('--country <code>', 'only the plans that are viewable in this country')
+    .addOption(pastTimeOption())
     .option('--json', 'has no effect: a catalog file is always JSON')
-    .action(async ({ country, ...target }: { country?: string } & Target) => {
+    .action(async ({ country, at, ...target }: { country?: string; at?: string } & Target) => {
+      const atSeconds = parseOptionalTime(at)
       const plans = await withProgress(io, 'Reading the catalog', () =>
-        withStore(target, (store) => listPlans(store, country)),
+        withStore(target, (store) =>
+          atSeconds === undefined ? listPlans(store, country) : listPlansAt(store, atSeconds, country),
+        ),
       )
       io.stdout.write(formatCatalog(plans))
     })
@@ -119,36 +124,11 @@ function formatJson(difference: CatalogDifference, publication: Publication | un
 }
 
 function formatDifference(difference: CatalogDifference, { dryRun, prune, at }: ImportOptions): string {
-  const { added, changed, removed, unchanged, countries, unseen } = difference
-  const seen = Object.entries(countries).flatMap(([country, list]) => formatCountry(country, list))
-  const inNoCountry =
-    unseen.length === 0 ? [] : ['On the list of no country:', ...unseen.map((identifier) => `  ${identifier}`)]
-  const lines = dryRun ? [...seen, ...inNoCountry] : []
+  const { added, changed, removed, unchanged } = difference
+  const lines = dryRun ? formatCountries(difference) : []
   const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
   if (prune) counts.push(`${removed.length} removed`)
   const verb = dryRun ? 'Would import' : at === undefined ? 'Imported' : 'Staged'
   const total = added.length + changed.length + unchanged
   return [...lines, `${verb} ${countPlans(total)}: ${counts.join(', ')}.`, ''].join('\n')
-}
-
-function formatCountry(country: string, { appears, disappears, changes }: CountryDifference): string[] {
-  return [
-    `${country}: ${appears.length} appear, ${disappears.length} disappear, ${changes.length} change`,
-    ...appears.map((identifier) => `  + ${identifier}`),
-    ...disappears.map((identifier) => `  - ${identifier}`),
-    ...changes.flatMap(({ identifier, fields }) => [
-      `  ~ ${identifier}`,
-      ...Object.entries(fields).map(([name, { from, to }]) => `      ${name}: ${abbreviatePair(from, to)}`),
-    ]),
-  ]
-}
-
-/** Shows long texts from shortly before the first difference. */
-function abbreviatePair(from: unknown, to: unknown): string {
-  if (typeof from !== 'string' || typeof to !== 'string') return `${abbreviate(from)} -> ${abbreviate(to)}`
-  let same = 0
-  while (same < from.length && from[same] === to[same]) same++
-  const start = same < 40 ? 0 : same - 20
-  const mark = start === 0 ? '' : '…'
-  return [from, to].map((text) => abbreviate(`${mark}${text.slice(start)}`)).join(' -> ')
 }

@@ -30,8 +30,11 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
     target.remote
       ? createDeployedKeyRing(openWorkerSecrets(target), target, clock)
       : createLocalKeyRing(openDevVars(devVarsFile), clock)
-  const findActor = async () => process.env['OPS_ACTOR'] || (await readGitEmail())
   return { io, clock, withStore, openKeyRing, findActor, argv }
+}
+
+async function findActor(): Promise<string | undefined> {
+  return process.env['OPS_ACTOR'] || (await readGitEmail())
 }
 
 export function readNowSeconds({ clock }: Pick<CommandContext, 'clock'>): number {

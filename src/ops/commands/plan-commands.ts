@@ -2,16 +2,18 @@
 import type { Command } from 'commander'
 import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { findPlanAt } from '../core/catalog-history.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import { closePlan, openPlan, setViewable, type PlanResult } from '../core/plan-changes.ts'
 import type { PublicationRequest } from '../core/publications.ts'
 import { explainPlan, type PlanExplanation } from '../core/plan-explanation.ts'
+import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable, putOnOneLine } from '../terminal/table.ts'
-import { actorOption, addCommand, addPublicationOptions, dueTimeOption } from './add-command.ts'
+import { actorOption, addCommand, addPublicationOptions, dueTimeOption, pastTimeOption } from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
 import {
   describeOverlaps,
@@ -45,15 +47,15 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       if (!json && plans.length === 0) io.stderr.write('There is no such plan.\n')
     })
 
-  add(
-    'show <id>',
-    'show every field of a plan',
-    'show dhahabu-gold-tracker',
-    'the plan as it is in a catalog file',
-  ).action(async (id: string, { json, ...target }: OutputOptions & Target) => {
-    const found = await withStore(target, (store) => findPlan(store, id))
-    io.stdout.write(json ? `${JSON.stringify(found)}\n` : formatPlan(found))
-  })
+  add('show <id>', 'show every field of a plan', 'show dhahabu-gold-tracker', 'the plan as it is in a catalog file')
+    .addOption(pastTimeOption())
+    .action(async (id: string, { json, at, ...target }: { at?: string } & OutputOptions & Target) => {
+      const atSeconds = parseOptionalTime(at)
+      const found = await withStore(target, (store) =>
+        atSeconds === undefined ? findPlan(store, id) : findPlanAt(store, id, atSeconds),
+      )
+      io.stdout.write(json ? `${JSON.stringify(found)}\n` : formatPlan(found))
+    })
 
   const addChange = (usage: string, description: string, example: string) =>
     add(usage, description, example, 'an object with plan and publication')

@@ -6,6 +6,7 @@ import { UserError } from '../core/user-error.ts'
 import { addCatalogCommands } from './catalog-commands.ts'
 import type { CommandContext } from './command-context.ts'
 import { addKeyCommands } from './keys-commands.ts'
+import { addPublicationCommands } from './publication-commands.ts'
 import { addPartnerCommands } from './partner-commands.ts'
 import { addPlanCommands } from './plan-commands.ts'
 
@@ -28,7 +29,11 @@ export async function runOps(context: CommandContext): Promise<0 | 1 | 2> {
       outputError: (text, write) => write(describeUsageError(text)),
     })
   addPartnerCommands(program, context)
-  addCatalogCommands(program, context)
+  const catalog = program
+    .command('catalog')
+    .description('import and export the plan catalog, and its record of changes')
+  addCatalogCommands(catalog, context)
+  addPublicationCommands(catalog, context)
   addPlanCommands(program, context)
   addKeyCommands(program, context)
 

@@ -1,5 +1,5 @@
 // What commands that change the catalog share: their flags, and what they say about the publication.
-import { formatIsoTime } from '../core/iso-time.ts'
+import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import type { Publication, PublicationRequest } from '../core/publications.ts'
 import { parseDueTime } from '../core/time-arguments.ts'
 import { describeCommand, type Target } from '../store/target.ts'
@@ -42,5 +42,5 @@ export function describeOverlaps({ id, state, overlaps }: Publication): string[]
 export function publicationToJson(publication: Publication | undefined) {
   if (publication === undefined) return null
   const { id, state, dueAt, overlaps } = publication
-  return { id, state, dueAt: dueAt === null ? null : formatIsoTime(dueAt), overlaps }
+  return { id, state, dueAt: formatOptionalTime(dueAt), overlaps }
 }

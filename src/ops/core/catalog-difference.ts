@@ -45,6 +45,15 @@ export function compareCatalogs(
   return { ...difference, countries: Object.fromEntries(sorted) }
 }
 
+/** Compares plans before and after a publication. */
+export function compareChanges(
+  changes: readonly { before: CatalogPlan | null; after: CatalogPlan | null }[],
+): CatalogDifference {
+  const before = changes.flatMap((change) => change.before ?? [])
+  const after = changes.flatMap((change) => change.after ?? [])
+  return compareCatalogs(before, after, true)
+}
+
 function byId(...pairs: [CatalogPlan | undefined, CatalogPlan | undefined][]): number {
   const [a = 0, b = 0] = pairs.map(([from, to]) => (to ?? from)?.id)
   return a - b

@@ -50,10 +50,11 @@ export async function prepareImport(
   if (conflicts.length === 0) conflicts.push(...findConflicts([...untouched, ...plans]))
   if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
   const known = new Map(before.map((plan) => [plan.id, plan]))
+  const { added, changed, removed } = difference
   const changes = [
-    ...[...difference.added, ...difference.changed].map((after) => ({ after, before: known.get(after.id) ?? null })),
-    ...difference.removed.map((removed) => ({ after: null, before: removed })),
-  ].map((change) => ({ planId: (change.after ?? change.before).id, ...change }))
+    ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
+    ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
+  ]
   return { baseRevision: revision, changes, difference }
 }
 

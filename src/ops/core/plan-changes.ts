@@ -4,7 +4,7 @@ import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
-import { changeOf, publishChange, type Publication, type PublicationRequest } from './publications.ts'
+import { publishChange, type Publication, type PublicationRequest } from './publications.ts'
 import { UserError } from './user-error.ts'
 
 export interface PlanResult {
@@ -71,6 +71,6 @@ async function changePlan(
   const { revision } = await selectCatalogOrigin(store.db)
   const known = await findPlan(store, name)
   const plan = decide(known)
-  const changes = plan === known ? [] : [changeOf(known, plan)]
+  const changes = plan === known ? [] : [{ planId: known.id, before: known, after: plan }]
   return { plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
 }

@@ -1,11 +1,13 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
-import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import {
   approveForLater,
+  prunePublications,
   releasePublication,
   selectNowSeconds,
   selectPendingTouches,
   selectPublication,
+  selectPublished,
   stagePublication,
   type PlanChange,
 } from '../../db/publication-queries.ts'
@@ -168,9 +170,28 @@ function refuseState({ id, state }: PublicationRow, problem: string): UserError 
   return new UserError(`Publication ${id} ${problem}: it is ${state}.${fix}`)
 }
 
-/** The change of one plan. */
-export function changeOf(before: CatalogPlan, after: CatalogPlan): PlanChange {
-  return { planId: before.id, before, after }
+/**
+ * Deletes the plans of old publications that later publications before a time replaced. The log keeps its lines, and the
+ * time after is still answered for.
+ * @returns how many publications were pruned.
+ * @throws UserError when the time is in the future.
+ */
+export async function prunePublicationsBefore(
+  { db }: Store,
+  beforeSeconds: number,
+  attribution: Attribution,
+): Promise<number> {
+  if (beforeSeconds > (await selectNowSeconds(db))) throw new UserError('--before is in the future. Name a past date.')
+  const isOld = ({ publishedAt }: PublicationRow) => publishedAt !== null && publishedAt < beforeSeconds
+  if (!(await selectPublished(db)).some(isOld)) {
+    throw new UserError(`There is no publication before ${formatIsoTime(beforeSeconds)}. Nothing was changed.`)
+  }
+  const { revision } = await selectCatalogOrigin(db)
+  const record = { ...attribution, baseRevision: revision, needsApproval: false, dueAt: null, undoneId: null }
+  // Recorded first, so that nothing is pruned without a trace.
+  const outcome = await publish(db, await stagePublication(db, record, [], () => {}))
+  if (outcome.kind !== 'published') throw new UserError([somebodyElse, nothingChanged])
+  return prunePublications(db, beforeSeconds)
 }
 
 /** `1 plan`, `2 plans` */

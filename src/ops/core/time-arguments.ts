@@ -17,6 +17,11 @@ export function parseTime(flag: string, text: string): number {
   )
 }
 
+/** @returns Unix seconds of `--at`, if it was given. */
+export function parseOptionalTime(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseTime('--at', text)
+}
+
 /**
  * Parses the time of a publication.
  * @returns Unix seconds of a whole minute: the schedule runs once a minute.

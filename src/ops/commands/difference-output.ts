@@ -1,0 +1,32 @@
+// Prints the difference between two catalogs, country by country.
+import { abbreviate } from '../../catalog/plan-schema.ts'
+import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
+
+export function formatCountries({ countries, unseen }: CatalogDifference): string[] {
+  const seen = Object.entries(countries).flatMap(([country, list]) => formatCountry(country, list))
+  return unseen.length === 0
+    ? seen
+    : [...seen, 'On the list of no country:', ...unseen.map((identifier) => `  ${identifier}`)]
+}
+
+function formatCountry(country: string, { appears, disappears, changes }: CountryDifference): string[] {
+  return [
+    `${country}: ${appears.length} appear, ${disappears.length} disappear, ${changes.length} change`,
+    ...appears.map((identifier) => `  + ${identifier}`),
+    ...disappears.map((identifier) => `  - ${identifier}`),
+    ...changes.flatMap(({ identifier, fields }) => [
+      `  ~ ${identifier}`,
+      ...Object.entries(fields).map(([name, { from, to }]) => `      ${name}: ${abbreviatePair(from, to)}`),
+    ]),
+  ]
+}
+
+/** Shows long texts from shortly before the first difference. */
+function abbreviatePair(from: unknown, to: unknown): string {
+  if (typeof from !== 'string' || typeof to !== 'string') return `${abbreviate(from)} -> ${abbreviate(to)}`
+  let same = 0
+  while (same < from.length && from[same] === to[same]) same++
+  const start = same < 40 ? 0 : same - 20
+  const mark = start === 0 ? '' : '…'
+  return [from, to].map((text) => abbreviate(`${mark}${text.slice(start)}`)).join(' -> ')
+}

@@ -1,0 +1,272 @@
+// catalog log, show, undo, approve, reject, cancel, prune
+import type { Command } from 'commander'
+import { abbreviate } from '../../catalog/plan-schema.ts'
+import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
+import { listPublications, readPublication, verifyRecord, type PublicationDetails } from '../core/publication-log.ts'
+import { prepareUndo } from '../core/publication-undo.ts'
+import {
+  approvePublication,
+  cancelPublication,
+  countPlans,
+  findPublication,
+  prunePublicationsBefore,
+  publishChange,
+  rejectPublication,
+  type PublicationRow,
+} from '../core/publications.ts'
+import { parsePast } from '../core/time-arguments.ts'
+import { UserError } from '../core/user-error.ts'
+import { describeCommand, type Target } from '../store/target.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { withProgress } from '../terminal/progress.ts'
+import { formatPairs, formatTable } from '../terminal/table.ts'
+import { addAttributionOptions, addCommand, addPublicationOptions } from './add-command.ts'
+import { readAttribution, readNowSeconds, type CommandContext } from './command-context.ts'
+import { formatCountries } from './difference-output.ts'
+import {
+  describeOverlaps,
+  describePublication,
+  publicationToJson,
+  readPublicationRequest,
+  type PublicationOptions,
+} from './publication-output.ts'
+
+interface LogOptions extends Target {
+  plan?: string
+  since?: string
+  pending?: boolean
+  verify?: boolean
+  json?: boolean
+}
+
+interface UndoOptions extends PublicationOptions {
+  plan?: string
+  json?: boolean
+  yes?: boolean
+}
+
+interface DecisionOptions extends Target {
+  as?: string
+  note?: string
+  json?: boolean
+  yes?: boolean
+}
+
+export function addPublicationCommands(catalog: Command, context: CommandContext): void {
+  const { io, withStore } = context
+  const add = addCommand.bind(undefined, catalog)
+
+  add('log', 'list the publications: who changed the catalog, when and why, the latest first', 'log --since 7d')
+    .option('--plan <id>', 'only publications that changed this plan')
+    .option('--since <time>', 'only since then: a duration such as 7d, a date, or a time with its zone')
+    .option('--pending', 'only publications that wait for their time or for approval')
+    .option('--verify', 'compute every hash of the record again, and name the first publication that does not fit')
+    .option('--json', 'print an array')
+    .action(async (options: LogOptions) => {
+      if (options.verify) {
+        await verify(options)
+        return
+      }
+      const { plan, pending: isPending } = options
+      const since =
+        options.since === undefined ? undefined : parsePast('--since', options.since, readNowSeconds(context))
+      const rows = await withStore(options, (store) => listPublications(store, { plan, since, isPending }))
+      io.stdout.write(options.json ? `${JSON.stringify(rows.map(toJson))}\n` : formatTable(rows.map(toTableRow)))
+      if (!options.json && rows.length === 0) io.stderr.write('There is no such publication.\n')
+    })
+
+  add('show <number>', 'show a publication, and what partners of each country gain, lose and see changed', 'show 12')
+    .option('--json', 'print an object, with each plan before and after')
+    .action(async (number: string, options: { json?: boolean } & Target) => {
+      const details = await withStore(options, (store) => readPublication(store, parseNumber(number)))
+      io.stdout.write(options.json ? `${JSON.stringify(detailsToJson(details))}\n` : formatDetails(details))
+    })
+
+  addPublicationOptions(
+    add('undo <number>', 'take a publication back, unless later ones changed the same plans', 'undo 12'),
+  )
+    .option('--plan <id>', 'take back only the change of this plan')
+    .option('--json', 'print an object with the countries and the publication')
+    .option('--yes', 'skip the question that --remote asks')
+    .action(async (number: string, options: UndoOptions) => {
+      const id = parseNumber(number)
+      const request = await readPublicationRequest(context, options)
+      const { undo, publication } = await withStore(options, async (store) => {
+        const prepared = await prepareUndo(store, id, options.plan)
+        const effect = `${countPlans(prepared.changes.length)} will be as before publication ${id}.`
+        await confirm(io, options, effect)
+        return { undo: prepared, publication: await publishChange(store, prepared, { ...request, undoneId: id }) }
+      })
+      const { countries, unseen } = undo.difference
+      if (options.json) {
+        io.stdout.write(`${JSON.stringify({ countries, unseen, publication: publicationToJson(publication) })}\n`)
+        return
+      }
+      io.stdout.write(
+        formatCountries(undo.difference)
+          .map((line) => `${line}\n`)
+          .join(''),
+      )
+      if (publication === undefined) return
+      for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+      io.stdout.write(`${describePublication(publication, options)}\n`)
+    })
+
+  addDecision('approve <number>', 'let a publication of another operator be published', 'approve 12').action(
+    (number: string, options: DecisionOptions) =>
+      decide(number, options, async (store, id) => {
+        const attribution = await readAttribution(context, options)
+        await confirm(io, options, `Publication ${id} will be published.`)
+        await approvePublication(store, id, attribution)
+      }),
+  )
+
+  addDecision('reject <number>', 'end a publication that waits for approval', 'reject 12 --note "Wrong month."').action(
+    (number: string, options: DecisionOptions) =>
+      decide(number, options, async (store, id) =>
+        rejectPublication(store, id, await readAttribution(context, options)),
+      ),
+  )
+
+  addDecision('cancel <number>', 'end a publication that waits for its time or for approval', 'cancel 12').action(
+    (number: string, options: DecisionOptions) =>
+      decide(number, options, async (store, id) =>
+        cancelPublication(store, id, await readAttribution(context, options)),
+      ),
+  )
+
+  addAttributionOptions(
+    add(
+      'prune',
+      'delete the content of old publications that later ones replaced; the log keeps a line for each',
+      'prune --before 2025-01-01',
+    ),
+  )
+    .requiredOption('--before <date>', 'a date, or a time with its zone: everything since then can still be shown')
+    .option('--json', 'print an object with the number of pruned publications')
+    .option('--yes', 'skip the question that --remote asks')
+    .action(async (options: DecisionOptions & { before: string }) => {
+      const before = parsePast('--before', options.before, readNowSeconds(context))
+      const attribution = await readAttribution(context, options)
+      const question = `The catalog before ${formatIsoTime(before)} can no longer be shown, and its publications can’t be undone.`
+      await confirm(io, options, question)
+      const pruned = await withStore(options, (store) => prunePublicationsBefore(store, before, attribution))
+      const sentence = `Pruned ${pruned} ${pruned === 1 ? 'publication' : 'publications'} before ${formatIsoTime(before)}.`
+      io.stdout.write(`${options.json ? JSON.stringify({ pruned }) : sentence}\n`)
+    })
+
+  function addDecision(usage: string, description: string, example: string): Command {
+    return addAttributionOptions(add(usage, description, example))
+      .option('--json', 'print the publication as an object')
+      .option('--yes', 'skip the question that --remote asks')
+  }
+
+  async function decide(
+    number: string,
+    options: DecisionOptions,
+    work: (store: Parameters<typeof findPublication>[0], id: number) => Promise<void>,
+  ) {
+    const id = parseNumber(number)
+    const row = await withStore(options, async (store) => {
+      await work(store, id)
+      return findPublication(store, id)
+    })
+    const when = row.state === 'scheduled' ? ` for ${formatIsoTime(row.dueAt ?? 0)}` : ''
+    io.stdout.write(options.json ? `${JSON.stringify(toJson(row))}\n` : `Publication ${id} is ${row.state}${when}.\n`)
+  }
+
+  async function verify(options: LogOptions) {
+    const { count, problem, lastHash } = await withProgress(io, 'Computing the hashes', () =>
+      withStore(options, verifyRecord),
+    )
+    if (problem !== undefined) {
+      const show = describeCommand(options, 'catalog', 'log')
+      throw new UserError(`${problem} Compare it with a backup. See: ${show}`)
+    }
+    const last = lastHash === undefined ? '' : ` SHA-256 of the last one: ${lastHash}`
+    io.stdout.write(
+      options.json
+        ? `${JSON.stringify({ count, lastHash: lastHash ?? null })}\n`
+        : `All ${count} published publications fit together.${last}\n`,
+    )
+  }
+}
+
+/** @throws UserError unless it is the number of a publication. */
+function parseNumber(text: string): number {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
+  throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
+}
+
+/** The time that matters in the state of a publication, in Unix seconds. */
+function readTime({ publishedAt, endedAt, dueAt, createdAt }: PublicationRow): number {
+  return publishedAt ?? endedAt ?? dueAt ?? createdAt
+}
+
+function toTableRow(row: PublicationRow): Record<string, string> {
+  const { id, state, planCount, actor, command, note, endNote } = row
+  return {
+    NUMBER: String(id),
+    STATE: state,
+    TIME: formatIsoTime(readTime(row)),
+    PLANS: String(planCount),
+    ACTOR: actor,
+    COMMAND: command,
+    NOTE: [note, endNote].filter((text) => text !== null).join('; '),
+  }
+}
+
+function formatDetails({ row, difference, changes }: PublicationDetails): string {
+  const isPruned = row.prunedBefore !== null && changes.length < row.planCount
+  const pairs: [string, string | null][] = [
+    ['number', String(row.id)],
+    ['state', row.state],
+    ['actor', row.actor],
+    ['command', row.command],
+    ['note', row.note],
+    ['undoes', row.undoneId === null ? null : String(row.undoneId)],
+    ['made', formatIsoTime(row.createdAt)],
+    ['due', formatOptionalTime(row.dueAt)],
+    ['approved', formatDecision(row.approvedBy, row.approvedAt)],
+    ['published', formatOptionalTime(row.publishedAt)],
+    [row.state, formatDecision(row.endedBy, row.endedAt)],
+    ['reason', row.endNote],
+    ['revision', row.revision === null ? null : String(row.revision)],
+    [
+      'plans',
+      isPruned ? `${row.planCount}, of which ${row.planCount - changes.length} were pruned` : String(row.planCount),
+    ],
+  ]
+  const given = pairs.flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]]))
+  return [formatPairs(given), ...formatCountries(difference).map((line) => `${line}\n`)].join('')
+}
+
+function formatDecision(actor: string | null, seconds: number | null): string | null {
+  return actor === null || seconds === null ? null : `${formatIsoTime(seconds)}, by ${actor}`
+}
+
+function toJson(row: PublicationRow) {
+  const { id, state, actor, command, note, planCount, undoneId, approvedBy, endedBy, endNote, revision } = row
+  return {
+    id,
+    state,
+    actor,
+    command,
+    note,
+    planCount,
+    undoneId,
+    createdAt: formatOptionalTime(row.createdAt),
+    dueAt: formatOptionalTime(row.dueAt),
+    approvedBy,
+    approvedAt: formatOptionalTime(row.approvedAt),
+    endedBy,
+    endedAt: formatOptionalTime(row.endedAt),
+    endNote,
+    publishedAt: formatOptionalTime(row.publishedAt),
+    revision,
+  }
+}
+
+function detailsToJson({ row, changes, difference: { countries, unseen } }: PublicationDetails) {
+  return { ...toJson(row), plans: changes, countries, unseen }
+}

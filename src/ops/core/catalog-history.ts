@@ -1,0 +1,50 @@
+// The catalog as it was.
+import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { selectCatalogAt, selectNowSeconds, selectRecordStart, selectRevisionAt } from '../../db/publication-queries.ts'
+import type { Store } from '../store/store.ts'
+import { describeCommand } from '../store/target.ts'
+import { checkCountry } from './country.ts'
+import { formatIsoTime } from './iso-time.ts'
+import { UserError } from './user-error.ts'
+
+/**
+ * Lists the plans as they were at a time in Unix seconds, in ascending ID. A publication counts from its second on.
+ * @throws UserError when the time is in the future, or before the record starts.
+ */
+export async function listPlansAt(store: Store, atSeconds: number, country?: string): Promise<CatalogPlan[]> {
+  if (country !== undefined) checkCountry(country)
+  const plans = await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds))
+  return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
+}
+
+/** @param name the identifier of a plan, or its ID. @returns undefined when the plan did not exist. */
+export async function selectPlanAt(store: Store, name: string, atSeconds: number): Promise<CatalogPlan | undefined> {
+  const found = await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds), name)
+  return found.find(({ identifier }) => identifier === name) ?? found[0]
+}
+
+/** @throws UserError when there was no such plan. */
+export async function findPlanAt(store: Store, name: string, atSeconds: number): Promise<CatalogPlan> {
+  const plan = await selectPlanAt(store, name, atSeconds)
+  if (plan) return plan
+  const log = describeCommand(store.target, 'catalog', 'log')
+  throw new UserError(`There was no plan ${abbreviate(name)} at ${formatIsoTime(atSeconds)}. See: ${log}`)
+}
+
+async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
+  const now = await selectNowSeconds(db)
+  if (atSeconds > now) {
+    throw new UserError(
+      `--at ${formatIsoTime(atSeconds)} is in the future: it is ${formatIsoTime(now)}. Name a past time.`,
+    )
+  }
+  const start = await selectRecordStart(db)
+  if (start && !start.isComplete && atSeconds < start.publishedAt) throw refuseOlder(start.publishedAt)
+  return (await selectRevisionAt(db, atSeconds)) ?? 0
+}
+
+function refuseOlder(startSeconds: number): UserError {
+  return new UserError(
+    `The record of the catalog starts at ${formatIsoTime(startSeconds)}: earlier changes were pruned, or not recorded. Name a later time.`,
+  )
+}

@@ -1,0 +1,99 @@
+// Reading the record of the catalog.
+import { abbreviate } from '../../catalog/plan-schema.ts'
+import {
+  hashStoredPlans,
+  selectChanges,
+  selectPublications,
+  selectPublished,
+  selectRecordedPlanId,
+} from '../../db/publication-queries.ts'
+import { hashPublication, type PublicationRow } from '../../db/publish.ts'
+import type { Store } from '../store/store.ts'
+import { describeCommand } from '../store/target.ts'
+import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
+import { findPublication, type PlanChange } from './publications.ts'
+import { UserError } from './user-error.ts'
+
+export interface LogFilter {
+  /** The identifier of a plan, or its ID. */
+  plan?: string | undefined
+  /** Unix seconds. */
+  since?: number | undefined
+  isPending?: boolean | undefined
+}
+
+/**
+ * Lists publications, the latest first.
+ * @throws UserError when no publication ever touched the plan.
+ */
+export async function listPublications(
+  { db, target }: Store,
+  { plan, since, isPending = false }: LogFilter,
+): Promise<PublicationRow[]> {
+  const planId = plan === undefined ? undefined : await selectRecordedPlanId(db, plan)
+  if (plan !== undefined && planId === undefined) {
+    const list = describeCommand(target, 'plan', 'list')
+    throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
+  }
+  return selectPublications(db, {
+    isPending,
+    ...(planId !== undefined && { planId }),
+    ...(since !== undefined && { since }),
+  })
+}
+
+export interface PublicationDetails {
+  row: PublicationRow
+  changes: PlanChange[]
+  difference: CatalogDifference
+}
+
+/** @throws UserError when there is no such publication. */
+export async function readPublication(store: Store, id: number): Promise<PublicationDetails> {
+  const row = await findPublication(store, id)
+  const changes = await selectChanges(store.db, id)
+  return { row, changes, difference: compareChanges(changes) }
+}
+
+export interface Verification {
+  /** How many publications were published. */
+  count: number
+  /** What does not fit, at the earliest place. */
+  problem: string | undefined
+  /** The SHA-256 of the last publication, which no later one holds yet. */
+  lastHash: string | undefined
+}
+
+/** Computes every hash of the record again. */
+export async function verifyRecord({ db }: Store): Promise<Verification> {
+  const rows = await selectPublished(db)
+  let previous: PublicationRow | undefined
+  let lastHash: string | undefined
+  for (const row of rows) {
+    const problem = findMismatch(row, previous, lastHash) ?? (await findChangedPlans(row))
+    if (problem !== undefined) return { count: rows.length, problem, lastHash: undefined }
+    previous = row
+    lastHash = await hashPublication(row)
+  }
+  return { count: rows.length, problem: undefined, lastHash }
+
+  async function findChangedPlans({ id, plansHash, prunedBefore }: PublicationRow): Promise<string | undefined> {
+    // A migration could not compute the hash of the plans that it recorded.
+    if (plansHash === null || prunedBefore !== null || (await hashStoredPlans(db, id)) === plansHash) return undefined
+    return `The plans of publication ${id} were changed after it was published.`
+  }
+}
+
+function findMismatch(
+  { id, previousId, previousHash }: PublicationRow,
+  previous: PublicationRow | undefined,
+  hash: string | undefined,
+): string | undefined {
+  if (previousId !== (previous?.id ?? null)) {
+    return previousId === null
+      ? `Publication ${id} does not name the publication before it, ${previous?.id}.`
+      : `Publication ${previousId}, which publication ${id} follows, is missing or was moved.`
+  }
+  if (previousHash === (hash ?? null)) return undefined
+  return `Publication ${previousId} was changed after it was published: publication ${id} holds another hash of it.`
+}

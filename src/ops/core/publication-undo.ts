@@ -1,0 +1,81 @@
+// Taking a publication back, with a publication that does the opposite.
+import { findConflicts } from '../../catalog/catalog-file.ts'
+import { abbreviate } from '../../catalog/plan-schema.ts'
+import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { selectChanges, selectLaterTouches, type Touch } from '../../db/publication-queries.ts'
+import type { Store } from '../store/store.ts'
+import { describeCommand } from '../store/target.ts'
+import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
+import { findPublication, type CatalogChange, type PlanChange, type PublicationRow } from './publications.ts'
+import { UserError } from './user-error.ts'
+
+export interface Undo extends CatalogChange {
+  difference: CatalogDifference
+}
+
+/**
+ * Computes the publication that takes another one back, and changes nothing.
+ * @param plan the identifier or ID of a plan: takes back only its change.
+ * @throws UserError that names the plans and publications when later publications touched the same plans.
+ */
+export async function prepareUndo(store: Store, id: number, plan?: string): Promise<Undo> {
+  const { revision: baseRevision } = await selectCatalogOrigin(store.db)
+  const row = await findPublication(store, id)
+  const revision = checkUndoable(row)
+  const all = await selectChanges(store.db, id)
+  if (all.length === 0) throw new UserError(`Publication ${id} changed no plan.`)
+  const undone = plan === undefined ? all : [findChange(id, all, plan)]
+  const ids = new Set(undone.map(({ planId }) => planId))
+  const touches = (await selectLaterTouches(store.db, revision)).filter(({ planId }) => ids.has(planId))
+  if (touches.length > 0) throw new UserError(describeTouches(store, id, undone, touches))
+
+  const changes = undone.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
+  await checkConsistency(store, changes)
+  return { baseRevision, changes, difference: compareChanges(changes) }
+}
+
+function checkUndoable({ id, state, revision, prunedBefore, plansHash }: PublicationRow): number {
+  if (revision === null) {
+    const isPending = state === 'waiting' || state === 'scheduled'
+    throw new UserError(
+      `Publication ${id} was not published: it is ${state}.${isPending ? ' To stop it, cancel it.' : ''}`,
+    )
+  }
+  if (prunedBefore !== null) throw new UserError(`Publication ${id} can’t be undone: its plans were pruned.`)
+  if (plansHash === null) {
+    throw new UserError(`Publication ${id} can’t be undone: a migration recorded the catalog as it was then.`)
+  }
+  return revision
+}
+
+function findChange(id: number, changes: readonly PlanChange[], plan: string): PlanChange {
+  const isNamed = ({ before, after }: PlanChange) => (after ?? before)?.identifier === plan
+  const change = changes.find(isNamed) ?? changes.find(({ planId }) => String(planId) === plan)
+  if (change) return change
+  throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.`)
+}
+
+/** @returns a line for each plan, then the fix. */
+function describeTouches({ target }: Store, id: number, undone: readonly PlanChange[], touches: readonly Touch[]) {
+  const [first] = touches
+  if (first && touches.every(({ undoneId }) => undoneId === id)) {
+    return [`Publication ${id} was already undone, by publication ${first.publicationId}. Nothing was changed.`]
+  }
+  const names = new Map(undone.map(({ planId, before, after }) => [planId, (after ?? before)?.identifier]))
+  const byPlan = Map.groupBy(touches, ({ planId }) => planId)
+  const lines = [...byPlan].map(([planId, later]) => {
+    const numbers = later.map(({ publicationId }) => publicationId).join(', ')
+    return `Plan ${abbreviate(names.get(planId))} was changed later, by publication ${numbers}.`
+  })
+  const log = describeCommand(target, 'catalog', 'log')
+  return [...lines, `Undo those first, or undo one plan with --plan ID. Nothing was changed. See: ${log}`]
+}
+
+/** @throws UserError when the catalog would contradict itself after the changes. */
+async function checkConsistency(store: Store, changes: readonly PlanChange[]): Promise<void> {
+  const ids = new Set(changes.map(({ planId }) => planId))
+  const untouched = (await selectCatalog(store.db)).filter(({ id }) => !ids.has(id))
+  const put = changes.flatMap(({ after }) => after ?? [])
+  const conflicts = findConflicts([...untouched, ...put])
+  if (conflicts.length > 0) throw new UserError([...conflicts, 'Nothing was changed.'])
+}
