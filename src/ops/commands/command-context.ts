@@ -30,10 +30,10 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
     target.remote
       ? createDeployedKeyRing(openWorkerSecrets(target), target, clock)
       : createLocalKeyRing(openDevVars(devVarsFile), clock)
-  return { io, clock, withStore, openKeyRing, findActor, argv }
+  return { io, clock, withStore, openKeyRing, findActor: findEnvironmentActor, argv }
 }
 
-async function findActor(): Promise<string | undefined> {
+async function findEnvironmentActor(): Promise<string | undefined> {
   return process.env['OPS_ACTOR'] || (await readGitEmail())
 }
 

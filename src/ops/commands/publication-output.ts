@@ -22,7 +22,7 @@ export async function readPublicationRequest(
 /** Says what happened, and how to take it back. */
 export function describePublication({ id, state, dueAt }: Publication, target: Target): string {
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
-  if (state === 'published') return `Publication ${id}. To take it back: ${command('undo')}`
+  if (state === 'published') return `Published as publication ${id}. To take it back: ${command('undo')}`
   if (state === 'scheduled') {
     return `Publication ${id} is scheduled for ${formatIsoTime(dueAt ?? 0)}. To stop it: ${command('cancel')}`
   }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { UserError } from './user-error.ts'
 
-const isoTime = z.iso.datetime({ offset: true })
+const isoTime = z.union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 })])
 
 /**
  * Parses an ISO 8601 time with a zone.

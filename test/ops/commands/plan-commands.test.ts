@@ -78,7 +78,7 @@ test('plan view, close and open print the plan as it is now', async () => {
   ] as const
   let id = 1
   for (const [args, sentence] of sentences) {
-    const undo = `Publication ${++id}. To take it back: npm run -s ops -- catalog undo ${id}\n`
+    const undo = `Published as publication ${++id}. To take it back: npm run -s ops -- catalog undo ${id}\n`
     expect(await plan(...args)).toEqual({ code: 0, stdout: `${sentence}${undo}`, stderr: '' })
   }
   expect((await plan('open', 'changing')).stdout).toBe(
