@@ -14,7 +14,7 @@ const maxDigits = 15
 /** Below MAX_SAFE_INTEGER, which the filter categoryId uses for larger numbers. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
 
-const countryCode = z
+export const countryCode = z
   .string({ error: 'a country code' })
   .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
 
@@ -50,7 +50,7 @@ const httpsUrl = text(2000)
   })
 
 const integer = `an integer from 0 to ${maxId}`
-const nonNegativeInteger = z.int(integer).min(0, integer).max(maxId, integer)
+export const nonNegativeInteger = z.int(integer).min(0, integer).max(maxId, integer)
 
 /** SQLite reads and writes numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
