@@ -100,6 +100,15 @@ export function abbreviate(value: unknown): string {
   return bounded.replaceAll(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
+/** Formats two texts from shortly before their first difference, and other values as `abbreviate` does. */
+export function abbreviatePair(first: unknown, second: unknown): [string, string] {
+  if (typeof first !== 'string' || typeof second !== 'string') return [abbreviate(first), abbreviate(second)]
+  let same = 0
+  while (same < first.length && first[same] === second[same]) same++
+  const cut = (value: string) => abbreviate(same < 40 ? value : `…${value.slice(same - 20)}`)
+  return [cut(first), cut(second)]
+}
+
 const identifierRule = '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit'
 
 const planShape = {
