@@ -1,12 +1,51 @@
-// Reads and writes catalog files, `{ "plans": [ … ] }`. Node only.
-import type { z } from 'zod'
+// Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
+import { z } from 'zod'
 import { isJsonObject } from '../json.ts'
-import { abbreviate, catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
+import { abbreviate, catalogPlanSchema, countryCode, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
 
-export type CatalogResult = { kind: 'catalog'; plans: CatalogPlan[] } | { kind: 'invalid'; defects: string[] }
+/** The catalog that a file was exported from. */
+export interface CatalogOrigin {
+  /** The random ID of its database. */
+  catalog: string
+  /** Its revision at the export. */
+  revision: number
+}
 
-export function formatCatalog(plans: readonly CatalogPlan[]): string {
-  return `${JSON.stringify({ plans }, null, 2)}\n`
+export interface CatalogFile {
+  plans: CatalogPlan[]
+  origin?: CatalogOrigin | undefined
+  /** The country that the export was limited to. */
+  country?: string | undefined
+}
+
+export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | { kind: 'invalid'; defects: string[] }
+
+const catalogId = '16 hexadecimal digits in lower case'
+
+const fileSchema = z
+  .strictObject(
+    {
+      catalog: z
+        .string(catalogId)
+        .regex(/^[0-9a-f]{16}$/, catalogId)
+        .optional(),
+      revision: nonNegativeInteger.optional(),
+      country: countryCode.optional(),
+      plans: z.array(z.unknown(), 'an array of plans'),
+    },
+    'a JSON object with an array "plans"',
+  )
+  .superRefine(({ catalog, revision }, context) => {
+    if ((catalog === undefined) === (revision === undefined)) return
+    const [missing, present] = catalog === undefined ? ['catalog', 'revision'] : ['revision', 'catalog']
+    context.addIssue({ code: 'custom', path: [missing], message: `a value, because the file has a ${present}` })
+  })
+
+export function formatCatalog(
+  plans: readonly CatalogPlan[],
+  { origin, country }: Pick<CatalogFile, 'origin' | 'country'> = {},
+): string {
+  return `${JSON.stringify({ ...origin, country, plans }, null, 2)}\n`
 }
 
 /**
@@ -14,32 +53,31 @@ export function formatCatalog(plans: readonly CatalogPlan[]): string {
  * value. `onChecked` gets the number of plans checked so far.
  */
 export function parseCatalog(json: string, onChecked: (done: number, total: number) => void = () => {}): CatalogResult {
-  let file: unknown
+  let value: unknown
   try {
-    file = JSON.parse(json, refusePrototype)
+    value = JSON.parse(json, refusePrototype)
   } catch (error) {
     // JSON.parse throws a RangeError when the call stack overflows.
     const isDeep = error instanceof RangeError
     const reason = isDeep ? 'it is nested too deeply' : error instanceof Error ? error.message : 'unreadable'
     return { kind: 'invalid', defects: [`The file is not JSON: ${reason}`] }
   }
-  if (!isJsonObject(file) || !Array.isArray(file['plans']) || Object.keys(file).length > 1) {
-    return {
-      kind: 'invalid',
-      defects: ['The file must be a JSON object with one member, "plans", which is an array.'],
-    }
-  }
   const plans: CatalogPlan[] = []
   const defects = new Set<string>()
-  const candidates: unknown[] = file['plans']
+  const file = fileSchema.safeParse(value)
+  for (const issue of file.error?.issues ?? []) defects.add(describeIssue('The file', value, issue))
+  const candidates: unknown[] = isJsonObject(value) && Array.isArray(value['plans']) ? value['plans'] : []
   for (const [index, candidate] of candidates.entries()) {
     onChecked(index, candidates.length)
     const { data, error } = catalogPlanSchema.safeParse(candidate)
     if (data) plans.push(data)
-    for (const issue of error?.issues ?? []) defects.add(describeIssue(candidate, index, issue))
+    for (const issue of error?.issues ?? []) defects.add(describeIssue(namePlan(candidate, index), candidate, issue))
   }
   for (const conflict of findConflicts(plans)) defects.add(conflict)
-  return defects.size > 0 ? { kind: 'invalid', defects: [...defects] } : { kind: 'catalog', plans }
+  if (!file.success || defects.size > 0) return { kind: 'invalid', defects: [...defects] }
+  const { catalog, revision, country } = file.data
+  const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
+  return { kind: 'catalog', plans, origin, country }
 }
 
 /** Refuses the one member name that an assignment to an object would silently drop. */
@@ -49,14 +87,14 @@ function refusePrototype(name: string, value: unknown): unknown {
   return value === 0 ? 0 : value
 }
 
-function describeIssue(plan: unknown, index: number, issue: z.core.$ZodIssue): string {
+function describeIssue(owner: string, value: unknown, issue: z.core.$ZodIssue): string {
   // For an invalid key, zod's path ends with the key.
   const isKey = issue.code === 'invalid_key'
   const path = isKey ? issue.path.slice(0, -1) : issue.path
   const names = path.map((name) => (/^\w{1,40}$/.test(String(name)) ? String(name) : abbreviate(name)))
-  const place = names.length === 0 ? namePlan(plan, index) : `${namePlan(plan, index)}: ${names.join('.')}`
+  const place = names.length === 0 ? owner : `${owner}: ${names.join('.')}`
   if (issue.code === 'unrecognized_keys') return `${place}: unknown field ${issue.keys.map(abbreviate).join(', ')}.`
-  const found = isKey ? issue.path.at(-1) : path.reduce<unknown>((value, key) => Reflect.get(Object(value), key), plan)
+  const found = isKey ? issue.path.at(-1) : path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), value)
   return `${place}: expected ${issue.message}; found ${abbreviate(found)}.`
 }
 

@@ -14,7 +14,7 @@ const maxDigits = 15
 /** Below MAX_SAFE_INTEGER, which the filter categoryId uses for larger numbers. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
 
-const countryCode = z
+export const countryCode = z
   .string({ error: 'a country code' })
   .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
 
@@ -50,7 +50,7 @@ const httpsUrl = text(2000)
   })
 
 const integer = `an integer from 0 to ${maxId}`
-const nonNegativeInteger = z.int(integer).min(0, integer).max(maxId, integer)
+export const nonNegativeInteger = z.int(integer).min(0, integer).max(maxId, integer)
 
 /** SQLite reads and writes numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
@@ -98,6 +98,15 @@ export function abbreviate(value: unknown): string {
   const json = typeof value === 'number' ? String(value) : JSON.stringify(value)
   const bounded = json.length > 80 ? `${json.slice(0, 79)}…` : json
   return bounded.replaceAll(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** Formats two texts from shortly before their first difference, and other values as `abbreviate` does. */
+export function abbreviatePair(first: unknown, second: unknown): [string, string] {
+  if (typeof first !== 'string' || typeof second !== 'string') return [abbreviate(first), abbreviate(second)]
+  let same = 0
+  while (same < first.length && first[same] === second[same]) same++
+  const cut = (value: string) => abbreviate(same < 40 ? value : `…${value.slice(same - 20)}`)
+  return [cut(first), cut(second)]
 }
 
 const identifierRule = '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit'

@@ -15,6 +15,46 @@ test('reads a written catalog back unchanged', () => {
   )
 })
 
+test('reads back where an exported file comes from, which is written first', () => {
+  const origin = fc.record({
+    catalog: fc.stringMatching(/^[0-9a-f]{16}$/),
+    revision: fc.nat(Number.MAX_SAFE_INTEGER - 1),
+  })
+  const source = fc.record({ origin, country: fc.constantFrom('KE', 'RW') }, { requiredKeys: [] })
+  fc.assert(
+    fc.property(arbitraryCatalog, source, (plans, from) => {
+      expect(parseCatalog(formatCatalog(plans, from))).toEqual({ kind: 'catalog', plans, ...from })
+    }),
+  )
+  const text = formatCatalog([], { origin: { catalog: '0123456789abcdef', revision: 7 }, country: 'KE' })
+  expect(text).toBe(`{
+  "catalog": "0123456789abcdef",
+  "revision": 7,
+  "country": "KE",
+  "plans": []
+}
+`)
+})
+
+test('a plan may be taken off the list of the country that the file is limited to', () => {
+  const plans = [makePlan({ viewableIn: ['UG'] })]
+  expect(parseCatalog(formatCatalog(plans, { country: 'KE' }))).toEqual({ kind: 'catalog', plans, country: 'KE' })
+})
+
+test('names every defect of the file itself, before those of its plans', () => {
+  const text = JSON.stringify({ catalog: 'XYZ', revision: -1, country: 'ke', more: 1, plans: [null] })
+  expect(parseCatalog(text)).toEqual({
+    kind: 'invalid',
+    defects: [
+      'The file: catalog: expected 16 hexadecimal digits in lower case; found "XYZ".',
+      'The file: revision: expected an integer from 0 to 9007199254740990; found -1.',
+      'The file: country: expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "ke".',
+      'The file: unknown field "more".',
+      'Plan number 1: expected an object; found null.',
+    ],
+  })
+})
+
 test('refuses a file that is nested too deeply', () => {
   const result = parseCatalog(`{"plans":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)
   expect(result).toEqual({ kind: 'invalid', defects: ['The file is not JSON: it is nested too deeply'] })
@@ -48,10 +88,19 @@ test('refuses a plan with any value in any field, or reads it back unchanged', (
 test.each([
   ['', /^The file is not JSON: /],
   ['{"plans":', /^The file is not JSON: /],
-  ['null', /^The file must be a JSON object with one member, "plans", which is an array\.$/],
-  ['[]', /^The file must be a JSON object/],
-  ['{"plans":{}}', /^The file must be a JSON object/],
-  ['{"plans":[],"more":1}', /^The file must be a JSON object/],
+  ['null', /^The file: expected a JSON object with an array "plans"; found null\.$/],
+  ['[]', /^The file: expected a JSON object with an array "plans"; found \[\]\.$/],
+  ['{}', /^The file: plans: expected an array of plans; found nothing\.$/],
+  ['{"plans":{}}', /^The file: plans: expected an array of plans; found \{\}\.$/],
+  ['{"plans":[],"more":1}', /^The file: unknown field "more"\.$/],
+  [
+    '{"plans":[],"revision":1}',
+    /^The file: catalog: expected a value, because the file has a revision; found nothing\.$/,
+  ],
+  [
+    '{"plans":[],"catalog":"0123456789abcdef"}',
+    /^The file: revision: expected a value, because the file has a catalog; /,
+  ],
   ['{"plans":[{"__proto__":{}}]}', /^The file is not JSON: it has a member named "__proto__"$/],
 ])('refuses %j', (text, defect) => {
   expect(parseCatalog(text)).toEqual({ kind: 'invalid', defects: [expect.stringMatching(defect)] })

@@ -33,7 +33,7 @@ export function compareCatalogs(
   if (isPruning) for (const plan of old.values()) pairs.push([plan, undefined])
 
   for (const [from, to] of pairs.toSorted(byId)) {
-    if (from && to && isSame(from, to)) difference.unchanged++
+    if (from && to && isSamePlan(from, to)) difference.unchanged++
     else {
       if (to) difference[from ? 'changed' : 'added'].push(to)
       else if (from) difference.removed.push(from)
@@ -87,7 +87,8 @@ function compareFields(from: CatalogPlan, to: CatalogPlan): Record<string, { fro
   return Object.fromEntries(differing.map(([name, value]) => [name, { from: Reflect.get(from, name), to: value }]))
 }
 
-function isSame(from: CatalogPlan, to: CatalogPlan): boolean {
+/** The order of the countries doesn't matter. */
+export function isSamePlan(from: CatalogPlan, to: CatalogPlan): boolean {
   return isDeepStrictEqual(sortCountries(from), sortCountries(to))
 }
 
