@@ -44,11 +44,11 @@ async function startDevServer(args: string[]): Promise<number> {
       await checkConfig({ ...store.config, ...vars })
       if ((await selectCatalog(store.db)).length > 0) return
       const progress = createProgress(process)
-      const plans = readCatalog(await readFile(demoCatalog), progress.update)
-      const prepared = await prepareImport(store, plans, false)
+      const file = readCatalog(await readFile(demoCatalog), progress.update)
+      const prepared = await prepareImport(store, file)
       await publishChange(store, prepared, { attribution, onProgress: progress.update })
       progress.end()
-      process.stdout.write(`Loaded the demo catalog: ${plans.length} plans.\n`)
+      process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
     })
   }
   return serve(args, target)

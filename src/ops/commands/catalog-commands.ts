@@ -1,10 +1,10 @@
 // catalog import, export, purge
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { formatCatalog } from '../../catalog/catalog-file.ts'
 import type { CatalogDifference } from '../core/catalog-difference.ts'
-import { prepareImport, readCatalog } from '../core/catalog-import.ts'
-import { listPlansAt } from '../core/catalog-history.ts'
-import { listPlans, outdateLists } from '../core/catalog-plans.ts'
+import { prepareImport, readCatalog, type ImportChoice } from '../core/catalog-import.ts'
+import { readCatalogFile } from '../core/catalog-history.ts'
+import { outdateLists } from '../core/catalog-plans.ts'
 import { countPlans, publishChange, type Publication } from '../core/publications.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import { readInput } from '../store/read-input.ts'
@@ -25,6 +25,9 @@ import {
 interface ImportOptions extends PublicationOptions {
   dryRun?: boolean
   prune?: boolean
+  merge: boolean
+  ours?: boolean
+  theirs?: boolean
   json?: boolean
   yes?: boolean
 }
@@ -41,7 +44,12 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     ),
   )
     .option('--dry-run', 'show what would change for partners, country by country, and change nothing')
-    .option('--prune', 'remove the plans that are not in the file')
+    .option('--prune', 'remove the plans that are not in the file; of the export of a country, only from its list')
+    .addOption(
+      new Option('--ours', 'where the file and somebody else changed a field: take the file’s').conflicts('theirs'),
+    )
+    .option('--theirs', 'where the file and somebody else changed a field: keep the catalog’s')
+    .option('--no-merge', 'ignore the revision of the file: its plans replace those of the catalog')
     .option(
       '--json',
       'print an object: the numbers of plans added, changed, removed and unchanged, the countries, and the publication',
@@ -51,24 +59,25 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       if (!options.json) io.stderr.write(`${describeMode(options)}\n`)
       const progress = createProgress(io)
       try {
-        const plans = readCatalog(await readInput(file, io.stdin), progress.update)
+        const catalogFile = readCatalog(await readInput(file, io.stdin), progress.update)
         // Fails before the work, not after it.
         const request = options.dryRun ? undefined : await readPublicationRequest(context, options)
-        const { difference, publication } = await withStore(options, async (store) => {
+        const { difference, isMerged, publication } = await withStore(options, async (store) => {
           progress.update('Reading the catalog', 0, 1)
-          const prepared = await prepareImport(store, plans, options.prune ?? false)
-          if (request === undefined) return { difference: prepared.difference, publication: undefined }
+          const prepared = await prepareImport(store, catalogFile, readChoice(options))
+          if (request === undefined) return { ...prepared, publication: undefined }
           progress.end()
           const losses = describeLosses(prepared.difference)
           if (losses !== '') await confirm(io, options, losses)
-          return {
-            difference: prepared.difference,
-            publication: await publishChange(store, prepared, { ...request, onProgress: progress.update }),
-          }
+          const publication = await publishChange(store, prepared, { ...request, onProgress: progress.update })
+          return { ...prepared, publication }
         })
         progress.end()
-        if (options.json) io.stdout.write(formatJson(difference, publication))
-        else printResult(difference, publication, options)
+        if (options.json) io.stdout.write(formatJson(difference, isMerged, publication))
+        else {
+          if (!isMerged && difference.changed.length + difference.removed.length > 0) io.stderr.write(`${notMerged}\n`)
+          printResult(difference, publication, options)
+        }
       } finally {
         progress.end()
       }
@@ -80,12 +89,10 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     .option('--json', 'has no effect: a catalog file is always JSON')
     .action(async ({ country, at, ...target }: { country?: string; at?: string } & Target) => {
       const atSeconds = parseOptionalTime(at)
-      const plans = await withProgress(io, 'Reading the catalog', () =>
-        withStore(target, (store) =>
-          atSeconds === undefined ? listPlans(store, country) : listPlansAt(store, atSeconds, country),
-        ),
+      const { plans, ...origin } = await withProgress(io, 'Reading the catalog', () =>
+        withStore(target, (store) => readCatalogFile(store, country, atSeconds)),
       )
-      io.stdout.write(formatCatalog(plans))
+      io.stdout.write(formatCatalog(plans, origin))
     })
 
   add('purge', 'outdate every cached plan list, so that requests read the database again', 'purge')
@@ -104,6 +111,17 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
   }
 }
 
+const notMerged =
+  'Not merged, because the file has no revision: its plans replace those of the catalog, whoever changed them.'
+
+function readChoice({ prune, merge, ours, theirs }: ImportOptions): ImportChoice {
+  return {
+    isPruning: prune ?? false,
+    isMerging: merge,
+    decision: ours ? 'ours' : theirs ? 'theirs' : 'refuse',
+  }
+}
+
 /** Printed first, so that a --dry-run or --remote that npm kept for itself is noticed. */
 function describeMode({ dryRun, remote, env }: ImportOptions): string {
   const where = remote ? `[${env}]` : 'the local state'
@@ -117,10 +135,10 @@ function describeLosses({ changed, removed }: CatalogDifference): string {
   ].join(' ')
 }
 
-function formatJson(difference: CatalogDifference, publication: Publication | undefined): string {
+function formatJson(difference: CatalogDifference, isMerged: boolean, publication: Publication | undefined): string {
   const { added, changed, removed, unchanged, countries, unseen } = difference
   const counts = { added: added.length, changed: changed.length, removed: removed.length, unchanged }
-  return `${JSON.stringify({ ...counts, countries, unseen, publication: publicationToJson(publication) })}\n`
+  return `${JSON.stringify({ ...counts, countries, unseen, isMerged, publication: publicationToJson(publication) })}\n`
 }
 
 function formatDifference(difference: CatalogDifference, { dryRun, prune, at }: ImportOptions): string {

@@ -1,5 +1,5 @@
 // Prints the difference between two catalogs, country by country.
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviatePair } from '../../catalog/plan-schema.ts'
 import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
 
 export function formatCountries({ countries, unseen }: CatalogDifference): string[] {
@@ -16,17 +16,9 @@ function formatCountry(country: string, { appears, disappears, changes }: Countr
     ...disappears.map((identifier) => `  - ${identifier}`),
     ...changes.flatMap(({ identifier, fields }) => [
       `  ~ ${identifier}`,
-      ...Object.entries(fields).map(([name, { from, to }]) => `      ${name}: ${abbreviatePair(from, to)}`),
+      ...Object.entries(fields).map(
+        ([name, { from, to }]) => `      ${name}: ${abbreviatePair(from, to).join(' -> ')}`,
+      ),
     ]),
   ]
-}
-
-/** Shows long texts from shortly before the first difference. */
-function abbreviatePair(from: unknown, to: unknown): string {
-  if (typeof from !== 'string' || typeof to !== 'string') return `${abbreviate(from)} -> ${abbreviate(to)}`
-  let same = 0
-  while (same < from.length && from[same] === to[same]) same++
-  const start = same < 40 ? 0 : same - 20
-  const mark = start === 0 ? '' : '…'
-  return [from, to].map((text) => abbreviate(`${mark}${text.slice(start)}`)).join(' -> ')
 }

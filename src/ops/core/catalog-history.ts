@@ -1,8 +1,11 @@
 // The catalog as it was.
+import type { CatalogFile } from '../../catalog/catalog-file.ts'
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectCatalogAt, selectNowSeconds, selectRecordStart, selectRevisionAt } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
+import { listPlans } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { UserError } from './user-error.ts'
@@ -15,6 +18,22 @@ export async function listPlansAt(store: Store, atSeconds: number, country?: str
   if (country !== undefined) checkCountry(country)
   const plans = await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds))
   return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
+}
+
+/**
+ * Reads the catalog for a file that `prepareImport` can merge, as it is or as it was.
+ * @param country only the plans that are viewable there.
+ * @throws UserError like `listPlansAt`.
+ */
+export async function readCatalogFile(store: Store, country?: string, atSeconds?: number): Promise<CatalogFile> {
+  if (country !== undefined) checkCountry(country)
+  // Before the plans. A change in between looks like a change of the file, which the catalog has already.
+  const { catalog, revision } = await selectCatalogOrigin(store.db)
+  const scope = country === undefined ? {} : { country }
+  if (atSeconds === undefined)
+    return { plans: await listPlans(store, country), origin: { catalog, revision }, ...scope }
+  const plans = await listPlansAt(store, atSeconds, country)
+  return { plans, origin: { catalog, revision: await findRevisionAt(store, atSeconds) }, ...scope }
 }
 
 /** @param name the identifier of a plan, or its ID. @returns undefined when the plan did not exist. */

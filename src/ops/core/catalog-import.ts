@@ -1,23 +1,37 @@
 // Importing a catalog file: read it, compare it with the catalog, then write the difference.
-import { findConflicts, parseCatalog } from '../../catalog/catalog-file.ts'
+import { findConflicts, parseCatalog, type CatalogFile, type CatalogOrigin } from '../../catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import type { Database } from '../../db/database.ts'
+import { selectCatalogAt, selectRecordStart } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
+import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
 import type { CatalogChange, OnProgress } from './publications.ts'
 import { UserError } from './user-error.ts'
 
 export interface CatalogImport extends CatalogChange {
   difference: CatalogDifference
+  /** Whether the file said which revision it was exported at. */
+  isMerged: boolean
+}
+
+export interface ImportChoice {
+  /** Whether plans that are not in the file are removed. With the country of a file, they only leave its list. */
+  isPruning?: boolean
+  /** Whether to use the revision of the file. */
+  isMerging?: boolean
+  /** What wins where the file and somebody else changed the same field. */
+  decision?: MergeDecision
 }
 
 const nothingImported = 'Nothing was imported.'
 
 /**
- * Reads the plans of a catalog file.
+ * Reads a catalog file.
  * @throws UserError with one line for each defect.
  */
-export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogPlan[] {
+export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogFile {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
@@ -26,36 +40,60 @@ export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogP
   }
   const result = parseCatalog(text, (done, total) => onProgress('Checking the plans', done, total))
   if (result.kind === 'invalid') throw new UserError([...result.defects, nothingImported])
-  return result.plans
+  return result
 }
 
 /**
- * Compares plans with the catalog and changes nothing.
- * @param isPruning whether plans that are not in `plans` are removed.
- * @throws UserError when the resulting catalog would contradict itself, or a plan would change its ID or identifier.
+ * Compares a file with the catalog and changes nothing. When the file says which revision it was exported at, only what
+ * it changes against that revision counts, and what others changed since stays.
+ * @throws UserError when the file and somebody else changed the same field, the file can't be merged, the resulting
+ *   catalog would contradict itself, or a plan would change its ID or identifier.
  */
 export async function prepareImport(
   { db }: Store,
-  plans: readonly CatalogPlan[],
-  isPruning: boolean,
+  { plans, origin, country }: CatalogFile,
+  { isPruning = false, isMerging = true, decision = 'refuse' }: ImportChoice = {},
 ): Promise<CatalogImport> {
   // The revision before the plans: when one of them changes in between, publishing is refused.
-  const { revision } = await selectCatalogOrigin(db)
+  const now = await selectCatalogOrigin(db)
+  const base = origin && isMerging ? await selectBase(db, origin, now) : undefined
   const before = await selectCatalog(db)
-  const difference = compareCatalogs(before, plans, isPruning)
-
-  const replaced = new Set([...plans, ...difference.removed].map(({ id }) => id))
-  const untouched = before.filter(({ id }) => !replaced.has(id))
-  const conflicts = findIdentityConflicts(before, untouched, plans)
-  if (conflicts.length === 0) conflicts.push(...findConflicts([...untouched, ...plans]))
+  const merge = mergeCatalog({ base, file: plans, current: before, isPruning, country, decision })
+  if (merge.conflicts.length > 0) {
+    const fix = 'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.'
+    throw new UserError([...merge.conflicts.map(formatConflict), fix, nothingImported])
+  }
+  const concerned = new Set([...merge.removedIds, ...merge.put.map(({ id }) => id)])
+  const untouched = before.filter(({ id }) => !concerned.has(id))
+  const conflicts = findIdentityConflicts(before, untouched, merge.put)
+  if (conflicts.length === 0) conflicts.push(...findConflicts([...untouched, ...merge.put]))
   if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
+
   const known = new Map(before.map((plan) => [plan.id, plan]))
+  const touched = before.filter(({ id }) => concerned.has(id))
+  const difference = compareCatalogs(touched, merge.put, true)
   const { added, changed, removed } = difference
   const changes = [
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  return { baseRevision: revision, changes, difference }
+  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined }
+}
+
+/** @throws UserError when the record does not know the revision of the file. */
+async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
+  const refuse = (reason: string) =>
+    new UserError([
+      `${reason} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, whoever changed them.`,
+      nothingImported,
+    ])
+  if (origin.catalog !== now.catalog) throw refuse('The file was exported from another catalog.')
+  if (origin.revision > now.revision) throw refuse('The file is newer than the catalog: was the database restored?')
+  const start = await selectRecordStart(db)
+  if (start && !start.isComplete && origin.revision < start.revision) {
+    throw refuse('The record does not reach back to the revision of the file.')
+  }
+  return selectCatalogAt(db, origin.revision)
 }
 
 function findIdentityConflicts(

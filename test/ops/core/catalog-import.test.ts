@@ -90,7 +90,7 @@ describe('an import', () => {
   test('keeps a plan’s identifier and ID together', async () => {
     await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
     const plans = [makePlan({ id: 1, identifier: 'three' }), makePlan({ id: 4, identifier: 'two' })]
-    await expect(prepareImport(store, plans, false)).rejects.toThrow(
+    await expect(prepareImport(store, { plans })).rejects.toThrow(
       new UserError([
         'Plan "three": id: 1 is plan "one" in the catalog.',
         'Plan "two": id: it is 2 in the catalog; found 4.',
@@ -101,7 +101,7 @@ describe('an import', () => {
 
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
-    await expect(prepareImport(store, [makePlan({ id: 1, productRiskLevel: high })], false)).rejects.toThrow(
+    await expect(prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })).rejects.toThrow(
       new UserError(['Plan "plan-1": productRiskLevel: id 5 has other values in plan "plan-2".', nothingImported]),
     )
     const both = [makePlan({ id: 1, productRiskLevel: high }), makePlan({ id: 2, productRiskLevel: high })]
@@ -117,7 +117,7 @@ describe('an import', () => {
 
   test('reports its progress', async () => {
     const progress: string[] = []
-    const prepared = await prepareImport(store, [makePlan()], false)
+    const prepared = await prepareImport(store, { plans: [makePlan()] })
     const onProgress = (...step: unknown[]) => progress.push(step.join(' '))
     await publishChange(store, prepared, { ...request, onProgress })
     // The plans are staged in one part, then published.
@@ -153,7 +153,7 @@ test('prepareImport compares what partners of each country see, and changes noth
     makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
     makePlan({ id: 4, viewableIn: [] }),
   ]
-  const { difference } = await prepareImport(store, after, true)
+  const { difference } = await prepareImport(store, { plans: after }, { isPruning: true })
   const fields = {
     name: { from: before[0]?.name, to: 'New' },
     tenor: { from: before[0]?.tenor, to: 'Five years' },

@@ -59,7 +59,7 @@ test('a database that is not migrated is refused, with the command that migrates
 })
 
 test('the catalog comes back from an import unchanged', async () => {
-  await remote(async (store) => publishChange(store, await prepareImport(store, plans, false), request))
+  await remote(async (store) => publishChange(store, await prepareImport(store, { plans }), request))
   expect(await remote(listPlans)).toEqual(plans)
 })
 

@@ -32,7 +32,7 @@ export function failOnWarning(warning: string): void {
 }
 
 export async function importPlans(plans: readonly CatalogPlan[], isPruning = false, on = store) {
-  const prepared = await prepareImport(on, plans, isPruning)
+  const prepared = await prepareImport(on, { plans: [...plans] }, { isPruning })
   await publishChange(on, prepared, request)
   return prepared.difference
 }

@@ -1,0 +1,175 @@
+import { beforeEach, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/db/database.ts'
+import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import type { Target } from '../../../src/ops/store/target.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
+import { useLocalBindings } from '../support/local-bindings.ts'
+import { runCommand, type Terminal } from '../support/run-ops.ts'
+import { emptyDatabase } from '../support/test-database.ts'
+
+const bindings = useLocalBindings()
+const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
+let approval = 'off'
+
+beforeEach(async () => {
+  await emptyDatabase(bindings())
+  await bindings().DB.prepare("delete from sqlite_sequence where name = 'publications'").run()
+  approval = 'off'
+  await publishPlans(openDatabase(bindings().DB), [cash])
+})
+
+const openStore = (target: Target) => ({
+  ...openBindingStore(bindings() as Env, target),
+  config: { CATALOG_APPROVAL: approval },
+})
+const ops = (words: string, terminal: Terminal = {}, findActor?: () => Promise<undefined>) =>
+  runCommand(
+    words.split(' '),
+    { withStore: (target, work) => work(openStore(target)), ...(findActor && { findActor }) },
+    terminal,
+  )
+const close = 'plan close cash --note Full.'
+const isoTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
+const withoutTimes = (text: string) => text.replaceAll(isoTime, 'TIME')
+const nextYear = new Date().getUTCFullYear() + 1
+
+test('catalog log prints a table, the latest first, or an array', async () => {
+  await ops(`${close} --as amina`)
+  const { stdout } = await ops('catalog log')
+  expect(
+    withoutTimes(stdout)
+      .split('\n')
+      .map((line) => line.split(/ {2,}/)),
+  ).toEqual([
+    ['NUMBER', 'STATE', 'TIME', 'PLANS', 'ACTOR', 'COMMAND', 'NOTE'],
+    ['2', 'published', 'TIME', '1', 'amina', `${close} --as amina`, 'Full.'],
+    ['1', 'published', 'TIME', '1', 'test', 'test'],
+    [''],
+  ])
+  const [row] = JSON.parse((await ops('catalog log --json --plan cash --since 1h')).stdout)
+  expect(row).toMatchObject({ id: 2, state: 'published', actor: 'amina', note: 'Full.', planCount: 1 })
+  expect(await ops('catalog log --pending')).toEqual({ code: 0, stdout: '', stderr: 'There is no such publication.\n' })
+})
+
+test('catalog show prints who, when and why, and what partners see changed', async () => {
+  await ops(close)
+  const { stdout } = await ops('catalog show 2')
+  expect(withoutTimes(stdout).replace(/revision +\d+/, 'revision N')).toBe(`number     2
+state      published
+actor      tester@example.com
+command    plan close cash --note Full.
+note       Full.
+made       TIME
+published  TIME
+revision N
+plans      1
+KE: 0 appear, 0 disappear, 1 change
+  ~ cash
+      isInvestable: true -> false
+      nonInvestableNote: null -> "Full."
+`)
+  const shown = JSON.parse((await ops('catalog show 2 --json')).stdout)
+  expect(shown.plans).toEqual([
+    { planId: 1, before: cash, after: { ...cash, isInvestable: false, nonInvestableNote: 'Full.' } },
+  ])
+})
+
+test('catalog undo takes a publication back, and says how to take that back', async () => {
+  await ops(close)
+  expect((await ops('catalog undo 2')).stdout).toBe(`KE: 0 appear, 0 disappear, 1 change
+  ~ cash
+      isInvestable: false -> true
+      nonInvestableNote: "Full." -> null
+Published as publication 3. To take it back: npm run -s ops -- catalog undo 3
+`)
+  expect(JSON.parse((await ops('catalog undo 3 --json')).stdout).publication).toMatchObject({ id: 4 })
+})
+
+test('a publication at a time is listed until it is cancelled, and a change of the same plan warns of it', async () => {
+  const scheduled = await ops(`${close} --at ${nextYear}-12-01T06:00+03:00`)
+  expect(scheduled.stdout).toBe(`cash will be viewable in KE, and closed to investment.
+Publication 2 is scheduled for ${nextYear}-12-01T03:00:00Z. To stop it: npm run -s ops -- catalog cancel 2
+`)
+  expect(JSON.parse((await ops('catalog log --pending --json')).stdout)).toMatchObject([{ id: 2, state: 'scheduled' }])
+  expect((await ops('plan view cash --country UG')).stderr).toBe(
+    'Warning: publication 2 is pending and touches the same plans. It will conflict: cancel it and make it again.\n',
+  )
+  expect(await ops('catalog cancel 2')).toEqual({ code: 0, stdout: 'Publication 2 is cancelled.\n', stderr: '' })
+})
+
+test('with approval, another operator approves or rejects', async () => {
+  approval = 'required'
+  expect((await ops(`${close} --as amina`)).stdout).toContain(
+    'Publication 2 waits for another operator: npm run -s ops -- catalog approve 2\n',
+  )
+  expect((await ops('catalog approve 2 --as amina')).stderr).toBe(
+    'Publication 2 is by amina: another operator must approve it.\n',
+  )
+  expect((await ops('catalog approve 2 --as boris')).stdout).toBe('Publication 2 is published.\n')
+  await ops('plan open cash --as amina')
+  expect((await ops('catalog reject 3 --as boris --note No.')).stdout).toBe('Publication 3 is rejected.\n')
+  expect(withoutTimes((await ops('catalog show 3')).stdout)).toMatch(/^rejected +TIME, by boris\nreason +No\.$/m)
+})
+
+test('catalog log --verify names the first publication that does not fit', async () => {
+  await ops(close)
+  await ops('plan open cash')
+  expect((await ops('catalog log --verify')).stdout).toMatch(
+    /^All 3 published publications fit together\. SHA-256 of the last one: [0-9a-f]{64}\n$/,
+  )
+  await bindings().DB.prepare("update publications set actor = 'nobody' where id = 2").run()
+  expect(await ops('catalog log --verify')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'Publication 2 was changed after it was published: publication 3 holds another hash of it. Compare it with a backup. See: npm run -s ops -- catalog log\n',
+  })
+})
+
+test('catalog prune asks with --remote, then names what it pruned', async () => {
+  await bindings().DB.prepare('update publications set published_at = 1000').run()
+  const prune = 'catalog prune --before 2020-01-01 --remote --env staging'
+  expect((await ops(prune)).stderr).toBe(
+    '[staging] The catalog before 2020-01-01T00:00:00Z can no longer be shown, and its publications can’t be undone. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n',
+  )
+  expect((await ops(`${prune} --yes`)).stdout).toBe('Pruned 1 publication before 2020-01-01T00:00:00Z.\n')
+})
+
+test('catalog export and plan show print the past', async () => {
+  await bindings().DB.prepare('update publications set published_at = 1000').run()
+  await ops(close)
+  const at = '--at 1970-01-01T00:16:40Z'
+  expect(JSON.parse((await ops(`plan show cash --json ${at}`)).stdout)).toEqual(cash)
+  expect(JSON.parse((await ops(`catalog export ${at}`)).stdout).plans).toEqual([cash])
+  expect(JSON.parse((await ops('catalog export --at 1970-01-01T00:16:39Z')).stdout).plans).toEqual([])
+})
+
+test.each([
+  [`${close} --at 2020-01-01T06:00Z`, /^--at 2020-01-01T06:00:00Z is in the past: it is .*\. Name a later time, .*\n$/],
+  [`${close} --at 2030-01-01T06:00`, /^--at must be a time with its zone, such as .*; it is "2030-01-01T06:00"\.\n$/],
+  [`${close} --at 2030-01-01T06:00:30Z`, /^--at must be a whole minute, such as 2030-01-01T06:00:00; /],
+  ['plan show cash --at tomorrow', /^--at must be a time with its zone, .*; it is "tomorrow"\.\n$/],
+  ['catalog export --at 2096-01-01T06:00Z', /^--at 2096-01-01T06:00:00Z is in the future: /],
+  ['catalog show 0', /^The number of a publication is a whole number, such as 12; it is "0"\.\n$/],
+  ['catalog undo 9', /^There is no publication 9\. See: npm run -s ops -- catalog log\n$/],
+  ['catalog approve 1', /^Publication 1 does not wait for approval: it is published\. To take it back, undo it\.\n$/],
+  ['catalog cancel 1', /^Publication 1 can’t be cancelled: it is published\. To take it back, undo it\.\n$/],
+  ['catalog log --since yesterday', /^--since must be a duration such as 7d, a date .*; it is "yesterday"\.\n$/],
+  [
+    'catalog prune --before 2020-01-01',
+    /^There is no publication before 2020-01-01T00:00:00Z\. Nothing was changed\.\n$/,
+  ],
+  ['plan open cash --as ', /^The actor must be 1 to 100 visible characters on one line; it is ""\.\n$/],
+])('%s is refused in one line, and changes nothing', async (words, message) => {
+  const { code, stdout, stderr } = await ops(words)
+  expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(message)])
+  expect(JSON.parse((await ops('catalog log --json')).stdout)).toHaveLength(1)
+})
+
+test('a deployed environment is never changed by nobody', async () => {
+  const { code, stderr } = await ops('plan open cash --remote --env staging', {}, () => Promise.resolve(undefined))
+  expect([code, stderr]).toEqual([2, 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'])
+  await ops(close, {}, () => Promise.resolve(undefined))
+  expect(JSON.parse((await ops('catalog log --json')).stdout)[0].actor).toBe('local')
+})

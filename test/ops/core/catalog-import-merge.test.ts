@@ -1,0 +1,160 @@
+// No import silently undoes somebody else's work.
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
+import { readCatalogFile } from '../../../src/ops/core/catalog-history.ts'
+import { prepareImport, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
+import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
+import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { publishChange } from '../../../src/ops/core/publications.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { emptyDatabase } from '../support/test-database.ts'
+import { importPlans, request, store } from '../support/worker-store.ts'
+
+const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
+const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
+
+beforeEach(async () => {
+  await emptyDatabase(env)
+  await importPlans([cash, gold])
+})
+
+const importFile = async (file: CatalogFile, choice?: ImportChoice) => {
+  const prepared = await prepareImport(store, file, choice)
+  await publishChange(store, prepared, request)
+  return prepared
+}
+const rename = (file: CatalogFile, identifier: string, name: string): CatalogFile => ({
+  ...file,
+  plans: file.plans.map((plan) => (plan.identifier === identifier ? { ...plan, name } : plan)),
+})
+
+test('an edited export leaves a plan closed and another withdrawn that were so after the export', async () => {
+  const exported = await readCatalogFile(store)
+  await closePlan(store, 'cash', 'Sold out.', request)
+  await setViewable(store, 'gold', { country: 'UG', isViewable: false }, request)
+  const { isMerged, difference } = await importFile(rename(exported, 'cash', 'Better cash'))
+  expect([isMerged, difference.changed.length, difference.unchanged]).toEqual([true, 1, 1])
+  expect(await listPlans(store)).toEqual([
+    { ...cash, name: 'Better cash', isInvestable: false, nonInvestableNote: 'Sold out.' },
+    { ...gold, viewableIn: [] },
+  ])
+})
+
+test('of two imports made from one export, the second keeps what the first did', async () => {
+  const exported = await readCatalogFile(store)
+  await importFile(rename(exported, 'cash', 'Better cash'))
+  await outdateLists(store)
+  await importFile(rename(exported, 'gold', 'Better gold'))
+  expect((await listPlans(store)).map(({ name }) => name)).toEqual(['Better cash', 'Better gold'])
+})
+
+describe('a field that both changed', () => {
+  const prepareConflict = async () => {
+    const exported = await readCatalogFile(store)
+    await importFile(rename(exported, 'cash', 'Theirs'))
+    return rename(exported, 'cash', 'Ours')
+  }
+
+  test('is refused with both values, and nothing is changed', async () => {
+    await expect(importFile(await prepareConflict())).rejects.toThrow(
+      new UserError([
+        'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
+        'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.',
+        'Nothing was imported.',
+      ]),
+    )
+    expect((await findPlan(store, 'cash')).name).toBe('Theirs')
+  })
+
+  test.each([
+    ['ours', 'Ours'],
+    ['theirs', 'Theirs'],
+  ] as const)('is decided by --%s', async (decision, name) => {
+    await importFile(await prepareConflict(), { decision })
+    expect((await findPlan(store, 'cash')).name).toBe(name)
+  })
+
+  test('takes the value of the file without a merge', async () => {
+    const { isMerged } = await importFile(await prepareConflict(), { isMerging: false })
+    expect([isMerged, (await findPlan(store, 'cash')).name]).toEqual([false, 'Ours'])
+  })
+})
+
+test('--prune never removes a plan that was added after the export', async () => {
+  const exported = await readCatalogFile(store)
+  const added = makePlan({ id: 3 })
+  await importPlans([added])
+  await importFile({ ...exported, plans: exported.plans.slice(0, 1) }, { isPruning: true })
+  expect(await listPlans(store)).toEqual([cash, added])
+})
+
+test('--prune with the export of a country touches that country alone', async () => {
+  const exported = await readCatalogFile(store, 'KE')
+  expect(exported.country).toBe('KE')
+  await importFile({ ...exported, plans: [] }, { isPruning: true })
+  expect(await listPlans(store)).toEqual([{ ...cash, viewableIn: ['UG'] }, gold])
+})
+
+test('an export of the past carries its revision: importing it unchanged changes nothing, unless it is not merged', async () => {
+  // A second is the finest time that an operator can name.
+  await env.DB.prepare('update publications set published_at = 1000').run()
+  const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Sold out.' }
+  await closePlan(store, 'cash', 'Sold out.', request)
+  const past = await readCatalogFile(store, undefined, 1000)
+  expect(past.plans).toEqual([cash, gold])
+  await importFile(past)
+  expect(await findPlan(store, 'cash')).toEqual(closed)
+  await importFile(past, { isMerging: false })
+  expect(await findPlan(store, 'cash')).toEqual(cash)
+})
+
+describe('a file that can’t be merged is refused, unless --no-merge', () => {
+  const revisionOf = (file: CatalogFile) => file.origin?.revision ?? 0
+
+  test.each([
+    [
+      'another catalog',
+      'The file was exported from another catalog.',
+      async (file: CatalogFile) => ({ catalog: '0'.repeat(16), revision: revisionOf(file) }),
+    ],
+    [
+      'a later revision',
+      'The file is newer than the catalog: was the database restored?',
+      async (file: CatalogFile) => ({ catalog: file.origin?.catalog ?? '', revision: revisionOf(file) + 1 }),
+    ],
+    [
+      'a revision before the record',
+      'The record does not reach back to the revision of the file.',
+      async (file: CatalogFile) => {
+        await env.DB.prepare('update publications set plans_hash = null').run()
+        return { catalog: file.origin?.catalog ?? '', revision: revisionOf(file) - 1 }
+      },
+    ],
+  ])('%s', async (_, problem, makeOrigin) => {
+    const exported = rename(await readCatalogFile(store), 'cash', 'New')
+    const file = { ...exported, origin: await makeOrigin(exported) }
+    await expect(importFile(file)).rejects.toThrow(
+      new UserError([
+        `${problem} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, whoever changed them.`,
+        'Nothing was imported.',
+      ]),
+    )
+    await importFile(file, { isMerging: false })
+    expect((await findPlan(store, 'cash')).name).toBe('New')
+  })
+})
+
+test('a closed plan that the file closes, too, with another note is a conflict; opening it in between is one as well', async () => {
+  const exported = await readCatalogFile(store)
+  const file = {
+    ...exported,
+    plans: exported.plans.map((plan) => ({ ...plan, isInvestable: false, nonInvestableNote: 'Ours.' })),
+  }
+  await closePlan(store, 'cash', 'Theirs.', request)
+  await expect(importFile(file)).rejects.toThrow('nonInvestableNote: the file says "Ours."; the catalog says "Theirs."')
+  await openPlan(store, 'cash', request)
+  await importFile(file)
+  expect((await findPlan(store, 'cash')).nonInvestableNote).toBe('Ours.')
+})
