@@ -69,8 +69,8 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
           progress.end()
           const losses = describeLosses(prepared.difference)
           if (losses !== '') await confirm(io, options, losses)
-          const publication = await publishChange(store, prepared, { ...request, onProgress: progress.update })
-          return { ...prepared, publication }
+          const made = await publishChange(store, prepared, { ...request, onProgress: progress.update })
+          return { ...prepared, publication: made }
         })
         progress.end()
         if (options.json) io.stdout.write(formatJson(difference, isMerged, publication))

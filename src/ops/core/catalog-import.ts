@@ -82,18 +82,20 @@ export async function prepareImport(
 
 /** @throws UserError when the record does not know the revision of the file. */
 async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
-  const refuse = (reason: string) =>
-    new UserError([
-      `${reason} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, whoever changed them.`,
-      nothingImported,
-    ])
-  if (origin.catalog !== now.catalog) throw refuse('The file was exported from another catalog.')
-  if (origin.revision > now.revision) throw refuse('The file is newer than the catalog: was the database restored?')
+  if (origin.catalog !== now.catalog) throw refuseMerge('The file was exported from another catalog.')
+  if (origin.revision > now.revision)
+    throw refuseMerge('The file is newer than the catalog: was the database restored?')
   const start = await selectRecordStart(db)
   if (start && !start.isComplete && origin.revision < start.revision) {
-    throw refuse('The record does not reach back to the revision of the file.')
+    throw refuseMerge('The record does not reach back to the revision of the file.')
   }
   return selectCatalogAt(db, origin.revision)
+}
+
+function refuseMerge(reason: string): UserError {
+  const fix =
+    'Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, whoever changed them.'
+  return new UserError([`${reason} ${fix}`, nothingImported])
 }
 
 function findIdentityConflicts(

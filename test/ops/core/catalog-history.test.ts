@@ -104,7 +104,7 @@ test('as-of equals what the endpoint returned then, for any history', async () =
         for (const atSeconds of [990 + 10 * publications, 999 + 10 * publications]) {
           for (const [code, list] of Object.entries(lists)) {
             const found = await listPlansAt(store, atSeconds, code)
-            expect(found.map(({ viewableIn: _, ...plan }) => plan)).toEqual(list)
+            expect(found.map(({ viewableIn: _viewableIn, ...plan }) => plan)).toEqual(list)
           }
         }
       }
