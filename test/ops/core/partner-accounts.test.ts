@@ -195,6 +195,27 @@ test('setPartnerCountry changes the country, and deletes the cached copy of the 
   )
 })
 
+test('a change that can’t be read afterwards is reported as made', async () => {
+  await create()
+  let isWritten = false
+  const broken: typeof store = {
+    ...store,
+    db: new Proxy(store.db, {
+      get: (db, name) => {
+        if (isWritten) throw new Error('D1 is down')
+        return Reflect.get(db, name) as unknown
+      },
+    }),
+    write: async (statements) => {
+      await store.write(statements)
+      isWritten = true
+    },
+  }
+  await expect(suspendPartner(broken, 'acme', attribution, warn)).rejects.toThrow(
+    new UserError('acme was changed, but could not be read afterwards. See: npm run -s ops -- partner show acme'),
+  )
+})
+
 describe('the cached copy of a partner', () => {
   test('is deleted again when there is nothing to change', async () => {
     const { clientId } = await create()
