@@ -1,25 +1,8 @@
-// SQL for partners and their client secrets.
-import { and, asc, eq, gt, isNull, lte, or, sql, type SQL } from 'drizzle-orm'
+// SQL that reads partners and their client secrets. access-log-queries.ts changes them.
+import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
 import { QueryBuilder } from 'drizzle-orm/sqlite-core'
-import { StorageError, type Database, type Statement } from './database.ts'
+import { StorageError, type Database } from './database.ts'
 import { catalogRevision, partners, partnerSecrets } from './schema.ts'
-
-export interface NewPartner {
-  shortName: string
-  name: string
-  /** ISO 3166-1 alpha-2. */
-  country: string
-  clientId: string
-  secretHash: string
-  nowSeconds: number
-}
-
-export interface Rotation {
-  clientId: string
-  secretHash: string
-  nowSeconds: number
-  graceSeconds: number
-}
 
 /** A partner as operators see it, without its secrets. */
 export interface Partner {
@@ -136,79 +119,21 @@ export async function selectPartner(db: Database, shortName: string): Promise<Pa
   return partner
 }
 
-/** Selects the secrets that are still valid, the oldest first. */
-export async function selectLiveSecrets(
+/** Selects the secrets that are still valid by D1's clock, the oldest first. */
+export function selectLiveSecrets(
   db: Database,
   clientId: string,
-  nowSeconds: number,
-): Promise<{ createdAt: number; expiresAt: number | null }[]> {
-  const secrets = await db
-    .select({ createdAt: partnerSecrets.createdAt, expiresAt: partnerSecrets.expiresAt })
+): Promise<{ id: number; createdAt: number; expiresAt: number | null }[]> {
+  const { id, createdAt, expiresAt, partnerId } = partnerSecrets
+  return db
+    .select({ id, createdAt, expiresAt })
     .from(partnerSecrets)
-    .where(eq(partnerSecrets.partnerId, selectPartnerId(clientId)))
-    .orderBy(asc(partnerSecrets.id))
-  return secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > nowSeconds)
+    .innerJoin(partners, eq(partners.id, partnerId))
+    .where(and(eq(partners.clientId, clientId), or(isNull(expiresAt), sql`${expiresAt} > unixepoch()`)))
+    .orderBy(asc(id))
 }
 
 export async function isSecretStored(db: Database, hash: string): Promise<boolean> {
   const [row] = await db.select({ id: partnerSecrets.id }).from(partnerSecrets).where(eq(partnerSecrets.hash, hash))
   return row !== undefined
-}
-
-/** Must run in one transaction. Fails on a unique index when the short name or the client ID is taken. */
-export function insertPartnerStatements(db: Database, partner: NewPartner): Statement[] {
-  const { shortName, name, country, clientId, secretHash, nowSeconds } = partner
-  return [
-    db.insert(partners).values({ shortName, name, country, clientId, createdAt: nowSeconds }).toSQL(),
-    insertSecretStatement(db, clientId, secretHash, nowSeconds),
-  ]
-}
-
-/**
- * Must run in one transaction. The current secrets expire after the grace period, and expired secrets are deleted. Fails
- * with "two live secrets" when the secret of an earlier rotation is still valid, unless the grace period is 0.
- */
-export function rotateSecretStatements(
-  db: Database,
-  { clientId, secretHash, nowSeconds, graceSeconds }: Rotation,
-): Statement[] {
-  const { partnerId, expiresAt } = partnerSecrets
-  const ofPartner = eq(partnerId, selectPartnerId(clientId))
-  const endsAt = nowSeconds + graceSeconds
-  return [
-    db
-      .update(partnerSecrets)
-      .set({ expiresAt: endsAt })
-      .where(and(ofPartner, or(isNull(expiresAt), gt(expiresAt, endsAt))))
-      .toSQL(),
-    db
-      .delete(partnerSecrets)
-      .where(and(ofPartner, lte(expiresAt, nowSeconds)))
-      .toSQL(),
-    insertSecretStatement(db, clientId, secretHash, nowSeconds),
-  ]
-}
-
-export function updateCountryStatement(db: Database, clientId: string, country: string): Statement {
-  return db.update(partners).set({ country }).where(eq(partners.clientId, clientId)).toSQL()
-}
-
-/** @param suspendedAt Unix seconds; null resumes the partner. */
-export function updateSuspensionStatement(db: Database, clientId: string, suspendedAt: number | null): Statement {
-  return db
-    .update(partners)
-    .set({ suspendedAt: suspendedAt ?? sql`null` })
-    .where(eq(partners.clientId, clientId))
-    .toSQL()
-}
-
-function insertSecretStatement(db: Database, clientId: string, hash: string, createdAt: number): Statement {
-  return db
-    .insert(partnerSecrets)
-    .values({ partnerId: selectPartnerId(clientId), hash, createdAt })
-    .toSQL()
-}
-
-function selectPartnerId(clientId: string): SQL<number> {
-  return sql`(select ${partners.id} from ${partners} where ${partners.clientId} = ${clientId})`
 }

@@ -182,3 +182,34 @@ export const publicationPlans = sqliteTable(
     index('publication_plans_by_plan').on(table.planId),
   ],
 )
+
+export const accessLog = sqliteTable(
+  'access_log',
+  {
+    id: integer().primaryKey(),
+    changedAt: integer('changed_at').notNull(),
+    actor: text().notNull(),
+    command: text().notNull(),
+    note: text(),
+    kind: text({
+      enum: [
+        'recorded',
+        'create',
+        'rotate',
+        'suspend',
+        'resume',
+        'set-country',
+        'keys-rotate',
+        'keys-rotate-failed',
+        'keys-drop',
+        'keys-drop-failed',
+      ],
+    }).notNull(),
+    partner: text(),
+    country: text(),
+    suspendedAt: integer('suspended_at'),
+    kid: text(),
+    previousHash: text('previous_hash'),
+  },
+  (table) => [index('access_log_by_partner').on(table.partner)],
+)

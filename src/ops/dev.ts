@@ -134,7 +134,9 @@ async function announce(target: Target, port: number): Promise<void> {
     return {
       partners: known,
       credentials:
-        known.length === 0 ? await createPartner(store, demoPartner, Math.floor(Date.now() / 1000)) : undefined,
+        known.length === 0
+          ? await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
+          : undefined,
     }
   })
   const names = partners.map(({ shortName }) => shortName)

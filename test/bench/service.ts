@@ -12,7 +12,7 @@ import { generateClientId, generateClientSecret, hashSecret } from '../../src/cr
 import { generateJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { insertPartnerStatements } from '../../src/db/partner-queries.ts'
+import { insertPartner } from '../support/insert-partner.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 
 const project = resolve(import.meta.dirname, '../..')
@@ -134,15 +134,8 @@ export interface BenchPartner {
 
 export async function createPartner(d1: D1Database, shortName: string, country: string): Promise<BenchPartner> {
   const [clientId, clientSecret] = [generateClientId(), generateClientSecret()]
-  const row = { shortName, name: shortName, country, clientId, nowSeconds: 0 }
   const secretHash = await hashSecret(clientSecret, 100_000)
-  // Not a batch: under load, Miniflare can free the statements of a batch before the batch reaches it.
-  for (const { sql, params } of insertPartnerStatements(openDatabase(d1), { ...row, secretHash })) {
-    await d1
-      .prepare(sql)
-      .bind(...params)
-      .run()
-  }
+  await insertPartner(d1, { shortName, country, clientId, secretHash })
   return {
     shortName,
     clientId,

@@ -8,11 +8,8 @@ import { generateClientSecret, hashSecret } from '../../src/crypto/client-secret
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
-import {
-  rotateSecretStatements,
-  updateCountryStatement,
-  updateSuspensionStatement,
-} from '../../src/db/partner-queries.ts'
+import type { AccessChange } from '../../src/db/access-log-queries.ts'
+import { writeRecorded } from '../../src/ops/core/recorded-change.ts'
 import type { Conditions } from './faulty.ts'
 import { buildBundle, createPartner, importPlans, startService, type BenchPartner } from './service.ts'
 
@@ -159,12 +156,12 @@ async function operate() {
       const before = moved.country
       moved.country = before === 'KE' ? 'UG' : 'KE'
       changes.set(moved, { atMs: Date.now(), countryBefore: before })
-      await runStatements(service.d1, [updateCountryStatement(db, moved.clientId, moved.country)])
+      await changePartner({ kind: 'set-country', partner: moved.shortName, country: moved.country })
       const isSuspended = !suspended.has(paused)
       changes.set(paused, { atMs: Date.now() })
       if (isSuspended) suspended.add(paused)
       else suspended.delete(paused)
-      await runStatements(service.d1, [updateSuspensionStatement(db, paused.clientId, isSuspended ? 1 : null)])
+      await changePartner({ kind: isSuspended ? 'suspend' : 'resume', partner: paused.shortName })
       withdrawal.atMs = Date.now()
       withdrawal.isWithdrawn = !withdrawal.isWithdrawn
       const [plan] = plans
@@ -173,12 +170,20 @@ async function operate() {
   }
 }
 
+async function changePartner(change: AccessChange) {
+  const attribution = { actor: 'soak', command: 'npm run soak', note: null }
+  await writeRecorded(
+    { db, write: (statements) => runStatements(service.d1, statements) },
+    attribution,
+    async () => change,
+  )
+}
+
 /** Both secrets work for a while. The clients stop using the old one long before its grace period ends. */
 async function rotateSecret(partner: SoakPartner) {
   const secret = generateClientSecret()
   const secretHash = await hashSecret(secret, 100_000)
-  const row = { clientId: partner.clientId, secretHash, nowSeconds: Math.floor(Date.now() / 1000), graceSeconds: 10 }
-  await runStatements(service.d1, rotateSecretStatements(db, row))
+  await changePartner({ kind: 'rotate', partner: partner.shortName, secretHash, graceSeconds: 10 })
   partner.secrets = [secret, ...partner.secrets]
   await sleep(4000)
   partner.secrets = [secret]

@@ -51,9 +51,20 @@ const frozenRows: Record<string, string[]> = {
       (5, 'staging', 'amina', 'catalog import', 1700000005, 7, 1, 0)`,
     `insert into publication_plans (publication_id, plan_id, before, after) values (5, 1, null, '{"id":1}')`,
   ],
+  '0006_access_log.sql': [
+    `insert into access_log (id, changed_at, actor, command, note, kind, partner, country, suspended_at, kid, previous_hash)
+      values (3, 1700000006, 'amina', 'partner rotate acme', 'Leaked.', 'rotate', 'acme', 'KE', null, null, 'hash'),
+      (4, 1700000007, 'amina', 'keys drop OLD', null, 'keys-drop', null, null, null, 'OLD', 'hash')`,
+  ],
 }
 
 const droppedTables = new Set(['catalog_staging'])
+
+/** The entries with which the record of partners begins, without their time. */
+const firstEntries = [
+  [1, 'migration', '0006_access_log.sql', null, 'recorded', 'acme', 'KE', null, null, null],
+  [2, 'migration', '0006_access_log.sql', null, 'recorded', 'boda', 'UG', 1700000003, null, null],
+]
 
 /** Tables and columns that a migration has renamed, by their old name. */
 const renamedTables: Record<string, string> = { catalog_version: 'catalog_revision' }
@@ -212,6 +223,16 @@ test('the migration to publications records the catalog as it is', async () => {
   expect(catalog).toHaveLength(2)
   expect(await selectCatalogAt(db, revision)).toEqual(catalog)
   expect(await selectCatalogAt(db, revision - 1)).toEqual([])
+})
+
+test('the record of partners begins with the state of each partner, by the clock of the database', async () => {
+  const earlier = migrations.filter(({ name }) => name < '0006')
+  await fillDatabase(earlier, earlier.length)
+  await applyD1Migrations(env.DB, migrations)
+  const columns = 'id, actor, command, note, kind, partner, country, suspended_at, kid, previous_hash'
+  expect(await env.DB.prepare(`select ${columns} from access_log`).raw()).toEqual(firstEntries)
+  const isNow = 'select min(changed_at) > unixepoch() - 60 and max(changed_at) <= unixepoch() as is_now from access_log'
+  expect(await env.DB.prepare(isNow).first('is_now')).toBe(1)
 })
 
 describe('the test itself', () => {

@@ -15,7 +15,7 @@ async function pragma<Row>(call: string): Promise<Row[]> {
 
 test('the migrated database has exactly the tables of the drizzle schema, all of them STRICT', async () => {
   const rows = await pragma<{ name: string; type: string; strict: number }>('pragma_table_list')
-  const migrated = rows.filter(({ name }) => !/^(sqlite_|_cf_|d1_)/.test(name))
+  const migrated = rows.filter(({ name, type }) => type === 'table' && !/^(sqlite_|_cf_|d1_)/.test(name))
   expect(migrated.map(({ name }) => name).toSorted()).toEqual(
     tables.map((table) => getTableConfig(table).name).toSorted(),
   )

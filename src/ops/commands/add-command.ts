@@ -6,7 +6,7 @@ import type { Target } from '../store/target.ts'
 /** Adds a command that works on a store, with an example in its help. */
 export function addCommand(noun: Command, usage: string, description: string, example: string): Command {
   const state = new Option('--persist-to <dir>', 'the local state folder, as in wrangler: relative to the project')
-  return addStatelessCommand(noun, usage, description, example).addOption(state.conflicts('remote'))
+  return addRemoteCommand(noun, usage, description, example).addOption(state.conflicts('remote'))
 }
 
 /** Adds the flags of a command that changes something. */
@@ -31,8 +31,7 @@ export function pastTimeOption(): Option {
   return new Option('--at <time>', 'as it was then, such as 2026-10-03T12:00+03:00; now by default')
 }
 
-/** Adds a command that needs no local state folder. */
-export function addStatelessCommand(noun: Command, usage: string, description: string, example: string): Command {
+function addRemoteCommand(noun: Command, usage: string, description: string, example: string): Command {
   return noun
     .command(usage)
     .description(description)

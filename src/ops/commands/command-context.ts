@@ -41,10 +41,16 @@ export function readNowSeconds({ clock }: Pick<CommandContext, 'clock'>): number
   return Math.floor(clock.nowMs() / 1000)
 }
 
+/** The options of a command that changes something. */
+export interface AttributionOptions extends Target {
+  as?: string
+  note?: string
+}
+
 /** @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded. */
 export async function readAttribution(
   { findActor, argv }: Pick<CommandContext, 'findActor' | 'argv'>,
-  options: Target & { as?: string; note?: string },
+  options: AttributionOptions,
 ): Promise<Attribution> {
   return checkAttribution(options, quoteWords(argv), options.as === undefined ? await findActor() : undefined)
 }

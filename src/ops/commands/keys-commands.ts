@@ -1,47 +1,52 @@
-// keys rotate, list, drop
+// keys rotate, list, drop, log
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
+import { listKeyEntries } from '../core/access-log.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
-import { findDroppableKey, type Key } from '../core/key-ring.ts'
+import { dropKey, findDroppableKey, rotateKeys, type Key } from '../core/key-ring.ts'
 import { UserError } from '../core/user-error.ts'
-import type { Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
-import { addStatelessCommand } from './add-command.ts'
-import type { CommandContext } from './command-context.ts'
+import { addAccessLogCommand } from './access-log-command.ts'
+import { addAttributionOptions, addCommand } from './add-command.ts'
+import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 
-interface KeyOptions extends Target {
+interface KeyOptions extends AttributionOptions {
   json?: boolean
   yes?: boolean
 }
 
 export function addKeyCommands(program: Command, context: CommandContext): void {
-  const { io, clock, openKeyRing } = context
+  const { io, clock, openKeyRing, withStore } = context
   const noun = program.command('keys').description('the keys that sign access tokens')
   const add = (usage: string, description: string, example: string) =>
-    addStatelessCommand(noun, usage, description, example).option('--json', 'print an array of the keys')
+    addCommand(noun, usage, description, example).option('--json', 'print an array of the keys')
+  const addChange = (usage: string, description: string, example: string) =>
+    addAttributionOptions(add(usage, description, example))
 
-  add('rotate', 'let a new key sign; earlier keys still verify, so that live tokens stay valid', 'rotate')
+  addChange('rotate', 'let a new key sign; earlier keys still verify, so that live tokens stay valid', 'rotate')
     .option('--wait <seconds>', 'with --remote: how long a new key spreads before it signs; 60 by default')
     .option('--yes', 'skip the question that --remote asks before it replaces a key that was set by other means')
     .action(async (options: KeyOptions & { wait?: string }) => {
       const waitSeconds = parseWait(options)
+      const attribution = await readAttribution(context, options)
       const keys = openKeyRing(options)
       const progress = createProgress(io)
+      const rotation = {
+        waitSeconds,
+        onWait: (kid: string, passedSeconds: number) =>
+          progress.update(`${kid} verifies, and signs in ${waitSeconds} s`, passedSeconds, waitSeconds),
+        confirmReplacement: () =>
+          confirm(
+            io,
+            options,
+            'JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused.',
+          ),
+      }
       try {
-        await keys.rotate({
-          waitSeconds,
-          onWait: (kid, passedSeconds) =>
-            progress.update(`${kid} verifies, and signs in ${waitSeconds} s`, passedSeconds, waitSeconds),
-          confirmReplacement: () =>
-            confirm(
-              io,
-              options,
-              'JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused.',
-            ),
-        })
+        await withStore(options, (store) => rotateKeys(keys, store, attribution, rotation))
       } finally {
         progress.end()
       }
@@ -53,17 +58,27 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
     async (options: KeyOptions) => print(await openKeyRing(options).list(), options),
   )
 
-  add('drop <kid>', 'delete a key that no longer signs: tokens that it signed are refused from then on', 'drop KID')
+  addChange(
+    'drop <kid>',
+    'delete a key that no longer signs: tokens that it signed are refused from then on',
+    'drop KID',
+  )
     .option('--yes', 'skip the question that --remote asks')
     .action(async (kid: string, options: KeyOptions) => {
+      const attribution = await readAttribution(context, options)
       const keys = openKeyRing(options)
       const key = await findDroppableKey(keys, kid, options)
       const effect = key.use === 'waits' ? 'It has not signed a token yet.' : 'Tokens that it signed will be refused.'
       await confirm(io, options, `The key ${kid} will be deleted. ${effect}`)
-      await keys.drop(key)
+      await withStore(options, (store) => dropKey(keys, store, attribution, key))
       print(await keys.list(), options)
       noteRestart(options)
     })
+
+  addAccessLogCommand(context, addCommand(noun, 'log', 'show who changed keys, when and why', 'log'), {
+    subject: 'KEY',
+    list: listKeyEntries,
+  })
 
   function print(keys: readonly Key[], { json }: KeyOptions): void {
     const rows = keys.map(({ kid, use }) => {

@@ -1,7 +1,9 @@
-// partner create, list, show, rotate, suspend, resume, set-country
+// partner create, list, show, rotate, suspend, resume, set-country, log
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
+import { listPartnerEntries } from '../core/access-log.ts'
+import type { Attribution } from '../core/attribution.ts'
 import {
   createPartner,
   findPartner,
@@ -18,6 +20,7 @@ import {
   type Partner,
   type PartnerChange,
 } from '../core/partner-accounts.ts'
+import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
 import type { Target } from '../store/target.ts'
@@ -25,8 +28,9 @@ import { confirm } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
-import { addCommand } from './add-command.ts'
-import { printWarnings, readNowSeconds, type CommandContext } from './command-context.ts'
+import { addAccessLogCommand } from './access-log-command.ts'
+import { addAttributionOptions, addCommand } from './add-command.ts'
+import { printWarnings, readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 
 interface OutputOptions {
   json?: boolean
@@ -37,8 +41,10 @@ export function addPartnerCommands(program: Command, context: CommandContext): v
   const warn = printWarnings(context)
   const partner = program.command('partner').description('onboard partners, and manage their credentials')
   const add = addCommand.bind(undefined, partner)
+  const addChange = (usage: string, description: string, example: string) =>
+    addAttributionOptions(add(usage, description, example))
 
-  add(
+  addChange(
     'create',
     'onboard a partner; prints its client ID and, only this once, its client secret',
     'create --short-name acme --name "Acme Wallet" --country KE',
@@ -47,10 +53,11 @@ export function addPartnerCommands(program: Command, context: CommandContext): v
     .option('--name <name>', 'its name for people')
     .option('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
-    .action(async (options: Partial<NewPartner> & OutputOptions & Target) => {
+    .action(async (options: Partial<NewPartner> & OutputOptions & AttributionOptions) => {
       const { shortName = '', name = '', country = '' } = options
+      const attribution = await readAttribution(context, options)
       const credentials = await withStore(options, (store) =>
-        createPartner(store, { shortName, name, country }, readNowSeconds(context)),
+        createPartner(store, { shortName, name, country }, attribution),
       )
       printCredentials(io, credentials, options)
     })
@@ -68,14 +75,14 @@ export function addPartnerCommands(program: Command, context: CommandContext): v
     .action(async (shortName: string, options: OutputOptions & Target) => {
       const { found, secrets } = await withStore(options, async (store) => {
         const known = await findPartner(store, shortName)
-        return { found: known, secrets: await listLiveSecrets(store, known, readNowSeconds(context)) }
+        return { found: known, secrets: await listLiveSecrets(store, known) }
       })
       if (options.json) {
         io.stdout.write(`${JSON.stringify({ ...toJson(found), secrets: secrets.map(secretToJson) })}\n`)
       } else io.stdout.write(formatPartner(found, secrets))
     })
 
-  add(
+  addChange(
     'rotate <short-name>',
     'make a new client secret, printed only this once; the old one works for a grace period',
     'rotate acme --grace 24h',
@@ -83,45 +90,64 @@ export function addPartnerCommands(program: Command, context: CommandContext): v
     .option('--grace <time>', 'how long the old secret still works, such as 30m, 24h or 7d; 0 ends it now', '24h')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
     .option('--yes', 'skip the question that --remote asks')
-    .action(async (shortName: string, options: { grace: string; yes?: boolean } & OutputOptions & Target) => {
-      const graceSeconds = parseGrace(options.grace)
-      const credentials = await withStore(options, async (store) => {
-        const known = await findPartner(store, shortName)
+    .action(
+      async (shortName: string, options: { grace: string; yes?: boolean } & OutputOptions & AttributionOptions) => {
+        const graceSeconds = parseGrace(options.grace)
+        const attribution = await readAttribution(context, options)
+        const credentials = await withStore(options, async (store) => {
+          const known = await findPartner(store, shortName)
+          const effect =
+            graceSeconds === 0 ? 'all earlier ones stop working now' : `the old one works for another ${options.grace}`
+          await confirm(io, options, `${shortName} gets a new secret; ${effect}.`)
+          return rotateSecret(store, known, graceSeconds, attribution)
+        })
+        printCredentials(io, credentials, options)
         const effect =
-          graceSeconds === 0 ? 'all earlier ones stop working now' : `the old one works for another ${options.grace}`
-        await confirm(io, options, `${shortName} gets a new secret; ${effect}.`)
-        return rotateSecret(store, known, { graceSeconds, nowSeconds: readNowSeconds(context) })
-      })
-      printCredentials(io, credentials, options)
-      const effect =
-        graceSeconds === 0 ? 'No earlier secret works any more.' : `The old secret works for another ${options.grace}.`
-      if (!options.json) io.stderr.write(`${effect}\n`)
-    })
-
-  add('suspend <short-name>', 'block a partner, its live tokens included; resume unblocks it', 'suspend acme')
-    .option('--json', 'print the partner as an object')
-    .action((shortName: string, options: OutputOptions & Target) =>
-      change(options, (store) => suspendPartner(store, shortName, readNowSeconds(context), warn), describeStatus),
+          graceSeconds === 0
+            ? 'No earlier secret works any more.'
+            : `The old secret works for another ${options.grace}.`
+        if (!options.json) io.stderr.write(`${effect}\n`)
+      },
     )
 
-  add('resume <short-name>', 'end a suspension', 'resume acme')
+  addChange('suspend <short-name>', 'block a partner, its live tokens included; resume unblocks it', 'suspend acme')
     .option('--json', 'print the partner as an object')
-    .action((shortName: string, options: OutputOptions & Target) =>
-      change(options, (store) => resumePartner(store, shortName, warn), describeStatus),
+    .action((shortName: string, options: OutputOptions & AttributionOptions) =>
+      change(options, (store, attribution) => suspendPartner(store, shortName, attribution, warn), describeStatus),
     )
 
-  add('set-country <short-name> <country>', 'let a partner list the plans of another country', 'set-country acme UG')
+  addChange('resume <short-name>', 'end a suspension', 'resume acme')
     .option('--json', 'print the partner as an object')
-    .action((shortName: string, country: string, options: OutputOptions & Target) =>
-      change(options, (store) => setPartnerCountry(store, shortName, country, warn), describeCountry),
+    .action((shortName: string, options: OutputOptions & AttributionOptions) =>
+      change(options, (store, attribution) => resumePartner(store, shortName, attribution, warn), describeStatus),
     )
+
+  addChange(
+    'set-country <short-name> <country>',
+    'let a partner list the plans of another country',
+    'set-country acme UG',
+  )
+    .option('--json', 'print the partner as an object')
+    .action((shortName: string, country: string, options: OutputOptions & AttributionOptions) =>
+      change(
+        options,
+        (store, attribution) => setPartnerCountry(store, shortName, country, attribution, warn),
+        describeCountry,
+      ),
+    )
+
+  addAccessLogCommand(context, add('log [short-name]', 'show who changed partners, when and why', 'log acme'), {
+    subject: 'PARTNER',
+    list: listPartnerEntries,
+  })
 
   async function change(
-    options: OutputOptions & Target,
-    work: (store: Store) => Promise<PartnerChange>,
+    options: OutputOptions & AttributionOptions,
+    work: (store: Store, attribution: Attribution) => Promise<PartnerChange>,
     describe: (changed: PartnerChange) => string,
   ) {
-    const changed = await withStore(options, work)
+    const attribution = await readAttribution(context, options)
+    const changed = await withStore(options, (store) => work(store, attribution))
     io.stdout.write(`${options.json ? JSON.stringify(toJson(changed.partner)) : describe(changed)}\n`)
   }
 }
@@ -136,14 +162,12 @@ function describeCountry({ partner, isChanged }: PartnerChange): string {
   return partner.suspendedAt === null ? sentence : `${sentence} It is still suspended.`
 }
 
-const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 const maxGraceDays = 30
 
 /** @throws UserError unless it is a time from 0 to 30 days. */
 function parseGrace(text: string): number {
-  const [, count, unit = ''] = /^([0-9]{1,7})([smhd]?)$/.exec(text) ?? []
-  const seconds = Number(count) * (secondsByUnit[unit] ?? (Number(count) === 0 ? 1 : Number.NaN))
-  if (seconds <= maxGraceDays * 86_400) return seconds
+  const seconds = parseDuration(text)
+  if (seconds !== undefined && seconds <= maxGraceDays * 86_400) return seconds
   throw new UserError(
     `--grace must be 0 or a time of at most ${maxGraceDays} days, such as 30m, 24h or 7d; it is ${abbreviate(text)}.`,
   )

@@ -60,14 +60,15 @@ async function rotateKey(
   secrets: WorkerSecrets,
   target: Target,
   clock: Clock,
-  { waitSeconds, onWait, confirmReplacement }: Rotation,
+  { waitSeconds, onWait, confirmReplacement, record }: Rotation,
 ): Promise<void> {
   const before = await listKids(secrets)
   const [latest] = before.rotated
   const key = await generateLaterJwk(latest, clock)
   const obsolete = [...before.waiting]
+  if (before.hasSigningKey && latest === undefined) await confirmReplacement()
+  await record(key.kid)
   if (before.hasSigningKey) {
-    if (latest === undefined) await confirmReplacement()
     await secrets.put({ [`${nextPrefix}${key.kid}`]: formatKeySet(key) })
     for (let passedSeconds = 0; passedSeconds < waitSeconds; passedSeconds++) {
       onWait(key.kid, passedSeconds)

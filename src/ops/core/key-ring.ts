@@ -1,6 +1,10 @@
 // The keys that sign access tokens, as operators work with them.
 import { abbreviate } from '../../catalog/plan-schema.ts'
+import type { KeyChangeKind } from '../../db/access-log-queries.ts'
+import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
+import type { Attribution } from './attribution.ts'
+import { writeRecorded } from './recorded-change.ts'
 import { UserError } from './user-error.ts'
 
 /** `waits`: a deployed key that does not sign yet, so that every location knows it before it does. */
@@ -19,6 +23,8 @@ export interface Rotation {
   onWait: (kid: string, passedSeconds: number) => void
   /** Asks before a key is replaced that is in no `JWT_KEYS_<KID>` secret; throws to stop. */
   confirmReplacement: () => Promise<void>
+  /** Records the new key before the first change. */
+  record: (kid: string) => Promise<void>
 }
 
 export interface KeyRing {
@@ -40,4 +46,64 @@ export async function findDroppableKey(keys: KeyRing, kid: string, target: Targe
     throw new UserError(`The key ${kid} signs. Rotate first: ${describeCommand(target, 'keys', 'rotate')}`)
   }
   return known
+}
+
+/** Lets a new key sign, and records it. */
+export async function rotateKeys(
+  keys: KeyRing,
+  store: Store,
+  attribution: Attribution,
+  rotation: Omit<Rotation, 'record'>,
+): Promise<void> {
+  let recordedKid: string | undefined
+  try {
+    await keys.rotate({
+      ...rotation,
+      record: async (kid) => {
+        await recordKeyChange(store, attribution, 'keys-rotate', kid)
+        recordedKid = kid
+      },
+    })
+  } catch (error) {
+    throw recordedKid === undefined
+      ? error
+      : await recordFailure(store, attribution, 'keys-rotate-failed', recordedKid, error)
+  }
+}
+
+/** Deletes a key, and records it. */
+export async function dropKey(keys: KeyRing, store: Store, attribution: Attribution, key: Key): Promise<void> {
+  await recordKeyChange(store, attribution, 'keys-drop', key.kid)
+  try {
+    await keys.drop(key)
+  } catch (error) {
+    throw await recordFailure(store, attribution, 'keys-drop-failed', key.kid, error)
+  }
+}
+
+/** Keys are outside the database. Their entry comes before the change, so that nothing changes unrecorded. */
+async function recordKeyChange(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
+  await writeRecorded(store, attribution, async () => ({ kind, kid }))
+}
+
+/** @returns the error to throw. */
+async function recordFailure(
+  store: Store,
+  attribution: Attribution,
+  kind: KeyChangeKind,
+  kid: string,
+  error: unknown,
+): Promise<unknown> {
+  const isRecorded = await recordKeyChange(store, attribution, kind, kid).then(
+    () => true,
+    () => false,
+  )
+  if (!(error instanceof UserError)) return error
+  const list = describeCommand(store.target, 'keys', 'list')
+  return new UserError([
+    error.message,
+    isRecorded
+      ? `The record shows that the change of key ${kid} failed. See which keys there are: ${list}`
+      : `The record shows a change of key ${kid}, and could not be corrected. See which keys there are: ${list}`,
+  ])
 }

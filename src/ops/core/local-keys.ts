@@ -1,7 +1,7 @@
 // The signing keys of a local Worker: one list, of which the first key signs.
 import { generateJwk, type OctJwk } from '../../crypto/signing-keys.ts'
 import type { Clock } from './clock.ts'
-import type { KeyRing } from './key-ring.ts'
+import type { KeyRing, Rotation } from './key-ring.ts'
 
 export interface KeyFile {
   /** The signing key first; none when there is no file. */
@@ -12,11 +12,19 @@ export interface KeyFile {
 export function createLocalKeyRing(file: KeyFile, clock: Clock): KeyRing {
   return {
     list: async () => (await file.read()).map(({ kid }, index) => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
-    rotate: () => rotateLocalKey(file, clock),
+    rotate: ({ record }) => rotateLocalKey(file, clock, record),
     drop: async ({ kid }) => file.write((await file.read()).filter((key) => key.kid !== kid)),
   }
 }
 
-export async function rotateLocalKey(file: KeyFile, { nowMs }: Clock): Promise<void> {
-  await file.write([generateJwk(new Date(nowMs())), ...(await file.read())])
+/** @param record receives the ID of the new key before it is written. */
+export async function rotateLocalKey(
+  file: KeyFile,
+  { nowMs }: Clock,
+  record: Rotation['record'] = async () => {},
+): Promise<void> {
+  const known = await file.read()
+  const key = generateJwk(new Date(nowMs()))
+  await record(key.kid)
+  await file.write([key, ...known])
 }

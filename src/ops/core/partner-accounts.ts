@@ -1,24 +1,22 @@
 // Partners and their credentials.
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
-import type { Statement } from '../../db/database.ts'
+import type { AccessChange } from '../../db/access-log-queries.ts'
 import {
-  insertPartnerStatements,
   isSecretStored,
-  rotateSecretStatements,
   selectLiveSecrets,
   selectPartner,
   selectPartners,
-  updateCountryStatement,
-  updateSuspensionStatement,
   type Partner,
 } from '../../db/partner-queries.ts'
 import { readPbkdf2Iterations } from '../../worker/config.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
+import type { Attribution } from './attribution.ts'
 import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { deletePartnerCopy, type Warn } from './partner-copy.ts'
+import { writeRecorded } from './recorded-change.ts'
 import { isCausedBy, UserError } from './user-error.ts'
 
 export type { Partner }
@@ -39,6 +37,7 @@ export interface Credentials {
 
 /** Times are Unix seconds. */
 export interface LiveSecret {
+  id: number
   createdAt: number
   /** null while the secret is the current one. */
   expiresAt: number | null
@@ -70,8 +69,8 @@ export async function findPartner({ db, target }: Store, shortName: string): Pro
 }
 
 /** The secrets that still work, the oldest first. */
-export function listLiveSecrets({ db }: Store, { clientId }: Partner, nowSeconds: number): Promise<LiveSecret[]> {
-  return selectLiveSecrets(db, clientId, nowSeconds)
+export function listLiveSecrets({ db }: Store, { clientId }: Partner): Promise<LiveSecret[]> {
+  return selectLiveSecrets(db, clientId)
 }
 
 /** @throws UserError that names everything wrong with the new partner. */
@@ -88,14 +87,20 @@ export function checkNewPartner({ shortName, name, country }: NewPartner): void 
 }
 
 /** @throws UserError when the new partner is not valid, or its short name is taken. */
-export async function createPartner(store: Store, partner: NewPartner, nowSeconds: number): Promise<Credentials> {
+export async function createPartner(store: Store, partner: NewPartner, attribution: Attribution): Promise<Credentials> {
   checkNewPartner(partner)
   const { shortName, name, country } = partner
   const clientId = generateClientId()
   const { clientSecret, secretHash } = await generateSecret(store)
-  const row = { shortName, name, country, clientId, secretHash, nowSeconds }
   try {
-    await writeSecret(store, insertPartnerStatements(store.db, row), secretHash)
+    await writeSecret(store, secretHash, attribution, async () => ({
+      kind: 'create',
+      partner: shortName,
+      name,
+      country,
+      clientId,
+      secretHash,
+    }))
   } catch (error) {
     if (!isCausedBy(error, 'partners.short_name')) throw error
     const list = describeCommand(store.target, 'partner', 'list')
@@ -111,11 +116,12 @@ export async function createPartner(store: Store, partner: NewPartner, nowSecond
 export async function rotateSecret(
   store: Store,
   partner: Partner,
-  { graceSeconds, nowSeconds }: { graceSeconds: number; nowSeconds: number },
+  graceSeconds: number,
+  attribution: Attribution,
 ): Promise<Credentials> {
   const { shortName, clientId, country } = partner
-  const secrets = await listLiveSecrets(store, partner, nowSeconds)
-  const rotated = secrets.find(({ expiresAt }) => expiresAt !== null)
+  const before = await listLiveSecrets(store, partner)
+  const rotated = before.find(({ expiresAt }) => expiresAt !== null)
   if (rotated && graceSeconds > 0) {
     const fix = describeCommand(store.target, 'partner', 'rotate', shortName, '--grace', '0')
     throw new UserError(
@@ -123,14 +129,14 @@ export async function rotateSecret(
     )
   }
   const { clientSecret, secretHash } = await generateSecret(store)
-  const statements = rotateSecretStatements(store.db, { clientId, secretHash, nowSeconds, graceSeconds })
-  try {
-    await writeSecret(store, statements, secretHash)
-  } catch (error) {
-    if (!isCausedBy(error, 'two live secrets')) throw error
-    const show = describeCommand(store.target, 'partner', 'show', shortName)
-    throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${show}`)
-  }
+  await writeSecret(store, secretHash, attribution, async () => {
+    const latest = (await listLiveSecrets(store, partner)).at(-1)
+    if (latest?.id !== before.at(-1)?.id) {
+      const show = describeCommand(store.target, 'partner', 'show', shortName)
+      throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${show}`)
+    }
+    return { kind: 'rotate', partner: shortName, secretHash, graceSeconds }
+  })
   return { clientId, clientSecret, shortName, country }
 }
 
@@ -140,38 +146,43 @@ async function generateSecret({ config }: Store) {
 }
 
 /** When the answer to a write is lost, checks whether the secret is stored: it can't be shown again later. */
-async function writeSecret({ db, write }: Store, statements: Statement[], secretHash: string): Promise<void> {
-  try {
-    await write(statements)
-  } catch (error) {
-    if (!(await isSecretStored(db, secretHash).catch(() => false))) throw error
+async function writeSecret(
+  { db, write }: Store,
+  secretHash: string,
+  attribution: Attribution,
+  decide: () => Promise<AccessChange>,
+): Promise<void> {
+  const writeAndCheck: typeof write = async (statements) => {
+    try {
+      await write(statements)
+    } catch (error) {
+      if (!(await isSecretStored(db, secretHash).catch(() => false))) throw error
+    }
   }
+  await writeRecorded({ db, write: writeAndCheck }, attribution, decide)
 }
 
 /** Refuses the partner's token requests, and its live tokens within two minutes. */
 export function suspendPartner(
   store: Store,
   shortName: string,
-  nowSeconds: number,
+  attribution: Attribution,
   warn: Warn,
 ): Promise<PartnerChange> {
-  return changePartner(store, shortName, warn, (known) => {
-    if (known.suspendedAt !== null) return undefined
-    return {
-      partner: { ...known, suspendedAt: nowSeconds },
-      statement: updateSuspensionStatement(store.db, known.clientId, nowSeconds),
-    }
-  })
+  return changePartner(store, shortName, attribution, warn, ({ suspendedAt }) =>
+    suspendedAt === null ? { kind: 'suspend', partner: shortName } : undefined,
+  )
 }
 
-export function resumePartner(store: Store, shortName: string, warn: Warn): Promise<PartnerChange> {
-  return changePartner(store, shortName, warn, (known) => {
-    if (known.suspendedAt === null) return undefined
-    return {
-      partner: { ...known, suspendedAt: null },
-      statement: updateSuspensionStatement(store.db, known.clientId, null),
-    }
-  })
+export function resumePartner(
+  store: Store,
+  shortName: string,
+  attribution: Attribution,
+  warn: Warn,
+): Promise<PartnerChange> {
+  return changePartner(store, shortName, attribution, warn, ({ suspendedAt }) =>
+    suspendedAt === null ? undefined : { kind: 'resume', partner: shortName },
+  )
 }
 
 /** Sets the country whose plans a partner lists. */
@@ -179,13 +190,13 @@ export async function setPartnerCountry(
   store: Store,
   shortName: string,
   country: string,
+  attribution: Attribution,
   warn: Warn,
 ): Promise<PartnerChange> {
   checkCountry(country)
-  return changePartner(store, shortName, warn, (known) => {
-    if (known.country === country) return undefined
-    return { partner: { ...known, country }, statement: updateCountryStatement(store.db, known.clientId, country) }
-  })
+  return changePartner(store, shortName, attribution, warn, (known) =>
+    known.country === country ? undefined : { kind: 'set-country', partner: shortName, country },
+  )
 }
 
 /**
@@ -196,16 +207,26 @@ export async function setPartnerCountry(
 async function changePartner(
   store: Store,
   shortName: string,
+  attribution: Attribution,
   warn: Warn,
-  decide: (known: Partner) => { partner: Partner; statement: Statement } | undefined,
+  decide: (known: Partner) => AccessChange | undefined,
 ): Promise<PartnerChange> {
-  const known = await findPartner(store, shortName)
-  const decision = decide(known)
+  const { clientId } = await findPartner(store, shortName)
   try {
-    if (decision === undefined) return { partner: known, isChanged: false }
-    await store.write([decision.statement])
-    return { partner: decision.partner, isChanged: true }
+    const isChanged = await writeRecorded(store, attribution, async () => decide(await findPartner(store, shortName)))
+    return { partner: await readBack(store, shortName, isChanged), isChanged }
   } finally {
-    await deletePartnerCopy(store, known.clientId, warn)
+    await deletePartnerCopy(store, clientId, warn)
+  }
+}
+
+/** D1's clock decides the time of a suspension. */
+async function readBack(store: Store, shortName: string, isChanged: boolean): Promise<Partner> {
+  try {
+    return await findPartner(store, shortName)
+  } catch (error) {
+    if (!isChanged) throw error
+    const show = describeCommand(store.target, 'partner', 'show', shortName)
+    throw new UserError(`${shortName} was changed, but could not be read afterwards. See: ${show}`)
   }
 }

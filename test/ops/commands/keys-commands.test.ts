@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
+import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand, type Terminal } from '../support/run-ops.ts'
+import { emptyDatabase } from '../support/test-database.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00Z')
 const signing = '20261121T110000Z_aaaaaaaa'
@@ -25,10 +28,17 @@ function makeKeyRing(overrides: Partial<KeyRing> = {}) {
   return { calls, ring }
 }
 
+const bindings = useLocalBindings()
+beforeEach(() => emptyDatabase(bindings()))
+
 const keys = (args: string[], ring = makeKeyRing().ring, terminal: Terminal = {}) =>
   runCommand(
     ['keys', ...args],
-    { clock: { nowMs: () => nowMs, sleep: async () => {} }, openKeyRing: () => ring },
+    {
+      clock: { nowMs: () => nowMs, sleep: async () => {} },
+      openKeyRing: () => ring,
+      withStore: (target, work) => work(openBindingStore(bindings() as Env, target)),
+    },
     terminal,
   )
 
@@ -108,4 +118,30 @@ test.each([
   [['rotate', '--wait', '1m', ...remote], '--wait must be a number of seconds, such as 60; it is "1m".'],
 ])('keys %j is a mistake', async (args, stderr) => {
   expect(await keys(args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
+})
+
+test('keys rotate and keys drop are in the record, with who and why', async () => {
+  const { ring } = makeKeyRing({ rotate: ({ record }) => record('NEW') })
+  await keys(['rotate', '--as', 'amina', '--note', 'Yearly.'], ring)
+  await keys(['drop', earlier], ring)
+  expect((await keys(['log'])).stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['ENTRY', 'TIME', 'KEY', 'CHANGE', 'BY', 'NOTE'],
+    ['2', expect.stringMatching(/Z$/), earlier, 'drop', 'tester@example.com'],
+    ['1', expect.stringMatching(/Z$/), 'NEW', 'rotate', 'amina', 'Yearly.'],
+    [''],
+  ])
+  const entries: unknown = JSON.parse((await keys(['log', '--json'])).stdout)
+  expect(entries).toMatchObject([
+    { id: 2, change: 'keys-drop', kid: earlier, command: `keys drop ${earlier}` },
+    {
+      id: 1,
+      changedAt: expect.stringMatching(/Z$/) as string,
+      change: 'keys-rotate',
+      kid: 'NEW',
+      actor: 'amina',
+      command: 'keys rotate --as amina --note Yearly.',
+      note: 'Yearly.',
+      previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    },
+  ])
 })

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand, type Terminal } from '../support/run-ops.ts'
@@ -6,12 +6,14 @@ import { emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
 beforeEach(() => emptyDatabase(bindings()))
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 const partner = (args: string[], terminal: Terminal = {}) =>
   runCommand(
     ['partner', ...args],
     {
-      clock: { nowMs: () => Date.parse('2026-11-21T12:00:00Z'), sleep: async () => {} },
       withStore: (target, work) =>
         work({ ...openBindingStore(bindings() as Env, target), config: { PBKDF2_ITERATIONS: 1 } }),
     },
@@ -23,13 +25,14 @@ const readJson = async (args: string[]): Promise<unknown> => JSON.parse((await p
 
 const clientId = expect.stringMatching(/^\w{16}$/) as string
 const clientSecret = expect.stringMatching(/^\w{40}$/) as string
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string
 const shown = {
   shortName: 'acme',
   name: 'Acme "Wallet"',
   country: 'KE',
   clientId,
   status: 'active',
-  createdAt: '2026-11-21T12:00:00Z',
+  createdAt: time,
   suspendedAt: null,
 }
 
@@ -70,7 +73,7 @@ test('partner list prints a table, an array, or a note that there is none', asyn
   const { stdout } = await partner(['list'])
   expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
     ['SHORT NAME', 'NAME', 'COUNTRY', 'CLIENT ID', 'STATUS', 'CREATED'],
-    ['acme', 'Acme "Wallet"', 'KE', clientId, 'active', '2026-11-21'],
+    ['acme', 'Acme "Wallet"', 'KE', clientId, 'active', expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string],
     [''],
   ])
   expect(await readJson(['list'])).toEqual([shown])
@@ -80,12 +83,12 @@ test('partner show prints everything but the secret', async () => {
   const [, secret = ''] = /(\w{40})\n$/.exec((await create('acme')).stdout) ?? []
   const { stdout } = await partner(['show', 'acme'])
   expect(stdout).toMatch(
-    /^short name {2}acme\nname {8}Acme "Wallet"\ncountry {5}KE\nclient ID {3}\w{16}\nstatus {6}active\ncreated {5}2026-11-21T12:00:00Z\nsecret {6}since 2026-11-21T12:00:00Z\n$/,
+    /^short name {2}acme\nname {8}Acme "Wallet"\ncountry {5}KE\nclient ID {3}\w{16}\nstatus {6}active\ncreated {5}(\S+Z)\nsecret {6}since \1\n$/,
   )
   expect(stdout).not.toMatch(new RegExp(`${secret}|pbkdf2`))
   expect(await readJson(['show', 'acme'])).toEqual({
     ...shown,
-    secrets: [{ createdAt: '2026-11-21T12:00:00Z', expiresAt: null }],
+    secrets: [{ createdAt: time, expiresAt: null }],
   })
 })
 
@@ -98,10 +101,24 @@ describe('partner rotate', () => {
       'The secret is shown only this once: only its hash is stored.\nThe old secret works for another 2h.\n',
     ])
     expect(stdout).toMatch(/\nacme +KE +\w{16} {2}\w{40}\n$/)
-    expect((await partner(['show', 'acme'])).stdout).toContain(
-      'since 2026-11-21T12:00:00Z, rotated, works until 2026-11-21T14:00:00Z\n',
-    )
+    const secrets = /\nsecret {6}since \S+Z, rotated, works until (\S+Z)\nsecret {6}since (\S+Z)\n$/
+    const [, until = '', since = ''] = secrets.exec((await partner(['show', 'acme'])).stdout) ?? []
+    expect(Date.parse(until) - Date.parse(since)).toBe(2 * 3_600_000)
   })
+
+  test.each(['1999-12-31', '2099-12-31'])(
+    'lets the old secret work for the whole grace period, on a machine where it is %s',
+    async (date) => {
+      await create('acme')
+      vi.useFakeTimers({ now: Date.parse(date), toFake: ['Date'] })
+      await partner(['rotate', 'acme', '--grace', '24h'])
+      const query = 'select expires_at - unixepoch() from partner_secrets order by id'
+      const [[seconds] = [], [current] = []] = await bindings().DB.prepare(query).raw<[number | null]>()
+      expect(seconds).toBeGreaterThan(86_400 - 60)
+      expect(seconds).toBeLessThanOrEqual(86_400)
+      expect(current).toBeNull()
+    },
+  )
 
   test('prints an object for scripts, and nothing else', async () => {
     await create('acme')
@@ -169,9 +186,9 @@ test('partner suspend, resume and set-country print the partner as it is now', a
   ] as const
   for (const [args, stdout] of sentences) expect(await partner([...args])).toEqual({ code: 0, stdout, stderr: '' })
 
-  const suspended = { ...shown, country: 'UG', status: 'suspended', suspendedAt: '2026-11-21T12:00:00Z' }
+  const suspended = { ...shown, country: 'UG', status: 'suspended', suspendedAt: time }
   expect(await readJson(['suspend', 'acme'])).toEqual(suspended)
-  expect((await partner(['show', 'acme'])).stdout).toContain('\nstatus      suspended since 2026-11-21T12:00:00Z\n')
+  expect((await partner(['show', 'acme'])).stdout).toMatch(/\nstatus {6}suspended since \S+Z\n/)
   expect(await readJson(['resume', 'acme'])).toEqual({ ...shown, country: 'UG' })
   expect(await readJson(['set-country', 'acme', 'KE'])).toEqual(shown)
 })

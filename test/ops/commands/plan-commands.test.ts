@@ -24,10 +24,12 @@ beforeAll(async () => {
   const store = openStore()
   const put = [cash, gold, hidden, closed, changing]
   await publishPlans(store.db, put)
+  const attribution = { actor: 'amina@example.com', command: 'test', note: null }
   for (const shortName of ['acme', 'paused']) {
-    await createPartner(store, { shortName, name: shortName, country: 'KE' }, 0)
+    await createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)
   }
-  await suspendPartner(store, 'paused', 0, () => {})
+  await suspendPartner(store, 'paused', attribution, () => {})
+  await bindings().DB.prepare('update partners set suspended_at = 0 where suspended_at is not null').run()
 })
 
 const plan = (...args: string[]) =>

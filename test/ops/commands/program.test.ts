@@ -47,10 +47,10 @@ test('control characters in an argument are escaped, so that a terminal does not
 })
 
 const commands = {
-  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country'],
+  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log'],
   catalog: ['import', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune'],
   plan: ['list', 'show', 'view', 'close', 'open', 'why'],
-  keys: ['rotate', 'list', 'drop'],
+  keys: ['rotate', 'list', 'drop', 'log'],
 }
 
 test.each(Object.entries(commands).flatMap(([noun, verbs]) => verbs.map((verb) => [noun, verb])))(

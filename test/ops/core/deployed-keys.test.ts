@@ -45,6 +45,7 @@ const rotate = (overrides: Partial<Parameters<typeof keys.rotate>[0]> = {}) =>
     waitSeconds: 0,
     onWait: () => {},
     confirmReplacement: () => Promise.reject(new Error('unexpected question')),
+    record: async () => {},
     ...overrides,
   })
 const listKids = async () => (await keys.list()).map(({ kid, use }) => `${kid} ${use}`)
@@ -119,9 +120,25 @@ describe('rotate', () => {
     expect([...secrets.keys()].filter((name) => name.includes('NEXT'))).toEqual([])
   })
 
-  test('asks before it replaces a key that was set by other means', async () => {
+  test('records the key once, before any change', async () => {
+    const recorded: unknown[] = []
+    const record = async (kid: string) => void recorded.push([kid, changes.length])
+    await rotate({ record })
+    const first = kidIn('JWT_KEYS')
+    await rotate({ record })
+    expect(recorded).toEqual([
+      [first, 0],
+      [kidIn('JWT_KEYS'), 1],
+    ])
+    changes = []
+    await expect(rotate({ record: () => Promise.reject(new Error('not recorded')) })).rejects.toThrow('not recorded')
+    expect(changes).toEqual([])
+  })
+
+  test('asks before it replaces a key that was set by other means, and records nothing before the answer', async () => {
     secrets.set('JWT_KEYS', '{"keys":[]}')
-    await expect(rotate()).rejects.toThrow('unexpected question')
+    const record = () => Promise.reject(new Error('recorded too early'))
+    await expect(rotate({ record })).rejects.toThrow('unexpected question')
     expect(changes).toEqual([])
     await rotate({ confirmReplacement: async () => {} })
     expect(await listKids()).toEqual([`${kidIn('JWT_KEYS')} signs`])

@@ -11,26 +11,28 @@ import {
   suspendPartner,
   type NewPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
+import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
-import { failOnWarning as warn, store, storeWithoutCache } from '../support/worker-store.ts'
+import { attribution, failOnWarning as warn, store, storeWithoutCache } from '../support/worker-store.ts'
 
-const nowSeconds = 1_800_000_000
 const hour = 3600
 const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', country: 'KE' }
 
 beforeEach(() => emptyDatabase(env))
 
-const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { ...acme, ...overrides }, nowSeconds)
+const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { ...acme, ...overrides }, attribution)
 const find = () => findPartner(store, 'acme')
-const listSecrets = async (atSeconds = nowSeconds) => listLiveSecrets(store, await find(), atSeconds)
-const rotate = async (graceSeconds: number, atSeconds = nowSeconds) =>
-  rotateSecret(store, await find(), { graceSeconds, nowSeconds: atSeconds })
+const listSecrets = async () => listLiveSecrets(store, await find())
+const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, attribution)
+/** D1's clock, which decides every time. */
+const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
 
 describe('createPartner', () => {
   test('returns the credentials and stores only a hash', async () => {
-    const { clientId, clientSecret, ...rest } = await createPartner({ ...store, config: {} }, acme, nowSeconds)
+    const startedAt = await readSeconds()
+    const { clientId, clientSecret, ...rest } = await createPartner({ ...store, config: {} }, acme, attribution)
     expect(rest).toEqual({ shortName: 'acme', country: 'KE' })
     expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(/^\w{40}$/)])
     const joined = 'select * from partners join partner_secrets on partner_id = partners.id'
@@ -41,11 +43,13 @@ describe('createPartner', () => {
         name: 'Acme "Wallet"',
         country: 'KE',
         client_id: clientId,
-        created_at: nowSeconds,
         suspended_at: null,
         expires_at: null,
       },
     ])
+    const createdAt = Number(results[0]?.['created_at'])
+    expect(createdAt).toBeGreaterThanOrEqual(startedAt)
+    expect(createdAt).toBeLessThanOrEqual(await readSeconds())
     expect(results[0]?.['hash']).toMatch(/^\$pbkdf2-sha256\$i=100000\$/)
     expect(JSON.stringify(results)).not.toContain(clientSecret)
   })
@@ -85,7 +89,7 @@ describe('createPartner', () => {
       await store.write(statements)
       throw new Error('lost')
     }
-    const { clientId } = await createPartner({ ...store, write }, acme, nowSeconds)
+    const { clientId } = await createPartner({ ...store, write }, acme, attribution)
     expect((await find()).clientId).toBe(clientId)
   })
 })
@@ -100,7 +104,7 @@ test('listPartners sorts by short name and returns no secret', async () => {
     name: 'Acme "Wallet"',
     country: 'KE',
     clientId,
-    createdAt: nowSeconds,
+    createdAt: expect.any(Number) as number,
     suspendedAt: null,
   })
 })
@@ -108,13 +112,11 @@ test('listPartners sorts by short name and returns no secret', async () => {
 describe('rotateSecret', () => {
   test('returns a new secret and keeps the old one for the grace period', async () => {
     const created = await create()
-    const rotated = await rotate(2 * hour, nowSeconds + 60)
+    const rotated = await rotate(2 * hour)
     expect(rotated).toEqual({ ...created, clientSecret: expect.stringMatching(/^\w{40}$/) as string })
     expect(rotated.clientSecret).not.toBe(created.clientSecret)
-    expect(await listSecrets()).toEqual([
-      { createdAt: nowSeconds, expiresAt: nowSeconds + 60 + 2 * hour },
-      { createdAt: nowSeconds + 60, expiresAt: null },
-    ])
+    const [old, current, ...others] = await listSecrets()
+    expect([old?.expiresAt, current?.expiresAt, others]).toEqual([(current?.createdAt ?? 0) + 2 * hour, null, []])
   })
 
   test('refuses a third live secret, and says how long the grace period lasts', async () => {
@@ -123,38 +125,39 @@ describe('rotateSecret', () => {
     const secrets = await listSecrets()
     await expect(rotate(hour)).rejects.toThrow(
       new UserError(
-        'acme has two live secrets until 2027-01-15T09:00:00Z, when the grace period of its last rotation ends. Wait for that, or end both now: npm run -s ops -- partner rotate acme --grace 0',
+        `acme has two live secrets until ${formatIsoTime(secrets[0]?.expiresAt ?? 0)}, when the grace period of its last rotation ends. Wait for that, or end both now: npm run -s ops -- partner rotate acme --grace 0`,
       ),
     )
     expect(await listSecrets()).toEqual(secrets)
   })
 
-  test('refuses when somebody else rotates at the same time', async () => {
+  test.each([hour, 0])('refuses when somebody else rotates at the same time, with a grace of %i s', async (grace) => {
     await create()
-    const interrupted = interruptFirstWrite(store, () => rotate(hour))
-    await expect(rotateSecret(interrupted, await find(), { graceSeconds: hour, nowSeconds })).rejects.toThrow(
+    const interrupted = interruptFirstWrite(store, () => rotate(grace))
+    await expect(rotateSecret(interrupted, await find(), grace, attribution)).rejects.toThrow(
       new UserError(
         'Somebody else rotated acme at the same time. Check before you try again: npm run -s ops -- partner show acme',
       ),
     )
-    expect(await listSecrets()).toHaveLength(2)
+    expect(await listSecrets()).toHaveLength(grace === 0 ? 1 : 2)
   })
 
   test('ends all earlier secrets without a grace period', async () => {
     await create()
     await rotate(hour)
     await rotate(0)
-    expect(await listSecrets()).toEqual([{ createdAt: nowSeconds, expiresAt: null }])
+    expect(await listSecrets()).toMatchObject([{ expiresAt: null }])
   })
 
   test('works again when an earlier grace period has ended', async () => {
     await create()
     await rotate(hour)
-    await rotate(hour, nowSeconds + hour)
-    expect(await listSecrets(nowSeconds + hour)).toEqual([
-      { createdAt: nowSeconds, expiresAt: nowSeconds + 2 * hour },
-      { createdAt: nowSeconds + hour, expiresAt: null },
-    ])
+    const [first, second] = await listSecrets()
+    await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where id = ?').bind(first?.id).run()
+    expect(await listSecrets()).toEqual([second])
+    await rotate(hour)
+    const { results } = await env.DB.prepare('select id, expires_at from partner_secrets').all()
+    expect(results).toMatchObject([{ id: second?.id, expires_at: expect.any(Number) as number }, { expires_at: null }])
   })
 })
 
@@ -162,36 +165,62 @@ test('suspendPartner and resumePartner change the partner once, and delete its c
   const { clientId } = await create()
   const others = [getPartnerKey('other'), getPlanListKey('KE', '')]
   const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId), ...others], async () => {
-    const { partner, isChanged } = await suspendPartner(store, 'acme', nowSeconds, warn)
+    const { partner, isChanged } = await suspendPartner(store, 'acme', attribution, warn)
     expect([isChanged, partner]).toEqual([true, await find()])
   })
   expect(left).toEqual(others)
-  expect((await find()).suspendedAt).toBe(nowSeconds)
-
-  const again = await suspendPartner(store, 'acme', nowSeconds + 1, warn)
+  // A suspension keeps its time.
+  await env.DB.prepare('update partners set suspended_at = 5').run()
+  const again = await suspendPartner(store, 'acme', attribution, warn)
   expect(again).toEqual({ isChanged: false, partner: await find() })
-  expect((await find()).suspendedAt).toBe(nowSeconds)
+  expect((await find()).suspendedAt).toBe(5)
 
-  expect(await resumePartner(store, 'acme', warn)).toMatchObject({ isChanged: true, partner: { suspendedAt: null } })
-  expect(await resumePartner(store, 'acme', warn)).toEqual({ isChanged: false, partner: await find() })
+  expect(await resumePartner(store, 'acme', attribution, warn)).toMatchObject({
+    isChanged: true,
+    partner: { suspendedAt: null },
+  })
+  expect(await resumePartner(store, 'acme', attribution, warn)).toEqual({ isChanged: false, partner: await find() })
   expect((await find()).suspendedAt).toBeNull()
 })
 
 test('setPartnerCountry changes the country, and deletes the cached copy of the partner', async () => {
   const { clientId } = await create()
   const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
-    expect(await setPartnerCountry(store, 'acme', 'UG', warn)).toMatchObject({ isChanged: true })
+    expect(await setPartnerCountry(store, 'acme', 'UG', attribution, warn)).toMatchObject({ isChanged: true })
   })
   expect([left, (await find()).country]).toEqual([[], 'UG'])
-  expect(await setPartnerCountry(store, 'acme', 'UG', warn)).toMatchObject({ isChanged: false })
-  await expect(setPartnerCountry(store, 'acme', 'uganda', warn)).rejects.toThrow(/^The country must be .* "uganda"\.$/)
+  expect(await setPartnerCountry(store, 'acme', 'UG', attribution, warn)).toMatchObject({ isChanged: false })
+  await expect(setPartnerCountry(store, 'acme', 'uganda', attribution, warn)).rejects.toThrow(
+    /^The country must be .* "uganda"\.$/,
+  )
+})
+
+test('a change that can’t be read afterwards is reported as made', async () => {
+  await create()
+  let isWritten = false
+  const broken: typeof store = {
+    ...store,
+    db: new Proxy(store.db, {
+      get: (db, name) => {
+        if (isWritten) throw new Error('D1 is down')
+        return Reflect.get(db, name) as unknown
+      },
+    }),
+    write: async (statements) => {
+      await store.write(statements)
+      isWritten = true
+    },
+  }
+  await expect(suspendPartner(broken, 'acme', attribution, warn)).rejects.toThrow(
+    new UserError('acme was changed, but could not be read afterwards. See: npm run -s ops -- partner show acme'),
+  )
 })
 
 describe('the cached copy of a partner', () => {
   test('is deleted again when there is nothing to change', async () => {
     const { clientId } = await create()
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      resumePartner(store, 'acme', warn),
+      resumePartner(store, 'acme', attribution, warn),
     )
     expect(left).toEqual([])
   })
@@ -200,7 +229,7 @@ describe('the cached copy of a partner', () => {
     const { clientId } = await create()
     const broken = { ...store, write: () => Promise.reject(new Error('lost')) }
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      expect(suspendPartner(broken, 'acme', nowSeconds, warn)).rejects.toThrow('lost'),
+      expect(suspendPartner(broken, 'acme', attribution, warn)).rejects.toThrow('lost'),
     )
     expect(left).toEqual([])
   })
@@ -208,19 +237,19 @@ describe('the cached copy of a partner', () => {
   test('is only a warning when it can’t be deleted', async () => {
     await create()
     const warnings: string[] = []
-    await suspendPartner(storeWithoutCache, 'acme', nowSeconds, (warning) => warnings.push(warning))
+    await suspendPartner(storeWithoutCache, 'acme', attribution, (warning) => warnings.push(warning))
     expect(warnings).toEqual([
       'The cached copy of the partner could not be deleted: KV is down. The change takes effect within two minutes. While the database fails, the old copy can be used for up to a day: run the command again to delete it.',
     ])
-    expect((await find()).suspendedAt).toBe(nowSeconds)
+    expect((await find()).suspendedAt).not.toBeNull()
   })
 })
 
 test.each([
   ['rotateSecret', () => rotate(0)],
-  ['suspendPartner', () => suspendPartner(store, 'acme', nowSeconds, warn)],
-  ['resumePartner', () => resumePartner(store, 'acme', warn)],
-  ['setPartnerCountry', () => setPartnerCountry(store, 'acme', 'UG', warn)],
+  ['suspendPartner', () => suspendPartner(store, 'acme', attribution, warn)],
+  ['resumePartner', () => resumePartner(store, 'acme', attribution, warn)],
+  ['setPartnerCountry', () => setPartnerCountry(store, 'acme', 'UG', attribution, warn)],
 ])('%s refuses an unknown partner', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
 })

@@ -5,14 +5,14 @@ import { setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { explainPlan } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
+import { attribution, failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 
 beforeEach(async () => {
   await emptyDatabase(env)
   await importPlans([cash])
-  await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, 0)
+  await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
 })
 
 const explain = (name: string) => explainPlan(store, name, 'acme')
@@ -34,8 +34,9 @@ test('an unknown plan', async () => {
 })
 
 test('a suspended partner, whichever plan', async () => {
-  await suspendPartner(store, 'acme', 5, warn)
-  const expected = { reason: 'partner_suspended', partner: await findAcme(), suspendedAt: 5 }
+  await suspendPartner(store, 'acme', attribution, warn)
+  const partner = await findAcme()
+  const expected = { reason: 'partner_suspended', partner, suspendedAt: partner.suspendedAt }
   expect([await explain('cash'), await explain('nothing')]).toEqual([expected, expected])
 })
 

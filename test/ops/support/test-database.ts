@@ -8,6 +8,18 @@ export async function emptyDatabase({ DB }: Pick<Env, 'DB'>): Promise<void> {
     DB.prepare('update publications set previous_id = null, undone_id = null'),
     DB.prepare('delete from publications'),
   ])
+  await changeAccessLog(DB, 'delete from access_log')
+}
+
+/** Runs a statement that the triggers of access_log refuse. */
+export async function changeAccessLog(d1: D1Database, statement: string): Promise<void> {
+  const query = `select name, sql from sqlite_master where type = 'trigger' and tbl_name = 'access_log'`
+  const { results } = await d1.prepare(query).all<{ name: string; sql: string }>()
+  await d1.batch([
+    ...results.map(({ name }) => d1.prepare(`drop trigger ${name}`)),
+    d1.prepare(statement),
+    ...results.map(({ sql }) => d1.prepare(sql)),
+  ])
 }
 
 /** Fills the cache, runs `work`, and returns the keys that are left. */

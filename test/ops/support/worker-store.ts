@@ -23,9 +23,9 @@ export const storeWithoutCache: Store = {
 }
 
 /** Who changes something in a test. */
-export const request: PublicationRequest = {
-  attribution: { actor: 'amina@example.com', command: 'test', note: null },
-}
+export const attribution = { actor: 'amina@example.com', command: 'test', note: null }
+
+export const request: PublicationRequest = { attribution }
 
 export function failOnWarning(warning: string): void {
   throw new Error(`unexpected warning: ${warning}`)

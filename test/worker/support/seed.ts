@@ -2,8 +2,8 @@
 import { env } from 'cloudflare:workers'
 import { generateClientId, generateClientSecret, hashSecret } from '../../../src/crypto/client-secret.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { openDatabase, runStatements } from '../../../src/db/database.ts'
-import { insertPartnerStatements } from '../../../src/db/partner-queries.ts'
+import { openDatabase } from '../../../src/db/database.ts'
+import { insertPartner } from '../../support/insert-partner.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { keepSecret } from './log-leaks.ts'
 
@@ -23,8 +23,7 @@ export async function seedPartner(country = 'KE', iterations = 1000): Promise<Te
   const clientSecret = generateClientSecret()
   const secretHash = await hashSecret(clientSecret, iterations)
   keepSecret(clientId, clientSecret, secretHash)
-  const row = { shortName, name: shortName, country, clientId, secretHash, nowSeconds: 0 }
-  await runStatements(env.DB, insertPartnerStatements(openDatabase(env.DB), row))
+  await insertPartner(env.DB, { shortName, country, clientId, secretHash })
   return { shortName, country, clientId, clientSecret }
 }
 

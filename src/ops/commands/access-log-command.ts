@@ -1,0 +1,80 @@
+// partner log and keys log: two views of one record.
+import type { Command } from 'commander'
+import { readDatabaseSeconds, verifyAccessLog, type AccessEntry } from '../core/access-log.ts'
+import { formatIsoTime } from '../core/iso-time.ts'
+import { readPartnerStatus } from '../core/partner-accounts.ts'
+import { parsePast } from '../core/time-arguments.ts'
+import { UserError } from '../core/user-error.ts'
+import type { Store } from '../store/store.ts'
+import type { Target } from '../store/target.ts'
+import { withProgress } from '../terminal/progress.ts'
+import { formatTable } from '../terminal/table.ts'
+import type { CommandContext } from './command-context.ts'
+
+interface LogOptions extends Target {
+  since?: string
+  json?: boolean
+  verify?: boolean
+}
+
+interface LogView {
+  subject: 'PARTNER' | 'KEY'
+  list: (store: Store, filter: { shortName?: string; since?: number }) => Promise<AccessEntry[]>
+}
+
+/** Adds the flags and the action of a command that may take a short name. */
+export function addAccessLogCommand(
+  { io, withStore }: Pick<CommandContext, 'io' | 'withStore'>,
+  command: Command,
+  { subject, list }: LogView,
+): void {
+  command
+    .option('--since <time>', 'only changes since then: 7d, 2026-10-03, or a time with its zone')
+    .option('--verify', 'check instead that nobody has changed an entry of the record of partners and keys')
+    .option('--json', 'print an array, the newest entry first; with --verify an object')
+    .action(async () => {
+      const [shortName] = command.args
+      const options = command.opts<LogOptions>()
+      const run = (work: (store: Store) => Promise<void>) =>
+        withProgress(io, 'Reading the record', () => withStore(options, work))
+      if (options.verify) {
+        if (shortName !== undefined || options.since !== undefined) {
+          throw new UserError('--verify checks the whole record: leave the short name and --since out.')
+        }
+        await run((store) => verify(store, options))
+      } else await run((store) => print(store, shortName, options))
+    })
+
+  async function verify(store: Store, { json }: LogOptions): Promise<void> {
+    const { entryCount, hash } = await verifyAccessLog(store)
+    const sentence = `The record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.\n`
+    io.stdout.write(json ? `${JSON.stringify({ entryCount, hash })}\n` : sentence)
+  }
+
+  async function print(store: Store, shortName: string | undefined, { since, json }: LogOptions): Promise<void> {
+    const entries = await list(store, {
+      ...(shortName !== undefined && { shortName }),
+      ...(since !== undefined && { since: parsePast('--since', since, await readDatabaseSeconds(store)) }),
+    })
+    io.stdout.write(json ? `${JSON.stringify(entries.map(toJson))}\n` : formatTable(entries.map(toRow)))
+    if (!json && entries.length === 0) io.stderr.write('There is no such entry.\n')
+  }
+
+  function toRow({ id, changedAt, kind, partner, country, suspendedAt, kid, actor, note }: AccessEntry) {
+    return {
+      ENTRY: String(id),
+      TIME: formatIsoTime(changedAt),
+      [subject]: partner ?? kid ?? '',
+      CHANGE: kind.replace('keys-', ''),
+      ...(subject === 'PARTNER' && { COUNTRY: country ?? '', STATUS: readPartnerStatus({ suspendedAt }) }),
+      BY: actor,
+      NOTE: note ?? '',
+    }
+  }
+}
+
+function toJson({ kid, partner, country, suspendedAt, changedAt, kind, ...entry }: AccessEntry) {
+  const { id, actor, command, note, previousHash } = entry
+  const subject = kid === null ? { partner, country, status: readPartnerStatus({ suspendedAt }) } : { kid }
+  return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
+}

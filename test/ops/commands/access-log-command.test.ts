@@ -1,0 +1,134 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { useLocalBindings } from '../support/local-bindings.ts'
+import { runCommand } from '../support/run-ops.ts'
+import { changeAccessLog, emptyDatabase } from '../support/test-database.ts'
+
+const bindings = useLocalBindings()
+
+const run = (args: string[], findActor = async (): Promise<string | undefined> => 'tester@example.com') =>
+  runCommand(args, {
+    findActor,
+    withStore: (target, work) =>
+      work({ ...openBindingStore(bindings() as Env, target), config: { PBKDF2_ITERATIONS: 1 } }),
+  })
+const readJson = async (...args: string[]) =>
+  JSON.parse((await run([...args, '--json'])).stdout) as Record<string, unknown>[]
+const change = (statement: string) => changeAccessLog(bindings().DB, statement)
+
+beforeEach(async () => {
+  await emptyDatabase(bindings())
+  for (const shortName of ['acme', 'boda']) {
+    await run(['partner', 'create', '--short-name', shortName, '--name', shortName, '--country', 'KE'])
+  }
+  await run(['partner', 'rotate', 'acme', '--as', 'amina', '--note', 'Leaked on GitHub.'])
+  await run(['partner', 'set-country', 'acme', 'UG'])
+  await run(['partner', 'suspend', 'acme'])
+  await run(['partner', 'resume', 'acme', '--note', 'It paid.'])
+  await change(`update access_log set changed_at = 1795262400 + id`)
+})
+
+test('partner log prints the entries of a partner, the newest first', async () => {
+  const { code, stdout, stderr } = await run(['partner', 'log', 'acme'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['ENTRY', 'TIME', 'PARTNER', 'CHANGE', 'COUNTRY', 'STATUS', 'BY', 'NOTE'],
+    ['6', '2026-11-21T12:00:06Z', 'acme', 'resume', 'UG', 'active', 'tester@example.com', 'It paid.'],
+    ['5', '2026-11-21T12:00:05Z', 'acme', 'suspend', 'UG', 'suspended', 'tester@example.com'],
+    ['4', '2026-11-21T12:00:04Z', 'acme', 'set-country', 'UG', 'active', 'tester@example.com'],
+    ['3', '2026-11-21T12:00:03Z', 'acme', 'rotate', 'KE', 'active', 'amina', 'Leaked on GitHub.'],
+    ['1', '2026-11-21T12:00:01Z', 'acme', 'create', 'KE', 'active', 'tester@example.com'],
+    [''],
+  ])
+})
+
+test('partner log prints the entries of all partners, or a note that there is none', async () => {
+  expect((await readJson('partner', 'log')).map(({ id }) => id)).toEqual([6, 5, 4, 3, 2, 1])
+  expect(await run(['keys', 'log'])).toEqual({ code: 0, stdout: '', stderr: 'There is no such entry.\n' })
+  expect(await readJson('keys', 'log')).toEqual([])
+})
+
+test('partner log prints an array for scripts', async () => {
+  expect((await readJson('partner', 'log', 'acme'))[1]).toEqual({
+    id: 5,
+    changedAt: '2026-11-21T12:00:05Z',
+    change: 'suspend',
+    partner: 'acme',
+    country: 'UG',
+    status: 'suspended',
+    actor: 'tester@example.com',
+    command: 'partner suspend acme',
+    note: null,
+    previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+  })
+})
+
+describe('partner log --since', () => {
+  test.each([
+    ['2026-11-21T12:00:05Z', [6, 5]],
+    ['2026-11-21', [6, 5, 4, 3, 2, 1]],
+    ['2026-11-22', []],
+  ])('%s', async (since, ids) => {
+    expect((await readJson('partner', 'log', '--since', since)).map(({ id }) => id)).toEqual(ids)
+  })
+
+  test('7d is before now, by the clock of the database', async () => {
+    const ago = (days: number) => `unixepoch() - ${days} * 86400`
+    await change(`update access_log set changed_at = case when id < 4 then ${ago(8)} else ${ago(6)} end`)
+    expect((await readJson('partner', 'log', '--since', '7d')).map(({ id }) => id)).toEqual([6, 5, 4])
+  })
+})
+
+describe('--verify', () => {
+  test('says that the record is intact', async () => {
+    await emptyDatabase(bindings())
+    await run(['partner', 'create', '--short-name', 'acme', '--name', 'Acme', '--country', 'KE'])
+    const { code, stdout, stderr } = await run(['partner', 'log', '--verify'])
+    expect([code, stderr]).toEqual([0, ''])
+    const [, hash] =
+      /^The record of partners and keys is intact up to entry 1\. The next entry will hold the hash ([0-9a-f]{64})\.\n$/.exec(
+        stdout,
+      ) ?? []
+    expect(await readJson('keys', 'log', '--verify')).toEqual({ entryCount: 1, hash })
+    await run(['partner', 'suspend', 'acme'])
+    expect((await readJson('partner', 'log'))[0]?.['previousHash']).toBe(hash)
+  })
+
+  test('names the first entry that does not fit', async () => {
+    expect(await run(['keys', 'log', '--verify'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'Entry 2 of the record does not fit: it holds another hash of entry 1. One of them was changed after it was written.\n',
+    })
+  })
+})
+
+test.each([
+  [['partner', 'log', 'nobody'], 'There is no partner "nobody". See: npm run -s ops -- partner list'],
+  [['partner', 'log', 'acme', '--verify'], '--verify checks the whole record: leave the short name and --since out.'],
+  [
+    ['keys', 'log', '--verify', '--since', '7d'],
+    '--verify checks the whole record: leave the short name and --since out.',
+  ],
+  [
+    ['partner', 'log', '--since', 'yesterday'],
+    '--since must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is "yesterday".',
+  ],
+])('%j is a mistake', async (args, stderr) => {
+  expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
+})
+
+test.each([
+  ['partner', 'create', '--short-name', 'cc', '--name', 'C', '--country', 'KE'],
+  ['partner', 'rotate', 'acme', '--grace', '0', '--yes'],
+  ['partner', 'suspend', 'acme'],
+  ['partner', 'resume', 'acme'],
+  ['partner', 'set-country', 'acme', 'TZ'],
+  ['keys', 'rotate', '--yes'],
+  ['keys', 'drop', 'OLD', '--yes'],
+])('%s %s on a deployed environment needs an actor', async (...args) => {
+  const remote = [...args, '--remote', '--env', 'staging']
+  const stderr = 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'
+  expect(await run(remote, async () => undefined)).toEqual({ code: 2, stdout: '', stderr })
+})

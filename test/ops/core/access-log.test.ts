@@ -1,0 +1,373 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Statement } from '../../../src/db/database.ts'
+import { findPartnerAt, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
+import {
+  createPartner,
+  findPartner,
+  resumePartner,
+  rotateSecret,
+  setPartnerCountry,
+  suspendPartner,
+} from '../../../src/ops/core/partner-accounts.ts'
+import { writeRecorded } from '../../../src/ops/core/recorded-change.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
+import { changeAccessLog, emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
+import { failOnWarning as warn, store } from '../support/worker-store.ts'
+
+const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
+
+beforeEach(() => emptyDatabase(env))
+
+const create = (on = store, shortName = 'acme') =>
+  createPartner(on, { shortName, name: 'Acme', country: 'KE' }, attribution)
+const suspend = (on = store) => suspendPartner(on, 'acme', attribution, warn)
+const resume = (on = store) => resumePartner(on, 'acme', attribution, warn)
+const move = (country: string, on = store) => setPartnerCountry(on, 'acme', country, attribution, warn)
+const rotate = async (graceSeconds: number, on = store) =>
+  rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, attribution)
+const listEntries = (shortName?: string) => listPartnerEntries(store, { shortName })
+const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
+
+test('every change has an entry: who, with which command, why, and the partner after it', async () => {
+  await create()
+  await rotate(60)
+  const { partner } = await suspend()
+  await move('UG')
+  await resume()
+  const times = (await listEntries()).map(({ changedAt }) => changedAt)
+  expect(times).toEqual(times.toSorted((a, b) => b - a))
+  const { suspendedAt } = partner
+  expect((await listEntries()).map((entry) => [entry.id, entry.kind, entry.country, entry.suspendedAt])).toEqual([
+    [5, 'resume', 'UG', null],
+    [4, 'set-country', 'UG', suspendedAt],
+    [3, 'suspend', 'KE', suspendedAt],
+    [2, 'rotate', 'KE', null],
+    [1, 'create', 'KE', null],
+  ])
+  expect((await listEntries())[2]).toEqual({
+    ...attribution,
+    id: 3,
+    kind: 'suspend',
+    changedAt: suspendedAt,
+    partner: 'acme',
+    country: 'KE',
+    suspendedAt,
+    kid: null,
+    previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+  })
+})
+
+test('a command that changes nothing has no entry', async () => {
+  await create()
+  await resume()
+  await move('KE')
+  await expect(create()).rejects.toThrow(/ is taken/)
+  await rotate(60)
+  await expect(rotate(60)).rejects.toThrow(/ two live secrets /)
+  await suspend()
+  await suspend()
+  expect(await listKinds()).toEqual(['suspend', 'rotate', 'create'])
+})
+
+test('the record holds no secret, no hash of a secret and no client ID', async () => {
+  const { clientId, clientSecret } = await create()
+  const rotated = await rotate(0)
+  const { results } = await env.DB.prepare('select * from access_log').all()
+  const text = JSON.stringify(results)
+  for (const secret of [clientId, clientSecret, rotated.clientSecret, 'pbkdf2']) expect(text).not.toContain(secret)
+})
+
+test('partners have their own entries', async () => {
+  await create()
+  await create(store, 'boda')
+  expect((await listEntries('boda')).map(({ id, partner }) => [id, partner])).toEqual([[2, 'boda']])
+  await expect(listEntries('nobody')).rejects.toThrow(/^There is no partner "nobody"\./)
+})
+
+test('entries since a time', async () => {
+  await create()
+  await suspend()
+  await changeAccessLog(env.DB, 'update access_log set changed_at = 100 * id')
+  const since = async (seconds: number) => (await listPartnerEntries(store, { since: seconds })).map(({ id }) => id)
+  expect([await since(200), await since(201)]).toEqual([[2], []])
+})
+
+describe('a change and its entry are one statement', () => {
+  class Death extends Error {}
+
+  /** A database whose transport runs a batch statement by statement, and dies after `count` of them. */
+  function dieAfter(count: number): Store {
+    let left = count
+    const run = async ({ sql, params }: Statement) => {
+      if (left-- === 0) throw new Death()
+      await env.DB.prepare(sql)
+        .bind(...params)
+        .run()
+    }
+    return {
+      ...store,
+      write: async (statements) => {
+        for (const statement of statements) await run(statement)
+        if (left === 0) throw new Death()
+      },
+    }
+  }
+
+  /** The state of acme in its tables. The number of its secrets is the number of entries that made one. */
+  const readTables = () =>
+    env.DB.prepare(
+      `select country, suspended_at, (select count(*) from partner_secrets) as secrets from partners`,
+    ).first()
+  const readRecord = () =>
+    env.DB.prepare(
+      `select country, suspended_at,
+         (select count(*) from access_log where kind in ('create', 'rotate')) as secrets
+       from access_log order by id desc`,
+    ).first()
+
+  const changes: [string, (on: Store) => Promise<unknown>][] = [
+    ['create', (on) => create(on)],
+    ['rotate', (on) => rotate(60, on)],
+    ['suspend', (on) => suspend(on)],
+    ['resume', (on) => resume(on)],
+    ['set-country', (on) => move('UG', on)],
+  ]
+
+  test.each(changes)('%s', async (name, change) => {
+    if (name !== 'create') await create()
+    if (name === 'resume') await suspend()
+    for (const count of [0, 1, 2, 3]) {
+      await change(dieAfter(count)).catch((error: unknown) => {
+        // A change that was made can't be made again.
+        if (!(error instanceof Death || error instanceof UserError)) throw error
+      })
+      expect(await readTables()).toEqual(await readRecord())
+    }
+    expect((await listKinds())[0]).toBe(name)
+  })
+})
+
+describe('when another change comes in between', () => {
+  test('the change is decided and made again', async () => {
+    await create()
+    const { isChanged, partner } = await move('UG', interruptFirstWrite(store, suspend))
+    expect([isChanged, partner]).toEqual([true, await findPartner(store, 'acme')])
+    expect((await listEntries()).map(({ kind, suspendedAt }) => [kind, suspendedAt !== null])).toEqual([
+      ['set-country', true],
+      ['suspend', true],
+      ['create', false],
+    ])
+    await verifyAccessLog(store)
+  })
+
+  test('the change is not made twice', async () => {
+    await create()
+    expect(await suspend(interruptFirstWrite(store, suspend))).toMatchObject({ isChanged: false })
+    expect(await listKinds()).toEqual(['suspend', 'create'])
+  })
+
+  test('it gives up after many attempts, and says so', async () => {
+    await create()
+    const countries = ['KE', 'UG']
+    const interrupted: Store = {
+      ...store,
+      write: async (statements) => {
+        countries.reverse()
+        await move(countries[0] ?? '')
+        await store.write(statements)
+      },
+    }
+    await expect(suspend(interrupted)).rejects.toThrow(
+      new UserError('Other changes of partners and keys came in between each time. Nothing was changed: try again.'),
+    )
+    expect((await findPartner(store, 'acme')).suspendedAt).toBeNull()
+  })
+
+  test('all of many changes at the same time are made', async () => {
+    await Promise.all(['aa', 'bb', 'cc', 'dd', 'ee'].map((shortName) => create(store, shortName)))
+    expect(await verifyAccessLog(store)).toMatchObject({ entryCount: 5 })
+  })
+})
+
+describe('findPartnerAt', () => {
+  /** Entries at 100, 200, …, in the order in which they were made. */
+  const spreadEntries = async () => {
+    await changeAccessLog(env.DB, 'update access_log set changed_at = 100 * id')
+    await env.DB.prepare('update partners set created_at = 100').run()
+  }
+  const at = async (seconds: number) => {
+    const { country, suspendedAt } = await findPartnerAt(store, 'acme', seconds)
+    return `${country} ${suspendedAt === null ? 'active' : 'suspended'}`
+  }
+
+  test('returns the partner as it was at the end of that second', async () => {
+    await create()
+    await move('UG')
+    await suspend()
+    await create(store, 'boda')
+    await resume()
+    await spreadEntries()
+    expect([await at(100), await at(199)]).toEqual(['KE active', 'KE active'])
+    expect([await at(200), await at(299)]).toEqual(['UG active', 'UG active'])
+    expect([await at(300), await at(499)]).toEqual(['UG suspended', 'UG suspended'])
+    expect([await at(500), await at(1e9)]).toEqual(['UG active', 'UG active'])
+    expect(await findPartnerAt(store, 'acme', 100)).toEqual({ shortName: 'acme', country: 'KE', suspendedAt: null })
+  })
+
+  test('returns the last of several states in one second', async () => {
+    await create()
+    await move('UG')
+    await changeAccessLog(env.DB, 'update access_log set changed_at = 100')
+    expect(await at(100)).toBe('UG active')
+  })
+
+  test('refuses a time before the partner was created', async () => {
+    await create()
+    await spreadEntries()
+    await expect(at(99)).rejects.toThrow(
+      new UserError('There was no partner acme at 1970-01-01T00:01:39Z: it was created at 1970-01-01T00:01:40Z.'),
+    )
+    await expect(findPartnerAt(store, 'nobody', 99)).rejects.toThrow(/^There is no partner "nobody"\./)
+  })
+
+  test('refuses a time before the record began', async () => {
+    await insertRecordedPartners()
+    expect(await at(100)).toBe('KE suspended')
+    await expect(at(99)).rejects.toThrow(
+      new UserError(
+        'It is not known what acme was at 1970-01-01T00:01:39Z: its record starts at 1970-01-01T00:01:40Z.',
+      ),
+    )
+    await expect(at(4)).rejects.toThrow(/^There was no partner acme at /)
+  })
+
+  test('refuses a partner without an entry', async () => {
+    await create()
+    await changeAccessLog(env.DB, 'delete from access_log')
+    await expect(at(4e9)).rejects.toThrow(/: its record has no entry\.$/)
+  })
+})
+
+/** Two partners as they are after the migration of the record, whose entries have the time 100. */
+async function insertRecordedPartners(): Promise<void> {
+  await env.DB.batch(
+    [
+      `insert into partners (short_name, name, country, client_id, created_at, suspended_at) values
+         ('acme', 'Acme', 'KE', 'AAAAAAAAAAAAAAA1', 5, 7), ('boda', 'Boda', 'UG', 'AAAAAAAAAAAAAAA2', 6, null)`,
+      `insert into partner_secrets (partner_id, hash, created_at)
+         select id, '$pbkdf2-sha256$', 5 from partners where short_name = 'acme'`,
+    ].map((statement) => env.DB.prepare(statement)),
+  )
+  await changeAccessLog(
+    env.DB,
+    `insert into access_log (changed_at, actor, command, kind, partner, country, suspended_at)
+       select 100, 'migration', '', 'recorded', short_name, country, suspended_at from partners order by id`,
+  )
+}
+
+describe('verifyAccessLog', () => {
+  const fill = async () => {
+    await create()
+    await suspend()
+    await rotate(0)
+    await create(store, 'boda')
+    await resume()
+  }
+
+  test('returns what the next entry will hold', async () => {
+    const { entryCount, hash } = await verifyAccessLog(store)
+    expect(entryCount).toBe(0)
+    await create()
+    expect((await listEntries())[0]?.previousHash).toBe(hash)
+    const second = await verifyAccessLog(store)
+    expect([second.entryCount, second.hash === hash]).toEqual([1, false])
+    await suspend()
+    expect((await listEntries())[0]?.previousHash).toBe(second.hash)
+  })
+
+  test.each([
+    `changed_at = changed_at - 1`,
+    `actor = 'somebody'`,
+    `command = ''`,
+    `note = null`,
+    `kind = 'resume'`,
+    `partner = 'boda'`,
+    `country = 'UG'`,
+    `suspended_at = 1`,
+    `previous_hash = ''`,
+  ])('names the entry after one that has %s', async (change) => {
+    await fill()
+    await verifyAccessLog(store)
+    await changeAccessLog(env.DB, `update access_log set ${change} where id = 3`)
+    // The hash of an entry does not fit the one before.
+    const [entry, before] = change.startsWith('previous_hash') ? [3, 2] : [4, 3]
+    await expect(verifyAccessLog(store)).rejects.toThrow(
+      new UserError(
+        `Entry ${entry} of the record does not fit: it holds another hash of entry ${before}. One of them was changed after it was written.`,
+      ),
+    )
+  })
+
+  test('names an entry that is missing', async () => {
+    await fill()
+    await changeAccessLog(env.DB, 'delete from access_log where id = 2')
+    await expect(verifyAccessLog(store)).rejects.toThrow(new UserError('Entry 2 of the record is missing.'))
+  })
+
+  test('names entries that were swapped', async () => {
+    await fill()
+    await changeAccessLog(env.DB, 'update access_log set id = case id when 2 then -3 when 3 then -2 else id end')
+    await changeAccessLog(env.DB, 'update access_log set id = abs(id)')
+    await expect(verifyAccessLog(store)).rejects.toThrow(/^Entry 2 of the record does not fit/)
+  })
+
+  test('covers the entries of the migration, which hold no hash, with the next one', async () => {
+    await insertRecordedPartners()
+    expect(await verifyAccessLog(store)).toMatchObject({ entryCount: 2 })
+    await resume()
+    await verifyAccessLog(store)
+    await changeAccessLog(env.DB, `update access_log set country = 'UG' where id = 1`)
+    await expect(verifyAccessLog(store)).rejects.toThrow(/^Entry 3 .* another hash of entries 1 to 2\. /)
+  })
+
+  test.each([
+    `update partners set country = 'UG' where short_name = 'acme'`,
+    `update partners set suspended_at = 1 where short_name = 'acme'`,
+    `insert into partner_secrets (partner_id, hash, created_at)
+       select id, '$pbkdf2-sha256$x', 1 from partners where short_name = 'acme'`,
+  ])('names a partner that was changed without an entry: %s', async (change) => {
+    await fill()
+    await env.DB.prepare(change).run()
+    await expect(verifyAccessLog(store)).rejects.toThrow(
+      new UserError('The partner acme was changed without an entry.'),
+    )
+  })
+
+  test('names a partner that was created without an entry', async () => {
+    await create()
+    await changeAccessLog(env.DB, 'delete from access_log')
+    await expect(verifyAccessLog(store)).rejects.toThrow(
+      new UserError('The partner acme was changed without an entry.'),
+    )
+  })
+})
+
+test.each([
+  'update access_log set note = null',
+  'delete from access_log',
+  `replace into access_log (id, changed_at, actor, command, kind, kid, previous_hash)
+     values (1, 0, '', '', 'keys-drop', '', '')`,
+  `insert into access_log (id, changed_at, actor, command, kind, kid, previous_hash)
+     values (9, 0, '', '', 'keys-drop', '', '')`,
+])('the database refuses: %s', async (statement) => {
+  await create()
+  await expect(env.DB.prepare(statement).run()).rejects.toThrow(/the access log only grows|must have the next ID/)
+  expect(await listKinds()).toEqual(['create'])
+})
+
+test('the database refuses a change of a partner that does not exist', async () => {
+  const change = writeRecorded(store, attribution, async () => ({ kind: 'suspend', partner: 'nobody' }))
+  await expect(change).rejects.toThrow('CHECK constraint failed')
+})

@@ -1,0 +1,87 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { listKeyEntries } from '../../../src/ops/core/access-log.ts'
+import { systemClock } from '../../../src/ops/core/clock.ts'
+import { dropKey, rotateKeys, type KeyRing } from '../../../src/ops/core/key-ring.ts'
+import { createLocalKeyRing, type KeyFile } from '../../../src/ops/core/local-keys.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
+import type { OctJwk } from '../../../src/crypto/signing-keys.ts'
+import { emptyDatabase } from '../support/test-database.ts'
+import { attribution, store } from '../support/worker-store.ts'
+
+let file: OctJwk[]
+/** The entries at the time of each change of the file. */
+let recorded: string[][]
+
+beforeEach(async () => {
+  await emptyDatabase(env)
+  file = []
+  recorded = []
+})
+
+const keyFile: KeyFile = {
+  read: async () => file,
+  write: async (keys) => {
+    recorded.push(await listEntries())
+    file = [...keys]
+  },
+}
+const keys = createLocalKeyRing(keyFile, systemClock)
+const listEntries = async () => (await listKeyEntries(store, {})).map(({ kind, kid }) => `${kind} ${kid}`)
+const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
+const rotate = (ring = keys, on = store) => rotateKeys(ring, on, attribution, rotation)
+const drop = (kid: string, ring = keys) => dropKey(ring, store, attribution, { kid, use: 'verifies' })
+
+test('a change of the keys is recorded before it is made, and never a key', async () => {
+  await rotate()
+  await rotate()
+  const [second, first] = file.map(({ kid }) => kid)
+  await drop(first ?? '')
+  const entries = [`keys-drop ${first}`, `keys-rotate ${second}`, `keys-rotate ${first}`]
+  expect(recorded).toEqual([entries.slice(2), entries.slice(1), entries])
+  const [entry] = await listKeyEntries(store, {})
+  expect(entry).toMatchObject({ ...attribution, id: 3, partner: null, country: null, suspendedAt: null })
+  const { results } = await env.DB.prepare('select * from access_log').all()
+  expect(JSON.stringify(results)).not.toContain(file[0]?.k)
+})
+
+test('a change that can’t be recorded is not made', async () => {
+  const broken: Store = { ...store, write: () => Promise.reject(new Error('D1 is down')) }
+  await expect(rotate(keys, broken)).rejects.toThrow('D1 is down')
+  await expect(dropKey(keys, broken, attribution, { kid: 'OLD', use: 'verifies' })).rejects.toThrow('D1 is down')
+  expect(recorded).toEqual([])
+})
+
+describe('a change that fails after it was recorded', () => {
+  const failing = createLocalKeyRing(
+    { ...keyFile, write: () => Promise.reject(new UserError('Can’t write.')) },
+    systemClock,
+  )
+
+  test.each<[string, (ring: KeyRing) => Promise<void>]>([
+    ['keys-rotate', (ring) => rotate(ring)],
+    ['keys-drop', (ring) => drop('OLD', ring)],
+  ])('%s has a second entry', async (kind, change) => {
+    const error: unknown = await change(failing).catch((reason: unknown) => reason)
+    const [entry] = await listKeyEntries(store, {})
+    expect(await listEntries()).toEqual([`${kind}-failed ${entry?.kid}`, `${kind} ${entry?.kid}`])
+    expect(error).toEqual(
+      new UserError([
+        'Can’t write.',
+        `The record shows that the change of key ${entry?.kid} failed. See which keys there are: npm run -s ops -- keys list`,
+      ]),
+    )
+  })
+
+  test('is reported when the second entry can’t be written', async () => {
+    let writes = 0
+    const broken: Store = {
+      ...store,
+      write: (statements) => (writes++ === 0 ? store.write(statements) : Promise.reject(new Error('D1 is down'))),
+    }
+    await expect(rotate(failing, broken)).rejects.toThrow(
+      /\nThe record shows a change of key \w+, and could not be corrected\. See which keys there are: npm run -s ops -- keys list$/,
+    )
+  })
+})
