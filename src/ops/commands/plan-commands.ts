@@ -97,15 +97,18 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     'an object with isSeen, reason, sentence and fix',
   )
     .requiredOption('--partner <short-name>', 'the partner')
-    .action(
-      async (id: string, { partner: shortName, json, ...target }: { partner: string } & OutputOptions & Target) => {
-        const explanation = await withStore(target, (store) => explainPlan(store, id, shortName))
-        const { reason } = explanation
-        const { sentence, fix } = describeExplanation(explanation, id, target)
-        const answer = { isSeen: reason === 'viewable', reason, sentence, fix }
-        io.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${sentence} ${fix}\n`)
-      },
-    )
+    .addOption(pastTimeOption())
+    .action(async (id: string, options: { partner: string; at?: string } & OutputOptions & Target) => {
+      const atSeconds = parseOptionalTime(options.at)
+      const explanation = await withStore(options, (store) => explainPlan(store, id, options.partner, atSeconds))
+      const { reason } = explanation
+      const { sentence, fix } =
+        atSeconds === undefined
+          ? describeExplanation(explanation, id, options)
+          : { sentence: describePast(explanation, id, atSeconds), fix: null }
+      const answer = { isSeen: reason === 'viewable', reason, sentence, fix }
+      io.stdout.write(options.json ? `${JSON.stringify(answer)}\n` : `${[sentence, fix].filter(Boolean).join(' ')}\n`)
+    })
 
   async function change(
     options: ChangeOptions,
@@ -184,4 +187,21 @@ function describeExplanation(
     sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, ${filters}.${closed}`,
     fix: `To take it off the list: ${command(...view, '--off')}`,
   }
+}
+
+function describePast(explanation: PlanExplanation, id: string, atSeconds: number): string {
+  const { reason, partner } = explanation
+  const { shortName, country } = partner
+  const time = `At ${formatIsoTime(atSeconds)},`
+  if (reason === 'partner_suspended') {
+    return `${time} ${shortName} saw no plan: it was suspended since ${formatIsoTime(explanation.suspendedAt)}.`
+  }
+  if (reason === 'no_such_plan') return `${time} ${shortName} did not see ${abbreviate(id)}: there was no such plan.`
+  const { identifier, viewableIn, isInvestable } = explanation.plan
+  if (reason === 'not_viewable') {
+    const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
+    return `${time} ${shortName} did not see ${identifier}: it listed the plans of ${country}, and the plan was not viewable ${where}.`
+  }
+  const closed = isInvestable ? '' : ' It was closed to investment.'
+  return `${time} ${shortName} saw ${identifier}: it was viewable in ${country}.${closed}`
 }

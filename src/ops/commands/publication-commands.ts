@@ -1,6 +1,7 @@
 // catalog log, show, undo, approve, reject, cancel, prune
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
+import { readDatabaseSeconds } from '../core/access-log.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPublications, readPublication, verifyRecord, type PublicationDetails } from '../core/publication-log.ts'
 import { prepareUndo } from '../core/publication-undo.ts'
@@ -16,12 +17,13 @@ import {
 } from '../core/publications.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
+import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions } from './add-command.ts'
-import { readAttribution, readNowSeconds, type CommandContext } from './command-context.ts'
+import { readAttribution, type CommandContext } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
   describeOverlaps,
@@ -68,9 +70,10 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
         return
       }
       const { plan, pending: isPending } = options
-      const since =
-        options.since === undefined ? undefined : parsePast('--since', options.since, readNowSeconds(context))
-      const rows = await withStore(options, (store) => listPublications(store, { plan, since, isPending }))
+      const rows = await withStore(options, async (store) => {
+        const since = options.since === undefined ? undefined : await parsePastIn(store, '--since', options.since)
+        return listPublications(store, { plan, since, isPending })
+      })
       io.stdout.write(options.json ? `${JSON.stringify(rows.map(toJson))}\n` : formatTable(rows.map(toTableRow)))
       if (!options.json && rows.length === 0) io.stderr.write('There is no such publication.\n')
     })
@@ -146,11 +149,14 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     .option('--json', 'print an object with the number of pruned publications')
     .option('--yes', 'skip the question that --remote asks')
     .action(async (options: DecisionOptions & { before: string }) => {
-      const before = parsePast('--before', options.before, readNowSeconds(context))
       const attribution = await readAttribution(context, options)
-      const question = `The catalog before ${formatIsoTime(before)} can no longer be shown, and its publications can’t be undone.`
-      await confirm(io, options, question)
-      const pruned = await withStore(options, (store) => prunePublicationsBefore(store, before, attribution))
+      const { before, pruned } = await withStore(options, async (store) => {
+        const beforeSeconds = await parsePastIn(store, '--before', options.before)
+        const question = `The catalog before ${formatIsoTime(beforeSeconds)} can no longer be shown, and its publications can’t be undone.`
+        await confirm(io, options, question)
+        const count = await prunePublicationsBefore(store, beforeSeconds, attribution)
+        return { before: beforeSeconds, pruned: count }
+      })
       const sentence = `Pruned ${pruned} ${pruned === 1 ? 'publication' : 'publications'} before ${formatIsoTime(before)}.`
       io.stdout.write(`${options.json ? JSON.stringify({ pruned }) : sentence}\n`)
     })
@@ -161,11 +167,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       .option('--yes', 'skip the question that --remote asks')
   }
 
-  async function decide(
-    number: string,
-    options: DecisionOptions,
-    work: (store: Parameters<typeof findPublication>[0], id: number) => Promise<void>,
-  ) {
+  async function decide(number: string, options: DecisionOptions, work: (store: Store, id: number) => Promise<void>) {
     const id = parseNumber(number)
     const row = await withStore(options, async (store) => {
       await work(store, id)
@@ -190,6 +192,10 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
         : `All ${count} published publications fit together.${last}\n`,
     )
   }
+}
+
+async function parsePastIn(store: Store, flag: string, text: string): Promise<number> {
+  return parsePast(flag, text, await readDatabaseSeconds(store))
 }
 
 /** @throws UserError unless it is the number of a publication. */

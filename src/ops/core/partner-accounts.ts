@@ -10,6 +10,7 @@ import {
   type Partner,
 } from '../../db/partner-queries.ts'
 import { readPbkdf2Iterations } from '../../worker/config.ts'
+import { isCausedBy } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
@@ -17,7 +18,7 @@ import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { deletePartnerCopy, type Warn } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
-import { isCausedBy, UserError } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 export type { Partner }
 

@@ -12,11 +12,12 @@ import {
   type PlanChange,
 } from '../../db/publication-queries.ts'
 import { endPublication, publish, type PublicationRow } from '../../db/publish.ts'
+import { isCausedBy } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { isCausedBy, UserError } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 export type { PlanChange, PublicationRow }
 

@@ -1,8 +1,9 @@
 // Making a change of a partner or a signing key, together with its entry in the record.
 import { accessChangeStatement, selectNextEntry, type AccessChange } from '../../db/access-log-queries.ts'
+import { isCausedBy } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
-import { isCausedBy, UserError } from './user-error.ts'
+import { UserError } from './user-error.ts'
 
 /** Each attempt fails only because another one succeeded. */
 const maxAttempts = 10

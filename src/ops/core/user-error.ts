@@ -1,5 +1,3 @@
-export { isCausedBy } from '../../db/database.ts'
-
 /** A mistake of the user, or of the user's environment. Each problem is one line that says what is wrong and names the fix. */
 export class UserError extends Error {
   override readonly name = 'UserError'

@@ -1,9 +1,9 @@
 // A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
 // API client that it bundles.
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
-import type { Statement } from '../../db/database.ts'
+import { isCausedBy, type Statement } from '../../db/database.ts'
 import { isJsonObject } from '../../json.ts'
-import { isCausedBy, UserError } from '../core/user-error.ts'
+import { UserError } from '../core/user-error.ts'
 import { CloudflareError, openAccount, type Call } from './cloudflare-api.ts'
 import type { Store } from './store.ts'
 import { describeMigration, type Target } from './target.ts'

@@ -33,7 +33,7 @@ describe('readCatalog', () => {
     const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
     const bytes = new TextEncoder().encode(`\ufeff${formatCatalog(plans)}`)
     const progress: unknown[] = []
-    expect(readCatalog(bytes, (...step) => progress.push(step))).toEqual(plans)
+    expect(readCatalog(bytes, (...step) => progress.push(step)).plans).toEqual(plans)
     expect(progress).toEqual([
       ['Checking the plans', 0, 2],
       ['Checking the plans', 1, 2],

@@ -1,10 +1,15 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
-import { createPartner, findPartner, suspendPartner } from '../../../src/ops/core/partner-accounts.ts'
+import {
+  createPartner,
+  findPartner,
+  setPartnerCountry,
+  suspendPartner,
+} from '../../../src/ops/core/partner-accounts.ts'
 import { setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { explainPlan } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase } from '../support/test-database.ts'
+import { changeAccessLog, emptyDatabase } from '../support/test-database.ts'
 import { attribution, failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
@@ -42,4 +47,27 @@ test('a suspended partner, whichever plan', async () => {
 
 test('an unknown partner is refused', async () => {
   await expect(explainPlan(store, 'cash', 'nobody')).rejects.toThrow(/^There is no partner "nobody"\./)
+})
+
+test('the past, with the partner’s country and suspension at that time', async () => {
+  await setPartnerCountry(store, 'acme', 'UG', attribution, warn)
+  await suspendPartner(store, 'acme', attribution, warn)
+  await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
+  // The entries of the partner: created, moved, suspended. The publications: the import, then UG.
+  await changeAccessLog(env.DB, 'update access_log set changed_at = 1000 + 10 * id')
+  await env.DB.prepare('update partners set created_at = 1010').run()
+  await env.DB.prepare(
+    'update publications set published_at = 1005 + iif(id = (select min(id) from publications), 0, 35)',
+  ).run()
+  const explainAt = async (atSeconds: number) => {
+    const { reason, partner } = await explainPlan(store, 'cash', 'acme', atSeconds)
+    return [reason, partner.country]
+  }
+  const first = Number(await env.DB.prepare('select min(id) as id from access_log').first('id'))
+  const at = (seconds: number) => seconds + 10 * (first - 1)
+  expect(await explainAt(at(1010))).toEqual(['viewable', 'KE'])
+  expect(await explainAt(at(1019))).toEqual(['viewable', 'KE'])
+  expect(await explainAt(at(1020))).toEqual(['not_viewable', 'UG'])
+  expect(await explainAt(at(1030))).toEqual(['partner_suspended', 'UG'])
+  await expect(explainAt(at(1009))).rejects.toThrow('There was no partner acme at 1970-01-01T00:16:49Z')
 })
