@@ -12,6 +12,7 @@ import { systemClock } from './core/clock.ts'
 import { rotateLocalKey } from './core/local-keys.ts'
 import { createPartner, type Credentials } from './core/partner-accounts.ts'
 import { publishChange } from './core/publications.ts'
+import { startDevSchedule } from './dev-schedule.ts'
 import { createProgress } from './terminal/progress.ts'
 import { enterProject } from './project.ts'
 import { devVarsFile, openDevVars } from './store/dev-vars.ts'
@@ -56,7 +57,9 @@ async function startDevServer(args: string[]): Promise<number> {
 
 /** @returns wrangler's own exit code, or 0 after a signal. */
 async function serve(args: string[], target: Target): Promise<number> {
-  const server = startWrangler(['dev', '--env', '', ...args], ['inherit', 'inherit', 'inherit', 'ipc'])
+  // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
+  const flags = ['dev', '--env', '', '--test-scheduled', ...args]
+  const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'])
   let isStopped = false
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -68,7 +71,11 @@ async function serve(args: string[], target: Target): Promise<number> {
   // Its only message: it is ready, and on which port.
   const announced = once(server, 'message').then(([message]) => {
     const { port }: { port: number } = JSON.parse(String(message))
-    return announce(target, port)
+    const origin = `http://localhost:${port}`
+    startDevSchedule(origin, (reason) => {
+      if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
+    })
+    return announce(target, origin)
   })
   try {
     await Promise.race([ended, announced])
@@ -127,8 +134,7 @@ async function migrate({ persistTo }: Target): Promise<void> {
 }
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
-async function announce(target: Target, port: number): Promise<void> {
-  const origin = `http://localhost:${port}`
+async function announce(target: Target, origin: string): Promise<void> {
   const { partners, credentials } = await withStore(target, async (store) => {
     const known = await selectPartners(store.db)
     return {

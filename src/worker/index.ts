@@ -1,5 +1,9 @@
-// The Worker's entry point: one app per isolate.
+// The Worker's entry point: one app per isolate, and the schedule.
 import { createApp } from './app.ts'
 import { createIsolate } from './isolate.ts'
+import { publishDue } from './publish-due.ts'
 
-export default createApp(createIsolate()) satisfies ExportedHandler<Env>
+export default {
+  fetch: createApp(createIsolate()).fetch,
+  scheduled: (_controller, { DB }) => publishDue(DB),
+} satisfies ExportedHandler<Env>

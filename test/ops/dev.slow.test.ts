@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { runCommand } from './support/run-ops.ts'
 
 const state = await mkdtemp(join(tmpdir(), 'catalog-'))
 const port = await findFreePort()
@@ -14,7 +16,7 @@ const plans = `http://localhost:${port}/api/v3/partners/demo/plans`
 afterAll(() => rm(state, { recursive: true }))
 
 // One test, as a start takes several seconds.
-test('npm run dev serves until a signal', { timeout: 120_000 }, async () => {
+test('npm run dev serves, and publishes at its time, until a signal', { timeout: 300_000 }, async () => {
   // Wrangler writes to the home folder, which is not possible here.
   const server = startDev({ HOME: '/dev/null/home' })
   await vi.waitFor(() => expect(server.output()).toContain('Get a token'), { timeout: 60_000, interval: 100 })
@@ -24,8 +26,23 @@ test('npm run dev serves until a signal', { timeout: 120_000 }, async () => {
   const authorization = `Basic ${btoa(credentials)}`
   const response = await fetch(new URL('../auth', plans), { method: 'POST', headers: { authorization } })
   const { access_token: token } = (await response.json()) as { access_token: string }
-  const list = await fetch(plans, { headers: { authorization: `Bearer ${token}` } })
-  expect(await list.json()).toMatchObject({ data: { total: 11 } })
+  const list = async () => {
+    const served = await fetch(plans, { headers: { authorization: `Bearer ${token}` } })
+    return (await served.json()) as { data: { total: number; plans: CatalogPlan[] } }
+  }
+  expect(await list()).toMatchObject({ data: { total: 11 } })
+
+  const command = 'plan close mwamba-money-market-fund --note Sold --at'
+  const scheduled = await runCommand([...command.split(' '), findNextMinute(), '--persist-to', state])
+  expect(scheduled).toMatchObject({ code: 0, stdout: expect.stringContaining('is scheduled for') })
+  const readNote = async () => {
+    const { data } = await list()
+    return data.plans.find(({ identifier }) => identifier === 'mwamba-money-market-fund')?.nonInvestableNote
+  }
+  expect(await readNote()).toBe(null)
+  // An isolate asks for the revision at most once a minute, and after a response.
+  await vi.waitFor(async () => expect(await readNote()).toBe('Sold'), { timeout: 180_000, interval: 1000 })
+  expect(server.output()).not.toContain('automatically triggered')
 
   // Clients that hang up in the middle of a POST ended wrangler 4.124.
   for (let count = 0; count < 100; count++) await hangUp()
@@ -57,6 +74,12 @@ function startDev(env: Record<string, string> = {}) {
     await server.ended
   })
   return server
+}
+
+/** The start of the next minute, or of the one after it when the command line would not be ready in time. */
+function findNextMinute(): string {
+  const minuteMs = 60_000
+  return new Date(Math.ceil((Date.now() + 15_000) / minuteMs) * minuteMs).toISOString()
 }
 
 /** Sends the start of a POST, then resets the connection. */

@@ -1,0 +1,35 @@
+// The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml), and two
+// runs may overlap: publishing and ending are one statement each, which has an effect only once.
+import { openDatabase, type Database } from '../db/database.ts'
+import { endPublication, publish, selectDueIds } from '../db/publish.ts'
+import { describeError, log } from './log.ts'
+import { queryD1 } from './query-d1.ts'
+
+/** D1 runs a statement for at most 30 s. */
+const publishDeadlineMs = 60_000
+
+/** Never rejects. What fails is logged, and the run of the next minute tries it again. */
+export async function publishDue(d1: D1Database): Promise<void> {
+  const db = openDatabase(d1)
+  try {
+    for (const id of await queryD1(selectDueIds(db))) await publishOrEnd(db, id)
+  } catch (error) {
+    log('error', { event: 'schedule_failed', reason: describeError(error) })
+  }
+}
+
+async function publishOrEnd(db: Database, id: number): Promise<void> {
+  try {
+    const outcome = await queryD1(publish(db, id), publishDeadlineMs)
+    // Another run published it, or an operator cancelled it meanwhile.
+    if (outcome.kind === 'unavailable') return
+    if (outcome.kind === 'published') {
+      return log('info', { event: 'publication_published', id, revision: outcome.revision })
+    }
+    const { reason } = outcome
+    const isEnded = await queryD1(endPublication(db, id, 'conflicted', { endedBy: 'schedule', endNote: reason }))
+    if (isEnded) log('error', { event: 'publication_conflicted', id, reason })
+  } catch (error) {
+    log('error', { event: 'publication_failed', id, reason: describeError(error) })
+  }
+}

@@ -1,0 +1,229 @@
+// What the Cron Trigger does. D1's clock decides what is due, so publications here are due in 1970 or in 2100.
+import { createScheduledController } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import { releasePublication, selectPublication, type NewPublication } from '../../src/db/publication-queries.ts'
+import { selectPlanList } from '../../src/db/plan-queries.ts'
+import { endPublication, publish } from '../../src/db/publish.ts'
+import worker from '../../src/worker/index.ts'
+import { breakD1 } from './support/broken-bindings.ts'
+import { startNewIsolate } from './support/isolate.ts'
+import { fetchToken, requestPlans } from './support/requests.ts'
+import { emptyDatabase } from '../ops/support/test-database.ts'
+import { makePlan } from '../support/make-plan.ts'
+import { stageChanges } from '../support/publish-plans.ts'
+import { seedPartner, seedPlans } from './support/seed.ts'
+
+const db = openDatabase(env.DB)
+const past = 60
+const future = 4_102_444_800
+
+beforeEach(async () => {
+  startNewIsolate()
+  await emptyDatabase(env)
+})
+afterEach(() => vi.restoreAllMocks())
+
+async function runSchedule(bindings: Env = env): Promise<void> {
+  await worker.scheduled(createScheduledController({ cron: '* * * * *' }), bindings)
+}
+
+/** @returns the lines that were logged, as `[level, event]`. */
+async function logOf(work: () => Promise<unknown>): Promise<[string, unknown][]> {
+  const lines: [string, unknown][] = []
+  const spies = (['info', 'warn', 'error'] as const).map((level) =>
+    vi.spyOn(console, level).mockImplementation((line: string) => {
+      const { level: ownLevel, ...event } = JSON.parse(line)
+      expect(ownLevel).toBe(level)
+      lines.push([level, event])
+    }),
+  )
+  await work()
+  for (const spy of spies) spy.mockRestore()
+  return lines
+}
+
+async function schedule(
+  after: CatalogPlan,
+  dueAt: number,
+  state: 'scheduled' | 'waiting' = 'scheduled',
+  overrides: Partial<NewPublication> = {},
+): Promise<number> {
+  const id = await stageChanges(db, [{ planId: after.id, before: null, after }], { dueAt, ...overrides })
+  await releasePublication(db, id, state)
+  return id
+}
+
+const readState = async (id: number) => (await selectPublication(db, id))?.state
+const readRevision = async (id: number) => (await selectPublication(db, id))?.revision
+const listNames = async () => (await selectPlanList(db, 'KE', {})).plans.map(({ name }) => name)
+
+const published = async (id: number) => [
+  'info',
+  { event: 'publication_published', id, revision: await readRevision(id) },
+]
+
+test('publishes what is due, and partners see it', async () => {
+  const partner = await seedPartner('KE')
+  const token = await fetchToken(partner)
+  await seedPlans(makePlan({ id: 1, name: 'Old' }))
+  const list = async () => {
+    startNewIsolate()
+    const response = await requestPlans({ shortName: partner.shortName, token })
+    const { data } = await response.json<{ data: { plans: { name: string }[] } }>()
+    return data.plans.map(({ name }) => name)
+  }
+  const id = await schedule(makePlan({ id: 1, name: 'New' }), past)
+  expect(await list()).toEqual(['Old'])
+  expect(await logOf(runSchedule)).toEqual([await published(id)])
+  expect(await list()).toEqual(['New'])
+})
+
+test('does nothing before the time, with one query', async () => {
+  const id = await schedule(makePlan({ id: 1 }), future)
+  const prepare = vi.spyOn(env.DB, 'prepare')
+  expect(await logOf(runSchedule)).toEqual([])
+  expect(prepare).toHaveBeenCalledTimes(1)
+  expect(await readState(id)).toBe('scheduled')
+  expect(await listNames()).toEqual([])
+})
+
+test('publishes in the order of the times', async () => {
+  const second = await schedule(makePlan({ id: 2 }), past + 60)
+  const first = await schedule(makePlan({ id: 1 }), past)
+  expect(await logOf(runSchedule)).toEqual([await published(first), await published(second)])
+})
+
+test('a publication that conflicts changes nothing, is logged as an error, and stops no other', async () => {
+  await seedPlans(makePlan({ id: 1, name: 'Old' }), makePlan({ id: 2, name: 'Old' }))
+  const conflicting = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
+  const other = await schedule(makePlan({ id: 2, name: 'Scheduled' }), past + 60)
+  await seedPlans(makePlan({ id: 1, name: 'Meanwhile' }))
+
+  const reason = 'a plan was changed'
+  expect(await logOf(runSchedule)).toEqual([
+    ['error', { event: 'publication_conflicted', id: conflicting, reason }],
+    await published(other),
+  ])
+  expect(await selectPublication(db, conflicting)).toMatchObject({
+    state: 'conflicted',
+    endedBy: 'schedule',
+    endNote: reason,
+    revision: null,
+  })
+  expect(await listNames()).toEqual(['Meanwhile', 'Scheduled'])
+  expect(await logOf(runSchedule)).toEqual([])
+})
+
+test.each([
+  ['waits for approval', 'waiting'],
+  // Only a change of the database without the command line leads here.
+  ['was scheduled without its approval', 'scheduled'],
+] as const)('never publishes a publication that %s', async (_, state) => {
+  const id = await schedule(makePlan({ id: 1 }), past, state, { needsApproval: true })
+  await logOf(runSchedule)
+  expect(await readState(id)).toBe(state)
+  expect(await listNames()).toEqual([])
+})
+
+test('a publication that was approved is published at its time', async () => {
+  const id = await schedule(makePlan({ id: 1 }), past, 'waiting', { needsApproval: true })
+  await env.DB.prepare("update publications set state = 'scheduled', approved_by = 'another' where id = ?")
+    .bind(id)
+    .run()
+  await logOf(runSchedule)
+  expect(await readState(id)).toBe('published')
+})
+
+test('when storage fails, the next run publishes', async () => {
+  const id = await schedule(makePlan({ id: 1 }), past)
+  breakD1('D1_ERROR: down')
+  expect(await logOf(runSchedule)).toEqual([
+    ['error', { event: 'schedule_failed', reason: 'StorageError: D1_ERROR: down' }],
+  ])
+  vi.restoreAllMocks()
+  expect(await logOf(runSchedule)).toEqual([await published(id)])
+})
+
+test('when storage fails for one publication, the others are published, and the next run publishes it', async () => {
+  const ids = [await schedule(makePlan({ id: 1 }), past), await schedule(makePlan({ id: 2 }), past)]
+  const [failing = 0, other = 0] = ids
+  expect(await logOf(() => runSchedule({ ...env, DB: failUpdatesOf(failing) }))).toEqual([
+    ['error', { event: 'publication_failed', id: failing, reason: 'StorageError: D1_ERROR: down' }],
+    await published(other),
+  ])
+  expect(await readState(failing)).toBe('scheduled')
+  expect(await logOf(runSchedule)).toEqual([await published(failing)])
+})
+
+test('when ending a conflict fails, the next run ends it', async () => {
+  const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
+  await seedPlans(makePlan({ id: 1, name: 'Meanwhile' }))
+  const failEnds = failUpdatesOf(id, '"ended_at"')
+  expect(await logOf(() => runSchedule({ ...env, DB: failEnds }))).toMatchObject([
+    ['error', { event: 'publication_failed', id }],
+  ])
+  expect(await logOf(runSchedule)).toMatchObject([['error', { event: 'publication_conflicted', id }]])
+  expect(await readState(id)).toBe('conflicted')
+})
+
+test('runs that overlap publish everything once, and log it once', async () => {
+  await seedPlans(makePlan({ id: 1, name: 'Old' }))
+  const conflicting = await schedule(makePlan({ id: 1 }), past)
+  await seedPlans(makePlan({ id: 1, name: 'Meanwhile' }))
+  const ids = []
+  for (let id = 2; id < 12; id++) ids.push(await schedule(makePlan({ id, name: `${id}` }), past))
+  const runs = await logOf(() => Promise.all([runSchedule(), runSchedule(), runSchedule()]))
+  const expected = [
+    ['error', { event: 'publication_conflicted', id: conflicting, reason: 'a plan was changed' }],
+    ...(await Promise.all(ids.map(published))),
+  ]
+  expect(runs).toHaveLength(expected.length)
+  expect(runs).toEqual(expect.arrayContaining(expected))
+  expect(await listNames()).toEqual(['Meanwhile', ...ids.map((_, index) => `${index + 2}`)])
+  const { results } = await env.DB.prepare('select count(distinct previous_id) as links from publications').all()
+  // Each publication follows another one: nothing was published twice, or in a fork of the record.
+  expect(results).toEqual([{ links: ids.length + 1 }])
+})
+
+test('a publication that an operator cancels or publishes during the run is left alone', async () => {
+  const cancelled = await schedule(makePlan({ id: 1 }), past)
+  const approved = await schedule(makePlan({ id: 2 }), past)
+  let isInterrupted = false
+  const interrupted = changeQueries(async (run) => {
+    const answer = await run()
+    if (isInterrupted) return answer
+    // The first query selects what is due.
+    isInterrupted = true
+    await endPublication(db, cancelled, 'cancelled', { endedBy: 'test', endNote: null })
+    await publish(db, approved)
+    return answer
+  })
+  expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
+  expect([await readState(cancelled), await readState(approved)]).toEqual(['cancelled', 'published'])
+})
+
+/** A database that fails the updates of one publication. */
+function failUpdatesOf(id: number, column = '"state"'): D1Database {
+  return changeQueries((run, sql, params) => {
+    const isFailing = sql.startsWith('update') && sql.includes(column) && params.includes(id)
+    return isFailing ? Promise.reject(new Error('D1_ERROR: down')) : run()
+  })
+}
+
+type Around = (run: () => Promise<unknown>, sql: string, params: unknown[]) => Promise<unknown>
+
+/** A database whose queries go through `around`. */
+function changeQueries(around: Around): D1Database {
+  const wrap = (statement: D1PreparedStatement, sql: string, params: unknown[]): D1PreparedStatement =>
+    new Proxy(statement, {
+      get: (target, name) => {
+        if (name === 'bind') return (...values: unknown[]) => wrap(target.bind(...values), sql, values)
+        const run = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>
+        return (...args: unknown[]) => around(() => run.apply(target, args), sql, params)
+      },
+    })
+  return { prepare: (sql: string) => wrap(env.DB.prepare(sql), sql, []) } as D1Database
+}
