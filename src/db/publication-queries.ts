@@ -165,6 +165,10 @@ export function selectPublications(
     .orderBy(desc(publications.id))
 }
 
+export function selectPublicationsInState(db: Database, state: PublicationRow['state']): Promise<PublicationRow[]> {
+  return db.select().from(publications).where(eq(publications.state, state)).orderBy(asc(publications.id))
+}
+
 /** Selects the published publications in the order of their revisions. */
 export function selectPublished(db: Database): Promise<PublicationRow[]> {
   return db.select().from(publications).where(isNotNull(publications.revision)).orderBy(asc(publications.revision))

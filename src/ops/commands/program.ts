@@ -5,6 +5,7 @@ import { ConfigError } from '../../worker/config.ts'
 import { UserError } from '../core/user-error.ts'
 import { addCatalogCommands } from './catalog-commands.ts'
 import type { CommandContext } from './command-context.ts'
+import { addDoctorCommand } from './doctor-command.ts'
 import { addKeyCommands } from './keys-commands.ts'
 import { addPublicationCommands } from './publication-commands.ts'
 import { addPartnerCommands } from './partner-commands.ts'
@@ -36,6 +37,7 @@ export async function runOps(context: CommandContext): Promise<0 | 1 | 2> {
   addPublicationCommands(catalog, context)
   addPlanCommands(program, context)
   addKeyCommands(program, context)
+  addDoctorCommand(program, context)
 
   try {
     await program.parseAsync(argv, { from: 'user' })
