@@ -243,6 +243,18 @@ function isVersionOf(db: Database, name: string): SQL {
   return inArray(planId, db.select({ planId }).from(publicationPlans).where(or(identifier, id)))
 }
 
+/** Selects the latest recorded change of each plan. */
+export async function selectLatestVersions(db: Database): Promise<PlanChange[]> {
+  const { planId, before, after } = publicationPlans
+  const rows = await db
+    .select({ planId, before, after, revision: max(publications.revision) })
+    .from(publicationPlans)
+    .innerJoin(publications, eq(publications.id, publicationPlans.publicationId))
+    .where(isNotNull(publications.revision))
+    .groupBy(planId)
+  return rows.map((row) => ({ planId: row.planId, before: parsePlan(row.before), after: parsePlan(row.after) }))
+}
+
 /** Selects the revision of the catalog at a time in Unix seconds; null before the first publication. */
 export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
   const [row] = await db

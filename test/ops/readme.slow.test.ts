@@ -68,9 +68,10 @@ test('works on a deployed environment', async () => {
   const file = parseCatalog(await readFile(demo, 'utf8'))
   if (file.kind === 'invalid') throw new Error('the demo catalog is invalid')
   await publishPlans(openDatabase(bindings().DB), file.plans)
-  await runStory(async (words) => {
+  const commands = await runStory(async (words) => {
     const command = [...words, '--remote', '--env', 'staging']
     const asks = /^(partner rotate|catalog (import|undo|prune|approve|reject|cancel)|keys)/.test(words.join(' '))
     return runCommand(asks && !words.includes('--dry-run') ? [...command, '--yes'] : command)
   })
+  expect(commands).toContain('catalog undo')
 })
