@@ -26,6 +26,7 @@ interface ImportOptions extends PublicationOptions {
   dryRun?: boolean
   prune?: boolean
   merge: boolean
+  fresh?: boolean
   ours?: boolean
   theirs?: boolean
   json?: boolean
@@ -49,6 +50,13 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       new Option('--ours', 'where the file and somebody else changed a field: take the file’s').conflicts('theirs'),
     )
     .option('--theirs', 'where the file and somebody else changed a field: keep the catalog’s')
+    .addOption(
+      new Option('--fresh', 'start from an empty catalog: the file replaces every plan, whatever its ID').conflicts([
+        'prune',
+        'ours',
+        'theirs',
+      ]),
+    )
     .option('--no-merge', 'ignore the revision of the file: its plans replace those of the catalog')
     .option(
       '--json',
@@ -75,7 +83,8 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
         progress.end()
         if (options.json) io.stdout.write(formatJson(difference, isMerged, publication))
         else {
-          if (!isMerged && difference.changed.length + difference.removed.length > 0) io.stderr.write(`${notMerged}\n`)
+          if (!isMerged && !options.fresh && difference.changed.length + difference.removed.length > 0)
+            io.stderr.write(`${notMerged}\n`)
           printResult(difference, publication, options)
         }
       } finally {
@@ -114,9 +123,10 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
 const notMerged =
   'Not merged, because the file has no revision: its plans replace those of the catalog, whoever changed them.'
 
-function readChoice({ prune, merge, ours, theirs }: ImportOptions): ImportChoice {
+function readChoice({ prune, fresh, merge, ours, theirs }: ImportOptions): ImportChoice {
   return {
     isPruning: prune ?? false,
+    isFresh: fresh ?? false,
     isMerging: merge,
     decision: ours ? 'ours' : theirs ? 'theirs' : 'refuse',
   }
@@ -141,11 +151,11 @@ function formatJson(difference: CatalogDifference, isMerged: boolean, publicatio
   return `${JSON.stringify({ ...counts, countries, unseen, isMerged, publication: publicationToJson(publication) })}\n`
 }
 
-function formatDifference(difference: CatalogDifference, { dryRun, prune, at }: ImportOptions): string {
+function formatDifference(difference: CatalogDifference, { dryRun, prune, fresh, at }: ImportOptions): string {
   const { added, changed, removed, unchanged } = difference
   const lines = dryRun ? formatCountries(difference) : []
   const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
-  if (prune) counts.push(`${removed.length} removed`)
+  if (prune || fresh) counts.push(`${removed.length} removed`)
   const verb = dryRun ? 'Would import' : at === undefined ? 'Imported' : 'Staged'
   const total = added.length + changed.length + unchanged
   return [...lines, `${verb} ${countPlans(total)}: ${counts.join(', ')}.`, ''].join('\n')

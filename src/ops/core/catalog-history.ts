@@ -39,7 +39,8 @@ export async function readCatalogFile(store: Store, country?: string, atSeconds?
 /** @param name the identifier of a plan, or its ID. @returns undefined when the plan did not exist. */
 export async function selectPlanAt(store: Store, name: string, atSeconds: number): Promise<CatalogPlan | undefined> {
   const found = await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds), name)
-  return found.find(({ identifier }) => identifier === name) ?? found[0]
+  // An ID may have been another plan.
+  return found.find(({ identifier }) => identifier === name) ?? found.find(({ id }) => String(id) === name)
 }
 
 /** @throws UserError when there was no such plan. */
