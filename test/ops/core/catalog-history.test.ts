@@ -110,7 +110,7 @@ test('as-of equals what the endpoint returned then, for any history', async () =
         }
       }
     }),
-    { numRuns: 15 },
+    { numRuns: 6 },
   )
 })
 
