@@ -165,6 +165,10 @@ export function selectPublications(
     .orderBy(desc(publications.id))
 }
 
+export function selectPublicationsInState(db: Database, state: PublicationRow['state']): Promise<PublicationRow[]> {
+  return db.select().from(publications).where(eq(publications.state, state)).orderBy(asc(publications.id))
+}
+
 /** Selects the published publications in the order of their revisions. */
 export function selectPublished(db: Database): Promise<PublicationRow[]> {
   return db.select().from(publications).where(isNotNull(publications.revision)).orderBy(asc(publications.revision))
@@ -237,6 +241,18 @@ function isVersionOf(db: Database, name: string): SQL {
   const id = /^[0-9]{1,15}$/.test(name) ? eq(planId, Number(name)) : undefined
   const identifier = sql`${after} ->> '$.identifier' = ${name}`
   return inArray(planId, db.select({ planId }).from(publicationPlans).where(or(identifier, id)))
+}
+
+/** Selects the latest recorded change of each plan. */
+export async function selectLatestVersions(db: Database): Promise<PlanChange[]> {
+  const { planId, before, after } = publicationPlans
+  const rows = await db
+    .select({ planId, before, after, revision: max(publications.revision) })
+    .from(publicationPlans)
+    .innerJoin(publications, eq(publications.id, publicationPlans.publicationId))
+    .where(isNotNull(publications.revision))
+    .groupBy(planId)
+  return rows.map((row) => ({ planId: row.planId, before: parsePlan(row.before), after: parsePlan(row.after) }))
 }
 
 /** Selects the revision of the catalog at a time in Unix seconds; null before the first publication. */

@@ -109,8 +109,8 @@ export async function selectDueIds(db: Database): Promise<number[]> {
 }
 
 /**
- * Ends a publication that was not published.
- * @returns whether it was still waiting or scheduled.
+ * Ends a publication that was not published. A conflicted one can still be cancelled: it has been dealt with.
+ * @returns whether the publication could end that way.
  */
 export async function endPublication(
   db: Database,
@@ -118,10 +118,12 @@ export async function endPublication(
   state: 'conflicted' | 'cancelled' | 'rejected',
   { endedBy, endNote }: { endedBy: string; endNote: string | null },
 ): Promise<boolean> {
+  const endableStates: PublicationRow['state'][] = ['waiting', 'scheduled']
+  if (state === 'cancelled') endableStates.push('conflicted')
   const rows = await db
     .update(publications)
-    .set({ state, endedBy, endNote: endNote ?? sql`null`, endedAt: sql`unixepoch()` })
-    .where(and(eq(publications.id, id), inArray(publications.state, ['waiting', 'scheduled'])))
+    .set({ state, endedBy, endNote: sql`coalesce(${endNote ?? sql`null`}, end_note)`, endedAt: sql`unixepoch()` })
+    .where(and(eq(publications.id, id), inArray(publications.state, endableStates)))
     .returning({ id: publications.id })
   return rows.length > 0
 }

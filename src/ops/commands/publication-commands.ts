@@ -131,7 +131,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       ),
   )
 
-  addDecision('cancel <number>', 'end a publication that waits for its time or for approval', 'cancel 12').action(
+  addDecision('cancel <number>', 'end a publication that waits, is scheduled, or conflicted', 'cancel 12').action(
     (number: string, options: DecisionOptions) =>
       decide(number, options, async (store, id) =>
         cancelPublication(store, id, await readAttribution(context, options)),
@@ -270,6 +270,8 @@ function toJson(row: PublicationRow) {
     endNote,
     publishedAt: formatOptionalTime(row.publishedAt),
     revision,
+    previousId: row.previousId,
+    previousHash: row.previousHash,
   }
 }
 

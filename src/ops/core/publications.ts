@@ -148,7 +148,7 @@ export async function approvePublication(store: Store, id: number, { actor }: At
 
 function describeConflict({ target }: Store, id: number, reason: string): string {
   const show = describeCommand(target, 'catalog', 'show', String(id))
-  return `Publication ${id} was not published: ${reason} after it was staged. See: ${show}; then make the change again.`
+  return `Publication ${id} was not published: ${reason} after it was staged. Make the change again. See: ${show}`
 }
 
 /** @throws UserError when it does not wait for approval. */
@@ -159,7 +159,10 @@ export async function rejectPublication(store: Store, id: number, { actor, note 
   if (!isEnded) throw new UserError(`Publication ${id} no longer waits.`)
 }
 
-/** @throws UserError when it is neither scheduled nor waiting. */
+/**
+ * Cancels a publication that is scheduled or waits, or closes the case of one that conflicted.
+ * @throws UserError when it is in another state.
+ */
 export async function cancelPublication(store: Store, id: number, { actor, note }: Attribution): Promise<void> {
   const row = await findPublication(store, id)
   const isEnded = await endPublication(store.db, id, 'cancelled', { endedBy: actor, endNote: note })

@@ -143,6 +143,23 @@ test('plan why prints an object for scripts, with commands on the same target', 
     reason: 'not_viewable',
     sentence: 'acme does not see gold: it lists the plans of KE, and the plan is not viewable there, only in RW.',
     fix: `To put it on the list: ${command} plan view gold --country KE --persist-to /tmp/x`,
+    pending: [],
   })
   expect(await readJson('why', 'cash', '--partner', 'acme')).toMatchObject({ isSeen: true, reason: 'viewable' })
+})
+
+test('plan why says which filters leave a plan out, and what changes later', async () => {
+  expect((await plan('why', 'cash', '--partner', 'acme', '--currency', 'usd')).stdout).toBe(
+    'acme does not see cash with this filter: its currency is "KES". Without this filter, the plan is on the list.\n',
+  )
+  expect((await plan('why', 'cash', '--partner', 'acme', '--category-id', 'x')).stderr).toBe(
+    '--category-id must be a decimal integer of 0 or more, such as 3; it is "x".\n',
+  )
+  const year = new Date().getUTCFullYear() + 1
+  const { id } = JSON.parse(
+    (await plan('close', 'cash', '--note', 'Full.', '--at', `${year}-12-01T06:00Z`, '--json')).stdout,
+  ).publication
+  expect((await plan('why', 'cash', '--partner', 'acme')).stdout).toMatch(
+    new RegExp(`\\nFrom ${year}-12-01T06:00:00Z, it is closed to investment \\(publication ${id}\\)\\.\\n$`),
+  )
 })

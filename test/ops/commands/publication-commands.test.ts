@@ -173,3 +173,17 @@ test('a deployed environment is never changed by nobody', async () => {
   await ops(close, {}, () => Promise.resolve(undefined))
   expect(JSON.parse((await ops('catalog log --json')).stdout)[0].actor).toBe('local')
 })
+
+test('doctor prints one line each, and exits with 2 when something needs a fix', async () => {
+  const fine = 'publications: 0 scheduled, 0 waiting for approval, none overdue, none conflicted.'
+  expect(await ops('doctor')).toEqual({ code: 0, stdout: `ok       ${fine}\n`, stderr: '' })
+  await ops(`${close} --at ${nextYear}-12-01T06:00Z`)
+  await bindings().DB.prepare('update publications set due_at = 600 where id = 2').run()
+  const { code, stdout, stderr } = await ops('doctor')
+  expect([code, stdout, stderr]).toEqual([
+    2,
+    expect.stringMatching(/^problem  publications: Publication 2 was due at .*\n$/),
+    '1 problem needs a fix.\n',
+  ])
+  expect(JSON.parse((await ops('doctor --json')).stdout)).toMatchObject([{ level: 'problem' }])
+})
