@@ -9,6 +9,7 @@ import type { CommandContext } from './command-context.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { addKeyCommands } from './keys-commands.ts'
 import { addPublicationCommands } from './publication-commands.ts'
+import { addUsageCommand } from './usage-command.ts'
 import { addPreviewCommand } from './preview-command.ts'
 import { addPartnerCommands } from './partner-commands.ts'
 import { addPlanCommands } from './plan-commands.ts'
@@ -34,6 +35,7 @@ export async function runOps(context: CommandContext): Promise<0 | 1 | 2 | 3> {
   const partner = program.command('partner').description('onboard partners, and manage their credentials')
   addPartnerCommands(partner, context)
   addPreviewCommand(partner, context)
+  addUsageCommand(partner, context)
   const catalog = program
     .command('catalog')
     .description('import and export the plan catalog, and its record of changes')

@@ -47,7 +47,7 @@ test('control characters in an argument are escaped, so that a terminal does not
 })
 
 const commands = {
-  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log', 'preview'],
+  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log', 'preview', 'usage'],
   catalog: ['import', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune', 'check'],
   plan: ['list', 'show', 'view', 'close', 'open', 'why'],
   keys: ['rotate', 'list', 'drop', 'log'],

@@ -55,6 +55,9 @@ export interface FakeCloudflare {
   isTransactional: boolean
   /** The statements of SQL so far. */
   statements: number
+  /** What Analytics Engine was asked, and the rows that it answers. */
+  questions: string[]
+  usage: object[]
   /** The secrets of the Worker; undefined while there is no Worker. */
   secrets: Map<string, string> | undefined
   close: () => Promise<void>
@@ -121,6 +124,8 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     outage: undefined,
     isTransactional: true,
     statements: 0,
+    questions: [],
+    usage: [],
     secrets: undefined,
     close: async () => {
       server.close()
@@ -159,6 +164,9 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
       case `DELETE /storage/kv/namespaces/${namespaceId}/bulk`:
         for (const name of JSON.parse(text) as string[]) await CATALOG_CACHE.delete(name)
         return { result: null }
+      case 'POST /analytics_engine/sql':
+        fake.questions.push(text)
+        return { meta: [], data: fake.usage, rows: fake.usage.length }
       case 'PUT worker':
         fake.secrets = new Map()
         return { result: {} }
