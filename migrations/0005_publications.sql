@@ -1,6 +1,6 @@
 -- The record of the catalog: every change is a publication. Its plans are staged first, and have no effect. One UPDATE
 -- publishes them: triggers check that nothing changed underneath, and apply the plans to the tables that lists are read
--- from. One statement is atomic on every transport. Times are Unix seconds.
+-- from. One statement is atomic on every transport. Times are Unix seconds. Code older than this migration does not run on it.
 
 DROP TABLE catalog_staging;
 
@@ -28,6 +28,7 @@ CREATE TABLE publications (
   needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
   approved_by    TEXT,
   approved_at    INTEGER,
+  approval_note  TEXT,
   -- For a publication that was cancelled, rejected or conflicted.
   ended_by       TEXT,
   ended_at       INTEGER,
@@ -81,7 +82,7 @@ BEGIN
     WHERE later.revision > NEW.base_revision
   );
 
-  -- A publication changes no plan but its own.
+  -- A publication must not change a plan outside it through a category, plan type, risk level or fund manager.
   SELECT RAISE(ABORT, 'publication conflict: a category, plan type, risk level or fund manager was changed')
   WHERE EXISTS (
     SELECT 1 FROM publication_plans AS staged

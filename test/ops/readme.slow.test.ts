@@ -46,9 +46,10 @@ async function readLines(): Promise<Line[]> {
 async function runStory(run: (words: string[]) => ReturnType<typeof runCommand>): Promise<string[]> {
   const lines = await readLines()
   for (const { words: typed, output } of lines) {
-    // A past time of the page is now.
+    // What the page leaves to the reader: a past time, and the number of the latest publication.
     const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
-    const words = typed.map((word) => word.replace(/^2026-11-22T.*$/, now))
+    const [latest] = JSON.parse((await run(['catalog', 'log', '--json'])).stdout)
+    const words = typed.map((word) => word.replace(/^TIME$/, now).replace(/^NUMBER$/, String(latest.id)))
     const { code, stdout, stderr } = await run(words)
     expect([words.join(' '), code, code === 0 ? '' : stderr]).toEqual([words.join(' '), 0, ''])
     if (output !== undefined) await writeFile(output, stdout)

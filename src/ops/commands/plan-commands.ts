@@ -139,7 +139,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     const verb = publication === undefined ? 'is already' : publication.state === 'published' ? 'is' : 'will be'
     io.stdout.write(`${changed.identifier} ${verb} viewable ${where}, and ${investable}.\n`)
     if (publication === undefined) return
-    for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+    for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
     io.stdout.write(`${describePublication(publication, options)}\n`)
   }
 }

@@ -107,7 +107,7 @@ async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigi
 
 function refuseMerge(reason: string): UserError {
   const fix =
-    'Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, whoever changed them.'
+    'Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.'
   return new UserError([`${reason} ${fix}`, nothingImported])
 }
 

@@ -92,7 +92,7 @@ test('plan view, close and open print the plan as it is now', async () => {
 
 test.each([
   [['view', 'cash'], 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".'],
-  [['close', 'cash'], 'The note must be text of 1 to 2000 characters; it is nothing.'],
+  [['close', 'cash'], 'A closed plan needs a reason for partners: add --note "Sold out."'],
   [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- --help"],
   [['show', 'x', '--persist-to', '/a b'], `There is no plan "x". See: npm run -s ops -- plan list --persist-to '/a b'`],
 ])('plan %j is a mistake', async (args, stderr) => {
