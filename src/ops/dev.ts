@@ -45,7 +45,7 @@ async function startDevServer(args: string[]): Promise<number> {
       await checkConfig({ ...store.config, ...vars })
       if ((await selectCatalog(store.db)).length > 0) return
       const progress = createProgress(process)
-      const file = readCatalog(await readFile(demoCatalog), progress.update)
+      const file = readCatalog({ kind: 'json', text: await readFile(demoCatalog, 'utf8') }, progress.update)
       const prepared = await prepareImport(store, file)
       await publishChange(store, prepared, { attribution, onProgress: progress.update })
       progress.end()

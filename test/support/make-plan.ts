@@ -113,3 +113,15 @@ export const arbitraryCatalog = fc
         isInvestable: plan.fields.nonInvestableNote === null,
       })),
   )
+
+/** Where an exported file may come from. */
+export const arbitrarySource = fc.record(
+  {
+    origin: fc.record({
+      catalog: fc.stringMatching(/^[0-9a-f]{16}$/),
+      revision: fc.nat(1e15 - 1),
+    }),
+    country: fc.constantFrom('KE', 'RW'),
+  },
+  { requiredKeys: [] },
+)

@@ -48,8 +48,8 @@ test('control characters in an argument are escaped, so that a terminal does not
 
 const commands = {
   partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log'],
-  catalog: ['import', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune'],
-  plan: ['list', 'show', 'view', 'close', 'open', 'why'],
+  catalog: ['import', 'update', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune'],
+  plan: ['list', 'show', 'view', 'close', 'open', 'set', 'why'],
   keys: ['rotate', 'list', 'drop', 'log'],
 }
 
