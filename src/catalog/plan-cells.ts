@@ -35,21 +35,26 @@ function isGuessed(text: string): boolean {
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }
 
-/**
- * Whether a text needs an apostrophe before it to stay a text. Apostrophes at its start don't count, so that exactly the
- * texts that were written with an additional apostrophe lose one when they are read.
- */
-function needsApostrophe(text: string, { isUntyped }: CellFormat): boolean {
+/** Whether one apostrophe of those that a text starts with keeps it a text. */
+function hasApostrophe(text: string): boolean {
   const rest = text.replace(/^'+/, '')
-  return rest === 'null' || (isUntyped && isGuessed(rest))
+  return rest !== text && (rest === 'null' || isGuessed(rest))
 }
 
-function removeApostrophe(text: string, format: CellFormat): string {
-  return text.startsWith("'") && needsApostrophe(text, format) ? text.slice(1) : text
+/** Adds the apostrophe that `removeApostrophe` removes. Where cells have types, only texts that would lose one need it. */
+function addApostrophe(text: string, { isUntyped }: CellFormat): string {
+  const isNeeded = text === 'null' || hasApostrophe(text) || (isUntyped && isGuessed(text))
+  return isNeeded ? `'${text}` : text
 }
 
-/** Spreadsheets keep 15 digits of a number. */
-const maxSheetNumber = 999_999_999_999_999
+/** Also where cells have types: the file may have been CSV before. */
+function removeApostrophe(text: string): string {
+  return hasApostrophe(text) ? text.slice(1) : text
+}
+
+/** Spreadsheets show and keep 15 digits of a number. */
+const sheetDigits = 15
+const maxSheetNumber = 10 ** sheetDigits - 1
 /** 1 March 1900: Excel counts a 29 February 1900 that never was. */
 const firstDate = '1900-03-01'
 const firstSerial = 61
@@ -67,7 +72,7 @@ export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat)
   if (typeof value === 'boolean') return format.isUntyped ? String(value) : value
   const text = typeof value === 'string' ? value : ''
   if (kind === 'date') return format.isUntyped || text < firstDate ? text : new Date(`${text}T00:00:00Z`)
-  return needsApostrophe(text, format) ? `'${text}` : text
+  return addApostrophe(text, format)
 }
 
 export function isEmptyCell(cell: Cell | undefined): boolean {
@@ -82,7 +87,7 @@ export function decodeCell(kind: ColumnKind, cell: Cell, format: CellFormat): un
   if (typeof cell === 'string' && (kind === 'text' ? cell : cell.trim()) === 'null') return null
   switch (kind) {
     case 'text':
-      return decodeText(cell, format)
+      return decodeText(cell)
     case 'number':
       return decodeNumber(cell, format)
     case 'boolean':
@@ -94,19 +99,24 @@ export function decodeCell(kind: ColumnKind, cell: Cell, format: CellFormat): un
   }
 }
 
-function decodeText(cell: Cell, format: CellFormat): unknown {
+function decodeText(cell: Cell): unknown {
   // A spreadsheet takes the name "2030" for a number when somebody types it.
   if (typeof cell === 'number') return String(cell)
-  return typeof cell === 'string' ? removeApostrophe(cell.replaceAll('\r\n', '\n'), format) : cell
+  return typeof cell === 'string' ? removeApostrophe(cell.replaceAll('\r\n', '\n')) : cell
 }
 
 function decodeNumber(cell: Cell, { hasDecimalComma = false }: CellFormat): unknown {
-  if (typeof cell === 'number') return cell === 0 ? 0 : cell
+  if (typeof cell === 'number') return roundNumber(cell)
   if (typeof cell !== 'string') return cell
   const text = cell.trim().replace(/^'/, '')
   const pattern = hasDecimalComma ? /^[+-]?[0-9]+(?:,[0-9]+)?$/ : /^[+-]?[0-9]+(?:\.[0-9]+)?$/
   // SQLite has no -0.
   return pattern.test(text) ? Number(text.replace(',', '.')) || 0 : cell
+}
+
+/** A formula such as 0.1 + 0.2 has more digits than a spreadsheet shows. */
+function roundNumber(value: number): number {
+  return Number.isInteger(value) ? value || 0 : Number(value.toPrecision(sheetDigits))
 }
 
 function decodeBoolean(cell: Cell): unknown {

@@ -89,7 +89,10 @@ function isIdentifierColumn(cell: Cell): boolean {
 }
 
 function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: CellFormat): PlanTable {
-  const placeOf = (index: number) => `${name === undefined ? 'Row' : `Sheet ${abbreviate(name)}, row`} ${index + 1}`
+  const placeOf = (first: number, last = first) => {
+    const place = first === last ? `row ${first + 1}` : `rows ${first + 1} to ${last + 1}`
+    return name === undefined ? `R${place.slice(1)}` : `Sheet ${abbreviate(name)}, ${place}`
+  }
   const headerPlace = placeOf(headerIndex)
   const body = rows.slice(headerIndex + 1)
   const defects: string[] = []
@@ -135,8 +138,7 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
   for (const range of merges) {
     const [column] = namedColumns(range)
     if (range.endRow <= headerIndex || column === undefined) continue
-    const end = range.startRow === range.endRow ? '' : ` to ${range.endRow + 1}`
-    const where = `${placeOf(range.startRow)}${end}`
+    const where = placeOf(range.startRow, range.endRow)
     defects.push(`${where}, column ${column}: the cells are merged. Split them, and write a value into each.`)
   }
   return {

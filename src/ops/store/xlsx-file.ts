@@ -22,6 +22,10 @@ export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array
   for (const [index, row] of rows.entries()) {
     for (const [column, value] of row.entries()) {
       if (value instanceof Date) cells.set(`${index},${column}`, { value, style: { numFmt: 'yyyy-mm-dd' } })
+      // Otherwise the library writes a text such as #N/A as an error.
+      else if (typeof value === 'string' && value.startsWith('#')) {
+        cells.set(`${index},${column}`, { richText: [{ text: escapeText(value) }] })
+      }
     }
   }
   const columns = header.map((_, column) => ({ width: findWidth(rows, column) }))
@@ -67,7 +71,9 @@ function isPercentage(format = ''): boolean {
   return format.replaceAll(/"[^"]*"|\\./g, '').includes('%')
 }
 
-/** XML has no U+FFFE and U+FFFF. Spreadsheets write such characters as _xHHHH_, and read any such text as a character. */
+/**
+ * XML has no U+FFFE and U+FFFF. Spreadsheets write such characters as _xHHHH_, and read any such text as a character.
+ */
 function escapeText<Value>(value: Value): Value | string {
   if (typeof value !== 'string') return value
   return value
