@@ -52,8 +52,8 @@ const unchanged = {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'libre-office-'))
   await writeFile(at('catalog.json'), formatCatalog(plans))
-  expect((await catalog('import', at('catalog.json'))).code).toBe(0)
-  for (const file of ['plans.xlsx', 'plans.csv']) expect((await catalog('export', '--output', at(file))).code).toBe(0)
+  await catalog('import', at('catalog.json'))
+  for (const file of ['plans.xlsx', 'plans.csv']) await catalog('export', '--output', at(file))
 })
 afterAll(() => rm(folder, { recursive: true }))
 

@@ -69,7 +69,7 @@ function setNote(store: Store, name: string, note: string | null, request: Publi
  * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`; `null` is null.
  * @throws UserError that names every field with a value that a plan can't have.
  */
-export function setFields(
+export async function setFields(
   store: Store,
   name: string,
   assignments: readonly string[],
