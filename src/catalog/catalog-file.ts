@@ -53,20 +53,9 @@ export function formatCatalog(
  * value. `onChecked` gets the number of plans checked so far.
  */
 export function parseCatalog(json: string, onChecked: (done: number, total: number) => void = () => {}): CatalogResult {
-  let value: unknown
-  try {
-    value = JSON.parse(json, refusePrototype)
-  } catch (error) {
-    // JSON.parse throws a RangeError when the call stack overflows.
-    const isDeep = error instanceof RangeError
-    const reason = isDeep ? 'it is nested too deeply' : error instanceof Error ? error.message : 'unreadable'
-    return { kind: 'invalid', defects: [`The file is not JSON: ${reason}`] }
-  }
+  const { candidates, origin, country, ...file } = parseFile(json)
   const plans: CatalogPlan[] = []
-  const defects = new Set<string>()
-  const file = fileSchema.safeParse(value)
-  for (const issue of file.error?.issues ?? []) defects.add(describeIssue('The file', value, issue))
-  const candidates: unknown[] = isJsonObject(value) && Array.isArray(value['plans']) ? value['plans'] : []
+  const defects = new Set<string>(file.defects)
   for (const [index, candidate] of candidates.entries()) {
     onChecked(index, candidates.length)
     const { data, error } = catalogPlanSchema.safeParse(candidate)
@@ -74,10 +63,26 @@ export function parseCatalog(json: string, onChecked: (done: number, total: numb
     for (const issue of error?.issues ?? []) defects.add(describeIssue(namePlan(candidate, index), candidate, issue))
   }
   for (const conflict of findConflicts(plans)) defects.add(conflict)
-  if (!file.success || defects.size > 0) return { kind: 'invalid', defects: [...defects] }
-  const { catalog, revision, country } = file.data
+  return defects.size > 0 ? { kind: 'invalid', defects: [...defects] } : { kind: 'catalog', plans, origin, country }
+}
+
+/** Parses everything but the plans, which may be anything. */
+export function parseFile(json: string): Omit<CatalogFile, 'plans'> & { candidates: unknown[]; defects: string[] } {
+  let value: unknown
+  try {
+    value = JSON.parse(json, refusePrototype)
+  } catch (error) {
+    // JSON.parse throws a RangeError when the call stack overflows.
+    const isDeep = error instanceof RangeError
+    const reason = isDeep ? 'it is nested too deeply' : error instanceof Error ? error.message : 'unreadable'
+    return { candidates: [], defects: [`The file is not JSON: ${reason}`] }
+  }
+  const { data, error } = fileSchema.safeParse(value)
+  const defects = error?.issues.map((issue) => describeIssue('The file', value, issue)) ?? []
+  const candidates: unknown[] = isJsonObject(value) && Array.isArray(value['plans']) ? value['plans'] : []
+  const { catalog, revision, country } = data ?? {}
   const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
-  return { kind: 'catalog', plans, origin, country }
+  return { candidates, defects, origin, country }
 }
 
 /** Refuses the one member name that an assignment to an object would silently drop. */

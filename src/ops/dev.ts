@@ -47,7 +47,7 @@ async function startDevServer(args: string[]): Promise<number> {
       // Never again after the first publication: a catalog may be empty on purpose.
       if (isEmpty || (await selectRecordStart(store.db)) !== undefined) return
       const progress = createProgress(process)
-      const file = readCatalog(await readFile(demoCatalog), progress.update)
+      const file = readCatalog({ kind: 'json', text: await readFile(demoCatalog, 'utf8') }, progress.update)
       const prepared = await prepareImport(store, file)
       await publishChange(store, prepared, { attribution, onProgress: progress.update })
       progress.end()

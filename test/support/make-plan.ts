@@ -44,11 +44,44 @@ export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
   }
 }
 
+/** Texts that a spreadsheet takes for something else. */
+export const spoiledTexts = [
+  '007',
+  '=1+1',
+  '+254 700 000000',
+  '-1',
+  '@import',
+  '1,5',
+  '1.50',
+  '1e5',
+  '10%',
+  '1/2',
+  '2026-10-30',
+  '30/10/2026',
+  'Mar 5',
+  '5 March 2026',
+  '10:30 PM',
+  'KES 500',
+  '12345678901234567890',
+  'TRUE',
+  'null',
+  "'=1+1",
+  "''007",
+  "'Twas 1 plan",
+  'two\nlines',
+  'tab\tand "quotes"; semicolons, commas',
+  '  spaces  ',
+  '😀 emoji',
+  '_x0041_',
+  '#N/A',
+  'Été',
+]
+
 const text = (maxLength: number) =>
   fc
     .oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength }),
-      fc.constantFrom(...naughtyStrings.filter(({ length }) => length <= maxLength)),
+      fc.constantFrom(...[...naughtyStrings, ...spoiledTexts].filter(({ length }) => length <= maxLength)),
     )
     .filter((value) => value.trim() !== '' && value.isWellFormed() && !/[\u0000-\u0008\u000b-\u001f\u007f]/.test(value))
 const number = (min: number) =>
@@ -113,3 +146,15 @@ export const arbitraryCatalog = fc
         isInvestable: plan.fields.nonInvestableNote === null,
       })),
   )
+
+/** Where an exported file may come from. */
+export const arbitrarySource = fc.record(
+  {
+    origin: fc.record({
+      catalog: fc.stringMatching(/^[0-9a-f]{16}$/),
+      revision: fc.nat(1e15 - 1),
+    }),
+    country: fc.constantFrom('KE', 'RW'),
+  },
+  { requiredKeys: [] },
+)

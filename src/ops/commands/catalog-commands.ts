@@ -1,14 +1,31 @@
-// catalog import, export, purge
+// catalog import, update, export, purge
 import { Option, type Command } from 'commander'
-import { formatCatalog } from '../../catalog/catalog-file.ts'
 import type { CatalogDifference } from '../core/catalog-difference.ts'
-import { prepareImport, readCatalog, type ImportChoice } from '../core/catalog-import.ts'
+import {
+  prepareImport,
+  prepareUpdate,
+  readCatalog,
+  readUpdate,
+  type CatalogImport,
+  type CatalogInput,
+  type ImportChoice,
+} from '../core/catalog-import.ts'
 import { readCatalogFile } from '../core/catalog-history.ts'
 import { outdateLists } from '../core/catalog-plans.ts'
-import { countPlans, publishChange, type Publication } from '../core/publications.ts'
+import { countPlans, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
+import { UserError } from '../core/user-error.ts'
+import {
+  fileFormats,
+  findFormat,
+  formatCatalogFile,
+  parseCatalogInput,
+  type FileFormat,
+} from '../store/catalog-formats.ts'
 import { readInput } from '../store/read-input.ts'
+import type { Store } from '../store/store.ts'
 import type { Target } from '../store/target.ts'
+import { writeOutput } from '../store/write-output.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { createProgress, withProgress } from '../terminal/progress.ts'
 import { addCommand, addPublicationOptions, pastTimeOption } from './add-command.ts'
@@ -22,9 +39,11 @@ import {
   type PublicationOptions,
 } from './publication-output.ts'
 
-interface ImportOptions extends PublicationOptions {
+/** The options of the commands that change the catalog from a file. */
+interface FileOptions extends PublicationOptions {
+  format?: FileFormat
+  decimalComma?: boolean
   dryRun?: boolean
-  prune?: boolean
   merge: boolean
   fresh?: boolean
   ours?: boolean
@@ -33,23 +52,37 @@ interface ImportOptions extends PublicationOptions {
   yes?: boolean
 }
 
+interface ImportOptions extends FileOptions {
+  prune?: boolean
+}
+
+interface ExportOptions extends Target {
+  country?: string
+  at?: string
+  format?: FileFormat
+  output?: string
+}
+
+/** How a command reads its file, and compares it with the catalog. */
+interface FileWork<File> {
+  read: (input: CatalogInput, onProgress: OnProgress) => File
+  prepare: (store: Store, file: File) => Promise<CatalogImport>
+  /** What to say about a file without a revision. */
+  notMerged?: string | undefined
+}
+
 export function addCatalogCommands(catalog: Command, context: CommandContext): void {
   const { io, withStore } = context
   const add = addCommand.bind(undefined, catalog)
 
-  addPublicationOptions(
+  addFileOptions(
     add(
       'import <file>',
       'import plans from a catalog file (- for standard input), all or none; plans that are not in the file stay',
       'import src/catalog/demo.json --dry-run',
     ),
   )
-    .option('--dry-run', 'show what would change for partners, country by country, and change nothing')
     .option('--prune', 'remove the plans that are not in the file; of the export of a country, only from its list')
-    .addOption(
-      new Option('--ours', 'where the file and somebody else changed a field: take the file’s').conflicts('theirs'),
-    )
-    .option('--theirs', 'where the file and somebody else changed a field: keep the catalog’s')
     .addOption(
       new Option('--fresh', 'start from an empty catalog: the file replaces every plan, whatever its ID').conflicts([
         'prune',
@@ -57,51 +90,46 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
         'theirs',
       ]),
     )
-    .option('--no-merge', 'ignore the revision of the file: its plans replace those of the catalog')
-    .option(
-      '--json',
-      'print an object: the numbers of plans added, changed, removed and unchanged, the countries, and the publication',
+    .action((file: string, options: ImportOptions) =>
+      publishFile(file, options, {
+        read: readCatalog,
+        prepare: (store, catalogFile) => prepareImport(store, catalogFile, readChoice(options)),
+        notMerged: options.fresh ? undefined : notMerged,
+      }),
     )
-    .option('--yes', 'skip the question that --remote asks before plans are changed or removed')
-    .action(async (file: string, options: ImportOptions) => {
-      if (!options.json) io.stderr.write(`${describeMode(options)}\n`)
-      const progress = createProgress(io)
-      try {
-        const catalogFile = readCatalog(await readInput(file, io.stdin), progress.update)
-        // Fails before the work, not after it.
-        const request = options.dryRun ? undefined : await readPublicationRequest(context, options)
-        const { difference, isMerged, publication } = await withStore(options, async (store) => {
-          progress.update('Reading the catalog', 0, 1)
-          const prepared = await prepareImport(store, catalogFile, readChoice(options))
-          if (request === undefined) return { ...prepared, publication: undefined }
-          progress.end()
-          const losses = describeLosses(prepared.difference)
-          if (losses !== '') await confirm(io, options, losses)
-          const made = await publishChange(store, prepared, { ...request, onProgress: progress.update })
-          return { ...prepared, publication: made }
-        })
-        progress.end()
-        if (options.json) io.stdout.write(formatJson(difference, isMerged, publication))
-        else {
-          if (!isMerged && !options.fresh && difference.changed.length + difference.removed.length > 0)
-            io.stderr.write(`${notMerged}\n`)
-          printResult(difference, publication, options)
-        }
-      } finally {
-        progress.end()
-      }
-    })
 
-  add('export', 'print the catalog as a file that import reads back unchanged', 'export --country KE > kenya.json')
+  addFileOptions(
+    add(
+      'update <file>',
+      'change some fields of some plans from a file: rows with identifier and any other columns; an empty cell changes nothing',
+      'update performance.xlsx --dry-run',
+    ),
+  ).action((file: string, options: FileOptions) =>
+    publishFile(file, options, {
+      read: readUpdate,
+      prepare: (store, update) => prepareUpdate(store, update, readChoice(options)),
+    }),
+  )
+
+  add('export', 'write the catalog as a file that import reads back unchanged', 'export --output plans.xlsx')
     .option('--country <code>', 'only the plans that are viewable in this country')
     .addOption(pastTimeOption())
-    .option('--json', 'has no effect: a catalog file is always JSON')
-    .action(async ({ country, at, ...target }: { country?: string; at?: string } & Target) => {
+    .addOption(formatOption('the format of the file; by default what --output ends with, or json'))
+    .option('--output <file>', 'the file to write, or to replace; standard output by default')
+    .option('--json', 'has no effect: without --format, a catalog file is JSON')
+    .action(async ({ country, at, format: named, output, ...target }: ExportOptions) => {
       const atSeconds = parseOptionalTime(at)
-      const { plans, ...origin } = await withProgress(io, 'Reading the catalog', () =>
+      const format = named ?? findFormat(output ?? '') ?? 'json'
+      if (format === 'xlsx' && output === undefined) {
+        throw new UserError('A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.')
+      }
+      const catalogFile = await withProgress(io, 'Reading the catalog', () =>
         withStore(target, (store) => readCatalogFile(store, country, atSeconds)),
       )
-      io.stdout.write(formatCatalog(plans, origin))
+      const content = await formatCatalogFile(catalogFile, format)
+      if (output === undefined) return void io.stdout.write(String(content))
+      await writeOutput(output, content)
+      io.stdout.write(`Wrote ${countPlans(catalogFile.plans.length)} to ${output}.\n`)
     })
 
   add('purge', 'invalidate every cached plan list; every change of the catalog does it by itself', 'purge')
@@ -112,12 +140,64 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
     })
 
+  /** Publishes what a file changes, or only shows it. */
+  async function publishFile<File>(file: string, options: ImportOptions, { read, prepare, ...work }: FileWork<File>) {
+    if (!options.json) io.stderr.write(`${describeMode(options)}\n`)
+    const progress = createProgress(io)
+    try {
+      const { format, decimalComma: hasDecimalComma } = options
+      const bytes = await readInput(file, io.stdin)
+      const parsed = read(await parseCatalogInput(file, bytes, { format, hasDecimalComma }), progress.update)
+      // Fails before the work, not after it.
+      const request = options.dryRun ? undefined : await readPublicationRequest(context, options)
+      const { difference, isMerged, publication } = await withStore(options, async (store) => {
+        progress.update('Reading the catalog', 0, 1)
+        const prepared = await prepare(store, parsed)
+        if (request === undefined) return { ...prepared, publication: undefined }
+        progress.end()
+        const losses = describeLosses(prepared.difference)
+        if (losses !== '') await confirm(io, options, losses)
+        const made = await publishChange(store, prepared, { ...request, onProgress: progress.update })
+        return { ...prepared, publication: made }
+      })
+      progress.end()
+      if (options.json) return void io.stdout.write(formatJson(difference, isMerged, publication))
+      const hasLosses = difference.changed.length + difference.removed.length > 0
+      if (!isMerged && hasLosses && work.notMerged !== undefined) io.stderr.write(`${work.notMerged}\n`)
+      printResult(difference, publication, options)
+    } finally {
+      progress.end()
+    }
+  }
+
   function printResult(difference: CatalogDifference, publication: Publication | undefined, options: ImportOptions) {
     io.stdout.write(formatDifference(difference, publication, options))
     if (publication === undefined) return
     for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
     io.stdout.write(`${describePublication(publication, options)}\n`)
   }
+}
+
+/** Adds the options of a command that changes the catalog from a file. */
+function addFileOptions(command: Command): Command {
+  return addPublicationOptions(command)
+    .addOption(formatOption('the format of the file; by default what its name and content say'))
+    .option('--decimal-comma', 'numbers in text have a decimal comma, such as 12,4')
+    .option('--dry-run', 'show what would change for partners, country by country, and change nothing')
+    .addOption(
+      new Option('--ours', 'where the file and somebody else changed a field: take the file’s').conflicts('theirs'),
+    )
+    .option('--theirs', 'where the file and somebody else changed a field: keep the catalog’s')
+    .option('--no-merge', 'ignore the revision of the file: what it says replaces what the catalog says')
+    .option(
+      '--json',
+      'print an object: the numbers of plans added, changed, removed and unchanged, the countries, and the publication',
+    )
+    .option('--yes', 'skip the question that --remote asks before plans are changed or removed')
+}
+
+function formatOption(description: string): Option {
+  return new Option('--format <name>', description).choices(fileFormats)
 }
 
 const notMerged =

@@ -1,11 +1,12 @@
-// plan list, show, view, close, open, why
+// plan list, show, view, close, open, set, why
 import type { Command } from 'commander'
 import type { FilterName } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { compareChanges } from '../core/catalog-difference.ts'
 import { findPlanAt } from '../core/catalog-history.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
-import { closePlan, openPlan, setViewable, type PlanResult } from '../core/plan-changes.ts'
-import type { PublicationRequest } from '../core/publications.ts'
+import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
+import type { Publication, PublicationRequest } from '../core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../core/plan-explanation.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
@@ -14,6 +15,7 @@ import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { actorOption, addCommand, addPublicationOptions, dueTimeOption, pastTimeOption } from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
+import { formatCountries } from './difference-output.ts'
 import { describeExplanation, describeFix, describePendingChange } from './explanation-output.ts'
 import { addFilterOptions, parseFilterOptions } from './filter-options.ts'
 import {
@@ -96,6 +98,22 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     addChange('open <id>', 'open a plan to new investment, and remove its note', 'open mwamba-money-market-fund'),
   ).action((id: string, options: ChangeOptions) => change(options, (store, request) => openPlan(store, id, request)))
 
+  addPublicationOptions(
+    addChange(
+      'set <id> <assignments...>',
+      'change fields: name=value, with null for nothing, and a dot for a part, such as category.id=3',
+      'set mwamba-money-market-fund performance1=12.4 minTopUpAmounts.KES=500',
+    ),
+  ).action(async (id: string, assignments: string[], options: ChangeOptions) => {
+    const result = await publishPlan(options, (store, request) => setFields(store, id, assignments, request))
+    const { before, plan: after, publication } = result
+    if (options.json) return printJson(result)
+    const lines = formatCountries(compareChanges([{ before, after }]))
+    if (publication === undefined) lines.push(`${after.identifier} has these values already.`)
+    io.stdout.write(lines.map((line) => `${line}\n`).join(''))
+    printPublication(publication, options)
+  })
+
   addFilterOptions(
     add(
       'why <id>',
@@ -124,23 +142,36 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       io.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${lines.join('\n')}\n`)
     })
 
+  async function publishPlan(
+    options: ChangeOptions,
+    work: (store: Store, request: PublicationRequest) => Promise<PlanResult>,
+  ): Promise<PlanResult> {
+    const request = await readPublicationRequest(context, options)
+    return withStore(options, (store) => work(store, request))
+  }
+
   async function change(
     options: ChangeOptions,
     work: (store: Store, request: PublicationRequest) => Promise<PlanResult>,
   ) {
-    const request = await readPublicationRequest(context, options)
-    const { plan: changed, publication } = await withStore(options, (store) => work(store, request))
-    if (options.json) {
-      io.stdout.write(`${JSON.stringify({ plan: changed, publication: publicationToJson(publication) })}\n`)
-      return
-    }
+    const result = await publishPlan(options, work)
+    if (options.json) return printJson(result)
+    const { plan: changed, publication } = result
     const where = changed.viewableIn.length === 0 ? 'nowhere' : `in ${changed.viewableIn.join(', ')}`
     const investable = changed.isInvestable ? 'open to investment' : 'closed to investment'
     const verb = publication === undefined ? 'is already' : publication.state === 'published' ? 'is' : 'will be'
     io.stdout.write(`${changed.identifier} ${verb} viewable ${where}, and ${investable}.\n`)
+    printPublication(publication, options)
+  }
+
+  function printJson({ plan: changed, publication }: PlanResult) {
+    io.stdout.write(`${JSON.stringify({ plan: changed, publication: publicationToJson(publication) })}\n`)
+  }
+
+  function printPublication(publication: Publication | undefined, target: Target) {
     if (publication === undefined) return
-    for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
-    io.stdout.write(`${describePublication(publication, options)}\n`)
+    for (const warning of describeOverlaps(publication, target)) io.stderr.write(`${warning}\n`)
+    io.stdout.write(`${describePublication(publication, target)}\n`)
   }
 }
 

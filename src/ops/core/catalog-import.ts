@@ -1,6 +1,9 @@
-// Importing a catalog file: read it, compare it with the catalog, then write the difference.
+// Importing and updating from a file: read it, and compare it with the catalog.
 import { findConflicts, parseCatalog, type CatalogFile, type CatalogOrigin } from '../../catalog/catalog-file.ts'
+import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
+import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import type { Spreadsheet } from '../../catalog/plan-table.ts'
 import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
 import { selectCatalogAt, selectRecordStart } from '../../db/publication-queries.ts'
@@ -27,21 +30,30 @@ export interface ImportChoice {
   decision?: MergeDecision
 }
 
-const nothingImported = 'Nothing was imported.'
+/** A catalog file: JSON, or the sheets of a spreadsheet. */
+export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet'; spreadsheet: Spreadsheet }
+
+export const nothingImported = 'Nothing was imported.'
 
 /**
- * Reads a catalog file.
+ * Reads the plans of a catalog file.
  * @throws UserError with one line for each defect.
  */
-export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogFile {
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
-  } catch {
-    throw new UserError(['The file is not UTF-8.', nothingImported])
-  }
-  const result = parseCatalog(text, (done, total) => onProgress('Checking the plans', done, total))
-  if (result.kind === 'invalid') throw new UserError([...result.defects, nothingImported])
+export function readCatalog(input: CatalogInput, onProgress: OnProgress): CatalogFile {
+  const onChecked = (done: number, total: number) => onProgress('Checking the plans', done, total)
+  const result =
+    input.kind === 'json' ? parseCatalog(input.text, onChecked) : parseCatalogSheets(input.spreadsheet, onChecked)
+  if (result.kind === 'invalid') throw refuseDefects(result.defects)
+  return result
+}
+
+/**
+ * Reads the rows of a file of partial updates.
+ * @throws UserError with one line for each defect.
+ */
+export function readUpdate(input: CatalogInput): CatalogUpdate {
+  const result = input.kind === 'json' ? parseUpdateJson(input.text) : parseUpdateSheets(input.spreadsheet)
+  if (result.kind === 'invalid') throw refuseDefects(result.defects)
   return result
 }
 
@@ -51,15 +63,45 @@ export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogF
  * @throws UserError when the file and somebody else changed the same field, the file can't be merged, the resulting
  *   catalog would contradict itself, or a plan would change its ID or identifier.
  */
-export async function prepareImport(
+export function prepareImport(store: Store, file: CatalogFile, choice: ImportChoice = {}): Promise<CatalogImport> {
+  return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
+}
+
+/**
+ * Like `prepareImport`, for a file that only has some fields of some plans: the others stay as they are.
+ * @throws UserError also when the catalog has no plan with an identifier, or a plan would become invalid.
+ */
+export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportChoice = {}): Promise<CatalogImport> {
+  return prepareMerge(store, file, choice, (base, current) => {
+    const baseIds = new Set(base?.map(({ id }) => id))
+    // Plans that were added after the export can be updated, too.
+    const known = base ? [...base, ...current.filter(({ id }) => !baseIds.has(id))] : current
+    const applied = applyPatches(file.patches, known)
+    if ('defects' in applied) throw refuseDefects(applied.defects)
+    return { base: base && known, plans: applied.plans }
+  })
+}
+
+function refuseDefects(defects: readonly string[]): UserError {
+  const hasComma = defects.some((defect) => /number.*found "[+-]?[0-9]+,[0-9]+"/.test(defect))
+  const hint = hasComma ? ['If the commas are decimal commas, add --decimal-comma.'] : []
+  return new UserError([...defects, ...hint, nothingImported])
+}
+
+type Plans = readonly CatalogPlan[]
+
+/** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
+async function prepareMerge(
   { db }: Store,
-  { plans, origin, country }: CatalogFile,
-  { isPruning = false, isFresh = false, isMerging = true, decision = 'refuse' }: ImportChoice = {},
+  { origin, country }: Pick<CatalogFile, 'origin' | 'country'>,
+  { isPruning = false, isFresh = false, isMerging = true, decision = 'refuse' }: ImportChoice,
+  decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
   // The revision before the plans: when one of them changes in between, publishing is refused.
   const now = await selectCatalogOrigin(db)
-  const base = origin && isMerging && !isFresh ? await selectBase(db, origin, now) : undefined
+  const recorded = origin && isMerging && !isFresh ? await selectBase(db, origin, now) : undefined
   const before = await selectCatalog(db)
+  const { base, plans } = decide(recorded, before)
   const merge = mergeCatalog({
     base,
     file: plans,

@@ -1,6 +1,8 @@
-// Changes of a single plan: where it is viewable, and whether it takes new investment.
+// Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
+import { findConflicts } from '../../catalog/catalog-file.ts'
+import { applyPatch, indexShared, parseAssignments } from '../../catalog/plan-patch.ts'
 import { abbreviate, planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
@@ -8,6 +10,8 @@ import { publishChange, type Publication, type PublicationRequest } from './publ
 import { UserError } from './user-error.ts'
 
 export interface PlanResult {
+  /** The plan before the change. */
+  before: CatalogPlan
   /** The plan after the change. */
   plan: CatalogPlan
   /** undefined when there was nothing to change. */
@@ -61,17 +65,45 @@ function setNote(store: Store, name: string, note: string | null, request: Publi
   )
 }
 
+/**
+ * Changes fields of a plan.
+ * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`; `null` is null.
+ * @throws UserError that names every field with a value that a plan can't have.
+ */
+export async function setFields(
+  store: Store,
+  name: string,
+  assignments: readonly string[],
+  request: PublicationRequest,
+): Promise<PlanResult> {
+  const patch = parseAssignments(assignments)
+  if ('defects' in patch) throw refuseDefects(patch.defects)
+  return changePlan(store, name, request, async (known) => {
+    const catalog = await selectCatalog(store.db)
+    const patched = applyPatch(known, patch, indexShared(catalog))
+    if ('defects' in patched) throw refuseDefects(patched.defects)
+    const { plan } = patched
+    const conflicts = findConflicts([...catalog.filter(({ id }) => id !== plan.id), plan])
+    if (conflicts.length > 0) throw refuseDefects(conflicts)
+    return plan
+  })
+}
+
+function refuseDefects(defects: readonly string[]): UserError {
+  return new UserError([...defects, 'Nothing was changed.'])
+}
+
 /** @param decide returns the plan after the change, or the same object when there is nothing to change. */
 async function changePlan(
   store: Store,
   name: string,
   request: PublicationRequest,
-  decide: (known: CatalogPlan) => CatalogPlan,
+  decide: (known: CatalogPlan) => CatalogPlan | Promise<CatalogPlan>,
 ): Promise<PlanResult> {
   // Reads the revision first: when the plan changes in between, publishing is refused.
   const { revision } = await selectCatalogOrigin(store.db)
   const known = await findPlan(store, name)
-  const plan = decide(known)
+  const plan = await decide(known)
   const changes = plan === known ? [] : [{ planId: known.id, before: known, after: plan }]
-  return { plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
+  return { before: known, plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
 }

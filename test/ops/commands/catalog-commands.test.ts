@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
@@ -155,13 +155,77 @@ test('catalog import reads a file relative to the user’s folder, and names wha
     ['catalog.json', ''],
     ['nowhere.json', `Can't read "nowhere.json": it does not exist. Name a catalog file, or - for standard input.\n`],
     ['.', `Can't read ".": it is a folder. Name a catalog file, or - for standard input.\n`],
-    ['binary', 'The file is not UTF-8.\nNothing was imported.\n'],
+    [
+      'binary',
+      'The file is not UTF-8. In a spreadsheet, save it as .xlsx, or as CSV with UTF-8.\nNothing was imported.\n',
+    ],
   ] as const
   for (const [file, message] of results) {
     const { code, stderr } = await catalog(['import', file])
     expect([code, stderr]).toEqual([message === '' ? 0 : 2, `Importing into the local state.\n${message}`])
   }
   await rm(folder, { recursive: true })
+})
+
+test('catalog export --output writes a file in the format of its name, which import and update read', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  vi.stubEnv('INIT_CWD', folder)
+  for (const file of ['plans.json', 'plans.csv', 'plans.xlsx']) {
+    await writeFile(join(folder, file), 'old')
+    const total = before.length
+    expect(await catalog(['export', '--output', file])).toEqual({
+      code: 0,
+      stdout: `Wrote ${total} plans to ${file}.\n`,
+      stderr: '',
+    })
+    for (const verb of ['import', 'update']) {
+      const { stdout } = await catalog([verb, file, '--dry-run', '--json'])
+      expect(JSON.parse(stdout)).toMatchObject({ added: 0, changed: 0, unchanged: total, isMerged: true })
+    }
+  }
+  expect((await readdir(folder)).toSorted()).toEqual(['plans.csv', 'plans.json', 'plans.xlsx'])
+  const { stdout } = await catalog(['export', '--format', 'csv'])
+  expect(stdout).toBe(
+    `\ufeff${await readFile(join(folder, 'plans.csv'), 'utf8').then((text) => text.replace('\ufeff', ''))}`,
+  )
+  expect(await catalog(['export', '--output', 'nowhere/plans.csv'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `Can't write "nowhere/plans.csv": its folder does not exist.\n`,
+  })
+  expect(await catalog(['export', '--format', 'xlsx'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.\n',
+  })
+  await rm(folder, { recursive: true })
+})
+
+test('catalog update changes the fields of a file, also with decimal commas, and names defects by row', async () => {
+  const update = (stdin: string, ...args: string[]) => catalog(['update', '-', '--format', 'csv', ...args], { stdin })
+  expect(await update('identifier;performance1\nplan-1;12,5', '--dry-run', '--decimal-comma')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /      performance1: 13\.1 -> 12\.5\nWould import 1 plan: 0 added, 1 changed, 0 unchanged\.\n$/,
+    ),
+    stderr: 'Dry run on the local state: nothing will be changed.\n',
+  })
+  expect(await update('identifier;performance1\nplan-1;12,5\nplan-8;1')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: [
+      'Importing into the local state.',
+      'Row 2, column performance1: expected a number of per cent per year, or null; found "12,5".',
+      'Row 3, column identifier: expected the identifier of a plan in the catalog; found "plan-8".',
+      'If the commas are decimal commas, add --decimal-comma.',
+      'Nothing was imported.',
+      '',
+    ].join('\n'),
+  })
+  expect((await update('identifier,performance1\nplan-1,12.5')).stdout).toMatch(/^Imported 1 plan: .*\nPublished as/)
+  expect((await exportPlans())[0]).toEqual({ ...before[0], performance1: 12.5 })
+  await importPlans(before)
+  expect(await exportPlans()).toEqual(before)
 })
 
 test('catalog purge raises the revision, and changes nothing else', async () => {

@@ -90,7 +90,24 @@ test('plan view, close and open print the plan as it is now', async () => {
   expect(await readJson('view', 'changing', '--country', 'TZ')).toEqual({ plan: changing, publication })
 })
 
+test('plan set prints the difference, and how to take it back', async () => {
+  const { code, stdout, stderr } = await plan('set', 'changing', 'performance1=12.4', 'category.displayName=Save daily')
+  expect([code, stderr, stdout]).toEqual([
+    0,
+    '',
+    expect.stringMatching(
+      /^TZ: 0 appear, 0 disappear, 1 change\n  ~ changing\n      performance1: 13\.1 -> 12\.4\nPublished as publication (\d+)\. To take it back: npm run -s ops -- catalog undo \1\n$/,
+    ),
+  ])
+  expect((await plan('set', 'changing', 'performance1=12.4')).stdout).toBe('changing has these values already.\n')
+  expect(await readJson('set', 'changing', 'performance1=13.1')).toMatchObject({ plan: changing })
+})
+
 test.each([
+  [
+    ['set', 'cash', 'performance1=1,5'],
+    'performance1: expected a number of per cent per year, or null; found "1,5".\nNothing was changed.',
+  ],
   [['view', 'cash'], 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".'],
   [['close', 'cash'], 'A closed plan needs a reason for partners: add --note "Sold out."'],
   [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- --help"],

@@ -48,8 +48,21 @@ test('control characters in an argument are escaped, so that a terminal does not
 
 const commands = {
   partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log', 'preview', 'usage'],
-  catalog: ['import', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune', 'check'],
-  plan: ['list', 'show', 'view', 'close', 'open', 'why'],
+  catalog: [
+    'import',
+    'update',
+    'export',
+    'purge',
+    'log',
+    'show',
+    'undo',
+    'approve',
+    'reject',
+    'cancel',
+    'prune',
+    'check',
+  ],
+  plan: ['list', 'show', 'view', 'close', 'open', 'set', 'why'],
   keys: ['rotate', 'list', 'drop', 'log'],
 }
 

@@ -3,7 +3,7 @@ import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import { readCatalogFile } from '../../../src/ops/core/catalog-history.ts'
-import { prepareImport, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
+import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
 import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
@@ -157,4 +157,57 @@ test('a closed plan that the file closes, too, with another note is a conflict; 
   await openPlan(store, 'cash', request)
   await importFile(file)
   expect((await findPlan(store, 'cash')).nonInvestableNote).toBe('Ours.')
+})
+
+describe('a partial update', () => {
+  const update = async (plans: object[], exported: Partial<CatalogFile> = {}, choice?: ImportChoice) => {
+    const text = JSON.stringify({ ...exported.origin, plans })
+    const prepared = await prepareUpdate(store, readUpdate({ kind: 'json', text }), choice)
+    await publishChange(store, prepared, request)
+    return prepared
+  }
+
+  test('changes only what it names, and leaves other plans', async () => {
+    const { isMerged, difference } = await update([{ identifier: 'cash', performance1: 1.5 }])
+    expect([isMerged, difference.changed.length, difference.unchanged]).toEqual([false, 1, 0])
+    expect(await listPlans(store)).toEqual([{ ...cash, performance1: 1.5 }, gold])
+  })
+
+  test('of an edited export keeps what others changed since, and refuses a field that both changed', async () => {
+    const exported = await readCatalogFile(store)
+    await importFile(rename(exported, 'cash', 'Theirs'))
+    await importPlans([makePlan({ id: 3, identifier: 'new' })])
+    const { isMerged } = await update(
+      [
+        { ...cash, performance1: 1.5 },
+        { identifier: 'new', hint: 'Hi' },
+      ],
+      exported,
+    )
+    expect([isMerged, await findPlan(store, 'cash')]).toEqual([true, { ...cash, name: 'Theirs', performance1: 1.5 }])
+    expect((await findPlan(store, 'new')).hint).toBe('Hi')
+    const ours = [{ identifier: 'cash', name: 'Ours' }]
+    await expect(update(ours, exported)).rejects.toThrow('name: the file says "Ours"; the catalog says "Theirs".')
+    await update(ours, exported, { decision: 'ours' })
+    expect((await findPlan(store, 'cash')).name).toBe('Ours')
+  })
+
+  test('is refused with every defect, and changes nothing', async () => {
+    await expect(
+      update([
+        { identifier: 'cash', name: '' },
+        { identifier: 'none', name: 'x' },
+      ]),
+    ).rejects.toThrow(
+      new UserError([
+        'Plan "cash": name: expected text of 1 to 200 characters; found "".',
+        'Plan "none": identifier: expected the identifier of a plan in the catalog; found "none".',
+        'Nothing was imported.',
+      ]),
+    )
+    await expect(update([{ identifier: 'cash', category: { name: 'Other' } }])).rejects.toThrow(
+      'Plan "cash": category: id 3 has other values in plan "gold".',
+    )
+    expect(await listPlans(store)).toEqual([cash, gold])
+  })
 })

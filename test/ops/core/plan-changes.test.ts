@@ -2,7 +2,7 @@ import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
-import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { closePlan, openPlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
@@ -92,11 +92,44 @@ describe('closePlan and openPlan', () => {
   })
 })
 
+describe('setFields', () => {
+  test('changes fields, and nothing when they have these values', async () => {
+    const after = { ...cash, name: 'New', minTopUpAmounts: { KES: 5 } }
+    const { before, plan, publication } = await setFields(store, 'cash', ['name=New', 'minTopUpAmounts.KES=5'], request)
+    expect([before, plan, publication?.state, await find()]).toEqual([cash, after, 'published', after])
+    expect((await setFields(store, 'cash', ['name=New'], request)).publication).toBeUndefined()
+  })
+
+  test('takes a category by its ID from another plan, and refuses to change one that plans share', async () => {
+    const other = makePlan({ id: 3, identifier: 'other' })
+    await importPlans([other])
+    expect((await setFields(store, 'gold', ['category.id=3'], request)).plan.category).toEqual(cash.category)
+    await expect(setFields(store, 'cash', ['category.name=X'], request)).rejects.toThrow(
+      /^Plan "cash": category: id 3 has other values in plan ".*"\.\nNothing was changed\.$/,
+    )
+    expect(await find()).toEqual(cash)
+  })
+
+  test('names every defect', async () => {
+    await expect(setFields(store, 'cash', ['name=', 'tenor= ', 'x=1'], request)).rejects.toThrow(
+      new UserError(['Unknown field "x".', 'Nothing was changed.']),
+    )
+    await expect(setFields(store, 'cash', ['name=', 'performance1=x'], request)).rejects.toThrow(
+      new UserError([
+        'name: expected text of 1 to 200 characters; found "".',
+        'performance1: expected a number of per cent per year, or null; found "x".',
+        'Nothing was changed.',
+      ]),
+    )
+  })
+})
+
 test.each([
   ['findPlan', () => findPlan(store, 'nothing')],
   ['setViewable', () => setViewable(store, 'nothing', { country: 'KE', isViewable: true }, request)],
   ['closePlan', () => closePlan(store, 'nothing', 'x', request)],
   ['openPlan', () => openPlan(store, 'nothing', request)],
+  ['setFields', () => setFields(store, 'nothing', ['name=x'], request)],
 ])('%s refuses an unknown plan', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no plan "nothing". See: npm run -s ops -- plan list'))
 })

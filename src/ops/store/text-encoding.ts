@@ -1,0 +1,23 @@
+// Text files as spreadsheets and shells write them.
+import { UserError } from '../core/user-error.ts'
+
+/**
+ * Decodes UTF-8 and UTF-16, with or without a byte order mark.
+ * @throws UserError for anything else, such as the Windows code page that Excel writes by default.
+ */
+export function decodeText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder(detectEncoding(bytes), { fatal: true, ignoreBOM: false }).decode(bytes)
+  } catch {
+    throw new UserError('The file is not UTF-8. In a spreadsheet, save it as .xlsx, or as CSV with UTF-8.')
+  }
+}
+
+function detectEncoding([first, second]: Uint8Array): string {
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  if (first === 0xfe && second === 0xff) return 'utf-16be'
+  // A file starts with an ASCII character, which has one zero byte in UTF-16.
+  if (second === 0 && first !== 0) return 'utf-16le'
+  if (first === 0 && second !== 0 && second !== undefined) return 'utf-16be'
+  return 'utf-8'
+}

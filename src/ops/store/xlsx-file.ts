@@ -1,0 +1,87 @@
+// .xlsx files, which Excel, LibreOffice and Google Sheets write.
+import { readXlsx, writeXlsx, type Cell as XlsxCell } from 'hucre/xlsx'
+import { showCell, UnusableCell, type Cell } from '../../catalog/plan-cells.ts'
+import type { Sheet, Spreadsheet } from '../../catalog/plan-table.ts'
+import { UserError } from '../core/user-error.ts'
+
+/** Widths in characters. */
+const minWidth = 8
+const maxWidth = 40
+
+/** A ZIP archive starts so. */
+export function isXlsx(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4
+}
+
+export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array> {
+  const [header = []] = rows
+  const cells = new Map<string, Partial<XlsxCell>>()
+  for (const [column, value] of header.entries()) {
+    cells.set(`0,${column}`, { value: showCell(value), style: { font: { bold: true } } })
+  }
+  for (const [index, row] of rows.entries()) {
+    for (const [column, value] of row.entries()) {
+      if (value instanceof Date) cells.set(`${index},${column}`, { value, style: { numFmt: 'yyyy-mm-dd' } })
+      // Otherwise the library writes a text such as #N/A as an error.
+      else if (typeof value === 'string' && value.startsWith('#')) {
+        cells.set(`${index},${column}`, { richText: [{ text: escapeText(value) }] })
+      }
+    }
+  }
+  const columns = header.map((_, column) => ({ width: findWidth(rows, column) }))
+  const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : escapeText(cell))))
+  // Keeps the names of the columns and the identifiers in sight.
+  const freezePane = { rows: 1, columns: Math.max(0, header.indexOf('identifier') + 1) }
+  return writeXlsx({ sheets: [{ name, rows: values, cells, columns, freezePane }] })
+}
+
+/** @throws UserError when the bytes are no readable .xlsx file. */
+export async function parseXlsx(bytes: Uint8Array, hasDecimalComma: boolean): Promise<Spreadsheet> {
+  try {
+    const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })
+    return {
+      sheets: sheets.map(({ name, rows, cells, merges = [] }) => ({
+        name,
+        merges,
+        rows: rows.map((row, index) => row.map((value, column) => readCell(value, cells?.get(`${index},${column}`)))),
+      })),
+      format: { isUntyped: false, hasDecimalComma, is1904: dateSystem === '1904' },
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'it is damaged'
+    throw new UserError(`The file is not a readable .xlsx file: ${reason}. Save it again as .xlsx.`)
+  }
+}
+
+/** Of a formula, takes the value that the spreadsheet computed. */
+function readCell(value: Cell, cell: XlsxCell | undefined): Cell {
+  if (cell?.type === 'error') return new UnusableCell(`${showCell(value)}, the error of a formula`)
+  if (cell?.formula !== undefined && value === null) {
+    return new UnusableCell('a formula without a value, which the spreadsheet computes when it saves the file')
+  }
+  // 12.4 % is stored as 0.124.
+  if (typeof value === 'number' && isPercentage(cell?.style?.numFmt)) {
+    return new UnusableCell(`${Number((value * 100).toPrecision(15))} %, in a cell that is formatted as a percentage`)
+  }
+  return value
+}
+
+/** Ignores quoted and escaped characters of the number format. */
+function isPercentage(format = ''): boolean {
+  return format.replaceAll(/"[^"]*"|\\./g, '').includes('%')
+}
+
+/**
+ * XML has no U+FFFE and U+FFFF. Spreadsheets write such characters as _xHHHH_, and read any such text as a character.
+ */
+function escapeText<Value>(value: Value): Value | string {
+  if (typeof value !== 'string') return value
+  return value
+    .replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_')
+    .replaceAll(/[\ufffe\uffff]/g, (character) => `_x${character.charCodeAt(0).toString(16).toUpperCase()}_`)
+}
+
+function findWidth(rows: Sheet['rows'], column: number): number {
+  const widest = rows.reduce((width, row) => Math.max(width, showCell(row[column]).length), minWidth)
+  return Math.min(widest + 2, maxWidth)
+}

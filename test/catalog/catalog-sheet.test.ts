@@ -1,0 +1,202 @@
+import fc from 'fast-check'
+import { describe, expect, inject, test } from 'vitest'
+import { formatCatalogSheet, parseCatalogSheets } from '../../src/catalog/catalog-sheet.ts'
+import { showCell, UnusableCell, type Cell } from '../../src/catalog/plan-cells.ts'
+import { listColumns } from '../../src/catalog/plan-columns.ts'
+import { arbitraryCatalog, arbitrarySource, makePlan } from '../support/make-plan.ts'
+
+const typed = { isUntyped: false }
+const numRuns = Math.min(inject('propertyRuns'), 2000)
+
+/** The sheet of plans, with some cells replaced: by row from 1, as a spreadsheet counts, and by column name. */
+function makeSheet(plans = [makePlan()], cells: Record<number, Record<string, Cell>> = {}) {
+  const sheet = formatCatalogSheet({ plans, country: 'KE' }, typed)
+  const rows = sheet.rows.map((row) => [...row])
+  for (const [number, replaced] of Object.entries(cells)) {
+    for (const [name, cell] of Object.entries(replaced)) {
+      const row = rows[Number(number) - 1]
+      if (row) row[rows[0]?.indexOf(name) ?? 0] = cell
+    }
+  }
+  return { ...sheet, rows }
+}
+const parse = (...sheets: ReturnType<typeof makeSheet>[]) => parseCatalogSheets({ sheets, format: typed })
+const plan = makePlan()
+
+test.each([true, false])(
+  'reads a written catalog back unchanged, and where it comes from (untyped: %s)',
+  (isUntyped) => {
+    const format = { isUntyped }
+    fc.assert(
+      fc.property(arbitraryCatalog, arbitrarySource, (plans, source) => {
+        const sheet = formatCatalogSheet({ plans, ...source }, format)
+        expect(parseCatalogSheets({ sheets: [sheet], format })).toEqual({ kind: 'catalog', plans, ...source })
+      }),
+      { numRuns },
+    )
+  },
+)
+
+test('no cell of an untyped sheet is a formula, or anything else that a spreadsheet takes for a formula', () => {
+  fc.assert(
+    fc.property(arbitraryCatalog, (plans) => {
+      const { rows } = formatCatalogSheet({ plans }, { isUntyped: true })
+      const columns = listColumns(plans)
+      const texts = rows.slice(1).map((row) => row.filter((_, index) => columns[index]?.kind === 'text'))
+      expect(texts.flat().filter((text) => /^[=+\-@\t\r]/.test(showCell(text)))).toEqual([])
+    }),
+    { numRuns },
+  )
+})
+
+test('the columns are the fields in the order of the contract, and one for each currency in use', () => {
+  const names = makeSheet().rows[0]
+  expect(names?.slice(16, 24)).toEqual([
+    'performanceDate',
+    'currency',
+    'minInvestableAmounts.KES',
+    'minInvestableAmounts.USD',
+    'minTopUpAmounts.KES',
+    'tenor',
+    'lockInPeriod',
+    'partialWithdrawable',
+  ])
+  expect(names?.slice(-3)).toEqual(['fundCurrency.currency', 'viewableIn', 'exportedFrom'])
+})
+
+describe('what people and spreadsheets do to a sheet is read', () => {
+  const readPlan = (sheet: ReturnType<typeof makeSheet>) => parse(sheet)
+  const expected = { kind: 'catalog', plans: [plan], origin: undefined, country: 'KE' }
+
+  test('rows above the names, and empty rows', () => {
+    const sheet = makeSheet()
+    const blank = [null, '', '  ']
+    expect(
+      readPlan({ ...sheet, rows: [['October'], [], ...sheet.rows.slice(0, 1), blank, ...sheet.rows.slice(1)] }),
+    ).toEqual(expected)
+  })
+
+  test('columns in another order, and an empty column', () => {
+    const sheet = makeSheet()
+    expect(readPlan({ ...sheet, rows: sheet.rows.map((row) => [...row.toReversed(), null]) })).toEqual(expected)
+  })
+
+  test.each<[string, Cell, Partial<typeof plan>]>([
+    ['performanceDate', new Date('2026-11-30T00:00:00Z'), { performanceDate: '2026-11-30' }],
+    ['performanceDate', 46_356, { performanceDate: '2026-11-30' }],
+    ['performanceDate', '46356', { performanceDate: '2026-11-30' }],
+    ['performanceDate', ' 2026-11-30 ', { performanceDate: '2026-11-30' }],
+    ['performance1', '12.4', { performance1: 12.4 }],
+    ['performance1', 0.1 + 0.2, { performance1: 0.3 }],
+    ['performance1', 'null', { performance1: null }],
+    ['performance1', null, { performance1: null }],
+    ['performance1', '-0', { performance1: 0 }],
+    ['partialWithdrawable', 'FALSE', { partialWithdrawable: false }],
+    ['name', 2030, { name: '2030' }],
+    ['name', "'007", { name: '007' }],
+    ['name', "'Twas", { name: "'Twas" }],
+    ['about', 'two\r\nlines', { about: 'two\nlines' }],
+    ['viewableIn', 'KE, UG;RW', { viewableIn: ['KE', 'UG', 'RW'] }],
+    ['viewableIn', null, { viewableIn: [] }],
+    ['minTopUpAmounts.KES', null, { minTopUpAmounts: {} }],
+    ['fundCurrency.currency', '', { fundCurrency: null }],
+  ])('%s: %s', (column, cell, change) => {
+    expect(readPlan(makeSheet([plan], { 2: { [column]: cell } }))).toEqual({
+      ...expected,
+      plans: [{ ...plan, ...change }],
+    })
+  })
+
+  test('dates that count from 1904', () => {
+    const sheets = [makeSheet([plan], { 2: { performanceDate: 46_356 - 1462 } })]
+    expect(parseCatalogSheets({ sheets, format: { ...typed, is1904: true } })).toMatchObject({
+      plans: [{ performanceDate: '2026-11-30' }],
+    })
+  })
+
+  test('a file without the column exportedFrom', () => {
+    const sheet = makeSheet()
+    expect(parse({ ...sheet, rows: sheet.rows.map((row) => row.slice(0, -1)) })).toEqual({
+      ...expected,
+      country: undefined,
+    })
+  })
+
+  test('the sheet that is called Plans, when others have plans, too', () => {
+    const old = { ...makeSheet([makePlan({ id: 9 })]), name: 'Old' }
+    expect(parse(old, makeSheet())).toEqual(expected)
+    expect(parse(old, { ...makeSheet(), name: 'New' })).toEqual({
+      kind: 'invalid',
+      defects: ['The sheets "Old" and "New" all have plans. Name one of them Plans.'],
+    })
+  })
+})
+
+describe('a defect names the sheet, the row, the column, the expected and the found value', () => {
+  test.each<[string, Cell, string]>([
+    ['performance1', 'abc', 'expected a number of per cent per year, or null; found "abc".'],
+    ['performance1', '12,4', 'expected a number of per cent per year, or null; found "12,4".'],
+    [
+      'performance1',
+      new UnusableCell('#N/A, an error'),
+      'expected a number of per cent per year, or null; found #N/A, an error.',
+    ],
+    [
+      'performance1',
+      new Date('2026-05-01T00:00:00Z'),
+      'expected a number of per cent per year, or null; found the date 2026-05-01.',
+    ],
+    ['performanceDate', '30/10/2026', 'expected a calendar date as YYYY-MM-DD; found "30/10/2026".'],
+    ['performanceDate', 7, 'expected a calendar date as YYYY-MM-DD; found 7.'],
+    ['name', null, 'expected text of 1 to 200 characters; found nothing.'],
+    ['name', new UnusableCell('#REF!'), 'expected text of 1 to 200 characters; found #REF!.'],
+    ['category.name', null, 'expected text of 1 to 200 characters; found nothing.'],
+    ['minTopUpAmounts.KES', -1, 'expected a number of 0 or more; found -1.'],
+    ['viewableIn', 'KE XX', 'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "KE XX".'],
+    ['isInvestable', 'no', 'expected true or false; found "no".'],
+    ['exportedFrom', 'me', 'expected the text of an export, or nothing; found "me".'],
+  ])('%s: %s', (column, cell, message) => {
+    expect(parse(makeSheet([plan], { 2: { [column]: cell } }))).toEqual({
+      kind: 'invalid',
+      defects: [`Sheet "Plans", row 2, column ${column}: ${message}`],
+    })
+  })
+
+  test('all defects at once', () => {
+    const sheet = makeSheet([plan, makePlan({ id: 2 })], { 2: { name: '', tenor: '' }, 3: { currency: 'x' } })
+    expect(parse(sheet)).toMatchObject({ defects: [expect.any(String), expect.any(String), expect.any(String)] })
+  })
+
+  test('of the names of the columns', () => {
+    const header = ['identifier', 'colour', 'name', 'name', 'minTopUpAmounts.KSH', null, 5, 'category', 'name.x']
+    const rows = [header, ['a', 1, 'b', 'b', 1, 'x']]
+    expect(parse({ ...makeSheet(), rows })).toMatchObject({
+      kind: 'invalid',
+      defects: expect.arrayContaining([
+        'Sheet "Plans", row 1: unknown column "colour".',
+        'Sheet "Plans", row 1: there are two columns name.',
+        'Sheet "Plans", row 1, column "minTopUpAmounts.KSH": expected an ISO 4217 currency code in upper case, such as "KES" after the dot.',
+        'Sheet "Plans", row 1: column F has values, but no name.',
+        'Sheet "Plans", row 1: unknown column 5.',
+        'Sheet "Plans", row 1: unknown column "category".',
+        'Sheet "Plans", row 1: unknown column "name.x".',
+        'Sheet "Plans", row 1: expected a column id; found none.',
+      ]),
+    })
+    expect(parse({ ...makeSheet(), rows: [['a']] })).toEqual({
+      kind: 'invalid',
+      defects: ['The file has no row with the names of the columns, one of them identifier.'],
+    })
+  })
+
+  test('rows of two exports', () => {
+    const source = (revision: number) => `catalog 0123456789abcdef, revision ${revision}`
+    const cells = { 2: { exportedFrom: source(1) }, 3: { exportedFrom: source(2) } }
+    expect(parse(makeSheet([plan, makePlan({ id: 2 })], cells))).toEqual({
+      kind: 'invalid',
+      defects: [
+        'Sheet "Plans", row 3, column exportedFrom: the rows are from different exports. Import each by itself, or delete this column.',
+      ],
+    })
+  })
+})

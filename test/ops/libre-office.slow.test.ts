@@ -1,0 +1,178 @@
+// Operators' month with files that LibreOffice itself saved: export, edit, update, dry run, publish, undo. CI installs
+// LibreOffice; without it, these tests fail.
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { formatCatalog, parseCatalog } from '../../src/catalog/catalog-file.ts'
+import { parseXlsx } from '../../src/ops/store/xlsx-file.ts'
+import { makePlan, spoiledTexts } from '../support/make-plan.ts'
+import { editInLibreOffice, type SaveFormat } from './support/libre-office.ts'
+import { runOnState, useLocalState } from './support/local-state.ts'
+
+useLocalState()
+
+const plans = spoiledTexts.map((text, index) =>
+  makePlan({
+    id: index + 1,
+    name: text,
+    about: `${text}\n${text}`,
+    performance3: [0.1, -99.99, 123_456_789.012_345, 0.000_001][index % 4] ?? null,
+    minInvestableAmounts: index % 2 === 0 ? { KES: 1000 } : { UGX: 0.5, KES: 0 },
+    category: index % 3 === 0 ? null : { id: 3, name: '003', displayName: '=x', tagLine: '1,5' },
+    viewableIn: index % 2 === 0 ? ['KE', 'UG'] : [],
+  }),
+)
+
+let folder = ''
+const at = (file: string) => join(folder, file)
+let profiles = 0
+/** Opens a file in LibreOffice, edits it, and saves it under other names. */
+async function edit(file: string, targets: Record<string, SaveFormat>, statements = ''): Promise<void> {
+  const profile = at(`profile-${profiles++}`)
+  await mkdir(profile)
+  const paths = Object.entries(targets).map(([name, format]) => [at(name), format] as const)
+  await editInLibreOffice(profile, at(file), Object.fromEntries(paths), statements)
+}
+
+const catalog = async (...args: string[]) => {
+  const { code, stdout, stderr } = await runOnState('catalog', ...args)
+  return { code, stdout, stderr }
+}
+const readCatalog = async () => parseCatalog((await catalog('export')).stdout)
+const importUnchanged = async (file: string, ...args: string[]) => {
+  const { stdout, stderr } = await catalog('import', at(file), '--dry-run', '--json', ...args)
+  return { stderr, result: JSON.parse(stdout === '' ? 'null' : stdout) }
+}
+const unchanged = {
+  stderr: '',
+  result: expect.objectContaining({ added: 0, changed: 0, removed: 0, unchanged: plans.length, isMerged: true }),
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'libre-office-'))
+  await writeFile(at('catalog.json'), formatCatalog(plans))
+  await catalog('import', at('catalog.json'))
+  for (const file of ['plans.xlsx', 'plans.csv']) await catalog('export', '--output', at(file))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+describe('an export that LibreOffice opens and saves is read back unchanged, with its revision', () => {
+  test('from .xlsx, in every format', async () => {
+    const targets = { 'a.xlsx': 'xlsx', 'a.csv': 'csv', 'semicolons.csv': 'semicolons', 'utf16.csv': 'utf16' } as const
+    await edit('plans.xlsx', targets)
+    for (const file of Object.keys(targets)) expect(await importUnchanged(file)).toEqual(unchanged)
+  })
+
+  test('from CSV, in every format', async () => {
+    const targets = { 'b.xlsx': 'xlsx', 'b.csv': 'csv' } as const
+    await edit('plans.csv', targets)
+    for (const file of Object.keys(targets)) expect(await importUnchanged(file)).toEqual(unchanged)
+  })
+})
+
+test('the month: new figures by formula and a new date, seen in a dry run, published, and taken back', async () => {
+  const before = await readCatalog()
+  await edit(
+    'plans.xlsx',
+    { 'month.xlsx': 'xlsx', 'month.csv': 'csv' },
+    `For row = 1 To ${plans.length}
+    sheet.getCellByPosition(Column(sheet, "performance1"), row).Formula = "=0.1+0.2"
+    sheet.getCellByPosition(Column(sheet, "performance10"), row).String = ""
+    sheet.getCellByPosition(Column(sheet, "performanceDate"), row).Value = CDbl(DateSerial(2026, 11, 30))
+  Next
+  sheet.getCellByPosition(Column(sheet, "performance5"), 1).String = "null"
+  sheet.Columns.removeByIndex(Column(sheet, "about"), 1)`,
+  )
+  for (const file of ['month.xlsx', 'month.csv']) {
+    const { code, stdout } = await catalog('update', at(file), '--dry-run', '--json')
+    const dryRun = JSON.parse(stdout)
+    expect([code, dryRun.changed, dryRun.isMerged]).toEqual([0, plans.length, true])
+    expect(dryRun.countries.KE.changes[0]).toEqual({
+      identifier: 'plan-1',
+      fields: {
+        performance1: { from: 13.1, to: 0.3 },
+        performance5: { from: 0, to: null },
+        performanceDate: { from: '2026-10-30', to: '2026-11-30' },
+      },
+    })
+  }
+  expect(await readCatalog()).toEqual(before)
+
+  const published = JSON.parse((await catalog('update', at('month.xlsx'), '--json')).stdout)
+  const month = plans.map((plan, index) => ({
+    ...plan,
+    performance1: 0.3,
+    performance5: index === 0 ? null : plan.performance5,
+    performanceDate: '2026-11-30',
+  }))
+  expect(await readCatalog()).toMatchObject({ plans: month })
+  expect((await catalog('undo', String(published.publication.id))).code).toBe(0)
+  expect(await readCatalog()).toMatchObject({ plans })
+})
+
+test('decimal commas of a German LibreOffice need --decimal-comma', async () => {
+  await edit(
+    'plans.csv',
+    { 'german.csv': 'semicolons' },
+    `Dim locale As New com.sun.star.lang.Locale
+  locale.Language = "de"
+  locale.Country = "DE"
+  key = doc.NumberFormats.getStandardFormat(com.sun.star.util.NumberFormat.NUMBER, locale)
+  sheet.Columns.getByIndex(Column(sheet, "performance1")).NumberFormat = key
+  sheet.Columns.getByIndex(Column(sheet, "performance3")).NumberFormat = key
+  sheet.Columns.getByIndex(Column(sheet, "minInvestableAmounts.UGX")).NumberFormat = key`,
+  )
+  expect(await readFile(at('german.csv'), 'utf8')).toContain(';13,1;')
+  const refused = await catalog('import', at('german.csv'))
+  expect([refused.code, refused.stderr.split('\n').slice(1, 2), refused.stderr.split('\n').slice(-3)]).toEqual([
+    2,
+    ['Row 2, column performance1: expected a number of per cent per year, or null; found "13,1".'],
+    ['If the commas are decimal commas, add --decimal-comma.', 'Nothing was imported.', ''],
+  ])
+  const { stderr, stdout } = await catalog('update', at('german.csv'), '--dry-run', '--json', '--decimal-comma')
+  // LibreOffice shows fewer digits in a column that is formatted as a number.
+  expect([stderr, JSON.parse(stdout).countries.KE?.changes ?? []]).toEqual(['', expect.any(Array)])
+})
+
+test('an error, a percentage, merged cells and a date in a column of numbers are named with their cell', async () => {
+  await edit(
+    'plans.xlsx',
+    { 'wrong.xlsx': 'xlsx' },
+    `c = Column(sheet, "performance1")
+  sheet.getCellByPosition(c, 1).Formula = "=1/0"
+  sheet.getCellByPosition(c, 2).Value = 0.124
+  Dim locale As New com.sun.star.lang.Locale
+  percent = doc.NumberFormats.getStandardFormat(com.sun.star.util.NumberFormat.PERCENT, locale)
+  sheet.getCellByPosition(c, 2).NumberFormat = percent
+  sheet.getCellByPosition(c, 3).setFormula("2026-05-01")
+  sheet.getCellByPosition(c, 3).NumberFormat = sheet.getCellByPosition(Column(sheet, "performanceDate"), 3).NumberFormat
+  sheet.getCellByPosition(Column(sheet, "performanceDate"), 4).String = "30/10/2026"`,
+  )
+  const { code, stderr } = await catalog('update', at('wrong.xlsx'))
+  const number = 'expected a number of per cent per year, or null; found'
+  expect([code, stderr.split('\n').slice(1)]).toEqual([
+    2,
+    [
+      `Sheet "Plans", row 2, column performance1: ${number} #DIV/0!, the error of a formula.`,
+      `Sheet "Plans", row 3, column performance1: ${number} 12.4 %, in a cell that is formatted as a percentage.`,
+      `Sheet "Plans", row 4, column performance1: ${number} the date 2026-05-01.`,
+      'Sheet "Plans", row 5, column performanceDate: expected a calendar date as YYYY-MM-DD; found "30/10/2026".',
+      'Nothing was imported.',
+      '',
+    ],
+  ])
+  await edit(
+    'plans.xlsx',
+    { 'merged.xlsx': 'xlsx' },
+    `c = Column(sheet, "performanceDate")
+  sheet.getCellRangeByPosition(c, 1, c, 5).merge(True)
+  sheet.Rows.insertByIndex(0, 2)
+  sheet.getCellByPosition(0, 0).String = "Figures of October"
+  sheet.getCellRangeByPosition(0, 0, 5, 0).merge(True)`,
+  )
+  expect((await catalog('import', at('merged.xlsx'))).stderr).toContain(
+    '\nSheet "Plans", rows 4 to 8, column performanceDate: the cells are merged. Split them, and write a value into each.\nNothing was imported.\n',
+  )
+  expect((await parseXlsx(await readFile(at('merged.xlsx')), false)).sheets).toHaveLength(1)
+})

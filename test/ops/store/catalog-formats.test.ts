@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { parseCatalogSheets } from '../../../src/catalog/catalog-sheet.ts'
+import { parseUpdateSheets } from '../../../src/catalog/plan-patch.ts'
+import {
+  findFormat,
+  formatCatalogFile,
+  parseCatalogInput,
+  type FileFormat,
+} from '../../../src/ops/store/catalog-formats.ts'
+import { UserError } from '../../../src/ops/core/user-error.ts'
+import { makePlan } from '../../support/make-plan.ts'
+
+const plans = [makePlan({ name: 'Été, 007; "x"', about: 'two\nlines' })]
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const utf16 = (text: string, isBigEndian: boolean) => {
+  const bytes = Buffer.from(text, 'utf16le')
+  return isBigEndian ? bytes.swap16() : bytes
+}
+const format = async (name: FileFormat) => {
+  const content = await formatCatalogFile({ plans }, name)
+  return typeof content === 'string' ? utf8(content) : content
+}
+async function read(file: string, bytes: Uint8Array, options = {}) {
+  const input = await parseCatalogInput(file, bytes, options)
+  if (input.kind === 'json') return { plans: JSON.parse(input.text).plans }
+  return parseCatalogSheets(input.spreadsheet)
+}
+
+test('the format is that of the content, the name or the option', async () => {
+  expect(await read('x.JSON', await format('json'))).toMatchObject({ plans })
+  expect(await read('x.csv', await format('csv'))).toMatchObject({ plans })
+  expect(await read('x.XLSX', await format('xlsx'))).toMatchObject({ plans })
+  expect(await read('-', await format('json'))).toMatchObject({ plans })
+  expect(await read('-', await format('xlsx'))).toMatchObject({ plans })
+  expect(await read('-', await format('csv'), { format: 'csv' })).toMatchObject({ plans })
+  expect(await read('x.csv', await format('xlsx'))).toMatchObject({ plans })
+  expect([findFormat('a.b.csv'), findFormat('a'), findFormat('a.pdf')]).toEqual(['csv', undefined, undefined])
+})
+
+test('text is UTF-8 or UTF-16, with or without a byte order mark, with any line end and separator', async () => {
+  const csv = String(await formatCatalogFile({ plans }, 'csv')).replace('\ufeff', '')
+  for (const text of [csv, `\ufeff${csv}`, csv.replaceAll('\r\n', '\n')]) {
+    for (const bytes of [utf8(text), utf16(text, false), utf16(text, true)]) {
+      expect(await read('x.csv', bytes)).toMatchObject({ plans })
+    }
+  }
+  for (const separator of [';', '\t']) {
+    const bytes = utf8(`sep=${separator}\nidentifier${separator}"name"\n\na${separator}"b, ""c"""\n`)
+    const input = await parseCatalogInput('x.csv', bytes)
+    const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
+    expect(result).toMatchObject({
+      patches: [{ identifier: 'a', changes: [{ field: 'identifier' }, { field: 'name', value: 'b, "c"' }] }],
+    })
+  }
+})
+
+test.each([
+  [
+    'x.csv',
+    Uint8Array.of(0x61, 0xe9),
+    'The file is not UTF-8. In a spreadsheet, save it as .xlsx, or as CSV with UTF-8.',
+  ],
+  ['x.csv', utf8('identifier\n"a'), /^The file is not CSV: Quote Not Closed: /],
+  ['x.xlsx', utf8('identifier'), /^The file is not a readable \.xlsx file: .*\. Save it again as \.xlsx\./],
+  ['x.xlsx', utf8('PK\u0003\u0004 and no archive'), /^The file is not a readable \.xlsx file: /],
+])('refuses a file that is not what %s says', async (file, bytes, message) => {
+  const error = await parseCatalogInput(file, bytes).catch((reason: unknown) => reason)
+  if (!(error instanceof UserError)) throw error
+  expect(error.message).toMatch(message)
+  expect(error.message).toMatch(/\nNothing was imported\.$/)
+})
