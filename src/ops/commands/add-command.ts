@@ -16,11 +16,15 @@ export function addAttributionOptions(command: Command): Command {
 
 /** Adds the flags of a command that changes the catalog. */
 export function addPublicationOptions(command: Command): Command {
-  return addAttributionOptions(command).addOption(dueTimeOption())
+  return addAttributionOptions(command).addOption(dueTimeOption()).addOption(acceptOption())
 }
 
 export function actorOption(): Option {
   return new Option('--as <name>', 'who makes the change; otherwise OPS_ACTOR, or the user.email of git')
+}
+
+export function acceptOption(): Option {
+  return new Option('--accept', 'skip the question that --remote asks when a change looks wrong')
 }
 
 export function dueTimeOption(): Option {

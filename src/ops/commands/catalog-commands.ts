@@ -36,6 +36,7 @@ import {
   describePublication,
   publicationToJson,
   readPublicationRequest,
+  reviewChanges,
   type PublicationOptions,
 } from './publication-output.ts'
 
@@ -153,7 +154,10 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       const { difference, isMerged, publication } = await withStore(options, async (store) => {
         progress.update('Reading the catalog', 0, 1)
         const prepared = await prepare(store, parsed)
-        if (request === undefined) return { ...prepared, publication: undefined }
+        if (request === undefined) {
+          await reviewChanges(context, options, store, prepared.changes)
+          return { ...prepared, publication: undefined }
+        }
         progress.end()
         const losses = describeLosses(prepared.difference)
         if (losses !== '') await confirm(io, options, losses)

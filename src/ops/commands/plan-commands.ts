@@ -13,7 +13,14 @@ import type { Store } from '../store/store.ts'
 import type { Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
-import { actorOption, addCommand, addPublicationOptions, dueTimeOption, pastTimeOption } from './add-command.ts'
+import {
+  acceptOption,
+  actorOption,
+  addCommand,
+  addPublicationOptions,
+  dueTimeOption,
+  pastTimeOption,
+} from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import { describeExplanation, describeFix, describePendingChange } from './explanation-output.ts'
@@ -90,6 +97,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     .option('--note <text>', 'the reason, for partners to show, and for the record')
     .addOption(actorOption())
     .addOption(dueTimeOption())
+    .addOption(acceptOption())
     .action((id: string, options: ChangeOptions) =>
       change(options, (store, request) => closePlan(store, id, options.note, request)),
     )

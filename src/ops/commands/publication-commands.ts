@@ -31,6 +31,7 @@ import {
   describePublication,
   publicationToJson,
   readPublicationRequest,
+  reviewChanges,
   type PublicationOptions,
 } from './publication-output.ts'
 
@@ -107,7 +108,10 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       const { countries, unseen, publication } = await withStore(options, async (store) => {
         const { difference, ...change } = await prepareUndo(store, id, options.plan)
         printDifference(difference, options)
-        if (request === undefined) return { ...difference, publication: undefined }
+        if (request === undefined) {
+          await reviewChanges(context, options, store, change.changes)
+          return { ...difference, publication: undefined }
+        }
         await confirm(io, options, `${countPlans(change.changes.length)} will be as before publication ${id}.`)
         return { ...difference, publication: await publishChange(store, change, { ...request, undoneId: id }) }
       })

@@ -1,14 +1,18 @@
 // What commands that change the catalog share: their flags, and what they say about the publication.
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
-import type { Publication, PublicationRequest } from '../core/publications.ts'
+import { findDoubts } from '../core/plausibility.ts'
+import type { PlanChange, Publication, PublicationRequest } from '../core/publications.ts'
 import { parseDueTime } from '../core/time-arguments.ts'
+import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { readAttribution, type CommandContext } from './command-context.ts'
 
 export interface PublicationOptions extends Target {
   as?: string
   note?: string
   at?: string
+  accept?: boolean
 }
 
 export async function readPublicationRequest(
@@ -16,7 +20,25 @@ export async function readPublicationRequest(
   options: PublicationOptions,
 ): Promise<PublicationRequest> {
   const dueAt = options.at === undefined ? undefined : parseDueTime(options.at)
-  return { attribution: await readAttribution(context, options), dueAt }
+  return {
+    attribution: await readAttribution(context, options),
+    dueAt,
+    review: (store, changes) => reviewChanges(context, options, store, changes),
+  }
+}
+
+/** Warns of a change that is hardly ever meant. Asks before it reaches a deployed environment. */
+export async function reviewChanges(
+  { io }: Pick<CommandContext, 'io'>,
+  { accept, dryRun, ...target }: PublicationOptions & { dryRun?: boolean },
+  store: Store,
+  changes: readonly PlanChange[],
+): Promise<void> {
+  const doubts = await findDoubts(store, changes)
+  if (doubts.length === 0) return
+  for (const doubt of doubts) io.stderr.write(`Warning: ${doubt}\n`)
+  const yes = accept === true || dryRun === true
+  await confirm(io, { ...target, yes }, 'Is all of this intended?', '--accept')
 }
 
 /** Says what happened, and how to take it back. */

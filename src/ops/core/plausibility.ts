@@ -63,7 +63,8 @@ function findNewDoubts(before: CatalogPlan | null, after: CatalogPlan, today: st
 }
 
 function describeRemovals(place: string, total: number, removed: number): string[] {
-  return removed > total * maxRemovedShare ? [`${removed} of ${total} plans leave ${place}.`] : []
+  // One plan is an ordinary change, however short the list is.
+  return removed > 1 && removed > total * maxRemovedShare ? [`${removed} of ${total} plans leave ${place}.`] : []
 }
 
 function describeLists(

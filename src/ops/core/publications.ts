@@ -36,6 +36,8 @@ export interface PublicationRequest {
   dueAt?: number | undefined
   /** The publication that this one undoes. */
   undoneId?: number
+  /** Looks at the change before it is written; throws to stop. */
+  review?: (store: Store, changes: readonly PlanChange[]) => Promise<void>
   onProgress?: OnProgress
 }
 
@@ -59,11 +61,12 @@ const somebodyElse = 'Somebody else changed the catalog at the same time. Try ag
 export async function publishChange(
   store: Store,
   { baseRevision, changes }: CatalogChange,
-  { attribution, dueAt, undoneId, onProgress = () => {} }: PublicationRequest,
+  { attribution, dueAt, undoneId, review, onProgress = () => {} }: PublicationRequest,
 ): Promise<Publication | undefined> {
   const { db } = store
   if (changes.length === 0) return undefined
   if (dueAt !== undefined) await checkFuture(store, dueAt)
+  await review?.(store, changes)
   const needsApproval = readNeedsApproval(store)
   const publication = {
     ...attribution,

@@ -77,7 +77,7 @@ test('catalog import --dry-run prints what partners of each country would see, a
       'Would import 3 plans: 1 added, 2 changed, 0 unchanged, 1 removed.',
       '',
     ].join('\n'),
-    stderr: `Dry run on the local state: nothing will be changed.\n${notMerged}`,
+    stderr: `Dry run on the local state: nothing will be changed.\nWarning: UG loses its last plan: its list will be empty.\n${notMerged}`,
   })
   const { stdout, stderr } = await importPlans(after, ['--dry-run', '--prune', '--json'])
   expect(stderr).toBe('')
@@ -142,7 +142,7 @@ test('catalog import shows its progress, as a bar on a terminal and otherwise as
     /^Importing into the local state\.\n\rChecking the plans \[\.{30}\] 0 %\u001b\[K.*\rWriting 1 plan \[#{15}\.{15}\] 50 %\u001b\[K\r\u001b\[K$/s,
   )
   expect((await importPlans(before, ['--prune'], { patienceMs: 0 })).stderr).toBe(
-    `Importing into the local state.\nChecking the plans …\nReading the catalog …\nWriting 1 plan …\n${notMerged}`,
+    `Importing into the local state.\nChecking the plans …\nReading the catalog …\nWarning: ZM loses its last plan: its list will be empty.\nWriting 1 plan …\n${notMerged}`,
   )
 })
 
