@@ -35,7 +35,7 @@ function addRemoteCommand(noun: Command, usage: string, description: string, exa
   return noun
     .command(usage)
     .description(description)
-    .addHelpText('after', `\nExample:\n  npm run -s ops -- ${noun.name()} ${example}\n`)
+    .addHelpText('after', `\nExample:\n  npm run -s ops -- ${noun.parent ? `${noun.name()} ` : ''}${example}\n`)
     .option('--remote', 'work on a deployed environment, not on the local state')
     .option('--env <name>', 'the deployed environment, as in wrangler: staging or production')
     .hook('preAction', (_, command) => checkTarget(command.opts<Target>()))

@@ -53,6 +53,7 @@ interface FileOptions extends PublicationOptions {
 
 interface ImportOptions extends FileOptions {
   prune?: boolean
+  fresh?: boolean
 }
 
 interface ExportOptions extends Target {
@@ -67,7 +68,7 @@ interface FileWork<File> {
   read: (input: CatalogInput, onProgress: OnProgress) => File
   prepare: (store: Store, file: File) => Promise<CatalogImport>
   /** What to say about a file without a revision. */
-  notMerged?: string
+  notMerged?: string | undefined
 }
 
 export function addCatalogCommands(catalog: Command, context: CommandContext): void {
@@ -82,11 +83,18 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     ),
   )
     .option('--prune', 'remove the plans that are not in the file; of the export of a country, only from its list')
+    .addOption(
+      new Option('--fresh', 'start from an empty catalog: the file replaces every plan, whatever its ID').conflicts([
+        'prune',
+        'ours',
+        'theirs',
+      ]),
+    )
     .action((file: string, options: ImportOptions) =>
       publishFile(file, options, {
         read: readCatalog,
         prepare: (store, catalogFile) => prepareImport(store, catalogFile, readChoice(options)),
-        notMerged,
+        notMerged: options.fresh ? undefined : notMerged,
       }),
     )
 
@@ -124,11 +132,11 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       io.stdout.write(`Wrote ${countPlans(catalogFile.plans.length)} to ${output}.\n`)
     })
 
-  add('purge', 'outdate every cached plan list, so that requests read the database again', 'purge')
+  add('purge', 'invalidate every cached plan list; every change of the catalog does it by itself', 'purge')
     .option('--json', 'print an object with the new revision of the catalog')
     .action(async ({ json, ...target }: { json?: boolean } & Target) => {
       const revision = await withStore(target, outdateLists)
-      const sentence = 'Every cached plan list is outdated. Requests read the database within two minutes.'
+      const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
       io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
     })
 
@@ -163,9 +171,9 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
   }
 
   function printResult(difference: CatalogDifference, publication: Publication | undefined, options: ImportOptions) {
-    io.stdout.write(formatDifference(difference, options))
+    io.stdout.write(formatDifference(difference, publication, options))
     if (publication === undefined) return
-    for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+    for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
     io.stdout.write(`${describePublication(publication, options)}\n`)
   }
 }
@@ -193,11 +201,12 @@ function formatOption(description: string): Option {
 }
 
 const notMerged =
-  'Not merged, because the file has no revision: its plans replace those of the catalog, whoever changed them.'
+  'Not merged, because the file has no revision: its plans replace those of the catalog, including changes that others made.'
 
-function readChoice({ prune, merge, ours, theirs }: ImportOptions): ImportChoice {
+function readChoice({ prune, fresh, merge, ours, theirs }: ImportOptions): ImportChoice {
   return {
     isPruning: prune ?? false,
+    isFresh: fresh ?? false,
     isMerging: merge,
     decision: ours ? 'ours' : theirs ? 'theirs' : 'refuse',
   }
@@ -222,12 +231,17 @@ function formatJson(difference: CatalogDifference, isMerged: boolean, publicatio
   return `${JSON.stringify({ ...counts, countries, unseen, isMerged, publication: publicationToJson(publication) })}\n`
 }
 
-function formatDifference(difference: CatalogDifference, { dryRun, prune, at }: ImportOptions): string {
+function formatDifference(
+  difference: CatalogDifference,
+  publication: Publication | undefined,
+  { dryRun, prune, fresh }: ImportOptions,
+): string {
   const { added, changed, removed, unchanged } = difference
   const lines = dryRun ? formatCountries(difference) : []
   const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
-  if (prune) counts.push(`${removed.length} removed`)
-  const verb = dryRun ? 'Would import' : at === undefined ? 'Imported' : 'Staged'
+  if (prune || fresh) counts.push(`${removed.length} removed`)
+  const isPublished = publication === undefined || publication.state === 'published'
+  const verb = dryRun ? 'Would import' : isPublished ? 'Imported' : 'Staged'
   const total = added.length + changed.length + unchanged
   return [...lines, `${verb} ${countPlans(total)}: ${counts.join(', ')}.`, ''].join('\n')
 }

@@ -47,8 +47,21 @@ test('control characters in an argument are escaped, so that a terminal does not
 })
 
 const commands = {
-  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log'],
-  catalog: ['import', 'update', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune'],
+  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log', 'preview', 'usage'],
+  catalog: [
+    'import',
+    'update',
+    'export',
+    'purge',
+    'log',
+    'show',
+    'undo',
+    'approve',
+    'reject',
+    'cancel',
+    'prune',
+    'check',
+  ],
   plan: ['list', 'show', 'view', 'close', 'open', 'set', 'why'],
   keys: ['rotate', 'list', 'drop', 'log'],
 }
@@ -71,7 +84,7 @@ test.each(Object.entries(commands))('ops %s --help lists its commands', async (n
 
 test('ops --help lists the nouns, and says how to call it', async () => {
   const { code, stdout } = await runCommand(['--help'])
-  expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(commands), 'help']])
+  expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(commands), 'doctor', 'help']])
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
 })
 
