@@ -46,7 +46,6 @@ interface FileOptions extends PublicationOptions {
   decimalComma?: boolean
   dryRun?: boolean
   merge: boolean
-  fresh?: boolean
   ours?: boolean
   theirs?: boolean
   json?: boolean
@@ -55,6 +54,7 @@ interface FileOptions extends PublicationOptions {
 
 interface ImportOptions extends FileOptions {
   prune?: boolean
+  fresh?: boolean
 }
 
 interface ExportOptions extends Target {
