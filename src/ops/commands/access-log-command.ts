@@ -60,21 +60,25 @@ export function addAccessLogCommand(
     if (!json && entries.length === 0) io.stderr.write('There is no such entry.\n')
   }
 
-  function toRow({ id, changedAt, kind, partner, country, suspendedAt, kid, actor, note }: AccessEntry) {
+  function toRow({ id, changedAt, kind, partner, name, country, suspendedAt, closedAt, kid, actor, note }: AccessEntry) {
     return {
       ENTRY: String(id),
       TIME: formatIsoTime(changedAt),
       [subject]: partner ?? kid ?? '',
       CHANGE: kind.replace('keys-', ''),
-      ...(subject === 'PARTNER' && { COUNTRY: country ?? '', STATUS: readPartnerStatus({ suspendedAt }) }),
+      ...(subject === 'PARTNER' && {
+        NAME: name ?? '',
+        COUNTRY: country ?? '',
+        STATUS: readPartnerStatus({ suspendedAt, closedAt }),
+      }),
       BY: actor,
       NOTE: note ?? '',
     }
   }
 }
 
-function toJson({ kid, partner, country, suspendedAt, changedAt, kind, ...entry }: AccessEntry) {
+function toJson({ kid, partner, name, country, suspendedAt, closedAt, changedAt, kind, ...entry }: AccessEntry) {
   const { id, actor, command, note, previousHash } = entry
-  const subject = kid === null ? { partner, country, status: readPartnerStatus({ suspendedAt }) } : { kid }
+  const subject = kid === null ? { partner, name, country, status: readPartnerStatus({ suspendedAt, closedAt }) } : { kid }
   return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
 }

@@ -160,6 +160,12 @@ function describeExplanation(
   const { reason, partner } = explanation
   const { shortName, country } = partner
   const command = (...words: string[]) => describeCommand(target, ...words)
+  if (reason === 'partner_closed') {
+    return {
+      sentence: `${shortName} sees no plan: it was closed at ${formatIsoTime(explanation.closedAt)}, for good.`,
+      fix: `To create another partner: ${command('partner', 'create', '--help')}`,
+    }
+  }
   if (reason === 'partner_suspended') {
     return {
       sentence: `${shortName} sees no plan: it is suspended since ${formatIsoTime(explanation.suspendedAt)}.`,
@@ -193,6 +199,9 @@ function describePast(explanation: PlanExplanation, id: string, atSeconds: numbe
   const { reason, partner } = explanation
   const { shortName, country } = partner
   const time = `At ${formatIsoTime(atSeconds)},`
+  if (reason === 'partner_closed') {
+    return `${time} ${shortName} saw no plan: it was closed at ${formatIsoTime(explanation.closedAt)}.`
+  }
   if (reason === 'partner_suspended') {
     return `${time} ${shortName} saw no plan: it was suspended since ${formatIsoTime(explanation.suspendedAt)}.`
   }
