@@ -63,7 +63,20 @@ const droppedTables = new Set(['catalog_staging'])
 /** The entries with which the record of partners begins, without their time. */
 const firstEntries = [
   [1, 'migration', '0006_access_log.sql', null, 'recorded', 'acme', 'Acme Wallet', 'KE', null, null, null, null],
-  [2, 'migration', '0006_access_log.sql', null, 'recorded', 'boda', "Boda 'Savings'", 'UG', 1700000003, null, null, null],
+  [
+    2,
+    'migration',
+    '0006_access_log.sql',
+    null,
+    'recorded',
+    'boda',
+    "Boda 'Savings'",
+    'UG',
+    1700000003,
+    null,
+    null,
+    null,
+  ],
 ]
 
 /** Tables and columns that a migration has renamed, by their old name. */

@@ -60,7 +60,19 @@ export function addAccessLogCommand(
     if (!json && entries.length === 0) io.stderr.write('There is no such entry.\n')
   }
 
-  function toRow({ id, changedAt, kind, partner, name, country, suspendedAt, closedAt, kid, actor, note }: AccessEntry) {
+  function toRow({
+    id,
+    changedAt,
+    kind,
+    partner,
+    name,
+    country,
+    suspendedAt,
+    closedAt,
+    kid,
+    actor,
+    note,
+  }: AccessEntry) {
     return {
       ENTRY: String(id),
       TIME: formatIsoTime(changedAt),
@@ -79,6 +91,7 @@ export function addAccessLogCommand(
 
 function toJson({ kid, partner, name, country, suspendedAt, closedAt, changedAt, kind, ...entry }: AccessEntry) {
   const { id, actor, command, note, previousHash } = entry
-  const subject = kid === null ? { partner, name, country, status: readPartnerStatus({ suspendedAt, closedAt }) } : { kid }
+  const subject =
+    kid === null ? { partner, name, country, status: readPartnerStatus({ suspendedAt, closedAt }) } : { kid }
   return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
 }

@@ -86,7 +86,11 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
       const timeMs = readKidTimeMs(kid)
       return { kid, use, createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000) }
     })
-    const table = rows.map(({ kid, use, createdAt }) => ({ KID: kid, USE: use, AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)) }))
+    const table = rows.map(({ kid, use, createdAt }) => ({
+      KID: kid,
+      USE: use,
+      AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),
+    }))
     io.stdout.write(json ? `${JSON.stringify(rows)}\n` : formatTable(table))
     if (!json && rows.length === 0) io.stderr.write('There is no key that this command made.\n')
   }

@@ -76,7 +76,9 @@ export function addPartnerCommands(program: Command, context: CommandContext): v
     .option('--json', 'print an array')
     .action(async (options: OutputOptions & Target) => {
       const partners = await withProgress(io, 'Reading the partners', () => withStore(options, listPartners))
-      io.stdout.write(options.json ? `${JSON.stringify(partners.map(summaryToJson))}\n` : formatPartners(partners, clock.nowMs()))
+      io.stdout.write(
+        options.json ? `${JSON.stringify(partners.map(summaryToJson))}\n` : formatPartners(partners, clock.nowMs()),
+      )
       if (!options.json && partners.length === 0) {
         const create = describeCommand(options, 'partner', 'create', '--help')
         io.stderr.write(`There is no partner yet. To create one: ${create}\n`)

@@ -112,7 +112,8 @@ test('the record holds no secret, no hash of a secret, no client ID and no conta
   const rotated = await rotate(0)
   const { results } = await env.DB.prepare('select * from access_log').all()
   const text = JSON.stringify(results)
-  for (const secret of [clientId, clientSecret, rotated.clientSecret, 'pbkdf2', '+254']) expect(text).not.toContain(secret)
+  for (const secret of [clientId, clientSecret, rotated.clientSecret, 'pbkdf2', '+254'])
+    expect(text).not.toContain(secret)
 })
 
 test('partners have their own entries', async () => {
