@@ -52,12 +52,17 @@ export function addAccessLogCommand(
   }
 
   async function print(store: Store, shortName: string | undefined, { since, json }: LogOptions): Promise<void> {
+    const sinceSeconds = since === undefined ? undefined : parsePast('--since', since, await readDatabaseSeconds(store))
     const entries = await list(store, {
       ...(shortName !== undefined && { shortName }),
-      ...(since !== undefined && { since: parsePast('--since', since, await readDatabaseSeconds(store)) }),
+      ...(sinceSeconds !== undefined && { since: sinceSeconds }),
     })
     io.stdout.write(json ? `${JSON.stringify(entries.map(toJson))}\n` : formatTable(entries.map(toRow)))
-    if (!json && entries.length === 0) io.stderr.write('There is no such entry.\n')
+    if (!json && entries.length === 0) {
+      const whose = shortName ?? `a ${subject.toLowerCase()}`
+      const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
+      io.stderr.write(`No change of ${whose} is recorded ${when}.\n`)
+    }
   }
 
   function toRow({
@@ -77,9 +82,8 @@ export function addAccessLogCommand(
       ENTRY: String(id),
       TIME: formatIsoTime(changedAt),
       [subject]: partner ?? kid ?? '',
-      CHANGE: kind.replace('keys-', ''),
+      CHANGE: kind === 'rename' ? `rename to ${name}` : kind.replace('keys-', ''),
       ...(subject === 'PARTNER' && {
-        NAME: name ?? '',
         COUNTRY: country ?? '',
         STATUS: readPartnerStatus({ suspendedAt, closedAt }),
       }),

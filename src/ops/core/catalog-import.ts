@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
 import type { CatalogChange, OnProgress } from './publications.ts'
+import { decodeText } from './decode-text.ts'
 import { UserError } from './user-error.ts'
 
 export interface CatalogImport extends CatalogChange {
@@ -32,12 +33,7 @@ const nothingImported = 'Nothing was imported.'
  * @throws UserError with one line for each defect.
  */
 export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogFile {
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes)
-  } catch {
-    throw new UserError(['The file is not UTF-8.', nothingImported])
-  }
+  const text = decodeText(bytes)
   const result = parseCatalog(text, (done, total) => onProgress('Checking the plans', done, total))
   if (result.kind === 'invalid') throw new UserError([...result.defects, nothingImported])
   return result

@@ -155,7 +155,7 @@ test('catalog import reads a file relative to the user’s folder, and names wha
     ['catalog.json', ''],
     ['nowhere.json', `Can't read "nowhere.json": it does not exist. Name a catalog file, or - for standard input.\n`],
     ['.', `Can't read ".": it is a folder. Name a catalog file, or - for standard input.\n`],
-    ['binary', 'The file is not UTF-8.\nNothing was imported.\n'],
+    ['binary', 'The file is not UTF-8 text. Save it again with the encoding UTF-8, or export it again.\n'],
   ] as const
   for (const [file, message] of results) {
     const { code, stderr } = await catalog(['import', file])

@@ -60,7 +60,13 @@ test('plan list prints a table, an array, or a note that there is none', async (
       viewableIn: ['RW'],
     },
   ])
-  expect(await plan('list', '--country', 'ZM')).toEqual({ code: 0, stdout: '', stderr: 'There is no such plan.\n' })
+  expect(await plan('list', '--country', 'ZM')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: `No plan is viewable in ZM. To see all plans, and where they are viewable: ${command} plan list\n`,
+  })
+  await emptyDatabase(bindings())
+  expect((await plan('list')).stderr).toBe(`The catalog has no plan. To import plans: ${command} catalog import FILE\n`)
 })
 
 test('plan show prints every field, each on one line', async () => {

@@ -47,7 +47,19 @@ test('control characters in an argument are escaped, so that a terminal does not
 })
 
 const commands = {
-  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log'],
+  partner: [
+    'create',
+    'list',
+    'show',
+    'rotate',
+    'suspend',
+    'resume',
+    'set-country',
+    'rename',
+    'set-contact',
+    'close',
+    'log',
+  ],
   catalog: ['import', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune'],
   plan: ['list', 'show', 'view', 'close', 'open', 'why'],
   keys: ['rotate', 'list', 'drop', 'log'],

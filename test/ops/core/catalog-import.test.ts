@@ -53,7 +53,7 @@ describe('readCatalog', () => {
 
   test('refuses bytes that are not UTF-8', () => {
     expect(() => readCatalog(Uint8Array.of(0xff), () => {})).toThrow(
-      new UserError(['The file is not UTF-8.', nothingImported]),
+      new UserError('The file is not UTF-8 text. Save it again with the encoding UTF-8, or export it again.'),
     )
   })
 })
