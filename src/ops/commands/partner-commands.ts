@@ -121,7 +121,7 @@ export function addPartnerCommands(program: Command, context: CommandContext): v
         const attribution = await readAttribution(context, options)
         const { credentials, effect } = await withStore(options, async (store) => {
           const known = await findPartner(store, shortName)
-          const ask = (change: string) => confirm(io, options, `${shortName} gets a new secret; ${change}.`)
+          const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
           if (replaceNewest) {
             await ask('the newest one stops working now')
             const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution)

@@ -46,10 +46,10 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       io.stdout.write(json ? `${JSON.stringify(plans.map(summarise))}\n` : formatPlans(plans))
       if (!json && plans.length === 0) {
         const all = describeCommand(target, 'plan', 'list')
-        const add = describeCommand(target, 'catalog', 'import', 'FILE')
+        const importFile = describeCommand(target, 'catalog', 'import', 'FILE')
         io.stderr.write(
           country === undefined
-            ? `The catalog has no plan. To import plans: ${add}\n`
+            ? `The catalog has no plan. To import plans: ${importFile}\n`
             : `No plan is viewable in ${country}. To see all plans, and where they are viewable: ${all}\n`,
         )
       }
