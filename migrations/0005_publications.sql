@@ -1,6 +1,6 @@
 -- The record of the catalog: every change is a publication. Its plans are staged first, and have no effect. One UPDATE
 -- publishes them: triggers check that nothing changed underneath, and apply the plans to the tables that lists are read
--- from. One statement is atomic on every transport. Times are Unix seconds.
+-- from. One statement is atomic on every transport. Times are Unix seconds. Code older than this migration does not run on it.
 
 DROP TABLE catalog_staging;
 
@@ -28,6 +28,7 @@ CREATE TABLE publications (
   needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
   approved_by    TEXT,
   approved_at    INTEGER,
+  approval_note  TEXT,
   -- For a publication that was cancelled, rejected or conflicted.
   ended_by       TEXT,
   ended_at       INTEGER,
@@ -81,7 +82,7 @@ BEGIN
     WHERE later.revision > NEW.base_revision
   );
 
-  -- A publication changes no plan but its own.
+  -- A publication must not change a plan outside it through a category, plan type, risk level or fund manager.
   SELECT RAISE(ABORT, 'publication conflict: a category, plan type, risk level or fund manager was changed')
   WHERE EXISTS (
     SELECT 1 FROM publication_plans AS staged
@@ -121,8 +122,8 @@ CREATE TRIGGER publications_apply AFTER UPDATE OF state ON publications WHEN NEW
 BEGIN
   DELETE FROM plan_minimums WHERE plan_id IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id);
   DELETE FROM plan_viewability WHERE plan_id IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id);
-  DELETE FROM plans
-  WHERE id IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id AND after IS NULL);
+  -- All of them, because an identifier may move to another ID.
+  DELETE FROM plans WHERE id IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id);
 
   INSERT INTO plan_categories (id, name, display_name, tag_line)
   SELECT DISTINCT
@@ -168,18 +169,7 @@ BEGIN
     after ->> '$.factSheet', after ->> '$.prospectus', after ->> '$.isInvestable',
     after ->> '$.nonInvestableNote', after ->> '$.category.id', after ->> '$.planType.id',
     after ->> '$.productRiskLevel.id', after ->> '$.fundManager.id', after ->> '$.fundCurrency.currency'
-  FROM publication_plans WHERE publication_id = NEW.id AND after IS NOT NULL
-  ON CONFLICT (id) DO UPDATE SET
-    identifier = excluded.identifier, name = excluded.name, cool_name = excluded.cool_name,
-    about = excluded.about, hint = excluded.hint, image_url = excluded.image_url,
-    thumbnail = excluded.thumbnail, sector = excluded.sector, fund_type = excluded.fund_type,
-    profit_type = excluded.profit_type, profit_type_description = excluded.profit_type_description, performance_1 = excluded.performance_1,
-    performance_3 = excluded.performance_3, performance_5 = excluded.performance_5, performance_10 = excluded.performance_10,
-    performance_date = excluded.performance_date, currency = excluded.currency, tenor = excluded.tenor,
-    lock_in_period_days = excluded.lock_in_period_days, is_partial_withdrawable = excluded.is_partial_withdrawable, fact_sheet = excluded.fact_sheet,
-    prospectus = excluded.prospectus, is_investable = excluded.is_investable, non_investable_note = excluded.non_investable_note,
-    category_id = excluded.category_id, plan_type_id = excluded.plan_type_id, risk_level_id = excluded.risk_level_id,
-    fund_manager_id = excluded.fund_manager_id, fund_currency = excluded.fund_currency;
+  FROM publication_plans WHERE publication_id = NEW.id AND after IS NOT NULL;
 
   INSERT INTO plan_minimums (plan_id, currency, min_investable_amount, min_top_up_amount)
   SELECT plan_id, currency, max(min_investable_amount), max(min_top_up_amount) FROM (

@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, gt, gte, inArray, isNotNull, lt, lte, max, ne, or, sql, type SQL } from 'drizzle-orm'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
-import type { PublicationRow } from './publish.ts'
+import { toApprovalColumns, type Approval, type PublicationRow } from './publish.ts'
 import { hashText } from './record-hash.ts'
 import { catalogRevision, publicationPlans, publications } from './schema.ts'
 
@@ -111,10 +111,10 @@ export async function releasePublication(db: Database, id: number, state: 'waiti
 }
 
 /** Approves a publication for its time. @returns whether it still waited. */
-export async function approveForLater(db: Database, id: number, approvedBy: string): Promise<boolean> {
+export async function approveForLater(db: Database, id: number, approval: Approval): Promise<boolean> {
   const rows = await db
     .update(publications)
-    .set({ state: 'scheduled', approvedBy, approvedAt: sql`unixepoch()` })
+    .set({ state: 'scheduled', ...toApprovalColumns(approval) })
     .where(and(eq(publications.id, id), eq(publications.state, 'waiting')))
     .returning({ id: publications.id })
   return rows.length > 0
@@ -193,7 +193,7 @@ function parsePlan(json: string | null): CatalogPlan | null {
   return json === null ? null : JSON.parse(json)
 }
 
-/** The publication that published after `revision`, or waits, and touches a plan. */
+/** A plan that a later or pending publication changes. */
 export interface Touch {
   planId: number
   publicationId: number
@@ -243,6 +243,18 @@ function isVersionOf(db: Database, name: string): SQL {
   return inArray(planId, db.select({ planId }).from(publicationPlans).where(or(identifier, id)))
 }
 
+/** Selects the latest recorded change of each plan. */
+export async function selectLatestVersions(db: Database): Promise<PlanChange[]> {
+  const { planId, before, after } = publicationPlans
+  const rows = await db
+    .select({ planId, before, after, revision: max(publications.revision) })
+    .from(publicationPlans)
+    .innerJoin(publications, eq(publications.id, publicationPlans.publicationId))
+    .where(isNotNull(publications.revision))
+    .groupBy(planId)
+  return rows.map((row) => ({ planId: row.planId, before: parsePlan(row.before), after: parsePlan(row.after) }))
+}
+
 /** Selects the revision of the catalog at a time in Unix seconds; null before the first publication. */
 export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
   const [row] = await db
@@ -270,7 +282,7 @@ export async function selectRecordedPlanId(db: Database, name: string): Promise<
 export interface RecordStart {
   revision: number
   publishedAt: number
-  /** Whether the catalog had plans before that nobody recorded. */
+  /** Whether the record covers everything: nothing was pruned, and no migration recorded the first plans. */
   isComplete: boolean
 }
 

@@ -17,17 +17,22 @@ export type PublishOutcome =
   | { kind: 'conflict'; reason: string }
   | { kind: 'unavailable' }
 
+export interface Approval {
+  actor: string
+  note: string | null
+}
+
 const maxAttempts = 5
 
 /**
  * Publishes all plans of a publication, or none. Computes the hash of the publication before it, and tries again when
  * another one was published meanwhile.
- * @param approvedBy who approves it now, if that is what it waits for.
+ * @param approval of the operator who approves it; undefined if it needs no approval.
  */
-export async function publish(db: Database, id: number, approvedBy?: string): Promise<PublishOutcome> {
+export async function publish(db: Database, id: number, approval?: Approval): Promise<PublishOutcome> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const [published] = await updateToPublished(db, id, approvedBy)
+      const [published] = await updateToPublished(db, id, approval)
       return published ? { kind: 'published', ...published } : { kind: 'unavailable' }
     } catch (error) {
       if (isCausedBy(error, 'publication order') && attempt < maxAttempts) continue
@@ -41,7 +46,7 @@ export async function publish(db: Database, id: number, approvedBy?: string): Pr
   }
 }
 
-async function updateToPublished(db: Database, id: number, approvedBy: string | undefined) {
+async function updateToPublished(db: Database, id: number, approval: Approval | undefined) {
   const [previous] = await db
     .select()
     .from(publications)
@@ -56,11 +61,15 @@ async function updateToPublished(db: Database, id: number, approvedBy: string | 
       publishedAt: sql`max(unixepoch(), ${previous?.publishedAt ?? 0} + 0)`,
       revision: sql`(select ${nextRevision} from ${catalogRevision})`,
       ...(previous && { previousId: previous.id, previousHash: await hashPublication(previous) }),
-      ...(approvedBy !== undefined && { approvedBy, approvedAt: sql`unixepoch()` }),
+      ...(approval && toApprovalColumns(approval)),
     })
     .where(and(eq(publications.id, id), inArray(publications.state, ['staging', 'waiting', 'scheduled'])))
     .returning({ revision: publications.revision })
   return rows.flatMap(({ revision }) => (revision === null ? [] : [{ revision }]))
+}
+
+export function toApprovalColumns({ actor, note }: Approval) {
+  return { approvedBy: actor, approvedAt: sql`unixepoch()`, approvalNote: note ?? sql`null` }
 }
 
 async function selectPublishedRevision(db: Database, id: number): Promise<number | null> {
@@ -91,6 +100,7 @@ export function hashPublication(row: PublicationRow): Promise<string> {
     Number(row.needsApproval),
     row.approvedBy,
     row.approvedAt,
+    row.approvalNote,
     row.publishedAt,
     row.revision,
     row.previousId,

@@ -156,6 +156,7 @@ export const publications = sqliteTable(
     needsApproval: integer('needs_approval', { mode: 'boolean' }).notNull(),
     approvedBy: text('approved_by'),
     approvedAt: integer('approved_at'),
+    approvalNote: text('approval_note'),
     endedBy: text('ended_by'),
     endedAt: integer('ended_at'),
     endNote: text('end_note'),

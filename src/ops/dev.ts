@@ -1,11 +1,11 @@
 // npm run dev: prepares a local state with a demo catalog, starts `wrangler dev` on it, and creates a demo partner.
-// Flags are passed on to `wrangler dev`.
+// --empty leaves out the demo data. Other flags are passed on to `wrangler dev`.
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ConfigError, parseConfig, type ConfigSource } from '../worker/config.ts'
-import { selectCatalog } from '../db/catalog-queries.ts'
+import { selectRecordStart } from '../db/publication-queries.ts'
 import { selectPartners } from '../db/partner-queries.ts'
 import { prepareImport, readCatalog } from './core/catalog-import.ts'
 import { systemClock } from './core/clock.ts'
@@ -23,6 +23,7 @@ import { finishWrangler, startWrangler } from './store/wrangler.ts'
 
 const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')
 const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
+const emptyFlag = '--empty'
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 enterProject()
@@ -37,13 +38,14 @@ process.stdout.write('', () => process.exit(code))
 
 /** @returns the exit code. */
 async function startDevServer(args: string[]): Promise<number> {
-  const { target, vars, isHelp } = readFlags(args)
+  const { target, vars, isHelp, isEmpty } = readFlags(args)
   if (!isHelp) {
     await ensureSigningKey()
     await migrate(target)
     await withStore(target, async (store) => {
       await checkConfig({ ...store.config, ...vars })
-      if ((await selectCatalog(store.db)).length > 0) return
+      // Never again after the first publication: a catalog may be empty on purpose.
+      if (isEmpty || (await selectRecordStart(store.db)) !== undefined) return
       const progress = createProgress(process)
       const file = readCatalog(await readFile(demoCatalog), progress.update)
       const prepared = await prepareImport(store, file)
@@ -52,11 +54,15 @@ async function startDevServer(args: string[]): Promise<number> {
       process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
     })
   }
-  return serve(args, target)
+  return serve(
+    args.filter((word) => word !== emptyFlag),
+    target,
+    isEmpty,
+  )
 }
 
 /** @returns wrangler's own exit code, or 0 after a signal. */
-async function serve(args: string[], target: Target): Promise<number> {
+async function serve(args: string[], target: Target, isEmpty: boolean): Promise<number> {
   // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
   const flags = ['dev', '--env', '', '--test-scheduled', ...args]
   const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'])
@@ -75,7 +81,7 @@ async function serve(args: string[], target: Target): Promise<number> {
     startDevSchedule(origin, (reason) => {
       if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
     })
-    return announce(target, origin)
+    return announce(target, origin, isEmpty)
   })
   try {
     await Promise.race([ended, announced])
@@ -105,7 +111,7 @@ function readFlags(args: string[]) {
   const vars: Record<string, string> = Object.fromEntries(pairs)
   const isHelp = args.some((word) => word === '--help' || word === '-h')
   const target: Target = typeof persistTo === 'string' ? { persistTo } : {}
-  return { target, vars, isHelp }
+  return { target, vars, isHelp, isEmpty: args.includes(emptyFlag) }
 }
 
 async function ensureSigningKey(): Promise<void> {
@@ -134,20 +140,22 @@ async function migrate({ persistTo }: Target): Promise<void> {
 }
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
-async function announce(target: Target, origin: string): Promise<void> {
+async function announce(target: Target, origin: string, isEmpty: boolean): Promise<void> {
   const { partners, credentials } = await withStore(target, async (store) => {
     const known = await selectPartners(store.db)
     return {
       partners: known,
       credentials:
-        known.length === 0
+        known.length === 0 && !isEmpty
           ? await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
           : undefined,
     }
   })
   const names = partners.map(({ shortName }) => shortName)
   const [shortName = demoPartner.shortName] = names.includes(demoPartner.shortName) ? [] : names
-  process.stdout.write(credentials ? describeDemo(origin, credentials) : describeRestart(origin, target, shortName))
+  if (credentials) process.stdout.write(describeDemo(origin, credentials))
+  else if (partners.length === 0) process.stdout.write(describeEmpty(origin, target))
+  else process.stdout.write(describeRestart(origin, target, shortName))
 }
 
 function describeDemo(origin: string, { shortName, country, clientId, clientSecret }: Credentials): string {
@@ -167,6 +175,16 @@ Get a token and list the partner's plans, in another terminal:
 
 Or set the variables that the samples and npm run smoke read:
   export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
+
+`
+}
+
+function describeEmpty(origin: string, target: Target): string {
+  const partner = ['--short-name', 'acme', '--name', 'Acme Wallet', '--country', 'KE']
+  return `
+The API is served at ${origin}/api/v3/partners, without demo data. In another terminal, import a catalog and create a partner:
+  ${describeCommand(target, 'catalog', 'import', 'FILE')}
+  ${describeCommand(target, 'partner', 'create', ...partner)}
 
 `
 }

@@ -1,9 +1,8 @@
 // The table of contents: middleware, routes, and the answers to everything else.
-import { Hono } from 'hono'
 import { ConfigError } from './config.ts'
-import type { AppEnv } from './context.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
+import { createRoutes } from './http/routes.ts'
 import { logRequest } from './http/request-log.ts'
 import type { Isolate } from './isolate.ts'
 import { describeError } from './log.ts'
@@ -11,7 +10,7 @@ import { createPlansRoute } from './plans/plans-route.ts'
 import { createTokenRoute } from './token/token-route.ts'
 
 export function createApp(isolate: Isolate) {
-  return new Hono<AppEnv>()
+  return createRoutes()
     .use(logRequest)
     .route('/api/v3/partners/auth', createTokenRoute(isolate))
     .route('/api/v3/partners/:shortName/plans', createPlansRoute(isolate))

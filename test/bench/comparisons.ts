@@ -3,7 +3,7 @@ import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { getPlanListKey } from '../../src/worker/cache/cache-keys.ts'
 import { largeBodyKey, smallBodyKey, type Bench } from './bench-setup.ts'
-import type { Target } from './load.ts'
+import { defaultConnections, type Target } from './load.ts'
 import { createPartner } from './service.ts'
 
 export interface Comparison {
@@ -54,6 +54,21 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
     amount: firstTokenCount,
   }
 
+  const bareFirstToken = () => bare('first-token', { ...firstToken, headers: { Authorization: authorization } })
+  /** New partners, whose secrets no isolate has verified. */
+  const prepareFirstTokens = async () => {
+    const names = Array.from({ length: firstTokenCount }, () => crypto.randomUUID().slice(0, 8))
+    const fresh = await Promise.all(names.map((name) => createPartner(bench.d1, name, 'KE')))
+    return fresh.map((partner) => ({ headers: { Authorization: partner.authorization } }))
+  }
+
+  let kvRuns = 0
+  /** Starts every second run halfway between two connections, past the lists that the previous run left in memory. */
+  const startElsewhere = (queries: readonly string[]) => {
+    const start = kvRuns++ % 2 === 0 ? 0 : Math.floor(kvListCount / defaultConnections / 2)
+    return [...queries.slice(start), ...queries.slice(0, start)]
+  }
+
   return [
     {
       name: 'list of 30 plans, memory',
@@ -72,7 +87,7 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
       goal: 0.85,
       app: async () => ({
         ...smallList,
-        requests: kvLists.queries.map((query) => ({ path: `${smallList.url.pathname}${query}` })),
+        requests: startElsewhere(kvLists.queries).map((query) => ({ path: `${smallList.url.pathname}${query}` })),
       }),
       bare: async () => {
         const requests = kvLists.keys.map((key) => ({ path: `/?key=${encodeURIComponent(key)}` }))
@@ -94,13 +109,20 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
     {
       name: 'token, first time',
       goal: 0.95,
-      app: async () => {
-        const names = Array.from({ length: firstTokenCount }, () => crypto.randomUUID().slice(0, 8))
-        const fresh = await Promise.all(names.map((name) => createPartner(bench.d1, name, 'KE')))
-        const requests = fresh.map((partner) => ({ headers: { Authorization: partner.authorization } }))
-        return { ...token, ...firstToken, requests }
-      },
-      bare: () => bare('first-token', { ...firstToken, headers: { Authorization: authorization } }),
+      app: async () => ({ ...token, ...firstToken, requests: await prepareFirstTokens() }),
+      bare: bareFirstToken,
+    },
+    {
+      // Shows how much of the row above is the local simulation of rate limits.
+      name: 'token, first time, instant limits',
+      goal: 0.95,
+      app: async () => ({
+        ...token,
+        ...firstToken,
+        url: await bench.getTokenUrl('instant-limits'),
+        requests: await prepareFirstTokens(),
+      }),
+      bare: bareFirstToken,
     },
   ]
 }

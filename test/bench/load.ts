@@ -1,6 +1,8 @@
 // One bounded run of load against a Worker on loopback.
 import autocannon from 'autocannon'
 
+export const defaultConnections = 32
+
 export interface Target {
   url: URL
   method?: 'GET' | 'POST'
@@ -22,7 +24,7 @@ export interface Sample {
 
 /** @throws when any answer has another status, or none arrives. */
 export async function runLoad(target: Target, seconds: number): Promise<Sample> {
-  const { url, method = 'GET', headers = {}, requests, status, connections = 32, amount } = target
+  const { url, method = 'GET', headers = {}, requests, status, connections = defaultConnections, amount } = target
   // The previous measurement may have evicted this from memory.
   if (!requests) await (await fetch(url, { method, headers })).arrayBuffer()
   let started = 0

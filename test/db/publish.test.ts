@@ -132,9 +132,11 @@ test.each([
   ['its author', 'test'],
 ])('a publication that needs approval is not published when %s approves it', async (_, approver) => {
   const id = await stageChanges(db, put(makePlan({ id: 1 })), { needsApproval: true })
-  await expect(publish(db, id, approver)).rejects.toThrow('Failed query')
+  await expect(publish(db, id, approver === undefined ? undefined : { actor: approver, note: null })).rejects.toThrow(
+    'Failed query',
+  )
   expect(await selectCatalog(db)).toEqual([])
-  expect((await publish(db, id, 'another')).kind).toBe('published')
+  expect((await publish(db, id, { actor: 'another', note: null })).kind).toBe('published')
 })
 
 test('the time of a publication is never before the one before, even when the clock was set back', async () => {

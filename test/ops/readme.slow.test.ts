@@ -46,9 +46,10 @@ async function readLines(): Promise<Line[]> {
 async function runStory(run: (words: string[]) => ReturnType<typeof runCommand>): Promise<string[]> {
   const lines = await readLines()
   for (const { words: typed, output } of lines) {
-    // A past time of the page is now.
+    // What the page leaves to the reader: a past time, and the number of the latest publication.
     const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
-    const words = typed.map((word) => word.replace(/^2026-11-22T.*$/, now))
+    const [latest] = JSON.parse((await run(['catalog', 'log', '--json'])).stdout)
+    const words = typed.map((word) => word.replace(/^TIME$/, now).replace(/^NUMBER$/, String(latest.id)))
     const { code, stdout, stderr } = await run(words)
     expect([words.join(' '), code, code === 0 ? '' : stderr]).toEqual([words.join(' '), 0, ''])
     if (output !== undefined) await writeFile(output, stdout)
@@ -68,9 +69,10 @@ test('works on a deployed environment', async () => {
   const file = parseCatalog(await readFile(demo, 'utf8'))
   if (file.kind === 'invalid') throw new Error('the demo catalog is invalid')
   await publishPlans(openDatabase(bindings().DB), file.plans)
-  await runStory(async (words) => {
+  const commands = await runStory(async (words) => {
     const command = [...words, '--remote', '--env', 'staging']
     const asks = /^(partner rotate|catalog (import|undo|prune|approve|reject|cancel)|keys)/.test(words.join(' '))
     return runCommand(asks && !words.includes('--dry-run') ? [...command, '--yes'] : command)
   })
+  expect(commands).toContain('catalog undo')
 })

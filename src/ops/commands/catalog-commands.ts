@@ -26,6 +26,7 @@ interface ImportOptions extends PublicationOptions {
   dryRun?: boolean
   prune?: boolean
   merge: boolean
+  fresh?: boolean
   ours?: boolean
   theirs?: boolean
   json?: boolean
@@ -49,6 +50,13 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       new Option('--ours', 'where the file and somebody else changed a field: take the file’s').conflicts('theirs'),
     )
     .option('--theirs', 'where the file and somebody else changed a field: keep the catalog’s')
+    .addOption(
+      new Option('--fresh', 'start from an empty catalog: the file replaces every plan, whatever its ID').conflicts([
+        'prune',
+        'ours',
+        'theirs',
+      ]),
+    )
     .option('--no-merge', 'ignore the revision of the file: its plans replace those of the catalog')
     .option(
       '--json',
@@ -75,7 +83,8 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
         progress.end()
         if (options.json) io.stdout.write(formatJson(difference, isMerged, publication))
         else {
-          if (!isMerged && difference.changed.length + difference.removed.length > 0) io.stderr.write(`${notMerged}\n`)
+          if (!isMerged && !options.fresh && difference.changed.length + difference.removed.length > 0)
+            io.stderr.write(`${notMerged}\n`)
           printResult(difference, publication, options)
         }
       } finally {
@@ -95,28 +104,29 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       io.stdout.write(formatCatalog(plans, origin))
     })
 
-  add('purge', 'outdate every cached plan list, so that requests read the database again', 'purge')
+  add('purge', 'invalidate every cached plan list; every change of the catalog does it by itself', 'purge')
     .option('--json', 'print an object with the new revision of the catalog')
     .action(async ({ json, ...target }: { json?: boolean } & Target) => {
       const revision = await withStore(target, outdateLists)
-      const sentence = 'Every cached plan list is outdated. Requests read the database within two minutes.'
+      const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
       io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
     })
 
   function printResult(difference: CatalogDifference, publication: Publication | undefined, options: ImportOptions) {
-    io.stdout.write(formatDifference(difference, options))
+    io.stdout.write(formatDifference(difference, publication, options))
     if (publication === undefined) return
-    for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+    for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
     io.stdout.write(`${describePublication(publication, options)}\n`)
   }
 }
 
 const notMerged =
-  'Not merged, because the file has no revision: its plans replace those of the catalog, whoever changed them.'
+  'Not merged, because the file has no revision: its plans replace those of the catalog, including changes that others made.'
 
-function readChoice({ prune, merge, ours, theirs }: ImportOptions): ImportChoice {
+function readChoice({ prune, fresh, merge, ours, theirs }: ImportOptions): ImportChoice {
   return {
     isPruning: prune ?? false,
+    isFresh: fresh ?? false,
     isMerging: merge,
     decision: ours ? 'ours' : theirs ? 'theirs' : 'refuse',
   }
@@ -141,12 +151,17 @@ function formatJson(difference: CatalogDifference, isMerged: boolean, publicatio
   return `${JSON.stringify({ ...counts, countries, unseen, isMerged, publication: publicationToJson(publication) })}\n`
 }
 
-function formatDifference(difference: CatalogDifference, { dryRun, prune, at }: ImportOptions): string {
+function formatDifference(
+  difference: CatalogDifference,
+  publication: Publication | undefined,
+  { dryRun, prune, fresh }: ImportOptions,
+): string {
   const { added, changed, removed, unchanged } = difference
   const lines = dryRun ? formatCountries(difference) : []
   const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
-  if (prune) counts.push(`${removed.length} removed`)
-  const verb = dryRun ? 'Would import' : at === undefined ? 'Imported' : 'Staged'
+  if (prune || fresh) counts.push(`${removed.length} removed`)
+  const isPublished = publication === undefined || publication.state === 'published'
+  const verb = dryRun ? 'Would import' : isPublished ? 'Imported' : 'Staged'
   const total = added.length + changed.length + unchanged
   return [...lines, `${verb} ${countPlans(total)}: ${counts.join(', ')}.`, ''].join('\n')
 }

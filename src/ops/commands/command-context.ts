@@ -7,8 +7,10 @@ import { createLocalKeyRing } from '../core/local-keys.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
 import { readGitEmail } from '../store/git-email.ts'
 import { withStore } from '../store/open-store.ts'
+import type { QueryUsage } from '../core/partner-usage.ts'
 import type { Store } from '../store/store.ts'
 import { quoteWords, type Target } from '../store/target.ts'
+import { openUsageDataset } from '../store/usage-dataset.ts'
 import { openWorkerSecrets } from '../store/worker-secrets.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -17,6 +19,7 @@ export interface CommandContext {
   clock: Clock
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   openKeyRing: (target: Target) => KeyRing
+  openUsage: (target: Target) => Promise<QueryUsage>
   /** The actor that the environment names. */
   findActor: () => Promise<string | undefined>
   /** The words of the command line. */
@@ -30,7 +33,7 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
     target.remote
       ? createDeployedKeyRing(openWorkerSecrets(target), target, clock)
       : createLocalKeyRing(openDevVars(devVarsFile), clock)
-  return { io, clock, withStore, openKeyRing, findActor: findEnvironmentActor, argv }
+  return { io, clock, withStore, openKeyRing, openUsage: openUsageDataset, findActor: findEnvironmentActor, argv }
 }
 
 async function findEnvironmentActor(): Promise<string | undefined> {

@@ -43,10 +43,9 @@ interface OutputOptions {
   json?: boolean
 }
 
-export function addPartnerCommands(program: Command, context: CommandContext): void {
+export function addPartnerCommands(partner: Command, context: CommandContext): void {
   const { io, clock, withStore } = context
   const warn = printWarnings(context)
-  const partner = program.command('partner').description('onboard partners, and manage their credentials')
   const add = addCommand.bind(undefined, partner)
   const addChange = (usage: string, description: string, example: string) =>
     addAttributionOptions(add(usage, description, example))

@@ -1,20 +1,21 @@
 // plan list, show, view, close, open, why
 import type { Command } from 'commander'
-import { listMatchingFilters } from '../../catalog/plan-filters.ts'
-import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import type { FilterName } from '../../catalog/plan-filters.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { findPlanAt } from '../core/catalog-history.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
-import { formatIsoTime } from '../core/iso-time.ts'
 import { closePlan, openPlan, setViewable, type PlanResult } from '../core/plan-changes.ts'
 import type { PublicationRequest } from '../core/publications.ts'
-import { explainPlan, type PlanExplanation } from '../core/plan-explanation.ts'
+import { explainPlan, selectPendingChanges } from '../core/plan-explanation.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
-import { formatPairs, formatTable, putOnOneLine } from '../terminal/table.ts'
+import { formatPairs, formatTable } from '../terminal/table.ts'
 import { actorOption, addCommand, addPublicationOptions, dueTimeOption, pastTimeOption } from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
+import { describeExplanation, describeFix, describePendingChange } from './explanation-output.ts'
+import { addFilterOptions, parseFilterOptions } from './filter-options.ts'
 import {
   describeOverlaps,
   describePublication,
@@ -28,6 +29,11 @@ interface OutputOptions {
 }
 
 type ChangeOptions = OutputOptions & PublicationOptions
+
+interface WhyOptions extends OutputOptions, Target, Partial<Record<FilterName, string>> {
+  partner: string
+  at?: string
+}
 
 export function addPlanCommands(program: Command, context: CommandContext): void {
   const { io, withStore } = context
@@ -98,24 +104,32 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     addChange('open <id>', 'open a plan to new investment, and remove its note', 'open mwamba-money-market-fund'),
   ).action((id: string, options: ChangeOptions) => change(options, (store, request) => openPlan(store, id, request)))
 
-  add(
-    'why <id>',
-    'say in one line why a partner sees a plan, or does not',
-    'why mwamba-money-market-fund --partner acme',
-    'an object with isSeen, reason, sentence and fix',
+  addFilterOptions(
+    add(
+      'why <id>',
+      'say why a partner sees a plan, or does not',
+      'why mwamba-money-market-fund --partner acme --currency USD',
+      'an object with isSeen, reason, sentence, fix and pending',
+    ),
   )
     .requiredOption('--partner <short-name>', 'the partner')
     .addOption(pastTimeOption())
-    .action(async (id: string, options: { partner: string; at?: string } & OutputOptions & Target) => {
-      const atSeconds = parseOptionalTime(options.at)
-      const explanation = await withStore(options, (store) => explainPlan(store, id, options.partner, atSeconds))
-      const { reason } = explanation
-      const { sentence, fix } =
-        atSeconds === undefined
-          ? describeExplanation(explanation, id, options)
-          : { sentence: describePast(explanation, id, atSeconds), fix: null }
-      const answer = { isSeen: reason === 'viewable', reason, sentence, fix }
-      io.stdout.write(options.json ? `${JSON.stringify(answer)}\n` : `${[sentence, fix].filter(Boolean).join(' ')}\n`)
+    .action(async (id: string, options: WhyOptions) => {
+      const { partner: shortName, at, json } = options
+      const filter = parseFilterOptions(options)
+      const atSeconds = parseOptionalTime(at)
+      const { explanation, pending } = await withStore(options, async (store) => {
+        const found = await explainPlan(store, { plan: id, shortName, filter, atSeconds })
+        const isNow = atSeconds === undefined && 'plan' in found
+        return { explanation: found, pending: isNow ? await selectPendingChanges(store, found.plan.id) : [] }
+      })
+      const { reason, partner } = explanation
+      const sentence = describeExplanation(explanation, id, atSeconds)
+      const fix = atSeconds === undefined ? describeFix(explanation, options) : null
+      const changes = pending.map((later) => describePendingChange(later, partner.country))
+      const answer = { isSeen: reason === 'viewable', reason, sentence, fix, pending: changes }
+      const lines = [[sentence, fix].filter(Boolean).join(' '), ...changes]
+      io.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${lines.join('\n')}\n`)
     })
 
   async function change(
@@ -133,7 +147,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     const verb = publication === undefined ? 'is already' : publication.state === 'published' ? 'is' : 'will be'
     io.stdout.write(`${changed.identifier} ${verb} viewable ${where}, and ${investable}.\n`)
     if (publication === undefined) return
-    for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+    for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
     io.stdout.write(`${describePublication(publication, options)}\n`)
   }
 }
@@ -157,68 +171,4 @@ function formatPlan(plan: CatalogPlan): string {
 
 function summarise({ id, identifier, name, fundType, currency, category, isInvestable, viewableIn }: CatalogPlan) {
   return { id, identifier, name, fundType, currency, categoryId: category?.id ?? null, isInvestable, viewableIn }
-}
-
-/** @returns the answer, and the command that would change it. */
-function describeExplanation(
-  explanation: PlanExplanation,
-  id: string,
-  target: Target,
-): { sentence: string; fix: string } {
-  const { reason, partner } = explanation
-  const { shortName, country } = partner
-  const command = (...words: string[]) => describeCommand(target, ...words)
-  if (reason === 'partner_closed') {
-    return {
-      sentence: `${shortName} sees no plan: it was closed at ${formatIsoTime(explanation.closedAt)}, for good.`,
-      fix: `To create another partner: ${command('partner', 'create', '--help')}`,
-    }
-  }
-  if (reason === 'partner_suspended') {
-    return {
-      sentence: `${shortName} sees no plan: it is suspended since ${formatIsoTime(explanation.suspendedAt)}.`,
-      fix: `To resume it: ${command('partner', 'resume', shortName)}`,
-    }
-  }
-  if (reason === 'no_such_plan') {
-    return {
-      sentence: `${shortName} does not see ${abbreviate(id)}: there is no such plan.`,
-      fix: `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`,
-    }
-  }
-  const { identifier, viewableIn, isInvestable } = explanation.plan
-  const view = ['plan', 'view', identifier, '--country', country]
-  if (reason === 'not_viewable') {
-    const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
-    return {
-      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.`,
-      fix: `To put it on the list: ${command(...view)}`,
-    }
-  }
-  const filters = `without a filter or with any of ${listMatchingFilters(explanation.plan).map(putOnOneLine).join(', ')}`
-  const closed = isInvestable ? '' : ' It is closed to investment, which does not affect the list.'
-  return {
-    sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, ${filters}.${closed}`,
-    fix: `To take it off the list: ${command(...view, '--off')}`,
-  }
-}
-
-function describePast(explanation: PlanExplanation, id: string, atSeconds: number): string {
-  const { reason, partner } = explanation
-  const { shortName, country } = partner
-  const time = `At ${formatIsoTime(atSeconds)},`
-  if (reason === 'partner_closed') {
-    return `${time} ${shortName} saw no plan: it was closed at ${formatIsoTime(explanation.closedAt)}.`
-  }
-  if (reason === 'partner_suspended') {
-    return `${time} ${shortName} saw no plan: it was suspended since ${formatIsoTime(explanation.suspendedAt)}.`
-  }
-  if (reason === 'no_such_plan') return `${time} ${shortName} did not see ${abbreviate(id)}: there was no such plan.`
-  const { identifier, viewableIn, isInvestable } = explanation.plan
-  if (reason === 'not_viewable') {
-    const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
-    return `${time} ${shortName} did not see ${identifier}: it listed the plans of ${country}, and the plan was not viewable ${where}.`
-  }
-  const closed = isInvestable ? '' : ' It was closed to investment.'
-  return `${time} ${shortName} saw ${identifier}: it was viewable in ${country}.${closed}`
 }

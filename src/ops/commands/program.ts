@@ -5,17 +5,20 @@ import { ConfigError } from '../../worker/config.ts'
 import { UserError } from '../core/user-error.ts'
 import { describeCommand } from '../store/target.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
+import { addCheckCommand } from './check-command.ts'
 import { addCatalogCommands } from './catalog-commands.ts'
 import type { CommandContext } from './command-context.ts'
 import { addCompletionCommand } from './completion-command.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { addKeyCommands } from './keys-commands.ts'
 import { addPublicationCommands } from './publication-commands.ts'
+import { addUsageCommand } from './usage-command.ts'
+import { addPreviewCommand } from './preview-command.ts'
 import { addPartnerCommands } from './partner-commands.ts'
 import { addPlanCommands } from './plan-commands.ts'
 
-/** @returns the exit code: 0, 2 for a mistake of the user, which stderr describes line by line, 1 for a bug. */
-export async function runOps(unescaped: CommandContext): Promise<0 | 1 | 2> {
+/** @returns the exit code: 0; 2 for a mistake of the user, which stderr describes line by line; 3 when a check finds errors; 1 for a bug. */
+export async function runOps(unescaped: CommandContext): Promise<0 | 1 | 2 | 3> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io, argv } = context
   let help = ''
@@ -37,12 +40,16 @@ export async function runOps(unescaped: CommandContext): Promise<0 | 1 | 2> {
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-  addPartnerCommands(program, context)
+  const partner = program.command('partner').description('onboard partners, and manage their credentials')
+  addPartnerCommands(partner, context)
+  addPreviewCommand(partner, context)
+  addUsageCommand(partner, context)
   const catalog = program
     .command('catalog')
     .description('import and export the plan catalog, and its record of changes')
   addCatalogCommands(catalog, context)
   addPublicationCommands(catalog, context)
+  addCheckCommand(catalog, context)
   addPlanCommands(program, context)
   addKeyCommands(program, context)
   addDoctorCommand(program, context)
@@ -63,6 +70,7 @@ export async function runOps(unescaped: CommandContext): Promise<0 | 1 | 2> {
     const bug = error instanceof DrizzleQueryError ? error.cause : error
     const message = isMistake ? error.message : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}`
     io.stderr.write(`${escapeControlCharacters(message)}\n`)
+    if (error instanceof UserError) return error.exitCode
     return isMistake ? 2 : 1
   }
 }

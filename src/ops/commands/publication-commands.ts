@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { readDatabaseSeconds } from '../core/access-log.ts'
+import type { CatalogDifference } from '../core/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPublications, readPublication, verifyRecord, type PublicationDetails } from '../core/publication-log.ts'
 import { prepareUndo } from '../core/publication-undo.ts'
@@ -42,6 +43,7 @@ interface LogOptions extends Target {
 }
 
 interface UndoOptions extends PublicationOptions {
+  dryRun?: boolean
   plan?: string
   json?: boolean
   yes?: boolean
@@ -60,16 +62,22 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
 
   add('log', 'list the publications: who changed the catalog, when and why, the latest first', 'log --since 7d')
     .option('--plan <id>', 'only publications that changed this plan')
-    .option('--since <time>', 'only since then: a duration such as 7d, a date, or a time with its zone')
+    .option(
+      '--since <time>',
+      'only since then: a duration such as 7d, a date (from 00:00 UTC), or a time with its zone',
+    )
     .option('--pending', 'only publications that wait for their time or for approval')
     .option('--verify', 'compute every hash of the record again, and name the first publication that does not fit')
-    .option('--json', 'print an array')
+    .option('--json', 'print an array, the latest first; with --verify an object')
     .action(async (options: LogOptions) => {
+      const { plan, pending: isPending } = options
       if (options.verify) {
+        if (plan !== undefined || options.since !== undefined || isPending) {
+          throw new UserError('--verify checks the whole record: leave --plan, --since and --pending out.')
+        }
         await verify(options)
         return
       }
-      const { plan, pending: isPending } = options
       const rows = await withStore(options, async (store) => {
         const since = options.since === undefined ? undefined : await parsePastIn(store, '--since', options.since)
         return listPublications(store, { plan, since, isPending })
@@ -88,41 +96,42 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
   addPublicationOptions(
     add('undo <number>', 'take a publication back, unless later ones changed the same plans', 'undo 12'),
   )
+    .option('--dry-run', 'show what would change for partners, country by country, and change nothing')
     .option('--plan <id>', 'take back only the change of this plan')
     .option('--json', 'print an object with the countries and the publication')
     .option('--yes', 'skip the question that --remote asks')
     .action(async (number: string, options: UndoOptions) => {
       const id = parseNumber(number)
-      const request = await readPublicationRequest(context, options)
-      const { undo, publication } = await withStore(options, async (store) => {
-        const prepared = await prepareUndo(store, id, options.plan)
-        const effect = `${countPlans(prepared.changes.length)} will be as before publication ${id}.`
-        await confirm(io, options, effect)
-        return { undo: prepared, publication: await publishChange(store, prepared, { ...request, undoneId: id }) }
+      const request = options.dryRun ? undefined : await readPublicationRequest(context, options)
+      const { countries, unseen, publication } = await withStore(options, async (store) => {
+        const { difference, ...change } = await prepareUndo(store, id, options.plan)
+        printDifference(difference, options)
+        if (request === undefined) return { ...difference, publication: undefined }
+        await confirm(io, options, `${countPlans(change.changes.length)} will be as before publication ${id}.`)
+        return { ...difference, publication: await publishChange(store, change, { ...request, undoneId: id }) }
       })
-      const { countries, unseen } = undo.difference
       if (options.json) {
         io.stdout.write(`${JSON.stringify({ countries, unseen, publication: publicationToJson(publication) })}\n`)
         return
       }
-      io.stdout.write(
-        formatCountries(undo.difference)
-          .map((line) => `${line}\n`)
-          .join(''),
-      )
       if (publication === undefined) return
-      for (const warning of describeOverlaps(publication)) io.stderr.write(`${warning}\n`)
+      for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
       io.stdout.write(`${describePublication(publication, options)}\n`)
     })
 
-  addDecision('approve <number>', 'let a publication of another operator be published', 'approve 12').action(
-    (number: string, options: DecisionOptions) =>
+  addDecision('approve <number>', 'let a publication of another operator be published', 'approve 12')
+    .option('--yes', 'skip the question that --remote asks')
+    .action((number: string, options: DecisionOptions) =>
       decide(number, options, async (store, id) => {
         const attribution = await readAttribution(context, options)
-        await confirm(io, options, `Publication ${id} will be published.`)
+        const { row, difference } = await readPublication(store, id)
+        if (row.state === 'waiting') {
+          printDifference(difference, options)
+          await confirm(io, options, `Publication ${id} will be published.`)
+        }
         await approvePublication(store, id, attribution)
       }),
-  )
+    )
 
   addDecision('reject <number>', 'end a publication that waits for approval', 'reject 12 --note "Wrong month."').action(
     (number: string, options: DecisionOptions) =>
@@ -141,11 +150,14 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
   addAttributionOptions(
     add(
       'prune',
-      'delete the content of old publications that later ones replaced; the log keeps a line for each',
+      'delete the stored plans of old publications that later ones replaced; those can’t be undone any more',
       'prune --before 2025-01-01',
     ),
   )
-    .requiredOption('--before <date>', 'a date, or a time with its zone: everything since then can still be shown')
+    .requiredOption(
+      '--before <date>',
+      'a date (from 00:00 UTC), or a time with its zone: everything since then can still be shown',
+    )
     .option('--json', 'print an object with the number of pruned publications')
     .option('--yes', 'skip the question that --remote asks')
     .action(async (options: DecisionOptions & { before: string }) => {
@@ -162,9 +174,15 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     })
 
   function addDecision(usage: string, description: string, example: string): Command {
-    return addAttributionOptions(add(usage, description, example))
-      .option('--json', 'print the publication as an object')
-      .option('--yes', 'skip the question that --remote asks')
+    return addAttributionOptions(add(usage, description, example)).option(
+      '--json',
+      'print the publication as an object',
+    )
+  }
+
+  function printDifference(difference: CatalogDifference, { json }: { json?: boolean }) {
+    if (json) return
+    for (const line of formatCountries(difference)) io.stdout.write(`${line}\n`)
   }
 
   async function decide(number: string, options: DecisionOptions, work: (store: Store, id: number) => Promise<void>) {
@@ -185,11 +203,11 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       const show = describeCommand(options, 'catalog', 'log')
       throw new UserError(`${problem} Compare it with a backup. See: ${show}`)
     }
-    const last = lastHash === undefined ? '' : ` SHA-256 of the last one: ${lastHash}`
+    const last = lastHash === undefined ? '' : ` Hash of the last one, to keep outside the database: ${lastHash}`
     io.stdout.write(
       options.json
         ? `${JSON.stringify({ count, lastHash: lastHash ?? null })}\n`
-        : `All ${count} published publications fit together.${last}\n`,
+        : `The record of the catalog is intact: ${count} publications.${last}\n`,
     )
   }
 }
@@ -210,14 +228,13 @@ function readTime({ publishedAt, endedAt, dueAt, createdAt }: PublicationRow): n
 }
 
 function toTableRow(row: PublicationRow): Record<string, string> {
-  const { id, state, planCount, actor, command, note, endNote } = row
+  const { id, state, planCount, actor, note, endNote } = row
   return {
     NUMBER: String(id),
     STATE: state,
     TIME: formatIsoTime(readTime(row)),
     PLANS: String(planCount),
-    ACTOR: actor,
-    COMMAND: command,
+    BY: actor,
     NOTE: [note, endNote].filter((text) => text !== null).join('; '),
   }
 }
@@ -234,6 +251,7 @@ function formatDetails({ row, difference, changes }: PublicationDetails): string
     ['made', formatIsoTime(row.createdAt)],
     ['due', formatOptionalTime(row.dueAt)],
     ['approved', formatDecision(row.approvedBy, row.approvedAt)],
+    ['because', row.approvalNote],
     ['published', formatOptionalTime(row.publishedAt)],
     [row.state, formatDecision(row.endedBy, row.endedAt)],
     ['reason', row.endNote],
@@ -265,6 +283,7 @@ function toJson(row: PublicationRow) {
     dueAt: formatOptionalTime(row.dueAt),
     approvedBy,
     approvedAt: formatOptionalTime(row.approvedAt),
+    approvalNote: row.approvalNote,
     endedBy,
     endedAt: formatOptionalTime(row.endedAt),
     endNote,

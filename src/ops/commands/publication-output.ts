@@ -26,17 +26,18 @@ export function describePublication({ id, state, dueAt }: Publication, target: T
   if (state === 'scheduled') {
     return `Publication ${id} is scheduled for ${formatIsoTime(dueAt ?? 0)}. To stop it: ${command('cancel')}`
   }
-  const when = dueAt === null ? '' : ` and ${formatIsoTime(dueAt)}`
-  return `Publication ${id} waits for another operator${when}: ${command('approve')}`
+  const when = dueAt === null ? '' : ` It is then published at ${formatIsoTime(dueAt)}.`
+  return `Publication ${id} needs the approval of another operator: ${command('approve')}${when}`
 }
 
 /** Warns of pending publications that will conflict with this one. */
-export function describeOverlaps({ id, state, overlaps }: Publication): string[] {
-  return overlaps.map((other) =>
-    state === 'published'
-      ? `Warning: publication ${other} is pending and touches the same plans. It will conflict: cancel it and make it again.`
-      : `Warning: publication ${other} is pending and touches the same plans. Of ${other} and ${id}, the later one will conflict.`,
-  )
+export function describeOverlaps({ id, state, overlaps }: Publication, target: Target): string[] {
+  return overlaps.map((other) => {
+    const cancel = describeCommand(target, 'catalog', 'cancel', String(other))
+    return state === 'published'
+      ? `Warning: the pending publication ${other} changes the same plans and will conflict. Cancel it, and make its change again: ${cancel}`
+      : `Warning: the pending publication ${other} changes the same plans. The later one of ${other} and ${id} will conflict. To cancel ${other}: ${cancel}`
+  })
 }
 
 export function publicationToJson(publication: Publication | undefined) {

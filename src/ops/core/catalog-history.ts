@@ -11,7 +11,8 @@ import { formatIsoTime } from './iso-time.ts'
 import { UserError } from './user-error.ts'
 
 /**
- * Lists the plans as they were at a time in Unix seconds, in ascending ID. A publication counts from its second on.
+ * Lists the plans as they were at a time in Unix seconds, in ascending ID. A publication counts from the second in which it was
+ * published.
  * @throws UserError when the time is in the future, or before the record starts.
  */
 export async function listPlansAt(store: Store, atSeconds: number, country?: string): Promise<CatalogPlan[]> {
@@ -32,14 +33,16 @@ export async function readCatalogFile(store: Store, country?: string, atSeconds?
   const scope = country === undefined ? {} : { country }
   if (atSeconds === undefined)
     return { plans: await listPlans(store, country), origin: { catalog, revision }, ...scope }
-  const plans = await listPlansAt(store, atSeconds, country)
-  return { plans, origin: { catalog, revision: await findRevisionAt(store, atSeconds) }, ...scope }
+  const past = await findRevisionAt(store, atSeconds)
+  if (past === 0) throw new UserError(`There was no catalog at ${formatIsoTime(atSeconds)}. Name a later time.`)
+  return { plans: await listPlansAt(store, atSeconds, country), origin: { catalog, revision: past }, ...scope }
 }
 
 /** @param name the identifier of a plan, or its ID. @returns undefined when the plan did not exist. */
 export async function selectPlanAt(store: Store, name: string, atSeconds: number): Promise<CatalogPlan | undefined> {
   const found = await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds), name)
-  return found.find(({ identifier }) => identifier === name) ?? found[0]
+  // An ID may have been another plan.
+  return found.find(({ identifier }) => identifier === name) ?? found.find(({ id }) => String(id) === name)
 }
 
 /** @throws UserError when there was no such plan. */

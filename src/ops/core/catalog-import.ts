@@ -20,6 +20,8 @@ export interface CatalogImport extends CatalogChange {
 export interface ImportChoice {
   /** Whether plans that are not in the file are removed. With the country of a file, they only leave its list. */
   isPruning?: boolean
+  /** Whether the file replaces the whole catalog, even where an ID was another plan. */
+  isFresh?: boolean
   /** Whether to use the revision of the file. */
   isMerging?: boolean
   /** What wins where the file and somebody else changed the same field. */
@@ -48,21 +50,32 @@ export function readCatalog(bytes: Uint8Array, onProgress: OnProgress): CatalogF
 export async function prepareImport(
   { db }: Store,
   { plans, origin, country }: CatalogFile,
-  { isPruning = false, isMerging = true, decision = 'refuse' }: ImportChoice = {},
+  { isPruning = false, isFresh = false, isMerging = true, decision = 'refuse' }: ImportChoice = {},
 ): Promise<CatalogImport> {
   // The revision before the plans: when one of them changes in between, publishing is refused.
   const now = await selectCatalogOrigin(db)
-  const base = origin && isMerging ? await selectBase(db, origin, now) : undefined
+  const base = origin && isMerging && !isFresh ? await selectBase(db, origin, now) : undefined
   const before = await selectCatalog(db)
-  const merge = mergeCatalog({ base, file: plans, current: before, isPruning, country, decision })
+  const merge = mergeCatalog({
+    base,
+    file: plans,
+    current: before,
+    isPruning: isPruning || isFresh,
+    country: isFresh ? undefined : country,
+    decision,
+  })
   if (merge.conflicts.length > 0) {
     const fix = 'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.'
     throw new UserError([...merge.conflicts.map(formatConflict), fix, nothingImported])
   }
   const concerned = new Set([...merge.removedIds, ...merge.put.map(({ id }) => id)])
   const untouched = before.filter(({ id }) => !concerned.has(id))
-  const conflicts = findIdentityConflicts(before, untouched, merge.put)
-  if (conflicts.length === 0) conflicts.push(...findConflicts([...untouched, ...merge.put]))
+  const strangers = isFresh ? [] : findIdentityConflicts(before, untouched, merge.put)
+  if (strangers.length > 0) {
+    const fix = 'An ID never becomes another plan. Change the file, or replace the whole catalog with --fresh.'
+    throw new UserError([...strangers, fix, nothingImported])
+  }
+  const conflicts = findConflicts([...untouched, ...merge.put])
   if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
 
   const known = new Map(before.map((plan) => [plan.id, plan]))
@@ -90,7 +103,7 @@ async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigi
 
 function refuseMerge(reason: string): UserError {
   const fix =
-    'Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, whoever changed them.'
+    'Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.'
   return new UserError([`${reason} ${fix}`, nothingImported])
 }
 

@@ -295,7 +295,7 @@ export async function setPartnerContact(
 }
 
 /** @throws UserError when the partner is closed. */
-function checkOpen({ target }: Store, { shortName, closedAt }: Partner): void {
+export function checkOpen({ target }: Store, { shortName, closedAt }: Partner): void {
   if (closedAt === null) return
   const create = describeCommand(target, 'partner', 'create', '--help')
   throw new UserError(

@@ -48,6 +48,7 @@ export function openPlan(store: Store, name: string, request: PublicationRequest
 }
 
 function checkNote(note: string | undefined): string {
+  if (note === undefined) throw new UserError('A closed plan needs a reason for partners: add --note "Sold out."')
   const { data, error } = planSchema.shape.nonInvestableNote.safeParse(note)
   if (data) return data
   const expected = error?.issues[0]?.message ?? 'text of 1 to 2000 characters'

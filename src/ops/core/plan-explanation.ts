@@ -1,6 +1,8 @@
 // Why a partner sees a plan, or does not.
+import { filterNames, planFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalogPlan } from '../../db/catalog-queries.ts'
+import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPartnerAt } from './access-log.ts'
 import { selectPlanAt } from './catalog-history.ts'
@@ -14,18 +16,22 @@ export type PlanExplanation =
   | { reason: 'partner_suspended'; partner: PartnerState; suspendedAt: number }
   | { reason: 'no_such_plan'; partner: PartnerState }
   | { reason: 'not_viewable'; partner: PartnerState; plan: CatalogPlan }
+  | { reason: 'filtered_out'; partner: PartnerState; plan: CatalogPlan; filters: FilterName[] }
   | { reason: 'viewable'; partner: PartnerState; plan: CatalogPlan }
 
-/**
- * @param atSeconds Unix seconds: explains what was at the end of that second, with the partner's country and suspension
- *   at that time.
- * @throws UserError when there is no such partner, or the record does not answer for that time.
- */
+export interface Question {
+  /** The identifier of a plan, or its ID. */
+  plan: string
+  shortName: string
+  filter?: PlanFilter
+  /** Unix seconds: asks what was at the end of that second. Now by default. */
+  atSeconds?: number | undefined
+}
+
+/** @throws UserError when there is no such partner, or the record does not answer for that time. */
 export async function explainPlan(
   store: Store,
-  name: string,
-  shortName: string,
-  atSeconds?: number,
+  { plan: name, shortName, filter = {}, atSeconds }: Question,
 ): Promise<PlanExplanation> {
   const partner =
     atSeconds === undefined ? await findPartner(store, shortName) : await findPartnerAt(store, shortName, atSeconds)
@@ -35,5 +41,29 @@ export async function explainPlan(
   if (closedAt !== null) return { reason: 'partner_closed', partner, closedAt }
   if (suspendedAt !== null) return { reason: 'partner_suspended', partner, suspendedAt }
   if (plan === undefined) return { reason: 'no_such_plan', partner }
-  return { reason: plan.viewableIn.includes(country) ? 'viewable' : 'not_viewable', partner, plan }
+  if (!plan.viewableIn.includes(country)) return { reason: 'not_viewable', partner, plan }
+  const filters = filterNames.filter(
+    (filterName) => filter[filterName] !== undefined && planFilters[filterName].getValue(plan) !== filter[filterName],
+  )
+  if (filters.length > 0) return { reason: 'filtered_out', partner, plan, filters }
+  return { reason: 'viewable', partner, plan }
+}
+
+/** A change that waits for its time or for approval. */
+export interface PendingChange extends PlanChange {
+  publicationId: number
+  /** Unix seconds; null when it is published as soon as it is approved. */
+  dueAt: number | null
+}
+
+/** Selects the pending changes of a plan, in the order of their times. */
+export async function selectPendingChanges({ db }: Store, planId: number): Promise<PendingChange[]> {
+  const rows = await selectPublications(db, { planId, isPending: true })
+  const changes = await Promise.all(
+    rows.map(async ({ id, dueAt }) => {
+      const change = (await selectChanges(db, id)).find((candidate) => candidate.planId === planId)
+      return change ? [{ ...change, publicationId: id, dueAt }] : []
+    }),
+  )
+  return changes.flat().toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity))
 }

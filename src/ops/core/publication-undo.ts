@@ -1,11 +1,11 @@
 // Taking a publication back, with a publication that does the opposite.
 import { findConflicts } from '../../catalog/catalog-file.ts'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectChanges, selectLaterTouches, type Touch } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
-import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
+import { compareChanges, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type CatalogChange, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from './user-error.ts'
 
@@ -16,7 +16,8 @@ export interface Undo extends CatalogChange {
 /**
  * Computes the publication that takes another one back, and changes nothing.
  * @param plan the identifier or ID of a plan: takes back only its change.
- * @throws UserError that names the plans and publications when later publications touched the same plans.
+ * @throws UserError that names the plans and publications when later publications changed the same plans. Later changes that
+ *   were taken back don't count.
  */
 export async function prepareUndo(store: Store, id: number, plan?: string): Promise<Undo> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
@@ -25,13 +26,22 @@ export async function prepareUndo(store: Store, id: number, plan?: string): Prom
   const all = await selectChanges(store.db, id)
   if (all.length === 0) throw new UserError(`Publication ${id} changed no plan.`)
   const undone = plan === undefined ? all : [findChange(id, all, plan)]
-  const ids = new Set(undone.map(({ planId }) => planId))
-  const touches = (await selectLaterTouches(store.db, revision)).filter(({ planId }) => ids.has(planId))
-  if (touches.length > 0) throw new UserError(describeTouches(store, id, undone, touches))
+  const catalog = await selectCatalog(store.db)
+  const current = new Map(catalog.map((known) => [known.id, known]))
+  const changedLater = undone.filter(({ planId, after }) => !isSame(current.get(planId) ?? null, after))
+  if (changedLater.length > 0) {
+    const ids = new Set(changedLater.map(({ planId }) => planId))
+    const touches = (await selectLaterTouches(store.db, revision)).filter(({ planId }) => ids.has(planId))
+    throw new UserError(describeTouches(store, id, undone, touches))
+  }
 
   const changes = undone.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
-  await checkConsistency(store, changes)
+  checkConsistency(catalog, changes)
   return { baseRevision, changes, difference: compareChanges(changes) }
+}
+
+function isSame(a: CatalogPlan | null, b: CatalogPlan | null): boolean {
+  return a === null || b === null ? a === b : isSamePlan(a, b)
 }
 
 function checkUndoable({ id, state, revision, prunedBefore, plansHash }: PublicationRow): number {
@@ -67,14 +77,16 @@ function describeTouches({ target }: Store, id: number, undone: readonly PlanCha
     const numbers = later.map(({ publicationId }) => publicationId).join(', ')
     return `Plan ${abbreviate(names.get(planId))} was changed later, by publication ${numbers}.`
   })
+  const left = undone.filter(({ planId }) => !byPlan.has(planId))
+  const part = left.length === 0 ? '' : `, or one of the other ${left.length} plans with --plan ID`
   const log = describeCommand(target, 'catalog', 'log')
-  return [...lines, `Undo those first, or undo one plan with --plan ID. Nothing was changed. See: ${log}`]
+  return [...lines, `Undo the latest of those first${part}. Nothing was changed. See: ${log}`]
 }
 
 /** @throws UserError when the catalog would contradict itself after the changes. */
-async function checkConsistency(store: Store, changes: readonly PlanChange[]): Promise<void> {
+function checkConsistency(catalog: readonly CatalogPlan[], changes: readonly PlanChange[]): void {
   const ids = new Set(changes.map(({ planId }) => planId))
-  const untouched = (await selectCatalog(store.db)).filter(({ id }) => !ids.has(id))
+  const untouched = catalog.filter(({ id }) => !ids.has(id))
   const put = changes.flatMap(({ after }) => after ?? [])
   const conflicts = findConflicts([...untouched, ...put])
   if (conflicts.length > 0) throw new UserError([...conflicts, 'Nothing was changed.'])

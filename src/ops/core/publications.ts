@@ -126,7 +126,8 @@ export async function findPublication({ db, target }: Store, id: number): Promis
  * Approves a waiting publication. It is published now, or at its time.
  * @throws UserError when it does not wait, when its author approves it, or when it conflicts.
  */
-export async function approvePublication(store: Store, id: number, { actor }: Attribution): Promise<PublicationRow> {
+export async function approvePublication(store: Store, id: number, approval: Attribution): Promise<PublicationRow> {
+  const { actor } = approval
   const row = await findPublication(store, id)
   if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
   if (row.actor === actor) {
@@ -134,9 +135,9 @@ export async function approvePublication(store: Store, id: number, { actor }: At
   }
   const isLater = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
   if (isLater) {
-    if (!(await approveForLater(store.db, id, actor))) throw new UserError(`Publication ${id} no longer waits.`)
+    if (!(await approveForLater(store.db, id, approval))) throw new UserError(`Publication ${id} no longer waits.`)
   } else {
-    const outcome = await publish(store.db, id, actor)
+    const outcome = await publish(store.db, id, approval)
     if (outcome.kind === 'conflict') {
       await endPublication(store.db, id, 'conflicted', { endedBy: actor, endNote: outcome.reason })
       throw new UserError(describeConflict(store, id, outcome.reason))
@@ -148,7 +149,7 @@ export async function approvePublication(store: Store, id: number, { actor }: At
 
 function describeConflict({ target }: Store, id: number, reason: string): string {
   const show = describeCommand(target, 'catalog', 'show', String(id))
-  return `Publication ${id} was not published: ${reason} after it was staged. Make the change again. See: ${show}`
+  return `Publication ${id} was not published: ${reason} after it was staged. It is conflicted now: make the change again. See: ${show}`
 }
 
 /** @throws UserError when it does not wait for approval. */
@@ -176,7 +177,7 @@ function refuseState({ id, state }: PublicationRow, problem: string): UserError 
 
 /**
  * Deletes the plans of old publications that later publications before a time replaced. The log keeps its lines, and the
- * time after is still answered for.
+ * catalog after that time can still be shown.
  * @returns how many publications were pruned.
  * @throws UserError when the time is in the future.
  */

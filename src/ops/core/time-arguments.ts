@@ -29,7 +29,7 @@ export function parseOptionalTime(text: string | undefined): number | undefined 
 export function parseDueTime(text: string): number {
   const seconds = parseTime('--at', text)
   if (seconds % 60 === 0) return seconds
-  throw new UserError(`--at must be a whole minute, such as ${text.slice(0, 16)}:00; it is ${abbreviate(text)}.`)
+  throw new UserError(`--at must be a whole minute, such as 2026-12-01T06:00+03:00; it is ${abbreviate(text)}.`)
 }
 
 const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }

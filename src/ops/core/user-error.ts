@@ -2,7 +2,10 @@
 export class UserError extends Error {
   override readonly name = 'UserError'
 
-  constructor(problems: string | readonly string[]) {
+  readonly exitCode: 2 | 3
+
+  constructor(problems: string | readonly string[], exitCode: 2 | 3 = 2) {
     super([problems].flat().join('\n'))
+    this.exitCode = exitCode
   }
 }

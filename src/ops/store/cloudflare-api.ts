@@ -1,4 +1,5 @@
 // Cloudflare's HTTP API. Account and token come from wrangler.toml and from the variables that wrangler reads.
+import { abbreviate } from '../../catalog/plan-schema.ts'
 import { isJsonObject } from '../../json.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Target } from './target.ts'
@@ -39,7 +40,8 @@ export async function openAccount(target: Target) {
     !URL.canParse(base) && 'CLOUDFLARE_API_BASE_URL must be a URL.',
   ].filter((problem) => typeof problem === 'string' && problem !== '')
   if (problems.length > 0) throw new UserError(problems.map(String))
-  return { wrangler, call: openApi(`${base}/accounts/${accountId}`, `Bearer ${token}`) }
+  const [account, authorization] = [`${base}/accounts/${accountId}`, `Bearer ${token}`]
+  return { wrangler, call: openApi(account, authorization), ask: openAnalytics(account, authorization) }
 }
 
 function openApi(account: string, authorization: string): Call {
@@ -71,6 +73,32 @@ function openApi(account: string, authorization: string): Call {
       isUncertain: response.status >= 500,
       codes,
     })
+  }
+}
+
+/** Runs SQL on Workers Analytics Engine, and returns the rows. Its answers have no envelope. */
+export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
+
+function openAnalytics(account: string, authorization: string): Ask {
+  return async (sql) => {
+    let response: Response
+    let text: string
+    try {
+      const signal = AbortSignal.timeout(deadlineMs)
+      const request = { method: 'POST', headers: { Authorization: authorization }, body: sql, signal }
+      response = await fetch(`${account}/analytics_engine/sql`, request)
+      text = await response.text()
+    } catch (error) {
+      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${describeFetchError(error)}.`)
+    }
+    if (!response.ok) {
+      const fix = 'Check that CLOUDFLARE_API_TOKEN may read Account Analytics of this account.'
+      throw new CloudflareError(`Cloudflare answered ${response.status}: ${abbreviate(text.trim())}. ${fix}`)
+    }
+    const answer: unknown = JSON.parse(text)
+    const rows: unknown = isJsonObject(answer) ? answer['data'] : undefined
+    if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
+    return rows.filter((row) => isJsonObject(row))
   }
 }
 

@@ -21,10 +21,11 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
     throw new UserError(`wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. Add it there.`)
   }
+  const { change, describeOutcome } = watchChanges()
   try {
     return await work({
       target,
-      ...openDatabase(call, `/d1/database/${databaseId}`),
+      ...openDatabase(call, change, `/d1/database/${databaseId}`),
       ...openCache(call, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
@@ -32,26 +33,47 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     if (isCausedBy(error, 'no such table'))
       throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)
     const refusal = findCloudflareError(error)
-    if (refusal) throw new UserError(refusal.message)
+    if (refusal) throw new UserError(`${refusal.message}${describeOutcome()}`)
     throw error
   }
 }
 
-function openDatabase(call: Call, path: string): Pick<Store, 'db' | 'write'> {
+function openDatabase(call: Call, change: Change, path: string): Pick<Store, 'db' | 'write'> {
   return {
-    db: drizzle(async (sql, params) => ({
-      rows: readRows(await call('POST', `${path}/raw`, toQuery({ sql, params }))),
-    })),
+    db: drizzle(async (sql, params) => {
+      const run = () => call('POST', `${path}/raw`, toQuery({ sql, params })).then(readRows)
+      // Inserted rows are staged: they change nothing until an update publishes them.
+      const rows = await (sql.startsWith('update') ? change(run, ({ length }) => length > 0) : run())
+      return { rows }
+    }),
     write: async (statements) => {
-      try {
-        await call('POST', `${path}/query`, { batch: statements.map(toQuery) })
-      } catch (error) {
-        if (!(error instanceof CloudflareError) || !error.isUncertain) throw error
-        const fix = 'check before you try again, and rotate a secret that was not printed.'
-        throw new CloudflareError(`${error.message} It is not known whether the change was made: ${fix}`)
-      }
+      await change(() => call('POST', `${path}/query`, { batch: statements.map(toQuery) }))
     },
   }
+}
+
+/** Runs a call that changes something. `hasEffect` tells from its result whether it did. */
+type Change = <T>(run: () => Promise<T>, hasEffect?: (result: T) => boolean) => Promise<T>
+
+/** Remembers whether something was changed, for the message of an error that comes after it. */
+function watchChanges() {
+  let outcome: 'unchanged' | 'unknown' | 'changed' = 'unchanged'
+  const change: Change = async (run, hasEffect = () => true) => {
+    try {
+      const result = await run()
+      if (hasEffect(result)) outcome = 'changed'
+      return result
+    } catch (error) {
+      if (error instanceof CloudflareError && error.isUncertain) outcome = 'unknown'
+      throw error
+    }
+  }
+  const describeOutcome = () => {
+    if (outcome === 'unchanged') return ''
+    const sentence = outcome === 'unknown' ? 'It is not known whether the change was made' : 'The change was made'
+    return ` ${sentence}: check before you try again, and rotate a secret that was not printed.`
+  }
+  return { change, describeOutcome }
 }
 
 function openCache(call: Call, path: string): Pick<Store, 'deleteKey'> {

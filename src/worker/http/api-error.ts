@@ -46,7 +46,7 @@ export class ApiError extends Error {
 
   toResponse(requestId: string): Response {
     const body: ErrorBody = { message: this.message, error: this.code, requestId }
-    const headers = { 'Cache-Control': 'no-store', ...this.headers }
+    const headers = { 'X-Request-Id': requestId, 'Cache-Control': 'no-store', ...this.headers }
     return Response.json(body, { status: refusals[this.code].status, headers })
   }
 }

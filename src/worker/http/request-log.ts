@@ -5,17 +5,13 @@ import type { AppEnv } from '../context.ts'
 import { log } from '../log.ts'
 import { recordUsage } from './usage.ts'
 
-/** Sets the request's ID and its clock, and sends the ID in `X-Request-Id`. */
+/** Sets the request's ID and its clock. Each function that makes a response sends the ID in `X-Request-Id`. */
 export const logRequest = createMiddleware<AppEnv>(async function logRequest(c, next) {
-  // Hono's router runs this twice for the path /*.
-  if (c.get('requestId') !== undefined) return next()
-
   const requestId = crypto.randomUUID()
   const nowMs = Date.now()
   c.set('requestId', requestId)
   c.set('nowMs', nowMs)
   await next()
-  c.res.headers.set('X-Request-Id', requestId)
 
   // Not c.var: it builds an object of all variables at every use.
   const partner = c.get('partner')

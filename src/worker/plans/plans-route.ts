@@ -1,10 +1,10 @@
 // GET /api/v3/partners/{shortName}/plans: lists the plans that are viewable in the partner's country.
-import { Hono } from 'hono'
 import { authenticateBearer, requireActive, requirePartner } from '../access/authenticate-bearer.ts'
-import { createCacheContext, type AppEnv } from '../context.ts'
+import { createCacheContext } from '../context.ts'
 import { ApiError } from '../http/api-error.ts'
 import { respondConditionally } from '../http/conditional-response.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
+import { createRoutes } from '../http/routes.ts'
 import type { Isolate } from '../isolate.ts'
 import { parsePlanFilter } from './filter-query.ts'
 
@@ -14,7 +14,7 @@ export function createPlansRoute({
   verifyToken,
   openCatalog,
 }: Pick<Isolate, 'readConfig' | 'verifyToken' | 'openCatalog'>) {
-  return new Hono<AppEnv>()
+  return createRoutes()
     .get('/', async function plans(c) {
       const { signingKeys } = await readConfig(c.env)
       const nowSeconds = Math.floor(c.get('nowMs') / 1000)
@@ -33,6 +33,7 @@ export function createPlansRoute({
       const answer = await catalog.readList(partner.country, parsed.filter)
       c.set('answeredBy', answer)
       return respondConditionally(c.req.header('If-None-Match'), answer.list, {
+        'X-Request-Id': c.get('requestId'),
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',
         'Cache-Status': answer.cacheStatus,

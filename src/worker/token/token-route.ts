@@ -1,9 +1,9 @@
 // POST /api/v3/partners/auth: exchanges client credentials for a short-lived access token.
-import { Hono } from 'hono'
 import { issueAccessToken } from '../../crypto/access-token.ts'
-import { createWarn, type AppEnv } from '../context.ts'
+import { createWarn } from '../context.ts'
 import { ApiError } from '../http/api-error.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
+import { createRoutes } from '../http/routes.ts'
 import type { Isolate } from '../isolate.ts'
 import { authenticateClient, type ClientAuthentication } from './authenticate-client.ts'
 import { parseBasic, type BasicDefect, type ClientCredentials } from './basic-credentials.ts'
@@ -11,7 +11,7 @@ import { ratePeriodSeconds } from './rate-limit.ts'
 
 export function createTokenRoute({ readConfig, verifiedSecrets }: Pick<Isolate, 'readConfig' | 'verifiedSecrets'>) {
   return (
-    new Hono<AppEnv>()
+    createRoutes()
       // Never reads the body. OAuth libraries may send one, and it must not carry credentials.
       .post('/', async function token(c) {
         const { signingKeys, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
@@ -29,8 +29,10 @@ export function createTokenRoute({ readConfig, verifiedSecrets }: Pick<Isolate, 
           { sub: credentials.clientId, partner: client.shortName, country: client.country },
           { key: signingKeys[0], nowSeconds: Math.floor(nowMs / 1000), lifetimeSeconds: tokenLifetimeSeconds },
         )
-        c.header('Cache-Control', 'no-store')
-        return c.json({ access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' })
+        return Response.json(
+          { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
+          { headers: { 'X-Request-Id': c.get('requestId'), 'Cache-Control': 'no-store' } },
+        )
       })
       .all('/', methodNotAllowed('POST'))
   )

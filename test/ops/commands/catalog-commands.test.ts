@@ -13,7 +13,7 @@ import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand, type Terminal } from '../support/run-ops.ts'
 
 const notMerged =
-  'Not merged, because the file has no revision: its plans replace those of the catalog, whoever changed them.\n'
+  'Not merged, because the file has no revision: its plans replace those of the catalog, including changes that others made.\n'
 const bindings = useLocalBindings()
 const about = 'Holds treasury bills. '.repeat(10)
 const before = [
@@ -169,7 +169,7 @@ test('catalog purge raises the revision, and changes nothing else', async () => 
   const [revision, exported] = [await readRevision(), await exportPlans()]
   expect(await catalog(['purge'])).toEqual({
     code: 0,
-    stdout: 'Every cached plan list is outdated. Requests read the database within two minutes.\n',
+    stdout: 'Every cached plan list is invalid. Requests read the database within two minutes.\n',
     stderr: '',
   })
   const next = await readRevision()

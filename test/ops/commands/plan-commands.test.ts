@@ -96,8 +96,8 @@ test('plan view, close and open print the plan as it is now', async () => {
 
 test.each([
   [['view', 'cash'], 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".'],
-  [['close', 'cash'], 'The note must be text of 1 to 2000 characters; it is nothing.'],
-  [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- --help"],
+  [['close', 'cash'], 'A closed plan needs a reason for partners: add --note "Sold out."'],
+  [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- plan why --help"],
   [['show', 'x', '--persist-to', '/a b'], `There is no plan "x". See: npm run -s ops -- plan list --persist-to '/a b'`],
 ])('plan %j is a mistake', async (args, stderr) => {
   expect(await plan(...args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
@@ -147,6 +147,23 @@ test('plan why prints an object for scripts, with commands on the same target', 
     reason: 'not_viewable',
     sentence: 'acme does not see gold: it lists the plans of KE, and the plan is not viewable there, only in RW.',
     fix: `To put it on the list: ${command} plan view gold --country KE --persist-to /tmp/x`,
+    pending: [],
   })
   expect(await readJson('why', 'cash', '--partner', 'acme')).toMatchObject({ isSeen: true, reason: 'viewable' })
+})
+
+test('plan why says which filters leave a plan out, and what changes later', async () => {
+  expect((await plan('why', 'cash', '--partner', 'acme', '--currency', 'usd')).stdout).toBe(
+    'acme does not see cash with this filter: its currency is "KES". Without this filter, the plan is on the list.\n',
+  )
+  expect((await plan('why', 'cash', '--partner', 'acme', '--category-id', 'x')).stderr).toBe(
+    '--category-id must be a decimal integer of 0 or more, such as 3; it is "x".\n',
+  )
+  const year = new Date().getUTCFullYear() + 1
+  const { id } = JSON.parse(
+    (await plan('close', 'cash', '--note', 'Full.', '--at', `${year}-12-01T06:00Z`, '--json')).stdout,
+  ).publication
+  expect((await plan('why', 'cash', '--partner', 'acme')).stdout).toMatch(
+    new RegExp(`\\nFrom ${year}-12-01T06:00:00Z, it is closed to investment \\(publication ${id}\\)\\.\\n$`),
+  )
 })

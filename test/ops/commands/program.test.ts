@@ -63,8 +63,10 @@ const commands = {
     'set-contact',
     'close',
     'log',
+    'preview',
+    'usage',
   ],
-  catalog: ['import', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune'],
+  catalog: ['import', 'export', 'purge', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'prune', 'check'],
   plan: ['list', 'show', 'view', 'close', 'open', 'why'],
   keys: ['rotate', 'list', 'drop', 'log'],
 }

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { beforeEach, expect, test } from 'vitest'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
 import { findPlanAt, listPlansAt } from '../../../src/ops/core/catalog-history.ts'
+import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
@@ -109,7 +110,7 @@ test('as-of equals what the endpoint returned then, for any history', async () =
         }
       }
     }),
-    { numRuns: 15 },
+    { numRuns: 6 },
   )
 })
 
@@ -122,6 +123,17 @@ test('findPlanAt returns a plan as it was, also one that is gone', async () => {
   expect(await findPlanAt(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
   const gone = 'There was no plan "plan-2" at 1970-01-01T00:17:00Z. See: npm run -s ops -- catalog log'
   await expect(findPlanAt(store, 'plan-2', 1020)).rejects.toThrow(new UserError(gone))
+})
+
+test('findPlanAt never returns another plan that had the same ID', async () => {
+  await importPlans(plans)
+  const other = makePlan({ id: 1, identifier: 'other' })
+  await publishChange(store, await prepareImport(store, { plans: [other] }, { isFresh: true }), request)
+  await spreadTimes()
+  expect(await findPlanAt(store, 'plan-1', 1000)).toEqual(plans[0])
+  expect(await findPlanAt(store, 'other', 1010)).toEqual(other)
+  expect(await findPlanAt(store, '1', 1010)).toEqual(other)
+  await expect(findPlanAt(store, 'plan-1', 1010)).rejects.toThrow('There was no plan "plan-1"')
 })
 
 test('a time in the future is refused', async () => {

@@ -137,7 +137,7 @@ describe('a file that can’t be merged is refused, unless --no-merge', () => {
     const file = { ...exported, origin: await makeOrigin(exported) }
     await expect(importFile(file)).rejects.toThrow(
       new UserError([
-        `${problem} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, whoever changed them.`,
+        `${problem} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.`,
         'Nothing was imported.',
       ]),
     )

@@ -6,6 +6,7 @@ import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { prepareImport, readCatalog } from '../../../src/ops/core/catalog-import.ts'
 import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
@@ -94,6 +95,7 @@ describe('an import', () => {
       new UserError([
         'Plan "three": id: 1 is plan "one" in the catalog.',
         'Plan "two": id: it is 2 in the catalog; found 4.',
+        'An ID never becomes another plan. Change the file, or replace the whole catalog with --fresh.',
         nothingImported,
       ]),
     )
@@ -123,6 +125,26 @@ describe('an import', () => {
     // The plans are staged in one part, then published.
     expect(progress).toEqual(['Writing 1 plan 0 2', 'Writing 1 plan 1 2'])
   })
+})
+
+test('a fresh import replaces the whole catalog, also where IDs and identifiers were other plans; undo brings it back', async () => {
+  const demo = [
+    makePlan({ id: 1, identifier: 'one' }),
+    makePlan({ id: 2, identifier: 'two' }),
+    makePlan({ id: 3, identifier: 'three' }),
+  ]
+  await importPlans(demo)
+  const own = [
+    makePlan({ id: 1, identifier: 'two', productRiskLevel: high }),
+    makePlan({ id: 2, identifier: 'one', productRiskLevel: high }),
+    makePlan({ id: 4, identifier: 'three', productRiskLevel: high }),
+  ]
+  const prepared = await prepareImport(store, { plans: own }, { isFresh: true })
+  const publication = await publishChange(store, prepared, request)
+  expect(await listPlans(store)).toEqual(own)
+  const id = publication?.id ?? 0
+  await publishChange(store, await prepareUndo(store, id), { ...request, undoneId: id })
+  expect(await listPlans(store)).toEqual(demo)
 })
 
 describe('an import that prunes', () => {

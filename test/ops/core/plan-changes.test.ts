@@ -84,12 +84,10 @@ describe('closePlan and openPlan', () => {
   })
 
   test.each([
-    [undefined, 'nothing'],
-    [' ', '" "'],
-  ])('closePlan refuses the note %j', async (wrong, shown) => {
-    await expect(closePlan(store, 'cash', wrong, request)).rejects.toThrow(
-      new UserError(`The note must be text of 1 to 2000 characters; it is ${shown}.`),
-    )
+    [undefined, 'A closed plan needs a reason for partners: add --note "Sold out."'],
+    [' ', 'The note must be text of 1 to 2000 characters; it is " ".'],
+  ])('closePlan refuses the note %j', async (wrong, message) => {
+    await expect(closePlan(store, 'cash', wrong, request)).rejects.toThrow(new UserError(message))
     expect(await find()).toEqual(cash)
   })
 })

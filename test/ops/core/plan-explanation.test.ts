@@ -1,13 +1,14 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import {
+  closePartner,
   createPartner,
   findPartner,
   setPartnerCountry,
   suspendPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
-import { setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { explainPlan } from '../../../src/ops/core/plan-explanation.ts'
+import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { explainPlan, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { changeAccessLog, emptyDatabase } from '../support/test-database.ts'
 import { attribution, failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
@@ -20,7 +21,7 @@ beforeEach(async () => {
   await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
 })
 
-const explain = (name: string) => explainPlan(store, name, 'acme')
+const explain = (plan: string, filter = {}) => explainPlan(store, { plan, shortName: 'acme', filter })
 const findAcme = () => findPartner(store, 'acme')
 
 test('a plan that is viewable in the partner’s country', async () => {
@@ -32,6 +33,32 @@ test('a plan that is not viewable there', async () => {
   await setViewable(store, 'cash', { country: 'KE', isViewable: false }, request)
   const plan = { ...cash, viewableIn: [] }
   expect(await explain('cash')).toEqual({ reason: 'not_viewable', partner: await findAcme(), plan })
+})
+
+test('a plan that a filter leaves out', async () => {
+  expect(await explain('cash', { currency: 'USD', fundType: 'MONEY_MARKET' })).toEqual({
+    reason: 'filtered_out',
+    partner: await findAcme(),
+    plan: cash,
+    filters: ['currency'],
+  })
+  expect(await explain('cash', { currency: 'KES', categoryId: 3 })).toMatchObject({ reason: 'viewable' })
+})
+
+test('the changes of a plan that wait for their time, the earliest first', async () => {
+  const minute = (Math.floor(Date.now() / 60_000) + 2) * 60
+  await closePlan(store, 'cash', 'Sold out.', { ...request, dueAt: minute + 60 })
+  await setViewable(store, 'cash', { country: 'KE', isViewable: false }, { ...request, dueAt: minute })
+  expect(await selectPendingChanges(store, 1)).toMatchObject([
+    { dueAt: minute, before: cash, after: { viewableIn: [] } },
+    { dueAt: minute + 60, before: cash, after: { nonInvestableNote: 'Sold out.' } },
+  ])
+})
+
+test('a partner that was closed', async () => {
+  await closePartner(store, 'acme', attribution, warn)
+  const partner = await findAcme()
+  expect(await explain('cash')).toEqual({ reason: 'partner_closed', partner, closedAt: partner.closedAt })
 })
 
 test('an unknown plan', async () => {
@@ -46,7 +73,9 @@ test('a suspended partner, whichever plan', async () => {
 })
 
 test('an unknown partner is refused', async () => {
-  await expect(explainPlan(store, 'cash', 'nobody')).rejects.toThrow(/^There is no partner "nobody"\./)
+  await expect(explainPlan(store, { plan: 'cash', shortName: 'nobody' })).rejects.toThrow(
+    /^There is no partner "nobody"\./,
+  )
 })
 
 test('the past, with the partner’s country and suspension at that time', async () => {
@@ -60,7 +89,7 @@ test('the past, with the partner’s country and suspension at that time', async
     'update publications set published_at = 1005 + iif(id = (select min(id) from publications), 0, 35)',
   ).run()
   const explainAt = async (atSeconds: number) => {
-    const { reason, partner } = await explainPlan(store, 'cash', 'acme', atSeconds)
+    const { reason, partner } = await explainPlan(store, { plan: 'cash', shortName: 'acme', atSeconds })
     return [reason, partner.country]
   }
   const first = Number(await env.DB.prepare('select min(id) as id from access_log').first('id'))

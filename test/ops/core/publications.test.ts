@@ -91,7 +91,7 @@ describe('undo', () => {
       new UserError([
         `Plan "cash" was changed later, by publication ${closed.id}.`,
         `Plan "gold" was changed later, by publication ${closed.id + 1}.`,
-        'Undo those first, or undo one plan with --plan ID. Nothing was changed. See: npm run -s ops -- catalog log',
+        'Undo the latest of those first. Nothing was changed. See: npm run -s ops -- catalog log',
       ]),
     )
   })
@@ -108,6 +108,22 @@ describe('undo', () => {
       { ...gold, name: 'New', isInvestable: false, nonInvestableNote: 'Sold out.' },
     ])
     await expect(undo(first + 1, 'silver')).rejects.toThrow(`Publication ${first + 1} did not change a plan "silver".`)
+  })
+
+  test('does not mind later changes that were taken back', async () => {
+    const closed = await close()
+    const later = await setViewable(store, 'cash', { country: 'TZ', isViewable: true }, request)
+    await expect(undo(closed.id)).rejects.toThrow('Undo the latest of those first.')
+    await undo(later.publication?.id ?? 0)
+    await undo(closed.id)
+    expect(await listPlans(store)).toEqual([cash, gold])
+  })
+
+  test('names the plans that can be taken back alone', async () => {
+    await close()
+    await expect(undo(first)).rejects.toThrow(
+      'Undo the latest of those first, or one of the other 1 plans with --plan ID.',
+    )
   })
 
   test('of an undone publication is refused', async () => {

@@ -171,6 +171,36 @@ describe('when a change is made and the answer is lost', () => {
     cloudflare().failure = undefined
   })
 
+  test.each([
+    ['before the statement that publishes', { after: -3, hasEffect: true }, ''],
+    [
+      'with the statement that publishes',
+      { after: -2, hasEffect: true },
+      ' It is not known whether the change was made',
+    ],
+    ['after the statement that publishes', { after: -1, hasEffect: false }, ' The change was made'],
+  ])(
+    'when Cloudflare is gone %s, the error says what became of the change',
+    async (note, { after, hasEffect }, end) => {
+      const fake = cloudflare()
+      await remote((store) => openPlan(store, 'plan-1', request))
+      fake.statements = 0
+      await remote((store) => closePlan(store, 'plan-1', note, request))
+      const count = fake.statements
+      await remote((store) => openPlan(store, 'plan-1', request))
+      fake.statements = 0
+      fake.outage = { after: count + after, hasEffect, isPermanent: true }
+      const fix = end && ': check before you try again, and rotate a secret that was not printed.'
+      const address = new URL(fake.url).host
+      await expect(remote((store) => closePlan(store, 'plan-1', note, request))).rejects.toThrow(
+        new UserError(`Can't reach ${address}: UND_ERR_SOCKET.${end}${fix}`),
+      )
+      fake.outage = undefined
+      const { isInvestable } = await remote((store) => findPlan(store, 'plan-1'))
+      expect(isInvestable).toBe(end === '')
+    },
+  )
+
   const lost = { call: /\/query$/, status: 502, message: 'lost', hasEffect: true }
 
   test('createPartner returns the credentials', async () => {

@@ -20,6 +20,18 @@ interface Query {
   params?: string[]
 }
 
+/** The connection drops at a statement of SQL. */
+export interface Outage {
+  /** The number of statements before it. */
+  after: number
+  /** Whether the statement has its effect, so that only the answer is lost. */
+  hasEffect: boolean
+  /** Whether every later call fails, too. */
+  isPermanent: boolean
+}
+
+class Dropped extends Error {}
+
 class Refusal extends Error {
   readonly status: number
   readonly code: number
@@ -37,6 +49,15 @@ export interface FakeCloudflare {
   calls: string[]
   /** Fails the next call that matches. The call has no effect unless `hasEffect`. */
   failure: { call: RegExp; status: number; message: string; hasEffect?: boolean } | undefined
+  /** Set it before a command, and to undefined to end it. */
+  outage: Outage | undefined
+  /** Whether the statements of one body are one transaction. The API doesn't document it. */
+  isTransactional: boolean
+  /** The statements of SQL so far. */
+  statements: number
+  /** What Analytics Engine was asked, and the rows that it answers. */
+  questions: string[]
+  usage: object[]
   /** The secrets of the Worker; undefined while there is no Worker. */
   secrets: Map<string, string> | undefined
   close: () => Promise<void>
@@ -85,6 +106,10 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     void answer(request).then(
       (body) => response.end(JSON.stringify({ success: true, errors: [], messages: [], ...body })),
       (error: unknown) => {
+        if (error instanceof Dropped) {
+          request.socket.destroy()
+          return
+        }
         const refusal = error instanceof Refusal ? error : new Refusal(400, 7500, String(error))
         const errors = [{ code: refusal.code, message: refusal.message }]
         response.statusCode = refusal.status
@@ -96,6 +121,11 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     url: '',
     calls: [],
     failure: undefined,
+    outage: undefined,
+    isTransactional: true,
+    statements: 0,
+    questions: [],
+    usage: [],
     secrets: undefined,
     close: async () => {
       server.close()
@@ -112,6 +142,7 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     const text = Buffer.concat(chunks).toString()
     const path = pathname.replace(`/client/v4/accounts/${account}`, '')
     fake.calls.push(`${method} ${path}`)
+    if (isDown()) throw new Dropped()
     if (fake.failure?.call.test(`${method} ${path}`)) {
       const { status, message, hasEffect } = fake.failure
       fake.failure = undefined
@@ -133,6 +164,9 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
       case `DELETE /storage/kv/namespaces/${namespaceId}/bulk`:
         for (const name of JSON.parse(text) as string[]) await CATALOG_CACHE.delete(name)
         return { result: null }
+      case 'POST /analytics_engine/sql':
+        fake.questions.push(text)
+        return { meta: [], data: fake.usage, rows: fake.usage.length }
       case 'PUT worker':
         fake.secrets = new Map()
         return { result: {} }
@@ -156,7 +190,7 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     return fake.secrets
   }
 
-  /** Runs a batch, or the statements of one text, as one transaction. */
+  /** Runs a batch, or the statements of one text. */
   async function runQueries(body: unknown): Promise<object[]> {
     // Only `wrangler d1 migrations apply` sends several statements in one text.
     const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
@@ -164,12 +198,30 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     const split = queries.flatMap((query) =>
       query.params ? [query] : splitSqlQuery(query.sql).map((sql) => ({ sql })),
     )
-    return DB.batch(split.map(prepare))
+    if (fake.isTransactional) return runStatement(() => DB.batch(split.map(prepare)))
+    const results = []
+    for (const query of split) results.push(await runStatement(() => prepare(query).all()))
+    return results
   }
 
   async function runRaw(query: Query): Promise<object> {
-    const [columns, ...rows] = await prepare(query).raw({ columnNames: true })
+    const [columns, ...rows] = await runStatement(() => prepare(query).raw({ columnNames: true }))
     return { success: true, meta: {}, results: { columns, rows } }
+  }
+
+  /** Runs a statement, or a transaction, which counts as one. */
+  async function runStatement<T>(run: () => Promise<T>): Promise<T> {
+    const { outage } = fake
+    const number = fake.statements++
+    if (outage === undefined || number < outage.after) return run()
+    if (number === outage.after && outage.hasEffect) await run()
+    if (number === outage.after || outage.isPermanent) throw new Dropped()
+    return run()
+  }
+
+  function isDown(): boolean {
+    const { outage, statements } = fake
+    return outage?.isPermanent === true && statements > outage.after
   }
 
   function prepare({ sql, params = [] }: Query): D1PreparedStatement {

@@ -1,0 +1,51 @@
+// catalog check
+import type { Command } from 'commander'
+import { checkCatalog } from '../core/catalog-check.ts'
+import { listPlans } from '../core/catalog-plans.ts'
+import { checkLinks } from '../core/link-check.ts'
+import { sortFindings, type Finding } from '../core/plan-rules.ts'
+import { UserError } from '../core/user-error.ts'
+import type { Target } from '../store/target.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { formatTable } from '../terminal/table.ts'
+import { addCommand } from './add-command.ts'
+import type { CommandContext } from './command-context.ts'
+
+interface CheckOptions extends Target {
+  links?: boolean
+  json?: boolean
+}
+
+export function addCheckCommand(catalog: Command, { io, withStore }: CommandContext): void {
+  addCommand(
+    catalog,
+    'check',
+    'find implausible figures, old dates, empty lists and the like; exits with 3 when there are errors',
+    'check',
+  )
+    .option('--links', 'also request every link of every plan')
+    .option('--json', 'print an array of findings')
+    .action(async (options: CheckOptions) => {
+      const progress = createProgress(io)
+      try {
+        progress.update('Reading the catalog', 0, 1)
+        const { findings, plans } = await withStore(options, async (store) => ({
+          findings: await checkCatalog(store),
+          plans: options.links ? await listPlans(store) : [],
+        }))
+        const dead = await checkLinks(plans, progress.update)
+        progress.end()
+        print(sortFindings([...findings, ...dead]), options)
+      } finally {
+        progress.end()
+      }
+    })
+
+  function print(findings: readonly Finding[], { json }: CheckOptions): void {
+    const rows = findings.map(({ level, subject, message }) => ({ LEVEL: level, SUBJECT: subject, FINDING: message }))
+    io.stdout.write(json ? `${JSON.stringify(findings)}\n` : formatTable(rows))
+    if (!json && rows.length === 0) io.stderr.write('Nothing to look at.\n')
+    const errors = findings.filter(({ level }) => level === 'error').length
+    if (errors > 0) throw new UserError(`${errors === 1 ? '1 error needs' : `${errors} errors need`} a fix.`, 3)
+  }
+}

@@ -1,0 +1,86 @@
+// Says why a partner sees a plan, or does not: now, or at a time in the past.
+import { listMatchingFilters, planFilters } from '../../catalog/plan-filters.ts'
+import { abbreviate } from '../../catalog/plan-schema.ts'
+import { formatIsoTime } from '../core/iso-time.ts'
+import type { PendingChange, PlanExplanation } from '../core/plan-explanation.ts'
+import { describeCommand, type Target } from '../store/target.ts'
+import { putOnOneLine } from '../terminal/table.ts'
+
+const present = { sees: 'sees', does: 'does', is: 'is', lists: 'lists' }
+const past = { sees: 'saw', does: 'did', is: 'was', lists: 'listed' }
+
+/** @param id the plan as the operator named it. @param atSeconds Unix seconds of a past moment. */
+export function describeExplanation(explanation: PlanExplanation, id: string, atSeconds?: number): string {
+  const { sees, does, is, lists } = atSeconds === undefined ? present : past
+  const time = atSeconds === undefined ? '' : `At ${formatIsoTime(atSeconds)}, `
+  const { reason, partner } = explanation
+  const { shortName, country } = partner
+  switch (reason) {
+    case 'partner_closed':
+      return `${time}${shortName} ${sees} no plan: it was closed at ${formatIsoTime(explanation.closedAt)}, for good.`
+    case 'partner_suspended': {
+      const since = formatIsoTime(explanation.suspendedAt)
+      return `${time}${shortName} ${sees} no plan: it ${is} suspended since ${since}.`
+    }
+    case 'no_such_plan':
+      return `${time}${shortName} ${does} not see ${abbreviate(id)}: there ${is} no such plan.`
+    case 'not_viewable': {
+      const { identifier, viewableIn } = explanation.plan
+      const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
+      return `${time}${shortName} ${does} not see ${identifier}: it ${lists} the plans of ${country}, and the plan ${is} not viewable ${where}.`
+    }
+    case 'filtered_out': {
+      const { plan, filters } = explanation
+      const actual = filters.map((name) => {
+        const value = planFilters[name].getValue(plan)
+        return value === undefined ? `it has no ${name}` : `its ${name} ${is} ${abbreviate(value)}`
+      })
+      return `${time}${shortName} ${does} not see ${plan.identifier} with this filter: ${actual.join(', ')}.`
+    }
+    case 'viewable': {
+      const { identifier, isInvestable } = explanation.plan
+      const filters = listMatchingFilters(explanation.plan).map(putOnOneLine).join(', ')
+      const closed = isInvestable ? '' : ` It ${is} closed to investment, which does not affect the list.`
+      return `${time}${shortName} ${sees} ${identifier}: it ${is} viewable in ${country}, without a filter or with any of ${filters}.${closed}`
+    }
+  }
+}
+
+/** The command that would change the answer. */
+export function describeFix(explanation: PlanExplanation, target: Target): string {
+  const { reason, partner } = explanation
+  const command = (...words: string[]) => describeCommand(target, ...words)
+  switch (reason) {
+    case 'partner_closed':
+      return `To create another partner: ${command('partner', 'create', '--help')}`
+    case 'partner_suspended':
+      return `To resume it: ${command('partner', 'resume', partner.shortName)}`
+    case 'no_such_plan':
+      return `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`
+    case 'filtered_out':
+      return 'Without this filter, the plan is on the list.'
+    case 'not_viewable':
+      return `To put it on the list: ${command('plan', 'view', explanation.plan.identifier, '--country', partner.country)}`
+    case 'viewable':
+      return `To take it off the list: ${command('plan', 'view', explanation.plan.identifier, '--country', partner.country, '--off')}`
+  }
+}
+
+export function describePendingChange({ publicationId, dueAt, before, after }: PendingChange, country: string): string {
+  const isSeenBefore = before?.viewableIn.includes(country) ?? false
+  const isSeenAfter = after?.viewableIn.includes(country) ?? false
+  const effect = isSeenAfter
+    ? isSeenBefore
+      ? describeInvestable(before?.isInvestable, after?.isInvestable)
+      : `it is on the list of ${country}`
+    : isSeenBefore
+      ? `it is no longer on the list of ${country}`
+      : `nothing changes in ${country}`
+  const when = dueAt === null ? 'Once it is approved' : `From ${formatIsoTime(dueAt)}`
+  return `${when}, ${effect} (publication ${publicationId}).`
+}
+
+function describeInvestable(before: boolean | undefined, after: boolean | undefined): string {
+  if (before === after) return 'some of its fields change'
+  return after ? 'it is open to investment' : 'it is closed to investment'
+}

@@ -1,0 +1,48 @@
+// partner usage
+import type { Command } from 'commander'
+import { readDatabaseSeconds } from '../core/access-log.ts'
+import { formatIsoTime } from '../core/iso-time.ts'
+import { readPartnerUsage, type PartnerUsage } from '../core/partner-usage.ts'
+import { parsePast } from '../core/time-arguments.ts'
+import type { Target } from '../store/target.ts'
+import { formatPairs } from '../terminal/table.ts'
+import { addCommand } from './add-command.ts'
+import type { CommandContext } from './command-context.ts'
+
+export function addUsageCommand(partner: Command, { io, withStore, openUsage }: CommandContext): void {
+  addCommand(
+    partner,
+    'usage <short-name>',
+    'show how a partner uses a deployed environment',
+    'usage acme --since 30d --remote --env production',
+  )
+    .option('--since <time>', 'a duration such as 7d, a date, or a time with its zone', '30d')
+    .option('--json', 'print an object')
+    .action(async (shortName: string, options: { since: string; json?: boolean } & Target) => {
+      if (!options.remote) {
+        io.stderr.write('There is no data locally: add --remote --env NAME.\n')
+        if (options.json) io.stdout.write('null\n')
+        return
+      }
+      const query = await openUsage(options)
+      const { since, usage } = await withStore(options, async (store) => {
+        const sinceSeconds = parsePast('--since', options.since, await readDatabaseSeconds(store))
+        return { since: sinceSeconds, usage: await readPartnerUsage(store, query, shortName, sinceSeconds) }
+      })
+      io.stdout.write(options.json ? `${JSON.stringify(usage)}\n` : formatUsage(usage, since))
+    })
+}
+
+function formatUsage(usage: PartnerUsage, sinceSeconds: number): string {
+  const { tokens, lists, unchangedLists, errors, lastRequestAt, lastTokenAt } = usage
+  const percentage = lists === 0 ? '' : `, ${Math.round((100 * unchangedLists) / lists)} % of them unchanged (304)`
+  const ratio = tokens === 0 ? '' : `, one for ${(lists / tokens).toFixed(1)} lists`
+  return formatPairs([
+    ['since', formatIsoTime(sinceSeconds)],
+    ['lists', `${lists}${percentage}`],
+    ['tokens', `${tokens}${ratio}`],
+    ['last request', lastRequestAt ?? 'none'],
+    ['last token', lastTokenAt ?? 'none'],
+    ...Object.entries(errors).map(([code, count]): [string, string] => [code, String(count)]),
+  ])
+}

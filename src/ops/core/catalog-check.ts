@@ -1,0 +1,70 @@
+// catalog check: everything about the catalog of now that an operator should look at.
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { selectCatalog } from '../../db/catalog-queries.ts'
+import { selectChanges, selectLatestVersions, selectPublicationsInState } from '../../db/publication-queries.ts'
+import type { Store } from '../store/store.ts'
+import { listPartners } from './partner-accounts.ts'
+import { selectToday } from './plausibility.ts'
+import {
+  findDuplicateNames,
+  findImplausibleFigures,
+  findJumps,
+  findOddities,
+  sortFindings,
+  type Finding,
+} from './plan-rules.ts'
+
+/** The most severe findings first. */
+export async function checkCatalog(store: Store): Promise<Finding[]> {
+  const { db } = store
+  const [plans, versions, partners, today, opened] = await Promise.all([
+    selectCatalog(db),
+    selectLatestVersions(db),
+    listPartners(store),
+    selectToday(store),
+    selectOpenedIds(store),
+  ])
+  const before = new Map(versions.map((version) => [version.planId, version.before]))
+  const found = [
+    ...plans.flatMap((plan) => {
+      const previous = before.get(plan.id)
+      const jumps = previous ? findJumps(previous, plan) : []
+      return [
+        ...findImplausibleFigures(plan, today),
+        ...jumps,
+        ...findOddities(plan, today),
+        ...findClosed(plan, opened),
+      ]
+    }),
+    ...findDuplicateNames(plans),
+    ...findEmptyLists(plans, partners),
+  ]
+  return sortFindings(found)
+}
+
+/** The plans that a scheduled publication opens to investment. */
+async function selectOpenedIds({ db }: Store): Promise<Set<number>> {
+  const scheduled = await selectPublicationsInState(db, 'scheduled')
+  const changes = await Promise.all(scheduled.map(({ id }) => selectChanges(db, id)))
+  return new Set(changes.flat().flatMap(({ planId, after }) => (after?.isInvestable ? planId : [])))
+}
+
+function findClosed({ id, identifier, isInvestable }: CatalogPlan, opened: ReadonlySet<number>): Finding[] {
+  if (isInvestable || opened.has(id)) return []
+  return [
+    { level: 'note', subject: identifier, message: 'Closed to investment, and no scheduled publication opens it.' },
+  ]
+}
+
+function findEmptyLists(plans: readonly CatalogPlan[], partners: Awaited<ReturnType<typeof listPartners>>): Finding[] {
+  const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
+  const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
+  return [
+    ...[...new Set(empty.map(({ country }) => country))].toSorted().map((country): Finding => {
+      return { level: 'warning', subject: country, message: 'No plan is viewable in this country, which has partners.' }
+    }),
+    ...empty.map(({ shortName, country }): Finding => {
+      return { level: 'warning', subject: shortName, message: `Its list is empty: no plan is viewable in ${country}.` }
+    }),
+  ]
+}

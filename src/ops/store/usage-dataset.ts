@@ -1,0 +1,22 @@
+// The dataset that the Worker of a deployed environment counts requests in.
+import { UserError } from '../core/user-error.ts'
+import type { QueryUsage } from '../core/partner-usage.ts'
+import { CloudflareError, openAccount } from './cloudflare-api.ts'
+import type { Target } from './target.ts'
+
+/** @throws UserError when the environment has no dataset, or Cloudflare refuses. */
+export async function openUsageDataset(target: Target): Promise<QueryUsage> {
+  const { wrangler, ask } = await openAccount(target)
+  const datasets: { binding: string; dataset?: string }[] = wrangler.analytics_engine_datasets
+  const dataset = datasets.find(({ binding }) => binding === 'USAGE')?.dataset
+  if (dataset === undefined) {
+    throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
+  }
+  return async (select, where) => {
+    try {
+      return await ask(`SELECT ${select} FROM ${dataset} WHERE ${where} FORMAT JSON`)
+    } catch (error) {
+      throw error instanceof CloudflareError ? new UserError(error.message) : error
+    }
+  }
+}

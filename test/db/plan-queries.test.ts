@@ -1,0 +1,46 @@
+// What a list costs: D1 bills the rows that a query reads.
+import { env } from 'cloudflare:workers'
+import { beforeEach, expect, test } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
+import { selectPlanList } from '../../src/db/plan-queries.ts'
+import { emptyDatabase } from '../ops/support/test-database.ts'
+import { makePlan } from '../support/make-plan.ts'
+import { publishPlans } from '../support/publish-plans.ts'
+
+beforeEach(() => emptyDatabase(env))
+
+/** Runs each query twice: only `all()` returns the number of rows. */
+async function countRowsRead(work: (d1: D1Database) => Promise<unknown>): Promise<number> {
+  let rowsRead = 0
+  const prepare = (sql: string) => ({
+    bind: (...params: unknown[]) => ({
+      raw: async () => {
+        const statement = env.DB.prepare(sql).bind(...params)
+        rowsRead += (await statement.all()).meta.rows_read
+        return statement.raw()
+      },
+    }),
+  })
+  // Drizzle calls nothing else for a select.
+  await work({ prepare } as never)
+  return rowsRead
+}
+
+const listPlans = (count: number, name = 'Name') =>
+  Array.from({ length: count }, (_, index) => makePlan({ id: index + 1, name, viewableIn: ['KE', 'UG'] }))
+const elsewhere = makePlan({ id: 100, viewableIn: ['UG'] })
+const countRowsOfKe = () => countRowsRead((d1) => selectPlanList(openDatabase(d1), 'KE', {}))
+
+test.each([
+  [0, 3],
+  [1, 16],
+  [10, 142],
+])('a list of %s plans reads %s rows, however long the record of the catalog is', async (count, rows) => {
+  const db = openDatabase(env.DB)
+  await publishPlans(db, [...listPlans(count), elsewhere])
+  expect(await countRowsOfKe()).toBe(rows)
+  for (let number = 0; number < 10; number++) {
+    await publishPlans(db, [...listPlans(count, `Name ${number}`), elsewhere])
+  }
+  expect(await countRowsOfKe()).toBe(rows)
+})

@@ -1,0 +1,55 @@
+import { beforeAll, expect, test } from 'vitest'
+import { openDatabase } from '../../../src/db/database.ts'
+import { createPartner, suspendPartner } from '../../../src/ops/core/partner-accounts.ts'
+import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
+import { useLocalBindings } from '../support/local-bindings.ts'
+import { runCommand } from '../support/run-ops.ts'
+
+const bindings = useLocalBindings()
+const openStore = (target = {}) => ({
+  ...openBindingStore(bindings() as Env, target),
+  config: { PBKDF2_ITERATIONS: 1 },
+})
+const attribution = { actor: 'test', command: 'test', note: null }
+const { viewableIn: _viewableIn, ...plan } = makePlan({ viewableIn: ['KE'] })
+
+beforeAll(async () => {
+  await publishPlans(openDatabase(bindings().DB), [
+    makePlan({ viewableIn: ['KE'] }),
+    makePlan({ id: 2, viewableIn: ['UG'] }),
+  ])
+  for (const [shortName, country] of [
+    ['acme', 'KE'],
+    ['paris', 'FR'],
+    ['paused', 'KE'],
+  ] as const) {
+    await createPartner(openStore(), { shortName, name: shortName, country }, attribution)
+  }
+  await suspendPartner(openStore(), 'paused', attribution, () => {})
+})
+
+const preview = (...args: string[]) =>
+  runCommand(['partner', 'preview', ...args], { withStore: (target, work) => work(openStore(target)) })
+
+test('partner preview prints what the partner gets, as a table or as in the response', async () => {
+  expect(await preview('acme')).toEqual({
+    code: 0,
+    stdout: `ID  COOL NAME    FUND TYPE     CURRENCY  1 YEAR  MINIMUM             INVESTABLE
+1   Mwamba Cash  MONEY_MARKET  KES       13.1 %  1000.5 KES, 10 USD  yes
+`,
+    stderr: '',
+  })
+  expect(JSON.parse((await preview('acme', '--json', '--currency', 'kes')).stdout)).toEqual([plan])
+})
+
+test.each([
+  [['acme', '--currency', 'USD'], 0, 'No plan matches the filter. Without a filter, acme gets 1.\n'],
+  [['paris'], 0, 'No plan is viewable in FR.\n'],
+  [['nobody'], 2, 'There is no partner "nobody". See: npm run -s ops -- partner list\n'],
+  [['acme', '--currency', 'x'], 2, '--currency must be a currency code of three letters, such as KES; it is "x".\n'],
+  [['paused'], 2, expect.stringMatching(/^paused gets no list: it is suspended since .*partner resume paused\n$/)],
+])('partner preview %j says why there is no list', async (args, code, stderr) => {
+  expect(await preview(...args)).toEqual({ code, stdout: '', stderr })
+})

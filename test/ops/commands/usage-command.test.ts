@@ -1,0 +1,68 @@
+import { beforeAll, expect, test } from 'vitest'
+import { createPartner } from '../../../src/ops/core/partner-accounts.ts'
+import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
+import { useLocalBindings } from '../support/local-bindings.ts'
+import { runCommand } from '../support/run-ops.ts'
+
+const bindings = useLocalBindings()
+const cloudflare = useFakeCloudflare(bindings)
+const attribution = { actor: 'test', command: 'test', note: null }
+
+beforeAll(async () => {
+  const store = { ...openBindingStore(bindings() as Env, {}), config: { PBKDF2_ITERATIONS: 1 } }
+  await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
+})
+
+const usage = (...args: string[]) => runCommand(['partner', 'usage', ...args])
+const remote = ['--remote', '--env', 'staging']
+const route = '/api/v3/partners/:shortName/plans'
+
+test('partner usage counts lists, tokens and errors, and says when the partner was last seen', async () => {
+  cloudflare().usage = [
+    { route, status: '200', error: '', requests: '20', latest: '2026-11-21 10:00:00' },
+    { route, status: '304', error: '', requests: '60', latest: '2026-11-22 10:00:00' },
+    { route, status: '401', error: 'expired_token', requests: '3', latest: '2026-11-20 10:00:00' },
+    { route: '/api/v3/partners/auth', status: '200', error: '', requests: '8', latest: '2026-11-22 09:00:00' },
+  ]
+  const { code, stdout } = await usage('acme', '--since', '2026-11-01', ...remote)
+  expect([code, stdout]).toEqual([
+    0,
+    `since          2026-11-01T00:00:00Z
+lists          80, 75 % of them unchanged (304)
+tokens         8, one for 10.0 lists
+last request   2026-11-22T10:00:00Z
+last token     2026-11-22T09:00:00Z
+expired_token  3
+`,
+  ])
+  expect(cloudflare().questions.at(-1)).toBe(
+    `SELECT blob1 AS route, blob2 AS status, blob5 AS error, SUM(_sample_interval) AS requests, MAX(timestamp) AS latest FROM partner_investment_plan_catalog_staging WHERE index1 = 'acme' AND timestamp > toDateTime(1793491200) GROUP BY route, status, error FORMAT JSON`,
+  )
+})
+
+test('partner usage of a silent partner', async () => {
+  cloudflare().usage = []
+  expect(JSON.parse((await usage('acme', '--json', ...remote)).stdout)).toEqual({
+    tokens: 0,
+    lists: 0,
+    unchangedLists: 0,
+    errors: {},
+    lastRequestAt: null,
+    lastTokenAt: null,
+  })
+})
+
+test('partner usage has no data locally, and names an unknown partner and a refusal', async () => {
+  expect(await usage('acme')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'There is no data locally: add --remote --env NAME.\n',
+  })
+  expect((await usage('nobody', ...remote)).stderr).toMatch(/^There is no partner "nobody"\./)
+  cloudflare().failure = { call: /analytics/, status: 403, message: 'no permission' }
+  expect(await usage('acme', ...remote)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^Cloudflare answered 403: .* may read Account Analytics of this account\.\n$/),
+  })
+})
