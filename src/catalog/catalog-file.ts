@@ -1,6 +1,7 @@
 // Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
 import { z } from 'zod'
 import { isJsonObject } from '../json.ts'
+import { describePlace, findJsonProblems } from './json-check.ts'
 import { abbreviate, catalogPlanSchema, countryCode, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
 
 /** The catalog that a file was exported from. */
@@ -72,17 +73,44 @@ export function parseFile(json: string): Omit<CatalogFile, 'plans'> & { candidat
   try {
     value = JSON.parse(json, refusePrototype)
   } catch (error) {
-    // JSON.parse throws a RangeError when the call stack overflows.
-    const isDeep = error instanceof RangeError
-    const reason = isDeep ? 'it is nested too deeply' : error instanceof Error ? error.message : 'unreadable'
-    return { candidates: [], defects: [`The file is not JSON: ${reason}`] }
+    return { candidates: [], defects: [`The file is not JSON: ${describeJsonError(json, error)}`] }
   }
   const { data, error } = fileSchema.safeParse(value)
-  const defects = error?.issues.map((issue) => describeIssue('The file', value, issue)) ?? []
+  const issues = error?.issues.map((issue) => describeIssue('The file', value, issue)) ?? []
+  const defects = [...findDuplicates(json, value), ...issues]
   const candidates: unknown[] = isJsonObject(value) && Array.isArray(value['plans']) ? value['plans'] : []
   const { catalog, revision, country } = data ?? {}
   const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
   return { candidates, defects, origin, country }
+}
+
+/** V8 names the place of only some errors. */
+function describeJsonError(json: string, error: unknown): string {
+  // JSON.parse throws a RangeError when the call stack overflows.
+  if (error instanceof RangeError) return 'it is nested too deeply'
+  const [problem] = findJsonProblems(json)
+  if (problem?.kind !== 'syntax') return error instanceof Error ? error.message : 'unreadable'
+  const { offset, expected } = problem
+  const found = offset === json.length ? 'the end' : abbreviate(String.fromCodePoint(json.codePointAt(offset) ?? 0))
+  return `${describePlace(json, offset)}: expected ${expected}; found ${found}.`
+}
+
+/** JSON.parse keeps the last of two members with the same name, and drops the other without a word. */
+function findDuplicates(json: string, value: unknown): string[] {
+  const problems = findJsonProblems(json).flatMap((problem) => (problem.kind === 'duplicate' ? [problem] : []))
+  // When the file has `plans` twice, the place of a plan tells nothing.
+  const ofFile = problems.filter(({ path }) => path.length === 0)
+  return (ofFile.length > 0 ? ofFile : problems).map(({ path, name, offset }) => {
+    const [list, index, ...rest] = path
+    const plans = isJsonObject(value) && list === 'plans' ? value['plans'] : undefined
+    const isInPlan = Array.isArray(plans) && typeof index === 'number'
+    const owner = isInPlan ? namePlan(plans[index], index) : 'The file'
+    return `${owner}: ${formatPath([...(isInPlan ? rest : path), name])} is there twice; the second is at ${describePlace(json, offset)}.`
+  })
+}
+
+function formatPath(path: readonly PropertyKey[]): string {
+  return path.map((name) => (/^\w{1,40}$/.test(String(name)) ? String(name) : abbreviate(name))).join('.')
 }
 
 /** Refuses the one member name that an assignment to an object would silently drop. */
@@ -96,8 +124,7 @@ function describeIssue(owner: string, value: unknown, issue: z.core.$ZodIssue): 
   // For an invalid key, zod's path ends with the key.
   const isKey = issue.code === 'invalid_key'
   const path = isKey ? issue.path.slice(0, -1) : issue.path
-  const names = path.map((name) => (/^\w{1,40}$/.test(String(name)) ? String(name) : abbreviate(name)))
-  const place = names.length === 0 ? owner : `${owner}: ${names.join('.')}`
+  const place = path.length === 0 ? owner : `${owner}: ${formatPath(path)}`
   if (issue.code === 'unrecognized_keys') return `${place}: unknown field ${issue.keys.map(abbreviate).join(', ')}.`
   const found = isKey ? issue.path.at(-1) : path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), value)
   return `${place}: expected ${issue.message}; found ${abbreviate(found)}.`

@@ -3,6 +3,7 @@
 import { code as findCurrency } from 'currency-codes'
 import { iso31661 } from 'iso-3166'
 import { z } from 'zod'
+import { hasVisibleCharacter } from '../visible-text.ts'
 
 const countryCodes = new Set(iso31661.map(({ alpha2 }) => alpha2))
 
@@ -26,19 +27,24 @@ const currencyCode = z
   .refine((text) => new RegExp(currencyPattern).test(text) && findCurrency(text) !== undefined, isoCurrency)
   .meta({ pattern: currencyPattern })
 
-/** Every control character but tab and line feed. */
+/** Every control character, C1 included, but tab and line feed. */
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
-const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f]/
+const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
-/** Text that isn't blank, and that SQLite and every JSON parser keep unchanged. */
+/** Text with a visible character, and that SQLite and every JSON parser keep unchanged. One mistake is one issue. */
 const text = (maxLength: number) => {
-  const expected = `text of 1 to ${maxLength} characters`
+  const error = `text of 1 to ${maxLength} characters`
+  const abort = true
   return z
-    .string(expected)
-    .max(maxLength, expected)
-    .refine((value) => value.trim() !== '', expected)
-    .refine((value) => !controlCharacter.test(value), 'text without control characters other than tab and line feed')
-    .refine((value) => value.isWellFormed(), 'well-formed Unicode text')
+    .string(error)
+    .max(maxLength, { error, abort })
+    .refine((value) => value.trim() !== '', { error, abort })
+    .refine((value) => !controlCharacter.test(value), {
+      error: 'text without control characters other than tab and line feed',
+      abort,
+    })
+    .refine((value) => value.isWellFormed(), { error: 'well-formed Unicode text', abort })
+    .refine(hasVisibleCharacter, { error: 'text with a visible character', abort })
     .meta({ minLength: 1 })
 }
 

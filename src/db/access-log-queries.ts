@@ -10,11 +10,15 @@ export type KeyChangeKind = 'keys-rotate' | 'keys-rotate-failed' | 'keys-drop' |
 export type AccessChange =
   | { kind: 'create'; partner: string; name: string; country: string; clientId: string; secretHash: string }
   | { kind: 'rotate'; partner: string; secretHash: string; graceSeconds: number }
-  | { kind: 'suspend' | 'resume'; partner: string }
+  /** The newest secret ends now; an older one keeps its expiry. */
+  | { kind: 'replace-newest'; partner: string; secretHash: string }
+  | { kind: 'suspend' | 'resume' | 'close'; partner: string }
   | { kind: 'set-country'; partner: string; country: string }
+  | { kind: 'rename'; partner: string; name: string }
+  | { kind: 'set-contact'; partner: string; contact: string | null }
   | { kind: KeyChangeKind; kid: string }
 
-/** `partner`, `country` and `suspendedAt` are null for a key, `kid` for a partner. */
+/** The fields of a partner, from `partner` to `closedAt`, are null for a key; `kid` is null for a partner. */
 export type AccessEntry = typeof accessLog.$inferSelect
 
 /** The place of the next entry. */
@@ -29,6 +33,7 @@ const columns = {
   partner: 'partner',
   name: 'name',
   country: 'country',
+  contact: 'contact',
   clientId: 'client_id',
   secretHash: 'secret_hash',
   graceSeconds: 'grace_seconds',
@@ -41,8 +46,8 @@ const columns = {
 
 /**
  * Makes a change and its entry, in one statement. Times are those of D1's clock. Fails with "another entry came first" when
- * `next` is outdated, on a unique index when the short name or the client ID is taken, and with "two live secrets" when the
- * secret of an earlier rotation is still valid, unless the grace period is 0.
+ * `next` is outdated, with "the partner is closed" when it is, on a unique index when the short name or the client ID is
+ * taken, and with "two live secrets" when the secret of an earlier rotation is still valid, unless the grace period is 0.
  */
 export function accessChangeStatement(
   change: AccessChange,
@@ -86,8 +91,10 @@ export function hashEntries(entries: readonly AccessEntry[]): Promise<string> {
       entry.note,
       entry.kind,
       entry.partner,
+      entry.name,
       entry.country,
       entry.suspendedAt,
+      entry.closedAt,
       entry.kid,
       entry.previousHash,
     ]),
@@ -129,8 +136,8 @@ export function selectEntries(db: Database): Promise<AccessEntry[]> {
 }
 
 /**
- * Selects the short names of partners that were changed without an entry: their country or their suspension is not what
- * their last entry says, or no entry tells where a secret comes from.
+ * Selects the short names of partners that were changed without an entry: they are not what their last entry says, or no
+ * entry tells where a secret comes from.
  */
 export async function selectUnrecordedPartners(db: Database): Promise<string[]> {
   const rows = await db
@@ -141,14 +148,16 @@ export async function selectUnrecordedPartners(db: Database): Promise<string[]> 
       or(
         isNull(accessLog.id),
         ne(accessLog.country, partners.country),
+        sql`${accessLog.name} is not ${partners.name}`,
         sql`${accessLog.suspendedAt} is not ${partners.suspendedAt}`,
+        sql`${accessLog.closedAt} is not ${partners.closedAt}`,
         // A secret is as old as its entry, to the second, or older than the record.
         sql`exists (
           select 1 from partner_secrets as secret
           where secret.partner_id = ${partners.id} and not exists (
             select 1 from access_log as entry
             where entry.partner = ${partners.shortName} and (
-              (entry.kind in ('create', 'rotate') and entry.changed_at = secret.created_at)
+              (entry.kind in ('create', 'rotate', 'replace-newest') and entry.changed_at = secret.created_at)
               or (entry.kind = 'recorded' and entry.changed_at >= secret.created_at)
             )
           )

@@ -19,6 +19,12 @@ export async function selectCatalogPlan(db: Database, name: string): Promise<Cat
   return found.find(({ identifier }) => identifier === name) ?? found[0]
 }
 
+export async function hasViewablePlan(db: Database, country: string): Promise<boolean> {
+  const { planId } = planViewability
+  const [row] = await db.select({ planId }).from(planViewability).where(eq(planViewability.country, country)).limit(1)
+  return row !== undefined
+}
+
 function selectCatalogWhere(db: Database, condition: SQL | undefined): Promise<CatalogPlan[]> {
   return withLookups(
     db

@@ -1,5 +1,5 @@
 // SQL that reads partners and their client secrets. access-log-queries.ts changes them.
-import { and, asc, eq, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, count, eq, isNull, min, or, sql } from 'drizzle-orm'
 import { QueryBuilder } from 'drizzle-orm/sqlite-core'
 import { StorageError, type Database } from './database.ts'
 import { catalogRevision, partners, partnerSecrets } from './schema.ts'
@@ -14,6 +14,17 @@ export interface Partner {
   createdAt: number
   /** Unix seconds; null while the partner is active. */
   suspendedAt: number | null
+  /** How to reach the partner. */
+  contact: string | null
+  /** Unix seconds; null unless the partner is closed. A closed partner is also suspended. */
+  closedAt: number | null
+}
+
+/** A partner with the number of its live secrets, and when the oldest of them was made. */
+export interface PartnerSummary extends Partner {
+  secretCount: number
+  /** Unix seconds; null without a live secret. */
+  oldestSecretAt: number | null
 }
 
 /** The columns that the token endpoint reads to authenticate a client, with one entry per secret. */
@@ -108,10 +119,24 @@ const partnerFields = {
   clientId: partners.clientId,
   createdAt: partners.createdAt,
   suspendedAt: partners.suspendedAt,
+  contact: partners.contact,
+  closedAt: partners.closedAt,
 }
 
-export function selectPartners(db: Database): Promise<Partner[]> {
-  return db.select(partnerFields).from(partners).orderBy(asc(partners.shortName))
+/** Still valid by D1's clock. */
+const isLiveSecret = or(isNull(partnerSecrets.expiresAt), sql`${partnerSecrets.expiresAt} > unixepoch()`)
+
+export function selectPartners(db: Database): Promise<PartnerSummary[]> {
+  return db
+    .select({
+      ...partnerFields,
+      secretCount: count(partnerSecrets.id),
+      oldestSecretAt: min(partnerSecrets.createdAt),
+    })
+    .from(partners)
+    .leftJoin(partnerSecrets, and(eq(partnerSecrets.partnerId, partners.id), isLiveSecret))
+    .groupBy(partners.id)
+    .orderBy(asc(partners.shortName))
 }
 
 export async function selectPartner(db: Database, shortName: string): Promise<Partner | undefined> {
@@ -129,7 +154,7 @@ export function selectLiveSecrets(
     .select({ id, createdAt, expiresAt })
     .from(partnerSecrets)
     .innerJoin(partners, eq(partners.id, partnerId))
-    .where(and(eq(partners.clientId, clientId), or(isNull(expiresAt), sql`${expiresAt} > unixepoch()`)))
+    .where(and(eq(partners.clientId, clientId), isLiveSecret))
     .orderBy(asc(id))
 }
 

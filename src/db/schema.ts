@@ -11,6 +11,8 @@ export const partners = sqliteTable('partners', {
   clientId: text('client_id').notNull().unique(),
   createdAt: integer('created_at').notNull(),
   suspendedAt: integer('suspended_at'),
+  contact: text(),
+  closedAt: integer('closed_at'),
 })
 
 export const partnerSecrets = sqliteTable(
@@ -197,9 +199,13 @@ export const accessLog = sqliteTable(
         'recorded',
         'create',
         'rotate',
+        'replace-newest',
         'suspend',
         'resume',
         'set-country',
+        'rename',
+        'set-contact',
+        'close',
         'keys-rotate',
         'keys-rotate-failed',
         'keys-drop',
@@ -207,8 +213,10 @@ export const accessLog = sqliteTable(
       ],
     }).notNull(),
     partner: text(),
+    name: text(),
     country: text(),
     suspendedAt: integer('suspended_at'),
+    closedAt: integer('closed_at'),
     kid: text(),
     previousHash: text('previous_hash'),
   },

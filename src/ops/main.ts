@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // npm run -s ops -- <noun> <verb> [flags]
 import { createCommandContext } from './commands/command-context.ts'
 import { runOps } from './commands/program.ts'

@@ -86,8 +86,12 @@ test('refuses a plan with any value in any field, or reads it back unchanged', (
 })
 
 test.each([
-  ['', /^The file is not JSON: /],
-  ['{"plans":', /^The file is not JSON: /],
+  ['', /^The file is not JSON: line 1, column 1: expected a value; found the end\.$/],
+  ['{"plans":', /^The file is not JSON: line 1, column 10: expected a value; found the end\.$/],
+  ['{\n  "plans": [],\n}', /^The file is not JSON: line 3, column 1: expected a name in double quotes; found "}"\.$/],
+  ['{"plans":[“x”]}', /^The file is not JSON: line 1, column 11: expected a value; found "“"\.$/],
+  ['{"plans":[34],"plans":[]}', /^The file: plans is there twice; the second is at line 1, column 15\.$/],
+  ['{"plans":[{"a":1,"a":1}],"plans":[]}', /^The file: plans is there twice; the second is at line 1, column 26\.$/],
   ['null', /^The file: expected a JSON object with an array "plans"; found null\.$/],
   ['[]', /^The file: expected a JSON object with an array "plans"; found \[\]\.$/],
   ['{}', /^The file: plans: expected an array of plans; found nothing\.$/],
@@ -106,6 +110,34 @@ test.each([
   expect(parseCatalog(text)).toEqual({ kind: 'invalid', defects: [expect.stringMatching(defect)] })
 })
 
+test('a member that a plan has twice is a defect of this plan, also when the last value is valid', () => {
+  const text = JSON.stringify({ plans: [makePlan(), makePlan({ id: 2, identifier: 'second' })] }, null, 1)
+  const last = text.lastIndexOf('"minTopUpAmounts"')
+  const repeated = `${text.slice(0, last)}"minTopUpAmounts": {"KES": 1,\n"KES": 2},\n${text.slice(last)}`
+  const line = repeated.slice(0, last).split('\n').length
+  expect(parseCatalog(repeated)).toEqual({
+    kind: 'invalid',
+    defects: [
+      `Plan "second": minTopUpAmounts.KES is there twice; the second is at line ${line + 1}, column 1.`,
+      `Plan "second": minTopUpAmounts is there twice; the second is at line ${line + 2}, column 1.`,
+    ],
+  })
+})
+
+test('a field has one defect, whatever its value', () => {
+  const plan = makePlan()
+  const place = fc.constantFrom(...Object.keys(plan))
+  const value = fc.oneof(fc.constantFrom(...naughtyStrings), fc.jsonValue(), fc.constantFrom('', ' ', '\u009b'))
+  fc.assert(
+    fc.property(place, value, (name, replaced) => {
+      const result = parse({ ...plan, [name]: replaced })
+      const defects = result.kind === 'invalid' ? result.defects : []
+      const places = defects.map((line) => /^.*?: (.*?)(?: expected|$)/.exec(line)?.[1])
+      expect(new Set(places).size).toBe(defects.length)
+    }),
+  )
+})
+
 describe('a defect names the plan, the field, the expected and the found value', () => {
   const { name: _name, ...nameless } = makePlan()
   const cases: [plan: unknown, defect: string][] = [
@@ -114,6 +146,15 @@ describe('a defect names the plan, the field, the expected and the found value',
     [
       { ...makePlan(), identifier: 7 },
       'Plan number 1: identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit; found 7.',
+    ],
+    [{ ...makePlan(), prospectus: '' }, 'Plan "plan-1": prospectus: expected text of 1 to 2000 characters; found "".'],
+    [
+      { ...makePlan(), name: '\u200b\ufeff' },
+      'Plan "plan-1": name: expected text with a visible character; found "\\u200b\\ufeff".',
+    ],
+    [
+      { ...makePlan(), nonInvestableNote: 'C1: \u009b31m', isInvestable: false },
+      'Plan "plan-1": nonInvestableNote: expected text without control characters other than tab and line feed; found "C1: \\u009b31m".',
     ],
     [{ ...makePlan(), hint: '' }, 'Plan "plan-1": hint: expected text of 1 to 300 characters; found "".'],
     [

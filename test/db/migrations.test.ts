@@ -62,8 +62,21 @@ const droppedTables = new Set(['catalog_staging'])
 
 /** The entries with which the record of partners begins, without their time. */
 const firstEntries = [
-  [1, 'migration', '0006_access_log.sql', null, 'recorded', 'acme', 'KE', null, null, null],
-  [2, 'migration', '0006_access_log.sql', null, 'recorded', 'boda', 'UG', 1700000003, null, null],
+  [1, 'migration', '0006_access_log.sql', null, 'recorded', 'acme', 'Acme Wallet', 'KE', null, null, null, null],
+  [
+    2,
+    'migration',
+    '0006_access_log.sql',
+    null,
+    'recorded',
+    'boda',
+    "Boda 'Savings'",
+    'UG',
+    1700000003,
+    null,
+    null,
+    null,
+  ],
 ]
 
 /** Tables and columns that a migration has renamed, by their old name. */
@@ -229,7 +242,7 @@ test('the record of partners begins with the state of each partner, by the clock
   const earlier = migrations.filter(({ name }) => name < '0006')
   await fillDatabase(earlier, earlier.length)
   await applyD1Migrations(env.DB, migrations)
-  const columns = 'id, actor, command, note, kind, partner, country, suspended_at, kid, previous_hash'
+  const columns = 'id, actor, command, note, kind, partner, name, country, suspended_at, closed_at, kid, previous_hash'
   expect(await env.DB.prepare(`select ${columns} from access_log`).raw()).toEqual(firstEntries)
   const isNow = 'select min(changed_at) > unixepoch() - 60 and max(changed_at) <= unixepoch() as is_now from access_log'
   expect(await env.DB.prepare(isNow).first('is_now')).toBe(1)

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import naughtyStrings from '../vectors/naughty-strings.json' with { type: 'json' }
+import { hasVisibleCharacter } from '../../src/visible-text.ts'
 
 /** Makes a plan whose fields all have different values, so that a test sees when two fields are mixed up. */
 export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
@@ -83,7 +84,10 @@ const text = (maxLength: number) =>
       fc.string({ unit: 'binary', minLength: 1, maxLength }),
       fc.constantFrom(...[...naughtyStrings, ...spoiledTexts].filter(({ length }) => length <= maxLength)),
     )
-    .filter((value) => value.trim() !== '' && value.isWellFormed() && !/[\u0000-\u0008\u000b-\u001f\u007f]/.test(value))
+    .filter(
+      (value) =>
+        hasVisibleCharacter(value) && value.isWellFormed() && !/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/.test(value),
+    )
 const number = (min: number) =>
   fc
     .nat(6)

@@ -52,29 +52,50 @@ export function addAccessLogCommand(
   }
 
   async function print(store: Store, shortName: string | undefined, { since, json }: LogOptions): Promise<void> {
+    const sinceSeconds = since === undefined ? undefined : parsePast('--since', since, await readDatabaseSeconds(store))
     const entries = await list(store, {
       ...(shortName !== undefined && { shortName }),
-      ...(since !== undefined && { since: parsePast('--since', since, await readDatabaseSeconds(store)) }),
+      ...(sinceSeconds !== undefined && { since: sinceSeconds }),
     })
     io.stdout.write(json ? `${JSON.stringify(entries.map(toJson))}\n` : formatTable(entries.map(toRow)))
-    if (!json && entries.length === 0) io.stderr.write('There is no such entry.\n')
+    if (!json && entries.length === 0) {
+      const whose = shortName ?? `a ${subject.toLowerCase()}`
+      const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
+      io.stderr.write(`No change of ${whose} is recorded ${when}.\n`)
+    }
   }
 
-  function toRow({ id, changedAt, kind, partner, country, suspendedAt, kid, actor, note }: AccessEntry) {
+  function toRow({
+    id,
+    changedAt,
+    kind,
+    partner,
+    name,
+    country,
+    suspendedAt,
+    closedAt,
+    kid,
+    actor,
+    note,
+  }: AccessEntry) {
     return {
       ENTRY: String(id),
       TIME: formatIsoTime(changedAt),
       [subject]: partner ?? kid ?? '',
-      CHANGE: kind.replace('keys-', ''),
-      ...(subject === 'PARTNER' && { COUNTRY: country ?? '', STATUS: readPartnerStatus({ suspendedAt }) }),
+      CHANGE: kind === 'rename' ? `rename to ${name}` : kind.replace('keys-', ''),
+      ...(subject === 'PARTNER' && {
+        COUNTRY: country ?? '',
+        STATUS: readPartnerStatus({ suspendedAt, closedAt }),
+      }),
       BY: actor,
       NOTE: note ?? '',
     }
   }
 }
 
-function toJson({ kid, partner, country, suspendedAt, changedAt, kind, ...entry }: AccessEntry) {
+function toJson({ kid, partner, name, country, suspendedAt, closedAt, changedAt, kind, ...entry }: AccessEntry) {
   const { id, actor, command, note, previousHash } = entry
-  const subject = kid === null ? { partner, country, status: readPartnerStatus({ suspendedAt }) } : { kid }
+  const subject =
+    kid === null ? { partner, name, country, status: readPartnerStatus({ suspendedAt, closedAt }) } : { kid }
   return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
 }

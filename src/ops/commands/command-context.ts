@@ -50,12 +50,17 @@ export interface AttributionOptions extends Target {
   note?: string
 }
 
-/** @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded. */
+/**
+ * @param unrecorded a word of the command line that the record must not hold, such as a person's address.
+ * @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded.
+ */
 export async function readAttribution(
   { findActor, argv }: Pick<CommandContext, 'findActor' | 'argv'>,
   options: AttributionOptions,
+  unrecorded?: string,
 ): Promise<Attribution> {
-  return checkAttribution(options, quoteWords(argv), options.as === undefined ? await findActor() : undefined)
+  const command = quoteWords(argv.map((word) => (word === unrecorded ? '…' : word)))
+  return checkAttribution(options, command, options.as === undefined ? await findActor() : undefined)
 }
 
 /** Prints warnings of core on stderr. */

@@ -16,6 +16,8 @@ export function describeExplanation(explanation: PlanExplanation, id: string, at
   const { reason, partner } = explanation
   const { shortName, country } = partner
   switch (reason) {
+    case 'partner_closed':
+      return `${time}${shortName} ${sees} no plan: it was closed at ${formatIsoTime(explanation.closedAt)}, for good.`
     case 'partner_suspended': {
       const since = formatIsoTime(explanation.suspendedAt)
       return `${time}${shortName} ${sees} no plan: it ${is} suspended since ${since}.`
@@ -49,6 +51,8 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
   const { reason, partner } = explanation
   const command = (...words: string[]) => describeCommand(target, ...words)
   switch (reason) {
+    case 'partner_closed':
+      return `To create another partner: ${command('partner', 'create', '--help')}`
     case 'partner_suspended':
       return `To resume it: ${command('partner', 'resume', partner.shortName)}`
     case 'no_such_plan':

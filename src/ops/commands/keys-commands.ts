@@ -7,6 +7,7 @@ import { formatIsoTime } from '../core/iso-time.ts'
 import { dropKey, findDroppableKey, rotateKeys, type Key } from '../core/key-ring.ts'
 import { UserError } from '../core/user-error.ts'
 import { confirm } from '../terminal/confirm.ts'
+import { formatAge } from '../terminal/age.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 import { addAccessLogCommand } from './access-log-command.ts'
@@ -85,17 +86,13 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
       const timeMs = readKidTimeMs(kid)
       return { kid, use, createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000) }
     })
-    const table = rows.map(({ kid, use, createdAt }) => ({ KID: kid, USE: use, AGE: formatAge(createdAt) }))
+    const table = rows.map(({ kid, use, createdAt }) => ({
+      KID: kid,
+      USE: use,
+      AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),
+    }))
     io.stdout.write(json ? `${JSON.stringify(rows)}\n` : formatTable(table))
     if (!json && rows.length === 0) io.stderr.write('There is no key that this command made.\n')
-  }
-
-  function formatAge(createdAt: string | null): string {
-    if (createdAt === null) return 'unknown'
-    const minutes = Math.max(0, Math.floor((clock.nowMs() - Date.parse(createdAt)) / 60_000))
-    if (minutes < 120) return `${minutes} min`
-    const hours = Math.floor(minutes / 60)
-    return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`
   }
 
   /** Wrangler reads .dev.vars only when it starts. */

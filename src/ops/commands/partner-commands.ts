@@ -1,17 +1,22 @@
-// partner create, list, show, rotate, suspend, resume, set-country, log
-import type { Command } from 'commander'
+// partner create, list, show, rotate, suspend, resume, set-country, rename, set-contact, close, log
+import { Option, type Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import { listPartnerEntries } from '../core/access-log.ts'
 import type { Attribution } from '../core/attribution.ts'
 import {
+  closePartner,
   createPartner,
+  findEmptyList,
   findPartner,
   listLiveSecrets,
   listPartners,
   readPartnerStatus,
+  renamePartner,
+  replaceNewestSecret,
   resumePartner,
   rotateSecret,
+  setPartnerContact,
   setPartnerCountry,
   suspendPartner,
   type Credentials,
@@ -19,13 +24,15 @@ import {
   type NewPartner,
   type Partner,
   type PartnerChange,
+  type PartnerSummary,
 } from '../core/partner-accounts.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
-import type { Target } from '../store/target.ts'
+import { describeCommand, type Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
+import { formatAge } from '../terminal/age.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addAccessLogCommand } from './access-log-command.ts'
@@ -37,7 +44,7 @@ interface OutputOptions {
 }
 
 export function addPartnerCommands(partner: Command, context: CommandContext): void {
-  const { io, withStore } = context
+  const { io, clock, withStore } = context
   const warn = printWarnings(context)
   const add = addCommand.bind(undefined, partner)
   const addChange = (usage: string, description: string, example: string) =>
@@ -55,18 +62,26 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .action(async (options: Partial<NewPartner> & OutputOptions & AttributionOptions) => {
       const { shortName = '', name = '', country = '' } = options
       const attribution = await readAttribution(context, options)
-      const credentials = await withStore(options, (store) =>
-        createPartner(store, { shortName, name, country }, attribution),
-      )
+      const { credentials, warning } = await withStore(options, async (store) => ({
+        // Read first: a secret that was made must be printed, even if the database fails afterwards.
+        warning: await findEmptyList(store, { shortName, country }),
+        credentials: await createPartner(store, { shortName, name, country }, attribution),
+      }))
       printCredentials(io, credentials, options)
+      if (warning !== undefined) warn(warning)
     })
 
   add('list', 'list all partners', 'list --json')
     .option('--json', 'print an array')
     .action(async (options: OutputOptions & Target) => {
       const partners = await withProgress(io, 'Reading the partners', () => withStore(options, listPartners))
-      io.stdout.write(options.json ? `${JSON.stringify(partners.map(toJson))}\n` : formatPartners(partners))
-      if (!options.json && partners.length === 0) io.stderr.write('There is no partner yet.\n')
+      io.stdout.write(
+        options.json ? `${JSON.stringify(partners.map(summaryToJson))}\n` : formatPartners(partners, clock.nowMs()),
+      )
+      if (!options.json && partners.length === 0) {
+        const create = describeCommand(options, 'partner', 'create', '--help')
+        io.stderr.write(`There is no partner yet. To create one: ${create}\n`)
+      }
     })
 
   add('show <short-name>', 'show a partner and when its secrets were made, never a secret', 'show acme')
@@ -87,25 +102,40 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     'rotate acme --grace 24h',
   )
     .option('--grace <time>', 'how long the old secret still works, such as 30m, 24h or 7d; 0 ends it now', '24h')
+    .addOption(
+      new Option(
+        '--replace-newest',
+        'the newest secret was lost: end it now, and let the older one work as long as it would have',
+      ).conflicts('grace'),
+    )
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
     .option('--yes', 'skip the question that --remote asks')
     .action(
-      async (shortName: string, options: { grace: string; yes?: boolean } & OutputOptions & AttributionOptions) => {
-        const graceSeconds = parseGrace(options.grace)
+      async (
+        shortName: string,
+        options: { grace: string; replaceNewest?: boolean; yes?: boolean } & OutputOptions & AttributionOptions,
+      ) => {
+        const { grace, replaceNewest, json } = options
+        const graceSeconds = parseGrace(grace)
         const attribution = await readAttribution(context, options)
-        const credentials = await withStore(options, async (store) => {
+        const { credentials, effect } = await withStore(options, async (store) => {
           const known = await findPartner(store, shortName)
-          const effect =
-            graceSeconds === 0 ? 'all earlier ones stop working now' : `the old one works for another ${options.grace}`
-          await confirm(io, options, `${shortName} gets a new secret; ${effect}.`)
-          return rotateSecret(store, known, graceSeconds, attribution)
+          const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
+          if (replaceNewest) {
+            await ask('the newest one stops working now')
+            const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution)
+            const until = formatIsoTime(olderExpiresAt)
+            return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
+          }
+          const isImmediate = graceSeconds === 0
+          await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
+          return {
+            credentials: await rotateSecret(store, known, graceSeconds, attribution),
+            effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
+          }
         })
         printCredentials(io, credentials, options)
-        const effect =
-          graceSeconds === 0
-            ? 'No earlier secret works any more.'
-            : `The old secret works for another ${options.grace}.`
-        if (!options.json) io.stderr.write(`${effect}\n`)
+        if (!json) io.stderr.write(`${effect}\n`)
       },
     )
 
@@ -130,8 +160,62 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .action((shortName: string, country: string, options: OutputOptions & AttributionOptions) =>
       change(
         options,
-        (store, attribution) => setPartnerCountry(store, shortName, country, attribution, warn),
+        async (store, attribution) => {
+          const changed = await setPartnerCountry(store, shortName, country, attribution, warn)
+          const warning = await findEmptyList(store, changed.partner)
+          if (warning !== undefined) warn(warning)
+          return changed
+        },
         describeCountry,
+      ),
+    )
+
+  addChange('rename <short-name> <name>', 'change the name for people', 'rename acme "Acme Pay"')
+    .option('--json', 'print the partner as an object')
+    .action((shortName: string, name: string, options: OutputOptions & AttributionOptions) =>
+      change(options, (store, attribution) => renamePartner(store, shortName, name, attribution, warn), describeName),
+    )
+
+  addChange(
+    'set-contact <short-name> [contact]',
+    'note how to reach a partner; the contact is in no record, and is deleted when the partner is closed',
+    'set-contact acme integrations@acme.example',
+  )
+    .option('--remove', 'delete the contact')
+    .option('--json', 'print the partner as an object')
+    .action(
+      async (
+        shortName: string,
+        contact: string | undefined,
+        options: { remove?: boolean } & OutputOptions & AttributionOptions,
+      ) => {
+        if ((contact === undefined) !== (options.remove ?? false)) {
+          throw new UserError('Name the contact, or add --remove to delete it.')
+        }
+        await change(
+          options,
+          (store, attribution) => setPartnerContact(store, shortName, contact ?? null, attribution, warn),
+          describeContact,
+          contact,
+        )
+      },
+    )
+
+  addChange(
+    'close <short-name>',
+    'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
+    'close acme --note "Contract ended."',
+  )
+    .option('--json', 'print the partner as an object')
+    .option('--yes', 'skip the question that --remote asks')
+    .action((shortName: string, options: { yes?: boolean } & OutputOptions & AttributionOptions) =>
+      change(
+        options,
+        async (store, attribution) => {
+          await confirm(io, options, `${shortName} will be closed for good, and its secrets deleted.`)
+          return closePartner(store, shortName, attribution, warn)
+        },
+        describeStatus,
       ),
     )
 
@@ -144,14 +228,16 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     options: OutputOptions & AttributionOptions,
     work: (store: Store, attribution: Attribution) => Promise<PartnerChange>,
     describe: (changed: PartnerChange) => string,
+    unrecorded?: string,
   ) {
-    const attribution = await readAttribution(context, options)
+    const attribution = await readAttribution(context, options, unrecorded)
     const changed = await withStore(options, (store) => work(store, attribution))
     io.stdout.write(`${options.json ? JSON.stringify(toJson(changed.partner)) : describe(changed)}\n`)
   }
 }
 
 function describeStatus({ partner, isChanged }: PartnerChange): string {
+  if (partner.closedAt !== null) return `${partner.shortName} ${isChanged ? 'is now' : 'already is'} closed, for good.`
   const verb = isChanged ? 'is now' : 'already is'
   return `${partner.shortName} ${verb} ${readPartnerStatus(partner)}, with the plans of ${partner.country}.`
 }
@@ -159,6 +245,15 @@ function describeStatus({ partner, isChanged }: PartnerChange): string {
 function describeCountry({ partner, isChanged }: PartnerChange): string {
   const sentence = `${partner.shortName} ${isChanged ? 'now' : 'already'} lists the plans of ${partner.country}.`
   return partner.suspendedAt === null ? sentence : `${sentence} It is still suspended.`
+}
+
+function describeName({ partner, isChanged }: PartnerChange): string {
+  return `${partner.shortName} ${isChanged ? 'is now' : 'already is'} named ${partner.name}.`
+}
+
+function describeContact({ partner, isChanged }: PartnerChange): string {
+  const has = isChanged ? 'now has' : 'already has'
+  return `${partner.shortName} ${has} ${partner.contact === null ? 'no contact' : `the contact ${partner.contact}`}.`
 }
 
 const maxGraceDays = 30
@@ -179,7 +274,7 @@ function printCredentials(io: Io, credentials: Credentials, { json }: OutputOpti
   if (!json) io.stderr.write('The secret is shown only this once: only its hash is stored.\n')
 }
 
-function formatPartners(partners: readonly Partner[]): string {
+function formatPartners(partners: readonly PartnerSummary[], nowMs: number): string {
   const rows = partners.map((partner) => ({
     'SHORT NAME': partner.shortName,
     NAME: partner.name,
@@ -187,12 +282,15 @@ function formatPartners(partners: readonly Partner[]): string {
     'CLIENT ID': partner.clientId,
     STATUS: readPartnerStatus(partner),
     CREATED: formatIsoTime(partner.createdAt).slice(0, 10),
+    SECRETS: String(partner.secretCount),
+    OLDEST: partner.oldestSecretAt === null ? '' : formatAge(nowMs - partner.oldestSecretAt * 1000),
   }))
   return formatTable(rows)
 }
 
 function formatPartner(partner: Partner, secrets: readonly LiveSecret[]): string {
-  const since = partner.suspendedAt === null ? '' : ` since ${formatIsoTime(partner.suspendedAt)}`
+  const statusAt = partner.closedAt ?? partner.suspendedAt
+  const since = statusAt === null ? '' : ` since ${formatIsoTime(statusAt)}`
   return formatPairs([
     ['short name', partner.shortName],
     ['name', partner.name],
@@ -200,6 +298,7 @@ function formatPartner(partner: Partner, secrets: readonly LiveSecret[]): string
     ['client ID', partner.clientId],
     ['status', `${readPartnerStatus(partner)}${since}`],
     ['created', formatIsoTime(partner.createdAt)],
+    ...(partner.contact === null ? [] : [['contact', partner.contact] as const]),
     ...secrets.map((secret): [string, string] => ['secret', formatSecret(secret)]),
   ])
 }
@@ -210,7 +309,7 @@ function formatSecret({ createdAt, expiresAt }: LiveSecret): string {
 }
 
 function toJson(partner: Partner) {
-  const { shortName, name, country, clientId, createdAt, suspendedAt } = partner
+  const { shortName, name, country, clientId, contact, createdAt, suspendedAt, closedAt } = partner
   return {
     shortName,
     name,
@@ -218,10 +317,21 @@ function toJson(partner: Partner) {
     clientId,
     status: readPartnerStatus(partner),
     createdAt: formatIsoTime(createdAt),
-    suspendedAt: suspendedAt === null ? null : formatIsoTime(suspendedAt),
+    suspendedAt: formatOptionalTime(suspendedAt),
+    closedAt: formatOptionalTime(closedAt),
+    contact,
   }
 }
 
+function summaryToJson(partner: PartnerSummary) {
+  const { secretCount, oldestSecretAt } = partner
+  return { ...toJson(partner), secretCount, oldestSecretAt: formatOptionalTime(oldestSecretAt) }
+}
+
+function formatOptionalTime(seconds: number | null): string | null {
+  return seconds === null ? null : formatIsoTime(seconds)
+}
+
 function secretToJson({ createdAt, expiresAt }: LiveSecret) {
-  return { createdAt: formatIsoTime(createdAt), expiresAt: expiresAt === null ? null : formatIsoTime(expiresAt) }
+  return { createdAt: formatIsoTime(createdAt), expiresAt: formatOptionalTime(expiresAt) }
 }

@@ -10,7 +10,7 @@ import type { Publication, PublicationRequest } from '../core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../core/plan-explanation.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
-import type { Target } from '../store/target.ts'
+import { describeCommand, type Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import {
@@ -59,7 +59,15 @@ export function addPlanCommands(program: Command, context: CommandContext): void
         withStore(target, (store) => listPlans(store, country)),
       )
       io.stdout.write(json ? `${JSON.stringify(plans.map(summarise))}\n` : formatPlans(plans))
-      if (!json && plans.length === 0) io.stderr.write('There is no such plan.\n')
+      if (!json && plans.length === 0) {
+        const all = describeCommand(target, 'plan', 'list')
+        const importFile = describeCommand(target, 'catalog', 'import', 'FILE')
+        io.stderr.write(
+          country === undefined
+            ? `The catalog has no plan. To import plans: ${importFile}\n`
+            : `No plan is viewable in ${country}. To see all plans, and where they are viewable: ${all}\n`,
+        )
+      }
     })
 
   add('show <id>', 'show every field of a plan', 'show dhahabu-gold-tracker', 'the plan as it is in a catalog file')

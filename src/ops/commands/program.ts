@@ -3,9 +3,12 @@ import { Command, CommanderError } from 'commander'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { ConfigError } from '../../worker/config.ts'
 import { UserError } from '../core/user-error.ts'
+import { describeCommand } from '../store/target.ts'
+import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
 import { addCheckCommand } from './check-command.ts'
 import { addCatalogCommands } from './catalog-commands.ts'
 import type { CommandContext } from './command-context.ts'
+import { addCompletionCommand } from './completion-command.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { addKeyCommands } from './keys-commands.ts'
 import { addPublicationCommands } from './publication-commands.ts'
@@ -15,22 +18,27 @@ import { addPartnerCommands } from './partner-commands.ts'
 import { addPlanCommands } from './plan-commands.ts'
 
 /** @returns the exit code: 0; 2 for a mistake of the user, which stderr describes line by line; 3 when a check finds errors; 1 for a bug. */
-export async function runOps(context: CommandContext): Promise<0 | 1 | 2 | 3> {
+export async function runOps(unescaped: CommandContext): Promise<0 | 1 | 2 | 3> {
+  const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io, argv } = context
   let help = ''
   const program = new Command('ops')
-    .description('Operate the partner investment plan catalog.')
+    .description(description)
     .usage('<noun> <verb> [flags]')
     .addHelpText(
       'after',
-      '\nRun it as: npm run -s ops -- <noun> <verb> [flags]\nWithout the -- before them, npm keeps flags such as --dry-run for itself.\n',
+      '\nRun it as: npm run -s ops -- <noun> <verb> [flags]\nWithout the -- before them, npm keeps flags such as --dry-run for itself.\nIn the project folder, npx ops <noun> <verb> [flags] does the same.\n',
     )
     .exitOverride()
     .configureOutput({
       // Written at once below: a reader such as `| head` may close the pipe after the first write.
       writeOut: (text) => void (help += text),
       writeErr: (text) => void io.stderr.write(text),
-      outputError: (text, write) => write(describeUsageError(text)),
+      // The same output with and without a terminal.
+      getOutHelpWidth: () => helpWidth,
+      getErrHelpWidth: () => helpWidth,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
     })
   const partner = program.command('partner').description('onboard partners, and manage their credentials')
   addPartnerCommands(partner, context)
@@ -45,6 +53,8 @@ export async function runOps(context: CommandContext): Promise<0 | 1 | 2 | 3> {
   addPlanCommands(program, context)
   addKeyCommands(program, context)
   addDoctorCommand(program, context)
+  addCompletionCommand(program, context)
+  pointErrorsAtHelp(program, [])
 
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -65,14 +75,25 @@ export async function runOps(context: CommandContext): Promise<0 | 1 | 2 | 3> {
   }
 }
 
-/** Formats commander's message like our own. */
-function describeUsageError(text: string): string {
-  const [, sentence = text] = /^error: (.*)$/s.exec(text.trim()) ?? []
-  const words = escapeControlCharacters(sentence).replaceAll(/\s+/g, ' ').replace(/\.$/, '')
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}. See: npm run -s ops -- --help\n`
+const helpWidth = 100
+
+const description = `Operate the partner investment plan catalog.
+
+Start with these, and add --help to any command:
+  npm run -s ops -- partner create --short-name acme --name "Acme Wallet" --country KE
+  npm run -s ops -- catalog import plans.json --dry-run
+  npm run -s ops -- plan why ID --partner acme`
+
+/** Lets a mistake name the help of its own command. */
+function pointErrorsAtHelp(command: Command, words: readonly string[]): void {
+  command.configureOutput({ outputError: (text, write) => write(describeUsageError(text, words)) })
+  for (const child of command.commands) pointErrorsAtHelp(child, [...words, child.name()])
 }
 
-/** A message may quote a file, a server or an argument, and a terminal would act on control characters. */
-function escapeControlCharacters(text: string): string {
-  return text.replaceAll(/[^\P{C}\n]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+/** Formats commander's message like our own. */
+function describeUsageError(text: string, commandWords: readonly string[]): string {
+  const [, sentence = text] = /^error: (.*)$/s.exec(text.trim()) ?? []
+  const words = escapeControlCharacters(sentence).replaceAll(/\s+/g, ' ').replace(/\.$/, '')
+  const help = describeCommand({}, ...commandWords, '--help')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}. See: ${help}\n`
 }

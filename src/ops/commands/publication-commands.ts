@@ -84,8 +84,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
         return listPublications(store, { plan, since, isPending })
       })
       io.stdout.write(options.json ? `${JSON.stringify(rows.map(toJson))}\n` : formatTable(rows.map(toTableRow)))
-      if (!options.json && rows.length === 0)
-        io.stderr.write(isPending ? 'No publication is pending.\n' : 'There is no such publication.\n')
+      if (!options.json && rows.length === 0) io.stderr.write(`${describeEmptyLog(options)}\n`)
     })
 
   add('show <number>', 'show a publication, and what partners of each country gain, lose and see changed', 'show 12')
@@ -301,4 +300,13 @@ function toJson(row: PublicationRow) {
 
 function detailsToJson({ row, changes, difference: { countries, unseen } }: PublicationDetails) {
   return { ...toJson(row), plans: changes, countries, unseen }
+}
+
+function describeEmptyLog({ plan, since, pending }: LogOptions): string {
+  const filters = [
+    ...(plan === undefined ? [] : [`changed the plan ${abbreviate(plan)}`]),
+    ...(since === undefined ? [] : [`is since ${since}`]),
+    ...(pending ? ['waits for its time or for approval'] : []),
+  ]
+  return filters.length === 0 ? 'Nothing has been published yet.' : `No publication ${filters.join(' and ')}.`
 }

@@ -40,11 +40,11 @@ export async function findPartnerAt(
   store: Store,
   shortName: string,
   atSeconds: number,
-): Promise<Pick<Partner, 'shortName' | 'country' | 'suspendedAt'>> {
+): Promise<Pick<Partner, 'shortName' | 'country' | 'suspendedAt' | 'closedAt'>> {
   const { createdAt } = await findPartner(store, shortName)
   const entry = await selectPartnerEntryAt(store.db, shortName, atSeconds)
   if (entry !== undefined && entry.country !== null) {
-    return { shortName, country: entry.country, suspendedAt: entry.suspendedAt }
+    return { shortName, country: entry.country, suspendedAt: entry.suspendedAt, closedAt: entry.closedAt }
   }
   if (atSeconds < createdAt) {
     throw new UserError(

@@ -1,5 +1,6 @@
 // Who changes something, with which command, and why. Every change is recorded with it.
 import { abbreviate } from '../../catalog/plan-schema.ts'
+import { isVisibleLine } from '../../visible-text.ts'
 import type { Target } from '../store/target.ts'
 import { UserError } from './user-error.ts'
 
@@ -11,8 +12,6 @@ export interface Attribution {
   note: string | null
 }
 
-/** Only characters that a terminal shows on one line. */
-const line = /^[^\s\p{C}]([^\p{C}\p{Zl}\p{Zp}]*[^\s\p{C}])?$/u
 const maxActor = 100
 const maxNote = 2000
 const maxCommand = 500
@@ -31,16 +30,12 @@ export function checkAttribution(
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }
   const problems = [
-    !isLine(actor, maxActor) &&
+    !isVisibleLine(actor, maxActor) &&
       `The actor must be 1 to ${maxActor} visible characters on one line; it is ${abbreviate(actor)}.`,
     note !== undefined &&
-      !isLine(note, maxNote) &&
+      !isVisibleLine(note, maxNote) &&
       `The note must be 1 to ${maxNote} visible characters on one line; it is ${abbreviate(note)}.`,
   ].filter((problem) => typeof problem === 'string')
   if (problems.length > 0) throw new UserError(problems)
   return { actor, command: command.slice(0, maxCommand), note: note ?? null }
-}
-
-function isLine(text: string, maxLength: number): boolean {
-  return text.length <= maxLength && line.test(text)
 }

@@ -6,14 +6,15 @@ import type { KeyRing, Rotation } from './key-ring.ts'
 export interface KeyFile {
   /** The signing key first; none when there is no file. */
   read: () => Promise<OctJwk[]>
-  write: (keys: readonly OctJwk[]) => Promise<void>
+  /** Changes the keys of now: no other program changes the file in between. */
+  update: (change: (known: readonly OctJwk[]) => readonly OctJwk[]) => Promise<void>
 }
 
 export function createLocalKeyRing(file: KeyFile, clock: Clock): KeyRing {
   return {
     list: async () => (await file.read()).map(({ kid }, index) => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
     rotate: ({ record }) => rotateLocalKey(file, clock, record),
-    drop: async ({ kid }) => file.write((await file.read()).filter((key) => key.kid !== kid)),
+    drop: ({ kid }) => file.update((known) => known.filter((key) => key.kid !== kid)),
   }
 }
 
@@ -23,8 +24,9 @@ export async function rotateLocalKey(
   { nowMs }: Clock,
   record: Rotation['record'] = async () => {},
 ): Promise<void> {
-  const known = await file.read()
+  // A file that can't be changed is refused before the record says that it was.
+  await file.read()
   const key = generateJwk(new Date(nowMs()))
   await record(key.kid)
-  await file.write([key, ...known])
+  await file.update((known) => [key, ...known])
 }

@@ -2,15 +2,18 @@
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
 import type { AccessChange } from '../../db/access-log-queries.ts'
+import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
   isSecretStored,
   selectLiveSecrets,
   selectPartner,
   selectPartners,
   type Partner,
+  type PartnerSummary,
 } from '../../db/partner-queries.ts'
 import { readPbkdf2Iterations } from '../../worker/config.ts'
 import { isCausedBy } from '../../db/database.ts'
+import { isVisibleLine } from '../../visible-text.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
@@ -20,7 +23,7 @@ import { deletePartnerCopy, type Warn } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
 import { UserError } from './user-error.ts'
 
-export type { Partner }
+export type { Partner, PartnerSummary }
 
 export interface NewPartner {
   shortName: string
@@ -44,7 +47,7 @@ export interface LiveSecret {
   expiresAt: number | null
 }
 
-export type PartnerStatus = 'active' | 'suspended'
+export type PartnerStatus = 'active' | 'suspended' | 'closed'
 
 export interface PartnerChange {
   partner: Partner
@@ -52,12 +55,13 @@ export interface PartnerChange {
   isChanged: boolean
 }
 
-export function readPartnerStatus({ suspendedAt }: Pick<Partner, 'suspendedAt'>): PartnerStatus {
+export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'suspendedAt' | 'closedAt'>): PartnerStatus {
+  if (closedAt !== null) return 'closed'
   return suspendedAt === null ? 'active' : 'suspended'
 }
 
 /** In the order of their short names. */
-export function listPartners({ db }: Store): Promise<Partner[]> {
+export function listPartners({ db }: Store): Promise<PartnerSummary[]> {
   return selectPartners(db)
 }
 
@@ -79,12 +83,22 @@ export function checkNewPartner({ shortName, name, country }: NewPartner): void 
   const problems = [
     !/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName) &&
       `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`,
-    // Only characters that a terminal shows on one line.
-    !/^[^\s\p{C}]([^\p{C}\p{Zl}\p{Zp}]{0,198}[^\s\p{C}])?$/u.test(name) &&
-      `The name must be 1 to 200 visible characters on one line; it is ${abbreviate(name)}.`,
+    findLineProblem('name', name),
     findCountryProblem(country),
   ].filter((problem) => typeof problem === 'string')
   if (problems.length > 0) throw new UserError(problems)
+}
+
+const maxLineLength = 200
+
+function findLineProblem(subject: 'name' | 'contact', text: string): string | undefined {
+  if (isVisibleLine(text, maxLineLength)) return undefined
+  return `The ${subject} must be 1 to ${maxLineLength} visible characters on one line; it is ${abbreviate(text)}.`
+}
+
+function checkLine(subject: 'name' | 'contact', text: string): void {
+  const problem = findLineProblem(subject, text)
+  if (problem !== undefined) throw new UserError(problem)
 }
 
 /** @throws UserError when the new partner is not valid, or its short name is taken. */
@@ -110,6 +124,15 @@ export async function createPartner(store: Store, partner: NewPartner, attributi
   return { clientId, clientSecret, shortName, country }
 }
 
+/** @returns a warning when a partner of this country would see no plan. */
+export async function findEmptyList(
+  { db }: Store,
+  { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
+): Promise<string | undefined> {
+  if (await hasViewablePlan(db, country)) return undefined
+  return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
+}
+
 /**
  * Replaces the client secret. The old one works for another `graceSeconds`.
  * @throws UserError when the grace period of an earlier rotation has not ended, unless `graceSeconds` is 0.
@@ -120,15 +143,52 @@ export async function rotateSecret(
   graceSeconds: number,
   attribution: Attribution,
 ): Promise<Credentials> {
-  const { shortName, clientId, country } = partner
+  const { shortName } = partner
   const before = await listLiveSecrets(store, partner)
-  const rotated = before.find(({ expiresAt }) => expiresAt !== null)
-  if (rotated && graceSeconds > 0) {
-    const fix = describeCommand(store.target, 'partner', 'rotate', shortName, '--grace', '0')
+  const older = before.find(({ expiresAt }) => expiresAt !== null)
+  if (older && graceSeconds > 0) {
+    const rotate = (...flags: string[]) => describeCommand(store.target, 'partner', 'rotate', shortName, ...flags)
     throw new UserError(
-      `${shortName} has two live secrets until ${formatIsoTime(rotated.expiresAt ?? 0)}, when the grace period of its last rotation ends. Wait for that, or end both now: ${fix}`,
+      `${shortName} has two live secrets, and the older one works until ${formatIsoTime(older.expiresAt ?? 0)}. If the newer one is lost, replace it: ${rotate('--replace-newest')} To end both now: ${rotate('--grace', '0')}`,
     )
   }
+  return replaceSecret(store, partner, before, attribution, { kind: 'rotate', graceSeconds })
+}
+
+/**
+ * Replaces a new secret that was lost while the older one still works. The older one keeps its expiry.
+ * @returns the credentials, and when the older secret ends, in Unix seconds.
+ * @throws UserError when the partner has only one live secret.
+ */
+export async function replaceNewestSecret(
+  store: Store,
+  partner: Partner,
+  attribution: Attribution,
+): Promise<Credentials & { olderExpiresAt: number }> {
+  const { shortName } = partner
+  checkOpen(store, partner)
+  const before = await listLiveSecrets(store, partner)
+  const olderExpiresAt = before.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null
+  if (olderExpiresAt === null) {
+    const rotate = describeCommand(store.target, 'partner', 'rotate', shortName)
+    throw new UserError(
+      `${shortName} has no older secret that would still work: --replace-newest would end the only one. To keep that one for a grace period: ${rotate}`,
+    )
+  }
+  const credentials = await replaceSecret(store, partner, before, attribution, { kind: 'replace-newest' })
+  return { ...credentials, olderExpiresAt }
+}
+
+/** @param before the live secrets that the change was decided on. */
+async function replaceSecret(
+  store: Store,
+  partner: Partner,
+  before: readonly LiveSecret[],
+  attribution: Attribution,
+  change: { kind: 'rotate'; graceSeconds: number } | { kind: 'replace-newest' },
+): Promise<Credentials> {
+  const { shortName, clientId, country } = partner
+  checkOpen(store, partner)
   const { clientSecret, secretHash } = await generateSecret(store)
   await writeSecret(store, secretHash, attribution, async () => {
     const latest = (await listLiveSecrets(store, partner)).at(-1)
@@ -136,7 +196,8 @@ export async function rotateSecret(
       const show = describeCommand(store.target, 'partner', 'show', shortName)
       throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${show}`)
     }
-    return { kind: 'rotate', partner: shortName, secretHash, graceSeconds }
+    checkOpen(store, await findPartner(store, shortName))
+    return { ...change, partner: shortName, secretHash }
   })
   return { clientId, clientSecret, shortName, country }
 }
@@ -170,9 +231,10 @@ export function suspendPartner(
   attribution: Attribution,
   warn: Warn,
 ): Promise<PartnerChange> {
-  return changePartner(store, shortName, attribution, warn, ({ suspendedAt }) =>
-    suspendedAt === null ? { kind: 'suspend', partner: shortName } : undefined,
-  )
+  return changePartner(store, shortName, attribution, warn, (known) => {
+    checkOpen(store, known)
+    return known.suspendedAt === null ? { kind: 'suspend', partner: shortName } : undefined
+  })
 }
 
 export function resumePartner(
@@ -181,8 +243,63 @@ export function resumePartner(
   attribution: Attribution,
   warn: Warn,
 ): Promise<PartnerChange> {
-  return changePartner(store, shortName, attribution, warn, ({ suspendedAt }) =>
-    suspendedAt === null ? undefined : { kind: 'resume', partner: shortName },
+  return changePartner(store, shortName, attribution, warn, (known) => {
+    checkOpen(store, known)
+    return known.suspendedAt === null ? undefined : { kind: 'resume', partner: shortName }
+  })
+}
+
+/**
+ * Closes a partner for good: its secrets and its contact are deleted, its short name stays taken, and its history stays.
+ * Refuses its live tokens within two minutes.
+ */
+export function closePartner(
+  store: Store,
+  shortName: string,
+  attribution: Attribution,
+  warn: Warn,
+): Promise<PartnerChange> {
+  return changePartner(store, shortName, attribution, warn, ({ closedAt }) =>
+    closedAt === null ? { kind: 'close', partner: shortName } : undefined,
+  )
+}
+
+/** Changes the name for people. */
+export async function renamePartner(
+  store: Store,
+  shortName: string,
+  name: string,
+  attribution: Attribution,
+  warn: Warn,
+): Promise<PartnerChange> {
+  checkLine('name', name)
+  return changePartner(store, shortName, attribution, warn, (known) => {
+    checkOpen(store, known)
+    return known.name === name ? undefined : { kind: 'rename', partner: shortName, name }
+  })
+}
+
+/** @param contact how to reach the partner; null for none. */
+export async function setPartnerContact(
+  store: Store,
+  shortName: string,
+  contact: string | null,
+  attribution: Attribution,
+  warn: Warn,
+): Promise<PartnerChange> {
+  if (contact !== null) checkLine('contact', contact)
+  return changePartner(store, shortName, attribution, warn, (known) => {
+    checkOpen(store, known)
+    return known.contact === contact ? undefined : { kind: 'set-contact', partner: shortName, contact }
+  })
+}
+
+/** @throws UserError when the partner is closed. */
+export function checkOpen({ target }: Store, { shortName, closedAt }: Partner): void {
+  if (closedAt === null) return
+  const create = describeCommand(target, 'partner', 'create', '--help')
+  throw new UserError(
+    `${shortName} was closed at ${formatIsoTime(closedAt)}, for good. Create another partner instead: ${create}`,
   )
 }
 
@@ -195,9 +312,10 @@ export async function setPartnerCountry(
   warn: Warn,
 ): Promise<PartnerChange> {
   checkCountry(country)
-  return changePartner(store, shortName, attribution, warn, (known) =>
-    known.country === country ? undefined : { kind: 'set-country', partner: shortName, country },
-  )
+  return changePartner(store, shortName, attribution, warn, (known) => {
+    checkOpen(store, known)
+    return known.country === country ? undefined : { kind: 'set-country', partner: shortName, country }
+  })
 }
 
 /**

@@ -5,7 +5,7 @@ import { selectPlanList } from '../../db/plan-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { findPartner } from './partner-accounts.ts'
+import { checkOpen, findPartner } from './partner-accounts.ts'
 import { UserError } from './user-error.ts'
 
 export interface Preview {
@@ -19,7 +19,9 @@ export interface Preview {
  * @throws UserError when there is no such partner, or it is suspended: the endpoint would refuse it.
  */
 export async function previewPlans(store: Store, shortName: string, filter: PlanFilter): Promise<Preview> {
-  const { country, suspendedAt } = await findPartner(store, shortName)
+  const partner = await findPartner(store, shortName)
+  checkOpen(store, partner)
+  const { country, suspendedAt } = partner
   if (suspendedAt !== null) {
     const fix = describeCommand(store.target, 'partner', 'resume', shortName)
     throw new UserError(

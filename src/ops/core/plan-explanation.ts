@@ -8,10 +8,11 @@ import { findPartnerAt } from './access-log.ts'
 import { selectPlanAt } from './catalog-history.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
 
-export type PartnerState = Pick<Partner, 'shortName' | 'country' | 'suspendedAt'>
+export type PartnerState = Pick<Partner, 'shortName' | 'country' | 'suspendedAt' | 'closedAt'>
 
 /** The first reason that applies, in the order in which they must be fixed. */
 export type PlanExplanation =
+  | { reason: 'partner_closed'; partner: PartnerState; closedAt: number }
   | { reason: 'partner_suspended'; partner: PartnerState; suspendedAt: number }
   | { reason: 'no_such_plan'; partner: PartnerState }
   | { reason: 'not_viewable'; partner: PartnerState; plan: CatalogPlan }
@@ -36,7 +37,8 @@ export async function explainPlan(
     atSeconds === undefined ? await findPartner(store, shortName) : await findPartnerAt(store, shortName, atSeconds)
   const plan =
     atSeconds === undefined ? await selectCatalogPlan(store.db, name) : await selectPlanAt(store, name, atSeconds)
-  const { suspendedAt, country } = partner
+  const { suspendedAt, closedAt, country } = partner
+  if (closedAt !== null) return { reason: 'partner_closed', partner, closedAt }
   if (suspendedAt !== null) return { reason: 'partner_suspended', partner, suspendedAt }
   if (plan === undefined) return { reason: 'no_such_plan', partner }
   if (!plan.viewableIn.includes(country)) return { reason: 'not_viewable', partner, plan }

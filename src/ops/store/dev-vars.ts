@@ -1,5 +1,6 @@
 // The signing keys of a local Worker: JWT_KEYS in .dev.vars, where wrangler looks for it.
-import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
+import { open, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import { importSigningKeys, type OctJwk } from '../../crypto/signing-keys.ts'
 import { isJsonObject } from '../../json.ts'
@@ -9,7 +10,43 @@ import { UserError } from '../core/user-error.ts'
 export const devVarsFile = '.dev.vars'
 
 export function openDevVars(file: string): KeyFile {
-  return { read: () => readKeys(file), write: (keys) => writeKeys(file, keys) }
+  return {
+    read: () => readKeys(file),
+    update: (change) => withLock(file, async () => writeKeys(file, change(await readKeys(file)))),
+  }
+}
+
+const lockWaitMs = 5000
+
+/**
+ * Runs `work` while no other program does so for the same file.
+ * @throws UserError when another program holds the lock for seconds: it takes milliseconds, so it was probably killed.
+ */
+async function withLock<T>(file: string, work: () => Promise<T>): Promise<T> {
+  const lock = `${await realpath(file).catch(() => file)}.lock`
+  const endMs = performance.now() + lockWaitMs
+  while (!(await createLock(lock, file))) {
+    if (performance.now() > endMs) {
+      throw new UserError(`Another program is changing ${file}. Try again; if there is none, delete ${lock} first.`)
+    }
+    await sleep(20 + 30 * Math.random())
+  }
+  try {
+    return await work()
+  } finally {
+    await rm(lock, { force: true })
+  }
+}
+
+/** @returns false while there is one. */
+async function createLock(lock: string, file: string): Promise<boolean> {
+  try {
+    await (await open(lock, 'wx')).close()
+    return true
+  } catch (error) {
+    if (readErrorCode(error) === 'EEXIST') return false
+    throw new UserError(`Can't write ${file} (${readErrorCode(error)}).`)
+  }
 }
 
 /**
@@ -34,7 +71,7 @@ export async function readKeys(file: string): Promise<OctJwk[]> {
  * the owner may read the new one.
  * @throws UserError when JWT_KEYS can't be replaced safely, or the file can't be written.
  */
-export async function writeKeys(file: string, keys: readonly OctJwk[]): Promise<void> {
+async function writeKeys(file: string, keys: readonly OctJwk[]): Promise<void> {
   const text = await readText(file)
   const set = JSON.stringify({ keys }).replaceAll("'", String.raw`\u0027`)
   const line = `JWT_KEYS='${set}'`

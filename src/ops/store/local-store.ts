@@ -2,10 +2,12 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ConfigSource } from '../../worker/config.ts'
-import { isCausedBy } from '../../db/database.ts'
+import { drizzle } from 'drizzle-orm/sqlite-proxy'
+import { isCausedBy, runStatements } from '../../db/database.ts'
 import { UserError } from '../core/user-error.ts'
-import { openBindingStore } from './binding-store.ts'
 import { describeSystemError, findFolderProblem } from './folder-problem.ts'
+import { retryBusy } from './retry-busy.ts'
+import { collectRuntimeMessages } from './runtime-messages.ts'
 import type { Store } from './store.ts'
 import { describeMigration, type Target } from './target.ts'
 import { quietenWrangler } from './wrangler.ts'
@@ -15,6 +17,14 @@ import { quietenWrangler } from './wrangler.ts'
  * @throws UserError when there is no migrated database, or it can't be used.
  */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
+  return collectRuntimeMessages((messages) => withQuietStore(target, work, messages))
+}
+
+async function withQuietStore<T>(
+  target: Target,
+  work: (store: Store) => Promise<T>,
+  messages: readonly string[],
+): Promise<T> {
   const { persistTo } = target
   const state = resolve(persistTo ?? '.wrangler/state')
   const migration = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
@@ -40,7 +50,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
       remoteBindings: false,
     })
     try {
-      return await work(openBindingStore(proxy.env, target))
+      return await work(openRetryingStore(proxy.env, target))
     } finally {
       await proxy.dispose()
     }
@@ -49,13 +59,30 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
     if (isCausedBy(error, 'no such table')) {
       throw new UserError(`The local database in ${state} is not migrated. Run: ${migration}`)
     }
-    const reason = findFolderProblem(folders) ?? describeSystemError(error) ?? describeRuntimeError(error)
+    const isRuntimeError = isCausedBy(error, /SQLITE_|internal error|KV .* failed: 500/)
+    const [, code] = /(SQLITE_[A-Z]+)/.exec(isRuntimeError ? [String(error), ...messages].join('\n') : '') ?? []
+    if (code === 'SQLITE_BUSY') {
+      throw new UserError(`Another program is using the local database in ${state}, such as npm run dev. Try again.`)
+    }
+    const runtimeProblem = isRuntimeError ? `it may be damaged (${code ?? 'internal error'})` : undefined
+    const reason = findFolderProblem(folders) ?? describeSystemError(error) ?? runtimeProblem
     throw reason === undefined ? error : refuse(reason)
   }
 }
 
-/** The runtime prints the cause itself, and only says "internal error" here. */
-function describeRuntimeError(error: unknown): string | undefined {
-  const isStateError = isCausedBy(error, /SQLITE_|internal error|KV .* failed: 500/)
-  return isStateError ? 'another program holds it, or it is damaged' : undefined
+function openRetryingStore(env: Env & ConfigSource, target: Target): Store {
+  const { DB, CATALOG_CACHE } = env
+  return {
+    target,
+    db: drizzle(async (sql, params) => ({
+      rows: await retryBusy(() =>
+        DB.prepare(sql)
+          .bind(...params)
+          .raw(),
+      ),
+    })),
+    write: (statements) => retryBusy(() => runStatements(DB, statements)),
+    deleteKey: (name) => retryBusy(() => CATALOG_CACHE.delete(name)),
+    config: env,
+  }
 }

@@ -44,8 +44,20 @@ test('partner log prints the entries of a partner, the newest first', async () =
 
 test('partner log prints the entries of all partners, or a note that there is none', async () => {
   expect((await readJson('partner', 'log')).map(({ id }) => id)).toEqual([6, 5, 4, 3, 2, 1])
-  expect(await run(['keys', 'log'])).toEqual({ code: 0, stdout: '', stderr: 'There is no such entry.\n' })
+  expect(await run(['keys', 'log'])).toEqual({ code: 0, stdout: '', stderr: 'No change of a key is recorded yet.\n' })
+  const none = await run(['partner', 'log', 'acme', '--since', '2026-11-22'])
+  expect(none).toEqual({ code: 0, stdout: '', stderr: 'No change of acme is recorded since 2026-11-22T00:00:00Z.\n' })
   expect(await readJson('keys', 'log')).toEqual([])
+})
+
+test('partner log shows a new name, and the record holds no contact', async () => {
+  await run(['partner', 'rename', 'acme', 'Acme Pay'])
+  await run(['partner', 'set-contact', 'acme', 'amina@acme.example', '--note', 'New contact.'])
+  expect((await run(['partner', 'log', 'acme'])).stdout).toMatch(/ set-contact .*\n.* rename to Acme Pay {2}/)
+  const [contact, rename] = await readJson('partner', 'log', 'acme')
+  expect(contact).toMatchObject({ change: 'set-contact', note: 'New contact.' })
+  expect(contact?.['command']).toBe(`partner set-contact acme … --note 'New contact.'`)
+  expect(rename).toMatchObject({ change: 'rename', name: 'Acme Pay' })
 })
 
 test('partner log prints an array for scripts', async () => {
@@ -54,6 +66,7 @@ test('partner log prints an array for scripts', async () => {
     changedAt: '2026-11-21T12:00:05Z',
     change: 'suspend',
     partner: 'acme',
+    name: 'acme',
     country: 'UG',
     status: 'suspended',
     actor: 'tester@example.com',

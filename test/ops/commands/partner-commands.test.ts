@@ -1,11 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
-beforeEach(() => emptyDatabase(bindings()))
+beforeEach(async () => {
+  await emptyDatabase(bindings())
+  await publishPlans(openDatabase(bindings().DB), [makePlan({ viewableIn: ['KE', 'UG'] })])
+})
 afterEach(() => {
   vi.useRealTimers()
 })
@@ -34,6 +40,8 @@ const shown = {
   status: 'active',
   createdAt: time,
   suspendedAt: null,
+  closedAt: null,
+  contact: null,
 }
 
 describe('partner create', () => {
@@ -58,6 +66,14 @@ describe('partner create', () => {
     expect(stderr).not.toContain('\u001b')
   })
 
+  test('warns when no plan is viewable in the country', async () => {
+    const { code, stderr } = await partner(['create', '--short-name', 'acme', '--name', 'Acme', '--country', 'FR'])
+    expect([code, stderr]).toEqual([
+      0,
+      'The secret is shown only this once: only its hash is stored.\nNo plan is viewable in FR: the list of acme is empty.\n',
+    ])
+  })
+
   test('names a command on the same target', async () => {
     await create('acme')
     const stderr =
@@ -67,16 +83,34 @@ describe('partner create', () => {
 })
 
 test('partner list prints a table, an array, or a note that there is none', async () => {
-  expect(await partner(['list'])).toEqual({ code: 0, stdout: '', stderr: 'There is no partner yet.\n' })
+  expect(await partner(['list'])).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'There is no partner yet. To create one: npm run -s ops -- partner create --help\n',
+  })
   expect(await readJson(['list'])).toEqual([])
   await create('acme')
   const { stdout } = await partner(['list'])
   expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-    ['SHORT NAME', 'NAME', 'COUNTRY', 'CLIENT ID', 'STATUS', 'CREATED'],
-    ['acme', 'Acme "Wallet"', 'KE', clientId, 'active', expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string],
+    ['SHORT NAME', 'NAME', 'COUNTRY', 'CLIENT ID', 'STATUS', 'CREATED', 'SECRETS', 'OLDEST'],
+    [
+      'acme',
+      'Acme "Wallet"',
+      'KE',
+      clientId,
+      'active',
+      expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string,
+      '1',
+      '0 min',
+    ],
     [''],
   ])
-  expect(await readJson(['list'])).toEqual([shown])
+  expect(await readJson(['list'])).toEqual([{ ...shown, secretCount: 1, oldestSecretAt: time }])
+  await partner(['rotate', 'acme'])
+  await bindings().DB.prepare('update partner_secrets set created_at = unixepoch() - 50 * 3600').run()
+  expect((await partner(['list'])).stdout).toMatch(/ 2 {8}2 d\n$/)
+  await partner(['close', 'acme'])
+  expect((await partner(['list'])).stdout).toMatch(/ closed {2}\S+ {2}0\n$/)
 })
 
 test('partner show prints everything but the secret', async () => {
@@ -125,6 +159,21 @@ describe('partner rotate', () => {
     const { stdout, stderr } = await partner(['rotate', 'acme', '--json'])
     expect(stderr).toBe('')
     expect(JSON.parse(stdout)).toEqual({ clientId, clientSecret, shortName: 'acme', country: 'KE' })
+  })
+
+  test('replaces the newest secret, and says how long the older one works', async () => {
+    await create('acme')
+    await partner(['rotate', 'acme', '--grace', '2h'])
+    const { code, stdout, stderr } = await partner(['rotate', 'acme', '--replace-newest'])
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/\nThe lost secret is dead\. The older one works until \S+Z\.\n$/)
+    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}\w{40}\n$/)
+    expect(await partner(['rotate', 'acme', '--replace-newest', '--grace', '2h'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^Option '--replace-newest' cannot be used with option '--grace <time>'\. /,
+      ) as string,
+    })
   })
 
   test('says that no earlier secret works without a grace period', async () => {
@@ -191,4 +240,65 @@ test('partner suspend, resume and set-country print the partner as it is now', a
   expect((await partner(['show', 'acme'])).stdout).toMatch(/\nstatus {6}suspended since \S+Z\n/)
   expect(await readJson(['resume', 'acme'])).toEqual({ ...shown, country: 'UG' })
   expect(await readJson(['set-country', 'acme', 'KE'])).toEqual(shown)
+})
+
+test('partner show prints the contact', async () => {
+  await create('acme')
+  await partner(['set-contact', 'acme', 'amina@acme.example'])
+  expect((await partner(['show', 'acme'])).stdout).toMatch(/\ncontact {5}amina@acme\.example\n/)
+  expect(await readJson(['show', 'acme'])).toMatchObject({ contact: 'amina@acme.example' })
+})
+
+test('partner set-country warns when no plan is viewable in the new country', async () => {
+  await create('acme')
+  expect(await partner(['set-country', 'acme', 'FR'])).toEqual({
+    code: 0,
+    stdout: 'acme now lists the plans of FR.\n',
+    stderr: 'No plan is viewable in FR: the list of acme is empty.\n',
+  })
+})
+
+test('partner rename, set-contact and close print the partner as it is now', async () => {
+  await create('acme')
+  const sentences = [
+    [['rename', 'acme', 'Acme Pay'], 'acme is now named Acme Pay.\n'],
+    [['rename', 'acme', 'Acme Pay'], 'acme already is named Acme Pay.\n'],
+    [['set-contact', 'acme', 'amina@acme.example'], 'acme now has the contact amina@acme.example.\n'],
+    [['set-contact', 'acme', '--remove'], 'acme now has no contact.\n'],
+    [['close', 'acme'], 'acme is now closed, for good.\n'],
+    [['close', 'acme'], 'acme already is closed, for good.\n'],
+  ] as const
+  for (const [args, stdout] of sentences) {
+    expect(await partner([...args])).toEqual({ code: 0, stdout, stderr: '' })
+  }
+  expect(await readJson(['close', 'acme'])).toEqual({
+    ...shown,
+    name: 'Acme Pay',
+    status: 'closed',
+    suspendedAt: time,
+    closedAt: time,
+  })
+  const { stdout } = await partner(['show', 'acme'])
+  expect(stdout).toMatch(/\nstatus {6}closed since \S+Z\ncreated {5}\S+Z\n$/)
+})
+
+test.each([
+  ['set-contact', 'acme'],
+  ['set-contact', 'acme', 'x', '--remove'],
+])('partner %s %s %s is refused', async (...args) => {
+  expect(await partner(args)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'Name the contact, or add --remove to delete it.\n',
+  })
+})
+
+test('partner close asks on a deployed environment', async () => {
+  await create('acme')
+  const { code, stderr } = await partner(['close', 'acme', '--remote', '--env', 'staging'])
+  expect([code, stderr]).toEqual([
+    2,
+    '[staging] acme will be closed for good, and its secrets deleted. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n',
+  ])
+  expect((await partner(['close', 'acme', '--remote', '--env', 'staging', '--yes'])).code).toBe(0)
 })

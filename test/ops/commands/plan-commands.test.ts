@@ -60,7 +60,11 @@ test('plan list prints a table, an array, or a note that there is none', async (
       viewableIn: ['RW'],
     },
   ])
-  expect(await plan('list', '--country', 'ZM')).toEqual({ code: 0, stdout: '', stderr: 'There is no such plan.\n' })
+  expect(await plan('list', '--country', 'ZM')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: `No plan is viewable in ZM. To see all plans, and where they are viewable: ${command} plan list\n`,
+  })
 })
 
 test('plan show prints every field, each on one line', async () => {
@@ -111,7 +115,7 @@ test.each([
   ],
   [['view', 'cash'], 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".'],
   [['close', 'cash'], 'A closed plan needs a reason for partners: add --note "Sold out."'],
-  [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- --help"],
+  [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- plan why --help"],
   [['show', 'x', '--persist-to', '/a b'], `There is no plan "x". See: npm run -s ops -- plan list --persist-to '/a b'`],
 ])('plan %j is a mistake', async (args, stderr) => {
   expect(await plan(...args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })

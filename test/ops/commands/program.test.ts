@@ -7,19 +7,23 @@ const failWith = (error: Error) => ({ withStore: () => Promise.reject(error) })
 
 describe('a mistake on the command line is one line on stderr and exit code 2', () => {
   test.each([
-    [['partner', 'list', '--jsn'], "Unknown option '--jsn' (Did you mean --json?). See: npm run -s ops -- --help"],
-    [['partner', 'lst'], "Unknown command 'lst' (Did you mean list?). See: npm run -s ops -- --help"],
-    [['catalog', 'import'], "Missing required argument 'file'. See: npm run -s ops -- --help"],
+    [
+      ['partner', 'list', '--jsn'],
+      "Unknown option '--jsn' (Did you mean --json?). See: npm run -s ops -- partner list --help",
+    ],
+    [['partner', 'lst'], "Unknown command 'lst' (Did you mean list?). See: npm run -s ops -- partner --help"],
+    [['partnr', 'list'], "Unknown command 'partnr' (Did you mean partner?). See: npm run -s ops -- --help"],
+    [['catalog', 'import'], "Missing required argument 'file'. See: npm run -s ops -- catalog import --help"],
     // npm kept the flag --country for itself, and passed its value on.
     [
       ['catalog', 'export', 'KE'],
-      "Too many arguments for 'export'. Expected 0 arguments but got 1: KE. See: npm run -s ops -- --help",
+      "Too many arguments for 'export'. Expected 0 arguments but got 1: KE. See: npm run -s ops -- catalog export --help",
     ],
     [['partner', 'list', '--env', 'staging'], '--env names a deployed environment: add --remote.'],
     [['partner', 'list', '--remote'], '--remote needs an environment: add --env, such as --env staging.'],
     [
       ['partner', 'list', '--remote', '--env', 'staging', '--persist-to', 'x'],
-      "Option '--persist-to <dir>' cannot be used with option '--remote'. See: npm run -s ops -- --help",
+      "Option '--persist-to <dir>' cannot be used with option '--remote'. See: npm run -s ops -- partner list --help",
     ],
   ])('%j', async (args, stderr) => {
     const result = await runCommand(args, failWith(new Error('the store was opened')))
@@ -47,7 +51,21 @@ test('control characters in an argument are escaped, so that a terminal does not
 })
 
 const commands = {
-  partner: ['create', 'list', 'show', 'rotate', 'suspend', 'resume', 'set-country', 'log', 'preview', 'usage'],
+  partner: [
+    'create',
+    'list',
+    'show',
+    'rotate',
+    'suspend',
+    'resume',
+    'set-country',
+    'rename',
+    'set-contact',
+    'close',
+    'log',
+    'preview',
+    'usage',
+  ],
   catalog: [
     'import',
     'update',
@@ -86,6 +104,9 @@ test('ops --help lists the nouns, and says how to call it', async () => {
   const { code, stdout } = await runCommand(['--help'])
   expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(commands), 'doctor', 'help']])
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
+  for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'plan why ID ']) {
+    expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)
+  }
 })
 
 function readListed(help: string): (string | undefined)[] {

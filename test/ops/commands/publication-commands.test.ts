@@ -49,7 +49,11 @@ test('catalog log prints a table, the latest first, or an array', async () => {
   ])
   const [row] = JSON.parse((await ops('catalog log --json --plan cash --since 1h')).stdout)
   expect(row).toMatchObject({ id: 2, state: 'published', actor: 'amina', note: 'Full.', planCount: 1 })
-  expect(await ops('catalog log --pending')).toEqual({ code: 0, stdout: '', stderr: 'No publication is pending.\n' })
+  expect(await ops('catalog log --pending')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'No publication waits for its time or for approval.\n',
+  })
 })
 
 test('catalog show prints who, when and why, and what partners see changed', async () => {

@@ -3,10 +3,14 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Statement } from '../../../src/db/database.ts'
 import { findPartnerAt, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
 import {
+  closePartner,
   createPartner,
   findPartner,
+  renamePartner,
+  replaceNewestSecret,
   resumePartner,
   rotateSecret,
+  setPartnerContact,
   setPartnerCountry,
   suspendPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
@@ -27,6 +31,10 @@ const resume = (on = store) => resumePartner(on, 'acme', attribution, warn)
 const move = (country: string, on = store) => setPartnerCountry(on, 'acme', country, attribution, warn)
 const rotate = async (graceSeconds: number, on = store) =>
   rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, attribution)
+const replaceNewest = async (on = store) => replaceNewestSecret(on, await findPartner(on, 'acme'), attribution)
+const rename = (name: string, on = store) => renamePartner(on, 'acme', name, attribution, warn)
+const setContact = (contact: string | null, on = store) => setPartnerContact(on, 'acme', contact, attribution, warn)
+const close = (on = store) => closePartner(on, 'acme', attribution, warn)
 const listEntries = (shortName?: string) => listPartnerEntries(store, { shortName })
 const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
 
@@ -36,24 +44,44 @@ test('every change has an entry: who, with which command, why, and the partner a
   const { partner } = await suspend()
   await move('UG')
   await resume()
+  await replaceNewest()
+  await rename('Acme Pay')
+  await setContact('amina@acme.example')
+  const closed = (await close()).partner
   const times = (await listEntries()).map(({ changedAt }) => changedAt)
   expect(times).toEqual(times.toSorted((a, b) => b - a))
   const { suspendedAt } = partner
-  expect((await listEntries()).map((entry) => [entry.id, entry.kind, entry.country, entry.suspendedAt])).toEqual([
-    [5, 'resume', 'UG', null],
-    [4, 'set-country', 'UG', suspendedAt],
-    [3, 'suspend', 'KE', suspendedAt],
-    [2, 'rotate', 'KE', null],
-    [1, 'create', 'KE', null],
+  const states = (await listEntries()).map((entry) => [
+    entry.id,
+    entry.kind,
+    entry.name,
+    entry.country,
+    entry.suspendedAt,
+    entry.closedAt,
   ])
-  expect((await listEntries())[2]).toEqual({
+  expect(states).toEqual([
+    [9, 'close', 'Acme Pay', 'UG', closed.suspendedAt, closed.closedAt],
+    [8, 'set-contact', 'Acme Pay', 'UG', null, null],
+    [7, 'rename', 'Acme Pay', 'UG', null, null],
+    [6, 'replace-newest', 'Acme', 'UG', null, null],
+    [5, 'resume', 'Acme', 'UG', null, null],
+    [4, 'set-country', 'Acme', 'UG', suspendedAt, null],
+    [3, 'suspend', 'Acme', 'KE', suspendedAt, null],
+    [2, 'rotate', 'Acme', 'KE', null, null],
+    [1, 'create', 'Acme', 'KE', null, null],
+  ])
+  expect(closed.closedAt).not.toBeNull()
+  await verifyAccessLog(store)
+  expect((await listEntries('acme')).find(({ id }) => id === 3)).toEqual({
     ...attribution,
     id: 3,
     kind: 'suspend',
     changedAt: suspendedAt,
     partner: 'acme',
+    name: 'Acme',
     country: 'KE',
     suspendedAt,
+    closedAt: null,
     kid: null,
     previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
   })
@@ -64,19 +92,28 @@ test('a command that changes nothing has no entry', async () => {
   await resume()
   await move('KE')
   await expect(create()).rejects.toThrow(/ is taken/)
+  await expect(replaceNewest()).rejects.toThrow(/ no older secret /)
   await rotate(60)
-  await expect(rotate(60)).rejects.toThrow(/ two live secrets /)
+  await expect(rotate(60)).rejects.toThrow(/ two live secrets,/)
   await suspend()
   await suspend()
+  await rename('Acme')
+  await setContact(null)
   expect(await listKinds()).toEqual(['suspend', 'rotate', 'create'])
+  await close()
+  await close()
+  await expect(resume()).rejects.toThrow(/ for good\. /)
+  expect(await listKinds()).toEqual(['close', 'suspend', 'rotate', 'create'])
 })
 
-test('the record holds no secret, no hash of a secret and no client ID', async () => {
+test('the record holds no secret, no hash of a secret, no client ID and no contact', async () => {
   const { clientId, clientSecret } = await create()
+  await setContact('+254 700 000 000')
   const rotated = await rotate(0)
   const { results } = await env.DB.prepare('select * from access_log').all()
   const text = JSON.stringify(results)
-  for (const secret of [clientId, clientSecret, rotated.clientSecret, 'pbkdf2']) expect(text).not.toContain(secret)
+  for (const secret of [clientId, clientSecret, rotated.clientSecret, 'pbkdf2', '+254'])
+    expect(text).not.toContain(secret)
 })
 
 test('partners have their own entries', async () => {
@@ -118,12 +155,12 @@ describe('a change and its entry are one statement', () => {
   /** The state of acme in its tables. The number of its secrets is the number of entries that made one. */
   const readTables = () =>
     env.DB.prepare(
-      `select country, suspended_at, (select count(*) from partner_secrets) as secrets from partners`,
+      `select name, country, suspended_at, closed_at, (select count(*) from partner_secrets) as secrets from partners`,
     ).first()
   const readRecord = () =>
     env.DB.prepare(
-      `select country, suspended_at,
-         (select count(*) from access_log where kind in ('create', 'rotate')) as secrets
+      `select name, country, suspended_at, closed_at, case kind when 'close' then 0
+         else (select count(*) from access_log where kind in ('create', 'rotate')) end as secrets
        from access_log order by id desc`,
     ).first()
 
@@ -133,11 +170,16 @@ describe('a change and its entry are one statement', () => {
     ['suspend', (on) => suspend(on)],
     ['resume', (on) => resume(on)],
     ['set-country', (on) => move('UG', on)],
+    ['replace-newest', (on) => replaceNewest(on)],
+    ['rename', (on) => rename('Acme Pay', on)],
+    ['set-contact', (on) => setContact('amina@acme.example', on)],
+    ['close', (on) => close(on)],
   ]
 
   test.each(changes)('%s', async (name, change) => {
     if (name !== 'create') await create()
     if (name === 'resume') await suspend()
+    if (name === 'replace-newest') await rotate(60)
     for (const count of [0, 1, 2, 3]) {
       await change(dieAfter(count)).catch((error: unknown) => {
         // A change that was made can't be made again.
@@ -213,7 +255,8 @@ describe('findPartnerAt', () => {
     expect([await at(200), await at(299)]).toEqual(['UG active', 'UG active'])
     expect([await at(300), await at(499)]).toEqual(['UG suspended', 'UG suspended'])
     expect([await at(500), await at(1e9)]).toEqual(['UG active', 'UG active'])
-    expect(await findPartnerAt(store, 'acme', 100)).toEqual({ shortName: 'acme', country: 'KE', suspendedAt: null })
+    const then = { shortName: 'acme', country: 'KE', suspendedAt: null, closedAt: null }
+    expect(await findPartnerAt(store, 'acme', 100)).toEqual(then)
   })
 
   test('returns the last of several states in one second', async () => {
@@ -262,8 +305,8 @@ async function insertRecordedPartners(): Promise<void> {
   )
   await changeAccessLog(
     env.DB,
-    `insert into access_log (changed_at, actor, command, kind, partner, country, suspended_at)
-       select 100, 'migration', '', 'recorded', short_name, country, suspended_at from partners order by id`,
+    `insert into access_log (changed_at, actor, command, kind, partner, name, country, suspended_at)
+       select 100, 'migration', '', 'recorded', short_name, name, country, suspended_at from partners order by id`,
   )
 }
 
@@ -294,8 +337,10 @@ describe('verifyAccessLog', () => {
     `note = null`,
     `kind = 'resume'`,
     `partner = 'boda'`,
+    `name = 'Boda'`,
     `country = 'UG'`,
     `suspended_at = 1`,
+    `closed_at = 1`,
     `previous_hash = ''`,
   ])('names the entry after one that has %s', async (change) => {
     await fill()
@@ -335,6 +380,8 @@ describe('verifyAccessLog', () => {
   test.each([
     `update partners set country = 'UG' where short_name = 'acme'`,
     `update partners set suspended_at = 1 where short_name = 'acme'`,
+    `update partners set suspended_at = 1, closed_at = 1 where short_name = 'acme'`,
+    `update partners set name = 'Boda' where short_name = 'acme'`,
     `insert into partner_secrets (partner_id, hash, created_at)
        select id, '$pbkdf2-sha256$x', 1 from partners where short_name = 'acme'`,
   ])('names a partner that was changed without an entry: %s', async (change) => {
@@ -365,6 +412,14 @@ test.each([
   await create()
   await expect(env.DB.prepare(statement).run()).rejects.toThrow(/the access log only grows|must have the next ID/)
   expect(await listKinds()).toEqual(['create'])
+})
+
+test.each(['suspend', 'resume', 'close'] as const)('the database refuses to %s a closed partner', async (kind) => {
+  await create()
+  await close()
+  const change = writeRecorded(store, attribution, async () => ({ kind, partner: 'acme' }))
+  await expect(change).rejects.toThrow('the partner is closed')
+  expect(await listKinds()).toEqual(['close', 'create'])
 })
 
 test('the database refuses a change of a partner that does not exist', async () => {

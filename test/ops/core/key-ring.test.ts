@@ -22,9 +22,9 @@ beforeEach(async () => {
 
 const keyFile: KeyFile = {
   read: async () => file,
-  write: async (keys) => {
+  update: async (change) => {
     recorded.push(await listEntries())
-    file = [...keys]
+    file = [...change(file)]
   },
 }
 const keys = createLocalKeyRing(keyFile, systemClock)
@@ -55,7 +55,7 @@ test('a change that can’t be recorded is not made', async () => {
 
 describe('a change that fails after it was recorded', () => {
   const failing = createLocalKeyRing(
-    { ...keyFile, write: () => Promise.reject(new UserError('Can’t write.')) },
+    { ...keyFile, update: () => Promise.reject(new UserError('Can’t write.')) },
     systemClock,
   )
 

@@ -1,21 +1,29 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
+  closePartner,
   createPartner,
+  findEmptyList,
   findPartner,
   listLiveSecrets,
   listPartners,
+  readPartnerStatus,
+  renamePartner,
+  replaceNewestSecret,
   resumePartner,
   rotateSecret,
+  setPartnerContact,
   setPartnerCountry,
   suspendPartner,
   type NewPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
+import { selectClient, selectPartnerCheck } from '../../../src/db/partner-queries.ts'
 import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
-import { attribution, failOnWarning as warn, store, storeWithoutCache } from '../support/worker-store.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { attribution, failOnWarning as warn, importPlans, store, storeWithoutCache } from '../support/worker-store.ts'
 
 const hour = 3600
 const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', country: 'KE' }
@@ -26,6 +34,7 @@ const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { .
 const find = () => findPartner(store, 'acme')
 const listSecrets = async () => listLiveSecrets(store, await find())
 const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, attribution)
+const replaceNewest = async () => replaceNewestSecret(store, await find(), attribution)
 /** D1's clock, which decides every time. */
 const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
 
@@ -71,6 +80,9 @@ describe('createPartner', () => {
     [{ name: 'a'.repeat(201) }, 'The name'],
     [{ name: 'red\u001b[31m' }, 'The name'],
     [{ name: 'two\nlines' }, 'The name'],
+    [{ name: '\u200b\u200d' }, 'The name'],
+    [{ name: '\u3164\u2800' }, 'The name'],
+    [{ name: 'C1\u0085' }, 'The name'],
     [{ country: 'ke' }, 'The country'],
     [{ country: 'XX' }, 'The country'],
   ])('refuses %j', async (overrides, subject) => {
@@ -106,7 +118,31 @@ test('listPartners sorts by short name and returns no secret', async () => {
     clientId,
     createdAt: expect.any(Number) as number,
     suspendedAt: null,
+    contact: null,
+    closedAt: null,
+    secretCount: 1,
+    oldestSecretAt: expect.any(Number) as number,
   })
+})
+
+test('listPartners counts live secrets, and says when the oldest of them was made', async () => {
+  await create()
+  await rotate(hour)
+  await create({ shortName: 'boda' })
+  await env.DB.prepare('update partner_secrets set created_at = 100 * id').run()
+  const [first] = await listSecrets()
+  const read = async () =>
+    (await listPartners(store)).map(({ secretCount, oldestSecretAt }) => [secretCount, oldestSecretAt])
+  const [[, oldest] = [], [, other] = []] = await read()
+  expect(await read()).toEqual([
+    [2, oldest],
+    [1, other],
+  ])
+  expect(oldest).toBe(first?.createdAt)
+  await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where id = ?').bind(first?.id).run()
+  expect((await read())[0]).toEqual([1, Number(oldest) + 100])
+  await closePartner(store, 'acme', attribution, warn)
+  expect((await read())[0]).toEqual([0, null])
 })
 
 describe('rotateSecret', () => {
@@ -125,7 +161,33 @@ describe('rotateSecret', () => {
     const secrets = await listSecrets()
     await expect(rotate(hour)).rejects.toThrow(
       new UserError(
-        `acme has two live secrets until ${formatIsoTime(secrets[0]?.expiresAt ?? 0)}, when the grace period of its last rotation ends. Wait for that, or end both now: npm run -s ops -- partner rotate acme --grace 0`,
+        `acme has two live secrets, and the older one works until ${formatIsoTime(secrets[0]?.expiresAt ?? 0)}. If the newer one is lost, replace it: npm run -s ops -- partner rotate acme --replace-newest To end both now: npm run -s ops -- partner rotate acme --grace 0`,
+      ),
+    )
+    expect(await listSecrets()).toEqual(secrets)
+  })
+
+  test('replaces a new secret that was lost, and leaves the older one its expiry', async () => {
+    const created = await create()
+    await rotate(hour)
+    const [old, lost] = await listSecrets()
+    const { clientSecret, olderExpiresAt, ...rest } = await replaceNewest()
+    expect({ ...rest, clientSecret: created.clientSecret }).toEqual(created)
+    expect(clientSecret).toMatch(/^\w{40}$/)
+    const [kept, current, ...others] = await listSecrets()
+    expect([kept, current?.expiresAt, others]).toEqual([old, null, []])
+    expect(olderExpiresAt).toBe(old?.expiresAt)
+    expect(current?.id).not.toBe(lost?.id)
+    const { results } = await env.DB.prepare('select id from partner_secrets').all()
+    expect(results).toHaveLength(2)
+  })
+
+  test('does not replace the only secret that works', async () => {
+    await create()
+    const secrets = await listSecrets()
+    await expect(replaceNewest()).rejects.toThrow(
+      new UserError(
+        'acme has no older secret that would still work: --replace-newest would end the only one. To keep that one for a grace period: npm run -s ops -- partner rotate acme',
       ),
     )
     expect(await listSecrets()).toEqual(secrets)
@@ -195,6 +257,88 @@ test('setPartnerCountry changes the country, and deletes the cached copy of the 
   )
 })
 
+test('findEmptyList warns when no plan is viewable in a country', async () => {
+  const warning = 'No plan is viewable in KE: the list of acme is empty.'
+  expect(await findEmptyList(store, acme)).toBe(warning)
+  await importPlans([makePlan({ viewableIn: ['UG'] })])
+  expect(await findEmptyList(store, acme)).toBe(warning)
+  expect(await findEmptyList(store, { ...acme, country: 'UG' })).toBeUndefined()
+})
+
+test('renamePartner changes the name for people', async () => {
+  await create()
+  const rename = (name: string) => renamePartner(store, 'acme', name, attribution, warn)
+  expect(await rename('Acme Pay')).toMatchObject({ isChanged: true, partner: { name: 'Acme Pay' } })
+  expect(await rename('Acme Pay')).toEqual({ isChanged: false, partner: await find() })
+  await expect(rename('\u200b')).rejects.toThrow(
+    new UserError('The name must be 1 to 200 visible characters on one line; it is "\\u200b".'),
+  )
+})
+
+test('setPartnerContact changes and deletes the contact', async () => {
+  await create()
+  const set = (contact: string | null) => setPartnerContact(store, 'acme', contact, attribution, warn)
+  expect(await set('amina@acme.example')).toMatchObject({ isChanged: true, partner: { contact: 'amina@acme.example' } })
+  expect(await set('amina@acme.example')).toEqual({ isChanged: false, partner: await find() })
+  await expect(set('')).rejects.toThrow(/^The contact must be 1 to 200 visible characters on one line; it is ""\.$/)
+  expect(await set(null)).toMatchObject({ isChanged: true, partner: { contact: null } })
+})
+
+describe('closePartner', () => {
+  const close = () => closePartner(store, 'acme', attribution, warn)
+
+  test('deletes secrets, contact and cached copy, and the Worker refuses the partner like a suspended one', async () => {
+    const { clientId } = await create()
+    await setPartnerContact(store, 'acme', 'amina@acme.example', attribution, warn)
+    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
+      expect(await close()).toMatchObject({ isChanged: true, partner: { contact: null } })
+    })
+    expect(left).toEqual([])
+    const partner = await find()
+    expect(readPartnerStatus(partner)).toBe('closed')
+    expect([partner.closedAt, await listSecrets()]).toEqual([partner.suspendedAt, []])
+    expect(await selectClient(env.DB, clientId)).toMatchObject({ isSuspended: true, secrets: [] })
+    expect((await selectPartnerCheck(env.DB, clientId)).partner).toMatchObject({ isSuspended: true })
+    expect(await close()).toEqual({ isChanged: false, partner })
+  })
+
+  test('keeps the time of an earlier suspension', async () => {
+    await create()
+    await suspendPartner(store, 'acme', attribution, warn)
+    await env.DB.prepare('update partners set suspended_at = 5').run()
+    expect(await close()).toMatchObject({ partner: { suspendedAt: 5 } })
+  })
+
+  test('is for good, and the short name stays taken', async () => {
+    await create()
+    await close()
+    const partner = await find()
+    const message = `acme was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good. Create another partner instead: npm run -s ops -- partner create --help`
+    for (const change of [
+      () => resumePartner(store, 'acme', attribution, warn),
+      () => suspendPartner(store, 'acme', attribution, warn),
+      () => setPartnerCountry(store, 'acme', 'UG', attribution, warn),
+      () => renamePartner(store, 'acme', 'Other', attribution, warn),
+      () => setPartnerContact(store, 'acme', 'x', attribution, warn),
+      () => rotate(0),
+      () => rotate(hour),
+      () => replaceNewest(),
+    ]) {
+      await expect(change()).rejects.toThrow(new UserError(message))
+    }
+    await expect(create()).rejects.toThrow(/^The short name acme is taken\./)
+    expect(await find()).toEqual(partner)
+    expect(await listSecrets()).toEqual([])
+  })
+
+  test('wins against a rotation at the same time', async () => {
+    await create()
+    const interrupted = interruptFirstWrite(store, close)
+    await expect(rotateSecret(interrupted, await find(), hour, attribution)).rejects.toThrow(UserError)
+    expect(await listSecrets()).toEqual([])
+  })
+})
+
 test('a change that can’t be read afterwards is reported as made', async () => {
   await create()
   let isWritten = false
@@ -250,6 +394,9 @@ test.each([
   ['suspendPartner', () => suspendPartner(store, 'acme', attribution, warn)],
   ['resumePartner', () => resumePartner(store, 'acme', attribution, warn)],
   ['setPartnerCountry', () => setPartnerCountry(store, 'acme', 'UG', attribution, warn)],
+  ['renamePartner', () => renamePartner(store, 'acme', 'Acme', attribution, warn)],
+  ['setPartnerContact', () => setPartnerContact(store, 'acme', null, attribution, warn)],
+  ['closePartner', () => closePartner(store, 'acme', attribution, warn)],
 ])('%s refuses an unknown partner', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
 })

@@ -1,6 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import {
+  closePartner,
   createPartner,
   findPartner,
   setPartnerCountry,
@@ -52,6 +53,12 @@ test('the changes of a plan that wait for their time, the earliest first', async
     { dueAt: minute, before: cash, after: { viewableIn: [] } },
     { dueAt: minute + 60, before: cash, after: { nonInvestableNote: 'Sold out.' } },
   ])
+})
+
+test('a partner that was closed', async () => {
+  await closePartner(store, 'acme', attribution, warn)
+  const partner = await findAcme()
+  expect(await explain('cash')).toEqual({ reason: 'partner_closed', partner, closedAt: partner.closedAt })
 })
 
 test('an unknown plan', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -44,6 +44,26 @@ test('a new key comes first and signs; earlier keys verify until they are droppe
   ])
   await keys.drop({ kid: first, use: 'verifies' })
   expect(await readKids()).toEqual([second])
+})
+
+test('several rotations and drops at once keep every key', async () => {
+  await rotate(file)
+  const [first = ''] = await readKids()
+  await rotate(file)
+  const keys = createLocalKeyRing(openDevVars(file), systemClock)
+  await Promise.all([...Array.from({ length: 6 }, () => rotate(file)), keys.drop({ kid: first, use: 'verifies' })])
+  const kids = await readKids()
+  expect([kids.length, new Set(kids).size, kids.includes(first)]).toEqual([7, 7, false])
+  expect(await readdir(folder)).toEqual(['.dev.vars'])
+})
+
+test('a lock that nobody releases is named', async () => {
+  const lock = `${file}.lock`
+  await writeFile(lock, '')
+  await expect(rotate(file)).rejects.toThrow(
+    new UserError(`Another program is changing ${file}. Try again; if there is none, delete ${lock} first.`),
+  )
+  await expect(readFile(file)).rejects.toThrow(/ENOENT/)
 })
 
 test('there is no key while there is no file', async () => {

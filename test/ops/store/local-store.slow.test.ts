@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { listPartners } from '../../../src/ops/core/partner-accounts.ts'
@@ -39,15 +39,31 @@ test('a file in the place of the KV folder is refused', async () => {
   await rm(folder, { recursive: true })
 })
 
-test('a database that another program holds is refused', async () => {
-  const folder = join(state, 'v3/d1/miniflare-D1DatabaseObject')
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sqlite'))
-  const holders = names.map((name) => new DatabaseSync(join(folder, name)))
-  for (const holder of holders) holder.exec('begin exclusive')
-  await expect(withLocalStore({ persistTo: state }, listPartners)).rejects.toThrow(
-    /^The local state in .* can't be used: another program holds it, or it is damaged\. .*$/,
-  )
-  for (const holder of holders) holder.close()
+describe('a database that another program holds', () => {
+  let holders: DatabaseSync[]
+  beforeEach(async () => {
+    const folder = join(state, 'v3/d1/miniflare-D1DatabaseObject')
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.sqlite'))
+    holders = names.map((name) => new DatabaseSync(join(folder, name)))
+    for (const holder of holders) holder.exec('begin exclusive')
+  })
+  const release = () => {
+    for (const holder of holders.splice(0)) holder.close()
+  }
+  afterEach(release)
+
+  test('is used as soon as that program ends, and nothing is printed', async () => {
+    const printed = vi.spyOn(console, 'error')
+    setTimeout(release, 5000)
+    expect(await withLocalStore({ persistTo: state }, listPartners)).toEqual([])
+    expect(printed).not.toHaveBeenCalled()
+  })
+
+  test('is refused after some seconds', async () => {
+    await expect(withLocalStore({ persistTo: state }, listPartners)).rejects.toThrow(
+      new UserError(`Another program is using the local database in ${state}, such as npm run dev. Try again.`),
+    )
+  })
 })
 
 test('an import takes 10,000 plans, and an export returns them unchanged', async () => {

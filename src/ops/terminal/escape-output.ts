@@ -1,0 +1,29 @@
+// A file, a database or an argument may hold control characters, which a terminal acts on.
+import type { Io } from './io.ts'
+
+/** Escapes every control character but line feeds. */
+export function escapeControlCharacters(text: string): string {
+  return text.replaceAll(/[^\P{C}\n]/gu, escape)
+}
+
+/**
+ * Escapes control characters in the output of commands: on stdout all but tabs and line feeds, on stderr those that our own
+ * progress bar does not use. In JSON the escapes mean the same.
+ */
+export function escapeOutput(io: Io): Io {
+  const { stdout, stderr } = io
+  return {
+    ...io,
+    // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
+    stdout: { write: (text) => stdout.write(text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, escape)) },
+    stderr: {
+      ...(stderr.isTTY !== undefined && { isTTY: stderr.isTTY }),
+      // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
+      write: (text) => stderr.write(text.replaceAll(/[\u007f-\u009f]/g, escape)),
+    },
+  }
+}
+
+function escape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}

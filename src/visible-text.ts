@@ -1,0 +1,16 @@
+// Which texts people can see. Node only.
+
+/** Neither a space, nor a control character, nor a character that is drawn as nothing, such as a zero-width space. */
+const visibleCharacter = /[^\s\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u
+
+export function hasVisibleCharacter(text: string): boolean {
+  return visibleCharacter.test(text)
+}
+
+/** Only characters that a terminal shows on one line, with no space at either end. */
+const line = /^[^\s\p{C}]([^\p{C}\p{Zl}\p{Zp}]*[^\s\p{C}])?$/u
+
+/** Whether a text is one line of 1 to `maxLength` characters, at least one of them visible. */
+export function isVisibleLine(text: string, maxLength: number): boolean {
+  return text.length <= maxLength && line.test(text) && hasVisibleCharacter(text)
+}

@@ -1,0 +1,37 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { escapeControlCharacters, escapeOutput } from '../../../src/ops/terminal/escape-output.ts'
+import type { Io } from '../../../src/ops/terminal/io.ts'
+
+async function* readNothing() {}
+
+function write(text: string): string[] {
+  const written: string[] = []
+  const stream = { write: (part: string) => written.push(part) }
+  const io: Io = { stdin: readNothing(), stdout: stream, stderr: stream }
+  const escaped = escapeOutput(io)
+  escaped.stdout.write(text)
+  escaped.stderr.write(text)
+  return written
+}
+
+test('escapes C1 controls in every output, and leaves tabs, line feeds and the progress bar', () => {
+  expect(write('a\u009b31m\u0085\t\n')).toEqual(['a\\u009b31m\\u0085\t\n', 'a\\u009b31m\\u0085\t\n'])
+  expect(write('\r\u001b[K')).toEqual(['\\u000d\\u001b[K', '\r\u001b[K'])
+})
+
+test('JSON keeps its value', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.string({ unit: 'binary' }), (value, text) => {
+      const json = JSON.stringify({ value, text: `${text}\u0085\u009f\u007f` })
+      const [stdout = ''] = write(json)
+      expect(JSON.parse(stdout)).toEqual(JSON.parse(json))
+      // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
+      expect(stdout).not.toMatch(/[\u007f-\u009f]/)
+    }),
+  )
+})
+
+test('escapeControlCharacters leaves line feeds', () => {
+  expect(escapeControlCharacters('one\n\u001b[31mtwo\u200b\u0085')).toBe('one\n\\u001b[31mtwo\\u200b\\u0085')
+})
