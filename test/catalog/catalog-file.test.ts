@@ -126,7 +126,8 @@ test('a member that a plan has twice is a defect of this plan, also when the las
 
 test('a field has one defect, whatever its value', () => {
   const plan = makePlan()
-  const place = fc.constantFrom(...Object.keys(plan))
+  // Each wrong currency of an amount is a defect of its own.
+  const place = fc.constantFrom(...Object.keys(plan).filter((name) => !name.endsWith('Amounts')))
   const value = fc.oneof(fc.constantFrom(...naughtyStrings), fc.jsonValue(), fc.constantFrom('', ' ', '\u009b'))
   fc.assert(
     fc.property(place, value, (name, replaced) => {

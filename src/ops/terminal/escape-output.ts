@@ -6,16 +6,18 @@ export function escapeControlCharacters(text: string): string {
   return text.replaceAll(/[^\P{C}\n]/gu, escape)
 }
 
+// oxlint-disable-next-line no-control-regex -- matches control characters on purpose
+const unsafeForData = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
+
 /**
- * Escapes control characters in the output of commands: on stdout all but tabs and line feeds, on stderr those that our own
+ * Escapes control characters in the output of commands: on stdout all but tabs and ends of lines, on stderr those that our own
  * progress bar does not use. In JSON the escapes mean the same.
  */
 export function escapeOutput(io: Io): Io {
   const { stdout, stderr } = io
   return {
     ...io,
-    // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
-    stdout: { write: (text) => stdout.write(text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, escape)) },
+    stdout: { write: (text) => stdout.write(text.replaceAll(unsafeForData, escape)) },
     stderr: {
       ...(stderr.isTTY !== undefined && { isTTY: stderr.isTTY }),
       // oxlint-disable-next-line no-control-regex -- matches control characters on purpose

@@ -80,7 +80,7 @@ test('catalog import --dry-run prints what partners of each country would see, a
     stderr: `Dry run on the local state: nothing will be changed.\nWarning: UG loses its last plan: its list will be empty.\n${notMerged}`,
   })
   const { stdout, stderr } = await importPlans(after, ['--dry-run', '--prune', '--json'])
-  expect(stderr).toBe('')
+  expect(stderr).toBe('Warning: UG loses its last plan: its list will be empty.\n')
   expect(JSON.parse(stdout)).toMatchObject({
     added: 1,
     changed: 2,

@@ -77,7 +77,7 @@ test('partners and secrets change as in a local store', async () => {
   const rotate = (graceSeconds: number) =>
     remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, attribution))
   expect((await rotate(60)).clientId).toBe(clientId)
-  await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets until .* --grace 0 --remote --env staging$/)
+  await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --remote --env staging$/)
   await remote((store) => suspendPartner(store, 'acme', attribution, warn))
   await remote((store) => resumePartner(store, 'acme', attribution, warn))
   await remote((store) => setPartnerCountry(store, 'acme', 'UG', attribution, warn))
