@@ -39,8 +39,10 @@ CREATE TABLE publications (
   -- The publication before this one, and the SHA-256 of its row.
   previous_id    INTEGER REFERENCES publications (id) ON UPDATE RESTRICT ON DELETE RESTRICT,
   previous_hash  TEXT,
-  -- Plans that a later publication before this time replaced were deleted.
+  -- Its plans that a later publication before this time replaced were set to NULL.
   pruned_before  INTEGER,
+  -- This publication changes no plan: it records that those before this time were pruned.
+  prunes_before  INTEGER,
   CHECK ((state = 'published') = (revision IS NOT NULL AND published_at IS NOT NULL)),
   CHECK (state != 'scheduled' OR due_at IS NOT NULL),
   CHECK ((ended_at IS NOT NULL) = (state IN ('conflicted', 'cancelled', 'rejected')))
@@ -64,7 +66,7 @@ BEGIN
   SELECT RAISE(ABORT, 'publication state') WHERE OLD.state NOT IN ('staging', 'waiting', 'scheduled');
 
   SELECT RAISE(ABORT, 'publication approval')
-  WHERE NEW.needs_approval = 1 AND (NEW.approved_by IS NULL OR NEW.approved_by = NEW.actor);
+  WHERE NEW.needs_approval = 1 AND (NEW.approved_by IS NULL OR lower(NEW.approved_by) = lower(NEW.actor));
 
   SELECT RAISE(ABORT, 'publication incomplete')
   WHERE NEW.plan_count != (SELECT count(*) FROM publication_plans WHERE publication_id = NEW.id);
@@ -82,39 +84,44 @@ BEGIN
     WHERE later.revision > NEW.base_revision
   );
 
-  -- A publication must not change a plan outside it through a category, plan type, risk level or fund manager.
+  -- A publication must not change a plan outside it through a category, plan type, risk level or fund manager. Distinct, so
+  -- that a thousand plans with the same ones are compared once.
   SELECT RAISE(ABORT, 'publication conflict: a category, plan type, risk level or fund manager was changed')
   WHERE EXISTS (
-    SELECT 1 FROM publication_plans AS staged
-    JOIN plan_categories AS known ON known.id = staged.after ->> '$.category.id'
+    SELECT 1 FROM (
+      SELECT DISTINCT after -> '$.category' AS value FROM publication_plans WHERE publication_id = NEW.id
+    ) AS staged
+    JOIN plan_categories AS known ON known.id = staged.value ->> '$.id'
       AND (known.name, known.display_name, known.tag_line) IS NOT (
-        staged.after ->> '$.category.name', staged.after ->> '$.category.displayName',
-        staged.after ->> '$.category.tagLine'
+        staged.value ->> '$.name', staged.value ->> '$.displayName',
+        staged.value ->> '$.tagLine'
       )
     JOIN plans ON plans.category_id = known.id
-    WHERE staged.publication_id = NEW.id
-      AND plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
+    WHERE plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
     UNION ALL
-    SELECT 1 FROM publication_plans AS staged
-    JOIN plan_types AS known ON known.id = staged.after ->> '$.planType.id'
-      AND known.name IS NOT staged.after ->> '$.planType.name'
+    SELECT 1 FROM (
+      SELECT DISTINCT after -> '$.planType' AS value FROM publication_plans WHERE publication_id = NEW.id
+    ) AS staged
+    JOIN plan_types AS known ON known.id = staged.value ->> '$.id'
+      AND known.name IS NOT staged.value ->> '$.name'
     JOIN plans ON plans.plan_type_id = known.id
-    WHERE staged.publication_id = NEW.id
-      AND plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
+    WHERE plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
     UNION ALL
-    SELECT 1 FROM publication_plans AS staged
-    JOIN risk_levels AS known ON known.id = staged.after ->> '$.productRiskLevel.id'
-      AND known.name IS NOT staged.after ->> '$.productRiskLevel.name'
+    SELECT 1 FROM (
+      SELECT DISTINCT after -> '$.productRiskLevel' AS value FROM publication_plans WHERE publication_id = NEW.id
+    ) AS staged
+    JOIN risk_levels AS known ON known.id = staged.value ->> '$.id'
+      AND known.name IS NOT staged.value ->> '$.name'
     JOIN plans ON plans.risk_level_id = known.id
-    WHERE staged.publication_id = NEW.id
-      AND plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
+    WHERE plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
     UNION ALL
-    SELECT 1 FROM publication_plans AS staged
-    JOIN fund_managers AS known ON known.id = staged.after ->> '$.fundManager.id'
-      AND known.name IS NOT staged.after ->> '$.fundManager.name'
+    SELECT 1 FROM (
+      SELECT DISTINCT after -> '$.fundManager' AS value FROM publication_plans WHERE publication_id = NEW.id
+    ) AS staged
+    JOIN fund_managers AS known ON known.id = staged.value ->> '$.id'
+      AND known.name IS NOT staged.value ->> '$.name'
     JOIN plans ON plans.fund_manager_id = known.id
-    WHERE staged.publication_id = NEW.id
-      AND plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
+    WHERE plans.id NOT IN (SELECT plan_id FROM publication_plans WHERE publication_id = NEW.id)
   );
 END;
 
@@ -196,8 +203,8 @@ END;
 
 CREATE TRIGGER publications_prune AFTER UPDATE OF pruned_before ON publications WHEN NEW.pruned_before IS NOT NULL
 BEGIN
-  -- What a later publication before that time replaced. The rest still answers for the time after it.
-  DELETE FROM publication_plans WHERE publication_id = NEW.id AND (
+  -- The rest still answers for the time after it.
+  UPDATE publication_plans SET before = NULL, after = NULL WHERE publication_id = NEW.id AND (
     NEW.state != 'published'
     OR EXISTS (
       SELECT 1 FROM publication_plans AS other JOIN publications AS later ON later.id = other.publication_id

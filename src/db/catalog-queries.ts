@@ -1,9 +1,7 @@
 // SQL that reads the catalog as operators see it. The Worker doesn't use it.
 import { asc, eq, or, sql, type SQL } from 'drizzle-orm'
-import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import type { Database, Statement } from './database.ts'
-import { nextRevision } from './revision.ts'
+import type { Database } from './database.ts'
 import { isViewableIn, planFields, withLookups } from './plan-queries.ts'
 import { catalogRevision, plans, planViewability } from './schema.ts'
 
@@ -14,7 +12,7 @@ export function selectCatalog(db: Database, country?: string): Promise<CatalogPl
 
 /** @param name the plan's identifier, or its ID if no plan has this identifier. */
 export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
-  const id = /^[0-9]{1,15}$/.test(name) ? eq(plans.id, Number(name)) : undefined
+  const id = /^[0-9]{1,16}$/.test(name) ? eq(plans.id, Number(name)) : undefined
   const found = await selectCatalogWhere(db, or(eq(plans.identifier, name), id))
   return found.find(({ identifier }) => identifier === name) ?? found[0]
 }
@@ -41,15 +39,11 @@ const viewableIn = sql`(select json_group_array(${planViewability.country} order
   JSON.parse(json),
 )
 
-/** Outdates every cached plan list, without a change of the catalog. */
-export function outdateListsStatement(): Statement {
-  return new SQLiteAsyncDialect().sqlToQuery(sql`update ${catalogRevision} set revision = ${nextRevision}`)
-}
-
 /** Returns the catalog's random ID, and its revision, which every change raises. */
 export async function selectCatalogOrigin(db: Database): Promise<{ catalog: string; revision: number }> {
-  const { catalog, revision } = catalogRevision
-  const [row] = await db.select({ catalog, revision }).from(catalogRevision)
+  // Qualified: on an outdated database, SQLite would read "catalog" alone as a string.
+  const catalog = sql<string>`catalog_revision.catalog`
+  const [row] = await db.select({ catalog, revision: catalogRevision.revision }).from(catalogRevision)
   if (row === undefined) throw new Error('catalog_revision has no row')
   return row
 }

@@ -1,5 +1,23 @@
 // SQL of the record of the catalog: stages publications and reads them back. The Worker doesn't use it.
-import { and, asc, desc, eq, gt, gte, inArray, isNotNull, lt, lte, max, ne, or, sql, type SQL } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  max,
+  ne,
+  or,
+  sql,
+  type SQL,
+} from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
 import { toApprovalColumns, type Approval, type PublicationRow } from './publish.ts'
@@ -24,6 +42,8 @@ export interface NewPublication {
   dueAt: number | null
   /** The publication that this one undoes. */
   undoneId: number | null
+  /** Unix seconds: it records that publications before this time were pruned. */
+  prunesBefore?: number
 }
 
 type StagedPlan = [planId: number, before: string | null, after: string | null]
@@ -129,8 +149,8 @@ export async function selectPublication(db: Database, id: number): Promise<Publi
 }
 
 export interface PublicationFilter {
-  /** Publications that touch this plan. */
-  planId?: number
+  /** Publications that touch one of these plans. */
+  planIds?: readonly number[]
   /** Unix seconds. */
   since?: number
   isPending?: boolean
@@ -142,17 +162,17 @@ const isPendingState = inArray(publications.state, ['waiting', 'scheduled'])
 /** Selects the latest first. */
 export function selectPublications(
   db: Database,
-  { planId, since, isPending = false }: PublicationFilter,
+  { planIds, since, isPending = false }: PublicationFilter,
 ): Promise<PublicationRow[]> {
   const touching =
-    planId === undefined
+    planIds === undefined
       ? undefined
       : inArray(
           publications.id,
           db
             .select({ id: publicationPlans.publicationId })
             .from(publicationPlans)
-            .where(eq(publicationPlans.planId, planId)),
+            .where(inArray(publicationPlans.planId, [...planIds])),
         )
   const sinceThen =
     since === undefined
@@ -238,7 +258,7 @@ export async function selectCatalogAt(db: Database, revision: number, name?: str
 
 function isVersionOf(db: Database, name: string): SQL {
   const { planId, after } = publicationPlans
-  const id = /^[0-9]{1,15}$/.test(name) ? eq(planId, Number(name)) : undefined
+  const id = /^[0-9]{1,16}$/.test(name) ? eq(planId, Number(name)) : undefined
   const identifier = sql`${after} ->> '$.identifier' = ${name}`
   return inArray(planId, db.select({ planId }).from(publicationPlans).where(or(identifier, id)))
 }
@@ -264,18 +284,42 @@ export async function selectRevisionAt(db: Database, atSeconds: number): Promise
   return row?.revision ?? null
 }
 
-/** Selects the ID of the plan that ever had this identifier, or else of the plan with this ID, if it was ever changed. */
-export async function selectRecordedPlanId(db: Database, name: string): Promise<number | undefined> {
+/** Selects the IDs of the plans that ever had this identifier, or else the plan with this ID, if it was ever changed. */
+export async function selectRecordedPlanIds(db: Database, name: string): Promise<number[]> {
   const { planId, before, after } = publicationPlans
-  const hasName = sql`coalesce(${after}, ${before}) ->> '$.identifier' = ${name}`
-  const hasId = /^[0-9]{1,15}$/.test(name) ? eq(planId, Number(name)) : undefined
-  const [row] = await db
-    .select({ planId })
-    .from(publicationPlans)
-    .where(or(hasName, hasId))
-    .orderBy(sql`${hasName} desc`)
-    .limit(1)
-  return row?.planId
+  const hasName = sql<number>`coalesce(${after}, ${before}) ->> '$.identifier' = ${name}`
+  const hasId = /^[0-9]{1,16}$/.test(name) ? eq(planId, Number(name)) : undefined
+  const rows = await db.selectDistinct({ planId, isNamed: hasName }).from(publicationPlans).where(or(hasName, hasId))
+  const named = rows.filter(({ isNamed }) => isNamed)
+  return [...new Set((named.length > 0 ? named : rows).map((row) => row.planId))]
+}
+
+/** A pending or conflicted publication, and a plan of it that was changed after it was staged. */
+export interface Clash {
+  publicationId: number
+  planId: number
+  laterId: number
+}
+
+export function selectClashes(db: Database): Promise<Clash[]> {
+  const [theirs, later] = [alias(publicationPlans, 'theirs'), alias(publications, 'later')]
+  return db
+    .select({ publicationId: publications.id, planId: publicationPlans.planId, laterId: later.id })
+    .from(publications)
+    .innerJoin(later, gt(later.revision, publications.baseRevision))
+    .innerJoin(theirs, eq(theirs.publicationId, later.id))
+    .innerJoin(
+      publicationPlans,
+      and(eq(publicationPlans.publicationId, publications.id), eq(publicationPlans.planId, theirs.planId)),
+    )
+    .where(inArray(publications.state, ['waiting', 'scheduled', 'conflicted']))
+    .orderBy(asc(publications.id), asc(later.id))
+}
+
+/** Whether the record knows a revision of the catalog. */
+export async function isRecordedRevision(db: Database, revision: number): Promise<boolean> {
+  const [row] = await db.select({ id: publications.id }).from(publications).where(eq(publications.revision, revision))
+  return row !== undefined
 }
 
 /** Where the record starts to answer. Times are Unix seconds. */
@@ -307,12 +351,22 @@ export async function selectRecordStart(db: Database): Promise<RecordStart | und
   return { revision: row.revision, publishedAt: row.publishedAt, isComplete }
 }
 
-/** Deletes the plans of old publications that later publications before that time replaced. @returns how many it pruned. */
+/**
+ * Empties the plans of old publications that later publications before that time replaced.
+ * @returns how many publications lost plans.
+ */
 export async function prunePublications(db: Database, beforeSeconds: number): Promise<number> {
+  const isReplaced = sql`exists (
+    select 1 from publication_plans as old join publication_plans as newer on newer.plan_id = old.plan_id
+    join publications as later on later.id = newer.publication_id
+    where old.publication_id = publications.id and (old.before is not null or old.after is not null)
+      and later.revision > publications.revision and later.published_at < ${beforeSeconds} + 0
+  )`
+  const hasEnded = and(lt(publications.endedAt, beforeSeconds), isNull(publications.prunedBefore))
   const rows = await db
     .update(publications)
     .set({ prunedBefore: beforeSeconds })
-    .where(or(lt(publications.publishedAt, beforeSeconds), lt(publications.endedAt, beforeSeconds)))
+    .where(or(and(lt(publications.publishedAt, beforeSeconds), isReplaced), hasEnded))
     .returning({ id: publications.id })
   return rows.length
 }

@@ -22,7 +22,7 @@ export interface Approval {
   note: string | null
 }
 
-const maxAttempts = 5
+const maxAttempts = 20
 
 /**
  * Publishes all plans of a publication, or none. Computes the hash of the publication before it, and tries again when
@@ -105,6 +105,7 @@ export function hashPublication(row: PublicationRow): Promise<string> {
     row.revision,
     row.previousId,
     row.previousHash,
+    row.prunesBefore,
   ])
 }
 
@@ -132,7 +133,12 @@ export async function endPublication(
   if (state === 'cancelled') endableStates.push('conflicted')
   const rows = await db
     .update(publications)
-    .set({ state, endedBy, endNote: sql`coalesce(${endNote ?? sql`null`}, end_note)`, endedAt: sql`unixepoch()` })
+    .set({
+      state,
+      endedBy,
+      endNote: sql`nullif(concat_ws('; ', end_note, ${endNote ?? sql`null`}), '')`,
+      endedAt: sql`unixepoch()`,
+    })
     .where(and(eq(publications.id, id), inArray(publications.state, endableStates)))
     .returning({ id: publications.id })
   return rows.length > 0

@@ -165,6 +165,7 @@ export const publications = sqliteTable(
     previousId: integer('previous_id').references((): AnySQLiteColumn => publications.id, restrict),
     previousHash: text('previous_hash'),
     prunedBefore: integer('pruned_before'),
+    prunesBefore: integer('prunes_before'),
   },
   (table) => [index('publications_by_state').on(table.state, table.dueAt)],
 )

@@ -147,3 +147,37 @@ test('the time of a publication is never before the one before, even when the cl
   await publish(db, id)
   expect((await selectPublication(db, id))?.publishedAt).toBe(ahead)
 })
+
+test('a publication that follows another one than the latest is refused, and publish tries again', async () => {
+  await publishPlans(db, [makePlan({ id: 1 })])
+  const id = await stageChanges(db, put(makePlan({ id: 2 })))
+  const stale = `update publications set state = 'published', published_at = 1, revision = 9e15, previous_id = ? where id = ?`
+  await expect(env.DB.prepare(stale).bind(null, id).run()).rejects.toThrow('publication order')
+  const low = `update publications set state = 'published', published_at = 1, revision = 1, previous_id = ? where id = ?`
+  await expect(
+    env.DB.prepare(low)
+      .bind(id - 1, id)
+      .run(),
+  ).rejects.toThrow('publication order')
+  const ids = []
+  for (const planId of [3, 4, 5, 6, 7, 8]) {
+    const scheduled = await stageChanges(db, put(makePlan({ id: planId })), { dueAt: 60 })
+    await env.DB.prepare("update publications set state = 'scheduled' where id = ?").bind(scheduled).run()
+    ids.push(scheduled)
+  }
+  const outcomes = await Promise.all(ids.map((scheduled) => publish(db, scheduled)))
+  expect(outcomes.map(({ kind }) => kind)).toEqual(ids.map(() => 'published'))
+})
+
+test('renaming what thousands of plans share takes no longer than another change', async () => {
+  const plans = Array.from({ length: 3000 }, (_, id) => makePlan({ id }))
+  await publishPlans(db, plans)
+  const time = async (overrides: Partial<CatalogPlan>) => {
+    const id = await stageChanges(db, put(...plans.map((plan) => ({ ...plan, ...overrides }))))
+    const startMs = performance.now()
+    expect((await publish(db, id)).kind).toBe('published')
+    return performance.now() - startMs
+  }
+  const ordinaryMs = await time({ hint: 'New' })
+  expect(await time({ fundManager: { id: 6, name: 'Renamed' } })).toBeLessThan(10 * ordinaryMs)
+})

@@ -11,8 +11,7 @@ import {
   type ImportChoice,
 } from '../core/catalog-import.ts'
 import { readCatalogFile } from '../core/catalog-history.ts'
-import { outdateLists } from '../core/catalog-plans.ts'
-import { countPlans, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
+import { countPlans, outdateLists, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import {
@@ -28,8 +27,8 @@ import type { Target } from '../store/target.ts'
 import { writeOutput } from '../store/write-output.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { createProgress, withProgress } from '../terminal/progress.ts'
-import { addCommand, addPublicationOptions, pastTimeOption } from './add-command.ts'
-import type { CommandContext } from './command-context.ts'
+import { addAttributionOptions, addCommand, addPublicationOptions, pastTimeOption } from './add-command.ts'
+import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
   describeOverlaps,
@@ -95,7 +94,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       publishFile(file, options, {
         read: readCatalog,
         prepare: (store, catalogFile) => prepareImport(store, catalogFile, readChoice(options)),
-        notMerged: options.fresh ? undefined : notMerged,
+        notMerged: options.fresh || !options.merge ? undefined : notMerged,
       }),
     )
 
@@ -133,10 +132,13 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       io.stdout.write(`Wrote ${countPlans(catalogFile.plans.length)} to ${output}.\n`)
     })
 
-  add('purge', 'invalidate every cached plan list; every change of the catalog does it by itself', 'purge')
+  addAttributionOptions(
+    add('purge', 'invalidate every cached plan list; every change of the catalog does it by itself', 'purge'),
+  )
     .option('--json', 'print an object with the new revision of the catalog')
-    .action(async ({ json, ...target }: { json?: boolean } & Target) => {
-      const revision = await withStore(target, outdateLists)
+    .action(async ({ json, ...options }: { json?: boolean } & AttributionOptions) => {
+      const attribution = await readAttribution(context, options)
+      const revision = await withStore(options, (store) => outdateLists(store, attribution))
       const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
       io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
     })
@@ -154,6 +156,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       const { difference, isMerged, publication } = await withStore(options, async (store) => {
         progress.update('Reading the catalog', 0, 1)
         const prepared = await prepare(store, parsed)
+        for (const note of prepared.notes) io.stderr.write(`Note: ${note}\n`)
         if (request === undefined) {
           await reviewChanges(context, options, store, prepared.changes)
           return { ...prepared, publication: undefined }

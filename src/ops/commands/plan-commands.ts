@@ -12,7 +12,7 @@ import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
-import { formatPairs, formatTable } from '../terminal/table.ts'
+import { formatPairs, formatTable, putOnOneLine } from '../terminal/table.ts'
 import {
   acceptOption,
   actorOption,
@@ -107,7 +107,11 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     .addOption(dueTimeOption())
     .addOption(acceptOption())
     .action((id: string, options: ChangeOptions) =>
-      change(options, (store, request) => closePlan(store, id, options.note, request)),
+      // The record takes one line; partners get the text as it is.
+      change(
+        options.note === undefined ? options : { ...options, note: putOnOneLine(options.note).trim() },
+        (store, request) => closePlan(store, id, options.note, request),
+      ),
     )
 
   addPublicationOptions(

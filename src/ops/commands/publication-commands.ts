@@ -243,8 +243,8 @@ function toTableRow(row: PublicationRow): Record<string, string> {
   }
 }
 
-function formatDetails({ row, difference, changes }: PublicationDetails): string {
-  const isPruned = row.prunedBefore !== null && changes.length < row.planCount
+function formatDetails({ row, difference, changes, clash }: PublicationDetails): string {
+  const prunedCount = changes.filter(({ before, after }) => before === null && after === null).length
   const pairs: [string, string | null][] = [
     ['number', String(row.id)],
     ['state', row.state],
@@ -259,11 +259,9 @@ function formatDetails({ row, difference, changes }: PublicationDetails): string
     ['published', formatOptionalTime(row.publishedAt)],
     [row.state, formatDecision(row.endedBy, row.endedAt)],
     ['reason', row.endNote],
+    ['conflict', clash ?? null],
     ['revision', row.revision === null ? null : String(row.revision)],
-    [
-      'plans',
-      isPruned ? `${row.planCount}, of which ${row.planCount - changes.length} were pruned` : String(row.planCount),
-    ],
+    ['plans', prunedCount > 0 ? `${row.planCount}, of which ${prunedCount} were pruned` : String(row.planCount)],
   ]
   const given = pairs.flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]]))
   return [formatPairs(given), ...formatCountries(difference).map((line) => `${line}\n`)].join('')

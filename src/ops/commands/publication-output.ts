@@ -34,6 +34,7 @@ export async function reviewChanges(
   store: Store,
   changes: readonly PlanChange[],
 ): Promise<void> {
+  if (target.at !== undefined) parseDueTime(target.at)
   const doubts = await findDoubts(store, changes)
   if (doubts.length === 0) return
   for (const doubt of doubts) io.stderr.write(`Warning: ${doubt}\n`)

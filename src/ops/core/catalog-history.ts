@@ -35,7 +35,9 @@ export async function readCatalogFile(store: Store, country?: string, atSeconds?
     return { plans: await listPlans(store, country), origin: { catalog, revision }, ...scope }
   const past = await findRevisionAt(store, atSeconds)
   if (past === 0) throw new UserError(`There was no catalog at ${formatIsoTime(atSeconds)}. Name a later time.`)
-  return { plans: await listPlansAt(store, atSeconds, country), origin: { catalog, revision: past }, ...scope }
+  const plans = await selectCatalogAt(store.db, past)
+  const listed = country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
+  return { plans: listed, origin: { catalog, revision: past }, ...scope }
 }
 
 /** @param name the identifier of a plan, or its ID. @returns undefined when the plan did not exist. */

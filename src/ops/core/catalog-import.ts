@@ -2,21 +2,28 @@
 import { findConflicts, parseCatalog, type CatalogFile, type CatalogOrigin } from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
-import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
 import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
-import { selectCatalogAt, selectRecordStart } from '../../db/publication-queries.ts'
+import {
+  isRecordedRevision,
+  selectCatalogAt,
+  selectLaterTouches,
+  selectRecordStart,
+} from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
+import { compareCatalogs, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
-import type { CatalogChange, OnProgress } from './publications.ts'
+import { countPlans, type CatalogChange, type OnProgress, type PlanChange } from './publications.ts'
 import { UserError } from './user-error.ts'
 
 export interface CatalogImport extends CatalogChange {
   difference: CatalogDifference
   /** Whether the file said which revision it was exported at. */
   isMerged: boolean
+  /** What the operator should know about the work of others since the export. */
+  notes: string[]
 }
 
 export interface ImportChoice {
@@ -132,19 +139,46 @@ async function prepareMerge(
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined }
+  const notes = recorded && origin ? await describeLaterWork(db, origin, merge.put, plans, changes) : []
+  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, notes }
 }
 
 /** @throws UserError when the record does not know the revision of the file. */
 async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
   if (origin.catalog !== now.catalog) throw refuseMerge('The file was exported from another catalog.')
-  if (origin.revision > now.revision)
-    throw refuseMerge('The file is newer than the catalog: was the database restored?')
   const start = await selectRecordStart(db)
   if (start && !start.isComplete && origin.revision < start.revision) {
     throw refuseMerge('The record does not reach back to the revision of the file.')
   }
+  if (origin.revision !== now.revision && !(await isRecordedRevision(db, origin.revision))) {
+    throw refuseMerge('The record does not know the revision of the file: was the database restored?')
+  }
   return selectCatalogAt(db, origin.revision)
+}
+
+/** Values of others that stay, and plans of others that the file changes: somebody may have taken back the same edit. */
+async function describeLaterWork(
+  db: Database,
+  { revision }: CatalogOrigin,
+  merged: Plans,
+  file: Plans,
+  changes: readonly PlanChange[],
+): Promise<string[]> {
+  const mergedById = new Map(merged.map((plan) => [plan.id, plan]))
+  const kept = file.filter((plan) => {
+    const result = mergedById.get(plan.id)
+    return result !== undefined && !isSamePlan(plan, result)
+  })
+  const names = new Map(changes.map(({ planId, before, after }) => [planId, (after ?? before)?.identifier]))
+  const touches = (await selectLaterTouches(db, revision)).filter(({ planId }) => names.has(planId))
+  const byPlan = Map.groupBy(touches, ({ planId }) => planId)
+  return [
+    ...(kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]),
+    ...[...byPlan].slice(0, 10).map(([planId, later]) => {
+      const numbers = later.map(({ publicationId }) => publicationId).join(', ')
+      return `Plan ${abbreviate(names.get(planId))} was changed since the export, by publication ${numbers}, and the file changes it as well.`
+    }),
+  ]
 }
 
 function refuseMerge(reason: string): UserError {

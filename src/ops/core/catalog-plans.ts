@@ -1,11 +1,6 @@
 // Reading the catalog.
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
-import {
-  outdateListsStatement,
-  selectCatalog,
-  selectCatalogPlan,
-  selectCatalogOrigin,
-} from '../../db/catalog-queries.ts'
+import { selectCatalog, selectCatalogPlan } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { checkCountry } from './country.ts'
@@ -28,13 +23,4 @@ export async function findPlan({ db, target }: Store, name: string): Promise<Cat
   const plan = await selectCatalogPlan(db, name)
   if (plan) return plan
   throw new UserError(`There is no plan ${abbreviate(name)}. See: ${describeCommand(target, 'plan', 'list')}`)
-}
-
-/**
- * Raises the revision without a change of the catalog, which outdates every cached plan list.
- * @returns the new revision.
- */
-export async function outdateLists({ db, write }: Store): Promise<number> {
-  await write([outdateListsStatement()])
-  return (await selectCatalogOrigin(db)).revision
 }

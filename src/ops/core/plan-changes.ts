@@ -6,7 +6,7 @@ import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
-import { publishChange, type Publication, type PublicationRequest } from './publications.ts'
+import { checkNotPending, publishChange, type Publication, type PublicationRequest } from './publications.ts'
 import { UserError } from './user-error.ts'
 
 export interface PlanResult {
@@ -104,6 +104,8 @@ async function changePlan(
   const { revision } = await selectCatalogOrigin(store.db)
   const known = await findPlan(store, name)
   const plan = await decide(known)
+  // The plan may be as wanted now, and not at that time.
+  if (plan === known && request.dueAt !== undefined) await checkNotPending(store, known.id)
   const changes = plan === known ? [] : [{ planId: known.id, before: known, after: plan }]
   return { before: known, plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
 }

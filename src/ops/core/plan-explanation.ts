@@ -58,7 +58,7 @@ export interface PendingChange extends PlanChange {
 
 /** Selects the pending changes of a plan, in the order of their times. */
 export async function selectPendingChanges({ db }: Store, planId: number): Promise<PendingChange[]> {
-  const rows = await selectPublications(db, { planId, isPending: true })
+  const rows = await selectPublications(db, { planIds: [planId], isPending: true })
   const changes = await Promise.all(
     rows.map(async ({ id, dueAt }) => {
       const change = (await selectChanges(db, id)).find((candidate) => candidate.planId === planId)

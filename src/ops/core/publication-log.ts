@@ -1,16 +1,20 @@
 // Reading the record of the catalog.
 import { abbreviate } from '../../catalog/plan-schema.ts'
+import { selectCatalog } from '../../db/catalog-queries.ts'
 import {
   hashStoredPlans,
+  selectCatalogAt,
   selectChanges,
+  selectClashes,
   selectPublications,
   selectPublished,
-  selectRecordedPlanId,
+  selectRecordedPlanIds,
 } from '../../db/publication-queries.ts'
 import { hashPublication, type PublicationRow } from '../../db/publish.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
-import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
+import { compareCatalogs, compareChanges, type CatalogDifference } from './catalog-difference.ts'
+import { describeClash } from './doctor.ts'
 import { findPublication, type PlanChange } from './publications.ts'
 import { UserError } from './user-error.ts'
 
@@ -30,14 +34,14 @@ export async function listPublications(
   { db, target }: Store,
   { plan, since, isPending = false }: LogFilter,
 ): Promise<PublicationRow[]> {
-  const planId = plan === undefined ? undefined : await selectRecordedPlanId(db, plan)
-  if (plan !== undefined && planId === undefined) {
+  const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(db, plan)
+  if (planIds?.length === 0) {
     const list = describeCommand(target, 'plan', 'list')
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
   }
   return selectPublications(db, {
     isPending,
-    ...(planId !== undefined && { planId }),
+    ...(planIds !== undefined && { planIds }),
     ...(since !== undefined && { since }),
   })
 }
@@ -46,13 +50,16 @@ export interface PublicationDetails {
   row: PublicationRow
   changes: PlanChange[]
   difference: CatalogDifference
+  /** What was changed after it was staged, for a publication that is not published; undefined when nothing was. */
+  clash: string | undefined
 }
 
 /** @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<PublicationDetails> {
   const row = await findPublication(store, id)
   const changes = await selectChanges(store.db, id)
-  return { row, changes, difference: compareChanges(changes) }
+  const clash = row.revision === null ? describeClash(await selectClashes(store.db), id) : undefined
+  return { row, changes, difference: compareChanges(changes), clash }
 }
 
 export interface Verification {
@@ -67,6 +74,7 @@ export interface Verification {
 /** Computes every hash of the record again. */
 export async function verifyRecord({ db }: Store): Promise<Verification> {
   const rows = await selectPublished(db)
+  const pruned = Math.max(...rows.map(({ prunesBefore }) => prunesBefore ?? 0))
   let previous: PublicationRow | undefined
   let lastHash: string | undefined
   for (const row of rows) {
@@ -75,12 +83,21 @@ export async function verifyRecord({ db }: Store): Promise<Verification> {
     previous = row
     lastHash = await hashPublication(row)
   }
-  return { count: rows.length, problem: undefined, lastHash }
+  return { count: rows.length, problem: await findUnrecorded(previous), lastHash }
 
   async function findChangedPlans({ id, plansHash, prunedBefore }: PublicationRow): Promise<string | undefined> {
+    if (prunedBefore !== null && prunedBefore > pruned) return `Publication ${id} was pruned, but nobody recorded that.`
     // A migration could not compute the hash of the plans that it recorded.
     if (plansHash === null || prunedBefore !== null || (await hashStoredPlans(db, id)) === plansHash) return undefined
     return `The plans of publication ${id} were changed after it was published.`
+  }
+
+  /** Compares the catalog with the last version of each plan. */
+  async function findUnrecorded(last: PublicationRow | undefined): Promise<string | undefined> {
+    const [catalog, recorded] = await Promise.all([selectCatalog(db), selectCatalogAt(db, last?.revision ?? 0)])
+    const { added, changed, removed } = compareCatalogs(recorded, catalog, true)
+    const [plan] = [...added, ...changed, ...removed]
+    return plan && `The plan ${plan.identifier} was changed without a publication.`
   }
 }
 

@@ -9,6 +9,9 @@ import { compareChanges, isSamePlan, type CatalogDifference } from './catalog-di
 import { findPublication, type CatalogChange, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from './user-error.ts'
 
+/** An import may touch thousands of plans. */
+const maxLines = 10
+
 export interface Undo extends CatalogChange {
   difference: CatalogDifference
 }
@@ -32,7 +35,8 @@ export async function prepareUndo(store: Store, id: number, plan?: string): Prom
   if (changedLater.length > 0) {
     const ids = new Set(changedLater.map(({ planId }) => planId))
     const touches = (await selectLaterTouches(store.db, revision)).filter(({ planId }) => ids.has(planId))
-    throw new UserError(describeTouches(store, id, undone, touches))
+    const isUndone = undone.every(({ planId, before }) => isSame(current.get(planId) ?? null, before))
+    throw new UserError(describeTouches(store, id, undone, touches, isUndone))
   }
 
   const changes = undone.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
@@ -66,9 +70,15 @@ function findChange(id: number, changes: readonly PlanChange[], plan: string): P
 }
 
 /** @returns a line for each plan, then the fix. */
-function describeTouches({ target }: Store, id: number, undone: readonly PlanChange[], touches: readonly Touch[]) {
+function describeTouches(
+  { target }: Store,
+  id: number,
+  undone: readonly PlanChange[],
+  touches: readonly Touch[],
+  isUndone: boolean,
+) {
   const [first] = touches
-  if (first && touches.every(({ undoneId }) => undoneId === id)) {
+  if (first && isUndone && touches.every(({ undoneId }) => undoneId === id)) {
     return [`Publication ${id} was already undone, by publication ${first.publicationId}. Nothing was changed.`]
   }
   const names = new Map(undone.map(({ planId, before, after }) => [planId, (after ?? before)?.identifier]))
@@ -80,7 +90,12 @@ function describeTouches({ target }: Store, id: number, undone: readonly PlanCha
   const left = undone.filter(({ planId }) => !byPlan.has(planId))
   const part = left.length === 0 ? '' : `, or one of the other ${left.length} plans with --plan ID`
   const log = describeCommand(target, 'catalog', 'log')
-  return [...lines, `Undo the latest of those first${part}. Nothing was changed. See: ${log}`]
+  const more = lines.length > maxLines ? [`So were ${lines.length - maxLines} more plans.`] : []
+  return [
+    ...lines.slice(0, maxLines),
+    ...more,
+    `Undo the latest of those first${part}. Nothing was changed. See: ${log}`,
+  ]
 }
 
 /** @throws UserError when the catalog would contradict itself after the changes. */

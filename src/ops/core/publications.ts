@@ -64,8 +64,14 @@ export async function publishChange(
   { attribution, dueAt, undoneId, review, onProgress = () => {} }: PublicationRequest,
 ): Promise<Publication | undefined> {
   const { db } = store
-  if (changes.length === 0) return undefined
   if (dueAt !== undefined) await checkFuture(store, dueAt)
+  if (changes.length === 0) return undefined
+  // Before the writes, so that a change that was made is never reported as a failure.
+  const overlaps = await findOverlaps(
+    store,
+    changes.map(({ planId }) => planId),
+  )
+  if (dueAt !== undefined && overlaps.length > 0) throw refuseOverlap(store, overlaps)
   await review?.(store, changes)
   const needsApproval = readNeedsApproval(store)
   const publication = {
@@ -81,11 +87,12 @@ export async function publishChange(
     const id = await stagePublication(db, publication, changes, (done, total) => onProgress(step, done, total + 1))
     if (state === 'published') await publishNow(store, id)
     else if (!(await releasePublication(db, id, state))) throw new UserError(somebodyElse)
-    return { id, state, dueAt: dueAt ?? null, overlaps: await findOverlaps(store, id, changes) }
+    return { id, state, dueAt: dueAt ?? null, overlaps }
   } catch (error) {
     if (error instanceof UserError) throw new UserError([error.message, nothingChanged])
-    // Another publication deletes everything that is staged.
-    if (isCausedBy(error, 'FOREIGN KEY constraint failed')) throw new UserError([somebodyElse, nothingChanged])
+    // Another publication deletes everything that is staged, or comes first each time.
+    if (isCausedBy(error, /FOREIGN KEY constraint failed|publication order/))
+      throw new UserError([somebodyElse, nothingChanged])
     throw error
   }
 }
@@ -95,11 +102,24 @@ async function publishNow({ db }: Store, id: number): Promise<void> {
   if (outcome.kind !== 'published') throw new UserError(somebodyElse)
 }
 
-async function findOverlaps({ db }: Store, id: number, changes: readonly PlanChange[]): Promise<number[]> {
-  const planIds = new Set(changes.map(({ planId }) => planId))
+async function findOverlaps({ db }: Store, planIds: readonly number[]): Promise<number[]> {
   const touches = await selectPendingTouches(db)
-  const overlapping = touches.filter((touch) => touch.publicationId !== id && planIds.has(touch.planId))
+  const overlapping = touches.filter(({ planId }) => planIds.includes(planId))
   return [...new Set(overlapping.map(({ publicationId }) => publicationId))]
+}
+
+/** @throws UserError when a pending publication changes the plan: a second one could only conflict. */
+export async function checkNotPending(store: Store, planId: number): Promise<void> {
+  const overlaps = await findOverlaps(store, [planId])
+  if (overlaps.length > 0) throw refuseOverlap(store, overlaps)
+}
+
+function refuseOverlap({ target }: Store, overlaps: readonly number[]): UserError {
+  const [first = 0] = overlaps
+  const cancel = describeCommand(target, 'catalog', 'cancel', String(first))
+  return new UserError(
+    `The pending publication ${overlaps.join(', ')} changes the same plans, so a second one with --at would conflict. Wait for it, or cancel it: ${cancel}. ${nothingChanged}`,
+  )
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
@@ -133,7 +153,7 @@ export async function approvePublication(store: Store, id: number, approval: Att
   const { actor } = approval
   const row = await findPublication(store, id)
   if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
-  if (row.actor === actor) {
+  if (row.actor.toLowerCase() === actor.toLowerCase()) {
     throw new UserError(`Publication ${id} is by ${actor}: another operator must approve it.`)
   }
   const isLater = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
@@ -179,27 +199,46 @@ function refuseState({ id, state }: PublicationRow, problem: string): UserError 
 }
 
 /**
- * Deletes the plans of old publications that later publications before a time replaced. The log keeps its lines, and the
+ * Empties the plans of old publications that later publications before a time replaced. The log keeps its lines, and the
  * catalog after that time can still be shown.
  * @returns how many publications were pruned.
  * @throws UserError when the time is in the future.
  */
 export async function prunePublicationsBefore(
-  { db }: Store,
+  store: Store,
   beforeSeconds: number,
   attribution: Attribution,
 ): Promise<number> {
+  const { db } = store
   if (beforeSeconds > (await selectNowSeconds(db))) throw new UserError('--before is in the future. Name a past date.')
   const isOld = ({ publishedAt }: PublicationRow) => publishedAt !== null && publishedAt < beforeSeconds
   if (!(await selectPublished(db)).some(isOld)) {
     throw new UserError(`There is no publication before ${formatIsoTime(beforeSeconds)}. Nothing was changed.`)
   }
-  const { revision } = await selectCatalogOrigin(db)
-  const record = { ...attribution, baseRevision: revision, needsApproval: false, dueAt: null, undoneId: null }
   // Recorded first, so that nothing is pruned without a trace.
+  await publishRecord(store, attribution, { prunesBefore: beforeSeconds })
+  return prunePublications(db, beforeSeconds)
+}
+
+/**
+ * Raises the revision without a change of the catalog, which outdates every cached plan list.
+ * @returns the new revision.
+ */
+export async function outdateLists(store: Store, attribution: Attribution): Promise<number> {
+  return publishRecord(store, attribution)
+}
+
+/** Publishes an entry of the record that changes no plan. @returns its revision. */
+async function publishRecord(
+  { db }: Store,
+  attribution: Attribution,
+  prune: { prunesBefore?: number } = {},
+): Promise<number> {
+  const { revision: baseRevision } = await selectCatalogOrigin(db)
+  const record = { ...attribution, ...prune, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
   const outcome = await publish(db, await stagePublication(db, record, [], () => {}))
   if (outcome.kind !== 'published') throw new UserError([somebodyElse, nothingChanged])
-  return prunePublications(db, beforeSeconds)
+  return outcome.revision
 }
 
 /** `1 plan`, `2 plans` */

@@ -141,6 +141,7 @@ test('catalog log --verify names the first publication that does not fit', async
 })
 
 test('catalog prune asks with --remote, then names what it pruned', async () => {
+  await ops(close)
   await bindings().DB.prepare('update publications set published_at = 1000').run()
   const prune = 'catalog prune --before 2020-01-01 --remote --env staging'
   expect((await ops(prune)).stderr).toBe(

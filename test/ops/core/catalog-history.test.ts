@@ -5,17 +5,18 @@ import { beforeEach, expect, test } from 'vitest'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
 import { findPlanAt, listPlansAt } from '../../../src/ops/core/catalog-history.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
-import { listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
+import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { listPublications } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
-import { prunePublicationsBefore, publishChange } from '../../../src/ops/core/publications.ts'
+import { prunePublicationsBefore, publishChange, outdateLists } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { fetchToken, requestPlans } from '../../worker/support/requests.ts'
 import { seedPartner } from '../../worker/support/seed.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { importPlans, request, store } from '../support/worker-store.ts'
+import { attribution, importPlans, request, store } from '../support/worker-store.ts'
 
 beforeEach(() => emptyDatabase(env))
 
@@ -58,7 +59,7 @@ async function perform(step: Action): Promise<void> {
   if (step.kind === 'view') await setViewable(store, step.plan, step, request)
   else if (step.kind === 'close') await closePlan(store, step.plan, step.note, request)
   else if (step.kind === 'open') await openPlan(store, step.plan, request)
-  else if (step.kind === 'purge') await outdateLists(store)
+  else if (step.kind === 'purge') await outdateLists(store, attribution)
   else if (step.kind === 'import') {
     await importPlans(
       step.ids.map((id) => makePlan({ id, name: step.name })),
@@ -75,7 +76,7 @@ test('as-of equals what the endpoint returned then, for any history', async () =
     fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 8 }), async (history) => {
       await emptyDatabase(env)
       // KV still holds the lists of the database before.
-      await outdateLists(store)
+      await outdateLists(store, attribution)
       const partners = [await seedPartner('KE'), await seedPartner('UG')]
       const tokens = await Promise.all(partners.map((partner) => fetchToken(partner)))
       const readLists = async () => {
@@ -90,10 +91,10 @@ test('as-of equals what the endpoint returned then, for any history', async () =
         return lists
       }
       const seen: { publications: number; lists: Record<string, Plan[]> }[] = [
-        { publications: 0, lists: await readLists() },
+        { publications: await countPublications(), lists: await readLists() },
       ]
       await importPlans(plans)
-      seen.push({ publications: 1, lists: await readLists() })
+      seen.push({ publications: await countPublications(), lists: await readLists() })
       for (const step of history) {
         await perform(step).catch((error: unknown) => {
           if (!(error instanceof UserError)) throw error
@@ -166,15 +167,19 @@ test('pruning keeps what is needed for the time after', async () => {
   await spreadTimes()
   const times = [1020, 1029, 1030]
   const before = await Promise.all(times.map((time) => listPlansAt(store, time)))
-  const size = async () => env.DB.prepare('select count(*) as count from publication_plans').first('count')
-  expect(await size()).toBe(3 + 1 + 1 + 1)
+  const size = async () => env.DB.prepare('select count(after) as count from publication_plans').first('count')
+  expect(await size()).toBe(3 + 1 + 0 + 1)
 
-  expect(await prunePublicationsBefore(store, 1025, request.attribution)).toBe(3)
+  // The second and third have only plans that still count.
+  expect(await prunePublicationsBefore(store, 1025, request.attribution)).toBe(1)
+  expect(await prunePublicationsBefore(store, 1025, request.attribution)).toBe(0)
   expect(await Promise.all(times.map((time) => listPlansAt(store, time)))).toEqual(before)
   expect(await listPlans(store)).toEqual(plans.slice(0, 2))
-  // Left: plan 1 as it was closed and as it was opened, plan 2, and the removal of plan 3.
-  expect(await size()).toBe(4)
-  await expect(listPlansAt(store, 1019)).rejects.toThrow('The record of the catalog starts at 1970-01-01T00:17:00Z')
+  // Left: plan 1 as it was closed and as it was opened, and plan 2. Not even a removal needs its plan.
+  expect(await size()).toBe(3)
+  // Each publication still lists its plans.
+  expect(await listPublications(store, { plan: '1' })).toHaveLength(3)
+  await expect(listPlansAt(store, 999)).rejects.toThrow('The record of the catalog starts at 1970-01-01T00:16:40Z')
 })
 
 test('pruning refuses a future time, and a time without an earlier publication', async () => {

@@ -4,13 +4,13 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import { readCatalogFile } from '../../../src/ops/core/catalog-history.ts'
 import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
-import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
+import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { publishChange } from '../../../src/ops/core/publications.ts'
+import { publishChange, outdateLists } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { importPlans, request, store } from '../support/worker-store.ts'
+import { attribution, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
@@ -45,7 +45,7 @@ test('an edited export leaves a plan closed and another withdrawn that were so a
 test('of two imports made from one export, the second keeps what the first did', async () => {
   const exported = await readCatalogFile(store)
   await importFile(rename(exported, 'cash', 'Better cash'))
-  await outdateLists(store)
+  await outdateLists(store, attribution)
   await importFile(rename(exported, 'gold', 'Better gold'))
   expect((await listPlans(store)).map(({ name }) => name)).toEqual(['Better cash', 'Better gold'])
 })
@@ -80,6 +80,23 @@ describe('a field that both changed', () => {
     const { isMerged } = await importFile(await prepareConflict(), { isMerging: false })
     expect([isMerged, (await findPlan(store, 'cash')).name]).toEqual([false, 'Ours'])
   })
+})
+
+test('an import says when it changes what somebody changed since, even back, and when values of others stay', async () => {
+  const exported = await readCatalogFile(store)
+  const file = rename(exported, 'cash', 'Ours')
+  const first = await importFile(file)
+  expect(first.notes).toEqual([])
+  // Somebody takes it back, and the same file is imported again.
+  await importFile({ ...exported, plans: [cash] }, { isMerging: false })
+  await closePlan(store, 'gold', 'Sold out.', request)
+  const { notes } = await prepareImport(store, file)
+  expect(notes).toEqual([
+    '1 plan changed since the export: those values stay.',
+    expect.stringMatching(
+      /^Plan "cash" was changed since the export, by publication \d+, \d+, and the file changes it as well\.$/,
+    ),
+  ])
 })
 
 test('--prune never removes a plan that was added after the export', async () => {
@@ -120,8 +137,8 @@ describe('a file that can’t be merged is refused, unless --no-merge', () => {
       async (file: CatalogFile) => ({ catalog: '0'.repeat(16), revision: revisionOf(file) }),
     ],
     [
-      'a later revision',
-      'The file is newer than the catalog: was the database restored?',
+      'an unknown revision',
+      'The record does not know the revision of the file: was the database restored?',
       async (file: CatalogFile) => ({ catalog: file.origin?.catalog ?? '', revision: revisionOf(file) + 1 }),
     ],
     [

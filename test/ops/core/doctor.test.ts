@@ -28,6 +28,18 @@ test('nothing needs a fix while publications wait for their time', async () => {
   ])
 })
 
+test('names a scheduled publication whose plan was changed meanwhile', async () => {
+  const doomed = await schedule('plan-1')
+  await closePlan(store, 'plan-1', 'Paused.', request)
+  expect(await examine(store)).toEqual([
+    {
+      name: 'publications',
+      level: 'problem',
+      message: `Publication ${doomed} will conflict: publication ${doomed + 1} changed plan 1 meanwhile. Cancel it, and make its change again: npm run -s ops -- catalog cancel ${doomed}`,
+    },
+  ])
+})
+
 test('names publications that are overdue, and those that conflicted until they are cancelled', async () => {
   const [late, conflicted] = [await schedule('plan-1'), await schedule('plan-2')]
   await env.DB.prepare('update publications set due_at = 600 where id = ?').bind(late).run()

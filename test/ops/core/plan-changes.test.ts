@@ -1,12 +1,13 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
-import { findPlan, listPlans, outdateLists } from '../../../src/ops/core/catalog-plans.ts'
+import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { outdateLists } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { importPlans, interruptedStore, request, store } from '../support/worker-store.ts'
+import { attribution, importPlans, interruptedStore, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null })
@@ -149,7 +150,7 @@ describe('the revision, which decides whether cached lists are current', () => {
 
   test('is raised by outdateLists, which changes nothing else', async () => {
     const before = await readRevision()
-    const revision = await outdateLists(store)
+    const revision = await outdateLists(store, attribution)
     expect(revision).toBeGreaterThan(before)
     expect([await readRevision(), await listPlans(store)]).toEqual([revision, [cash, gold]])
   })

@@ -45,13 +45,14 @@ test('a plan that a filter leaves out', async () => {
   expect(await explain('cash', { currency: 'KES', categoryId: 3 })).toMatchObject({ reason: 'viewable' })
 })
 
-test('the changes of a plan that wait for their time, the earliest first', async () => {
+test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {
   const minute = (Math.floor(Date.now() / 60_000) + 2) * 60
-  await closePlan(store, 'cash', 'Sold out.', { ...request, dueAt: minute + 60 })
   await setViewable(store, 'cash', { country: 'KE', isViewable: false }, { ...request, dueAt: minute })
+  const careful = { ...store, config: { CATALOG_APPROVAL: 'required' } }
+  await closePlan(careful, 'cash', 'Sold out.', request)
   expect(await selectPendingChanges(store, 1)).toMatchObject([
     { dueAt: minute, before: cash, after: { viewableIn: [] } },
-    { dueAt: minute + 60, before: cash, after: { nonInvestableNote: 'Sold out.' } },
+    { dueAt: null, before: cash, after: { nonInvestableNote: 'Sold out.' } },
   ])
 })
 

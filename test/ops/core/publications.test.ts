@@ -12,6 +12,8 @@ import {
   publishChange,
   rejectPublication,
 } from '../../../src/ops/core/publications.ts'
+import { hashStoredPlans, selectPublished } from '../../../src/db/publication-queries.ts'
+import { hashPublication } from '../../../src/db/publish.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
@@ -126,6 +128,28 @@ describe('undo', () => {
     )
   })
 
+  test('of a pruned publication is refused', async () => {
+    await close()
+    await env.DB.prepare('update publications set pruned_before = 1 where id = ?').bind(first).run()
+    await expect(undo(first)).rejects.toThrow(`Publication ${first} can’t be undone: its plans were pruned.`)
+  })
+
+  test('of a partly undone publication names what is left, and never says that it was undone', async () => {
+    await importPlans([
+      { ...cash, name: 'New' },
+      { ...gold, name: 'New' },
+    ])
+    await undo(first + 1, 'cash')
+    await expect(undo(first + 1)).rejects.toThrow(
+      new UserError([
+        `Plan "cash" was changed later, by publication ${first + 2}.`,
+        'Undo the latest of those first, or one of the other 1 plans with --plan ID. Nothing was changed. See: npm run -s ops -- catalog log',
+      ]),
+    )
+    await undo(first + 1, 'gold')
+    expect(await listPlans(store)).toEqual([cash, gold])
+  })
+
   test('of an undone publication is refused', async () => {
     const closed = await close()
     const undone = await undo(closed.id)
@@ -173,6 +197,8 @@ describe('a publication at a time', () => {
 
   test('is named when a later publication touches the same plan', async () => {
     const scheduled = await close('cash', store, nextMinute())
+    await expect(close('cash', store, nextMinute())).rejects.toThrow('so a second one with --at would conflict.')
+    await expect(openPlan(store, 'cash', { ...request, dueAt: nextMinute() })).rejects.toThrow('would conflict.')
     expect((await close('gold')).overlaps).toEqual([])
     expect((await close('cash')).overlaps).toEqual([scheduled.id])
   })
@@ -197,6 +223,13 @@ describe('with approval', () => {
     await approvePublication(careful, id, boris)
     expect(await findPublication(store, id)).toMatchObject({ state: 'scheduled', approvedBy: boris.actor })
     expect(await listPlans(store)).toEqual([cash, gold])
+  })
+
+  test('the author can’t approve under another spelling', async () => {
+    const { id } = await close('cash', careful)
+    await expect(approvePublication(careful, id, { ...boris, actor: 'Amina@Example.com' })).rejects.toThrow(
+      'another operator',
+    )
   })
 
   test('a rejected publication is never published', async () => {
@@ -239,10 +272,52 @@ describe('verifyRecord', () => {
     )
   })
 
-  test('accepts a pruned record', async () => {
-    await prunePublicationsBefore(store, Math.floor(Date.now() / 1000) - 3600, amina).catch(() => {})
-    await env.DB.prepare('update publications set pruned_before = 4000000000 where revision is not null').run()
+  test('accepts a pruned record, and nothing that only claims to be pruned', async () => {
+    await env.DB.prepare('update publications set published_at = 1000 where published_at is not null').run()
+    await rewriteHashes()
     expect((await verifyRecord(store)).problem).toBeUndefined()
+    await prunePublicationsBefore(store, 2000, amina)
+    expect((await verifyRecord(store)).problem).toBeUndefined()
+    await env.DB.prepare('update publications set pruned_before = 3000 where id = ?').bind(first).run()
+    expect((await verifyRecord(store)).problem).toBe(`Publication ${first} was pruned, but nobody recorded that.`)
+  })
+
+  /** What somebody does who knows the chain: computes every hash but that of one publication again. */
+  async function rewriteHashes(except?: number): Promise<void> {
+    const rows = await selectPublished(store.db)
+    for (const [index, row] of rows.entries()) {
+      const previous = rows[index - 1]
+      if (previous === undefined || row.id === except) continue
+      const hash = await hashPublication(previous)
+      await env.DB.prepare('update publications set previous_hash = ? where id = ?').bind(hash, row.id).run()
+      rows[index] = { ...row, previousHash: hash }
+    }
+  }
+
+  test('finds a rewritten entry, because every later hash depends on it', async () => {
+    await env.DB.prepare("update publications set actor = 'nobody' where id = ?").bind(first).run()
+    await rewriteHashes(first + 2)
+    expect((await verifyRecord(store)).problem).toContain(`Publication ${first + 1} was changed`)
+  })
+
+  test('finds plans that were changed together with their hash', async () => {
+    await env.DB.prepare(`update publication_plans set after = json_set(after, '$.name', 'x') where publication_id = ?`)
+      .bind(first + 1)
+      .run()
+    const hash = await hashStoredPlans(store.db, first + 1)
+    await env.DB.prepare('update publications set plans_hash = ? where id = ?')
+      .bind(hash, first + 1)
+      .run()
+    expect((await verifyRecord(store)).problem).toContain(`Publication ${first + 1} was changed`)
+  })
+
+  test('finds a plan that was changed without a publication, and a record that is gone', async () => {
+    await env.DB.prepare("update plans set name = 'Direct' where id = 2").run()
+    expect((await verifyRecord(store)).problem).toBe('The plan gold was changed without a publication.')
+    await env.DB.prepare('delete from publication_plans').run()
+    await env.DB.prepare('update publications set previous_id = null').run()
+    await env.DB.prepare('delete from publications').run()
+    expect((await verifyRecord(store)).problem).toBe('The plan cash was changed without a publication.')
   })
 
   test.each([
