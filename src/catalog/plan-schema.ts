@@ -56,7 +56,7 @@ const httpsUrl = text(2000)
   })
 
 const integer = `an integer from 0 to ${maxId}`
-export const nonNegativeInteger = z.int(integer).min(0, integer).max(maxId, integer)
+export const nonNegativeInteger = z.int({ error: integer, abort: true }).min(0, integer).max(maxId, integer)
 
 /** SQLite reads and writes numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
@@ -70,7 +70,10 @@ const amounts = (description: string) =>
         .string()
         .refine((code) => currencyCode.safeParse(code).success, isoCurrency)
         .meta({ pattern: currencyPattern }),
-      z.number({ error: 'a number of 0 or more' }).min(0, 'a number of 0 or more').refine(isShortDecimal, shortDecimal),
+      z
+        .number({ error: 'a number of 0 or more' })
+        .min(0, { error: 'a number of 0 or more', abort: true })
+        .refine(isShortDecimal, shortDecimal),
       {
         error: ({ code }) =>
           code === 'invalid_key' ? isoCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
@@ -81,7 +84,7 @@ const amounts = (description: string) =>
 const performance = (years: string) =>
   z
     .number({ error: 'a number of per cent per year, or null' })
-    .min(-100, 'a number of -100 or more, or null')
+    .min(-100, { error: 'a number of -100 or more, or null', abort: true })
     .refine(isShortDecimal, shortDecimal)
     .nullable()
     .describe(`Annualised return over ${years} in per cent per year; null if unknown.`)

@@ -6,7 +6,7 @@ import type { Target } from './target.ts'
 export interface Store {
   /** Where this store is. Messages use it for commands to paste. */
   target: Target
-  /** For reading. */
+  /** For reading, and for publications: each of their statements is atomic by itself. */
   db: Database
   /** Runs statements in one transaction: all of them take effect, or none. */
   write: (statements: readonly Statement[]) => Promise<void>
