@@ -3,23 +3,27 @@ import type { Store } from '../../../src/ops/store/store.ts'
 
 export async function emptyDatabase({ DB }: Pick<Env, 'DB'>): Promise<void> {
   const tables = ['partner_secrets', 'partners', 'plan_viewability', 'plan_minimums', 'plans', 'publication_plans']
-  await DB.batch([
-    ...tables.map((table) => DB.prepare(`delete from ${table}`)),
-    DB.prepare('update publications set previous_id = null, undone_id = null'),
-    DB.prepare('delete from publications'),
-  ])
-  await changeAccessLog(DB, 'delete from access_log')
+  await changeAccessLog(
+    DB,
+    ...tables.map((table) => `delete from ${table}`),
+    'update publications set previous_id = null, undone_id = null',
+    'delete from publications',
+    'delete from access_log',
+  )
 }
 
-/** Runs a statement that the triggers of access_log refuse. */
-export async function changeAccessLog(d1: D1Database, statement: string): Promise<void> {
+/** The triggers of access_log, as the migrations create them. */
+let triggers: { name: string; sql: string }[] | undefined
+
+/** Runs statements, also those that the triggers of access_log refuse. */
+export async function changeAccessLog(d1: D1Database, ...statements: string[]): Promise<void> {
   const query = `select name, sql from sqlite_master where type = 'trigger' and tbl_name = 'access_log'`
-  const { results } = await d1.prepare(query).all<{ name: string; sql: string }>()
-  await d1.batch([
-    ...results.map(({ name }) => d1.prepare(`drop trigger ${name}`)),
-    d1.prepare(statement),
-    ...results.map(({ sql }) => d1.prepare(sql)),
-  ])
+  triggers ??= (await d1.prepare(query).all<{ name: string; sql: string }>()).results
+  await d1.batch(
+    [...triggers.map(({ name }) => `drop trigger ${name}`), ...statements, ...triggers.map(({ sql }) => sql)].map(
+      (statement) => d1.prepare(statement),
+    ),
+  )
 }
 
 /** Fills the cache, runs `work`, and returns the keys that are left. */
