@@ -1,7 +1,7 @@
 // partner create, list, show, rotate, suspend, resume, set-country, rename, set-contact, close, log
 import { Option, type Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { formatIsoTime } from '../core/iso-time.ts'
+import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPartnerEntries } from '../core/access-log.ts'
 import type { Attribution } from '../core/attribution.ts'
 import {
@@ -25,6 +25,7 @@ import {
   type Partner,
   type PartnerChange,
   type PartnerSummary,
+  isRotationDue,
 } from '../core/partner-accounts.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
@@ -76,7 +77,9 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .action(async (options: OutputOptions & Target) => {
       const partners = await withProgress(io, 'Reading the partners', () => withStore(options, listPartners))
       io.stdout.write(
-        options.json ? `${JSON.stringify(partners.map(summaryToJson))}\n` : formatPartners(partners, clock.nowMs()),
+        options.json
+          ? `${JSON.stringify(partners.map((known) => summaryToJson(known, clock.nowMs())))}\n`
+          : formatPartners(partners, clock.nowMs()),
       )
       if (!options.json && partners.length === 0) {
         const create = describeCommand(options, 'partner', 'create', '--help')
@@ -284,6 +287,7 @@ function formatPartners(partners: readonly PartnerSummary[], nowMs: number): str
     CREATED: formatIsoTime(partner.createdAt).slice(0, 10),
     SECRETS: String(partner.secretCount),
     OLDEST: partner.oldestSecretAt === null ? '' : formatAge(nowMs - partner.oldestSecretAt * 1000),
+    ROTATE: isRotationDue(partner, nowMs) ? 'due' : '',
   }))
   return formatTable(rows)
 }
@@ -323,13 +327,10 @@ function toJson(partner: Partner) {
   }
 }
 
-function summaryToJson(partner: PartnerSummary) {
+function summaryToJson(partner: PartnerSummary, nowMs: number) {
   const { secretCount, oldestSecretAt } = partner
-  return { ...toJson(partner), secretCount, oldestSecretAt: formatOptionalTime(oldestSecretAt) }
-}
-
-function formatOptionalTime(seconds: number | null): string | null {
-  return seconds === null ? null : formatIsoTime(seconds)
+  const secrets = { secretCount, oldestSecretAt: formatOptionalTime(oldestSecretAt) }
+  return { ...toJson(partner), ...secrets, isRotationDue: isRotationDue(partner, nowMs) }
 }
 
 function secretToJson({ createdAt, expiresAt }: LiveSecret) {

@@ -55,6 +55,13 @@ export interface PartnerChange {
   isChanged: boolean
 }
 
+/** A secret is replaced once a year, also when nobody knows of a leak. */
+const maxSecretAgeMs = 365 * 86_400_000
+
+export function isRotationDue({ oldestSecretAt }: Pick<PartnerSummary, 'oldestSecretAt'>, nowMs: number): boolean {
+  return oldestSecretAt !== null && nowMs - oldestSecretAt * 1000 > maxSecretAgeMs
+}
+
 export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'suspendedAt' | 'closedAt'>): PartnerStatus {
   if (closedAt !== null) return 'closed'
   return suspendedAt === null ? 'active' : 'suspended'

@@ -92,7 +92,7 @@ test('partner list prints a table, an array, or a note that there is none', asyn
   await create('acme')
   const { stdout } = await partner(['list'])
   expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-    ['SHORT NAME', 'NAME', 'COUNTRY', 'CLIENT ID', 'STATUS', 'CREATED', 'SECRETS', 'OLDEST'],
+    ['SHORT NAME', 'NAME', 'COUNTRY', 'CLIENT ID', 'STATUS', 'CREATED', 'SECRETS', 'OLDEST', 'ROTATE'],
     [
       'acme',
       'Acme "Wallet"',
@@ -105,7 +105,7 @@ test('partner list prints a table, an array, or a note that there is none', asyn
     ],
     [''],
   ])
-  expect(await readJson(['list'])).toEqual([{ ...shown, secretCount: 1, oldestSecretAt: time }])
+  expect(await readJson(['list'])).toEqual([{ ...shown, secretCount: 1, oldestSecretAt: time, isRotationDue: false }])
   await partner(['rotate', 'acme'])
   await bindings().DB.prepare('update partner_secrets set created_at = unixepoch() - 50 * 3600').run()
   expect((await partner(['list'])).stdout).toMatch(/ 2 {8}2 d\n$/)

@@ -16,6 +16,7 @@ import {
   setPartnerCountry,
   suspendPartner,
   type NewPartner,
+  isRotationDue,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
@@ -399,4 +400,11 @@ test.each([
   ['closePartner', () => closePartner(store, 'acme', attribution, warn)],
 ])('%s refuses an unknown partner', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
+})
+
+test('a rotation is due when the oldest secret is more than a year old', () => {
+  const yearMs = 365 * 86_400_000
+  expect(isRotationDue({ oldestSecretAt: 1000 }, 1_000_000 + yearMs)).toBe(false)
+  expect(isRotationDue({ oldestSecretAt: 1000 }, 1_000_001 + yearMs)).toBe(true)
+  expect(isRotationDue({ oldestSecretAt: null }, 1e15)).toBe(false)
 })
