@@ -47,8 +47,6 @@ const commands: TestCommand[] = [
   { words: 'plan view plan-1 --country KE --off --accept --at 2100-01-01T00:00Z', catalog: small },
   { words: 'plan close plan-1 --note Sold', catalog: small },
   { words: 'plan close plan-1 --note Sold --at 2100-01-01T00:00Z', catalog: small },
-  { words: 'plan open plan-2', catalog: small },
-  { words: 'plan open plan-2 --at 2100-01-01T00:00Z', catalog: small },
 ]
 
 beforeAll(() => {
