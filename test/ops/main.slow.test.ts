@@ -33,7 +33,7 @@ describe('output that can’t be written', () => {
     const { status, stderr } = run(`${program} ${create} > /dev/full`)
     expect([status, stderr]).toEqual([
       2,
-      'The output is incomplete (ENOSPC). If it had a secret, that is lost: rotate it.\n',
+      'No plan is viewable in KE: the list of full is empty.\nThe output is incomplete (ENOSPC). If it had a secret, that is lost: rotate it.\n',
     ])
   })
 })
