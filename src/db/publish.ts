@@ -37,7 +37,7 @@ export async function publish(db: Database, id: number, approval?: Approval): Pr
     } catch (error) {
       if (isCausedBy(error, 'publication order') && attempt < maxAttempts) continue
       if (isCausedBy(error, 'publication conflict')) return { kind: 'conflict', reason: findConflictReason(error) }
-      if (isCausedBy(error, 'constraint failed')) return { kind: 'conflict', reason: 'the result contradicts itself' }
+      if (isCausedBy(error, 'constraint failed')) return { kind: 'conflict', reason: 'its result became invalid' }
       // The answer may be lost: the row says what happened.
       const revision = await selectPublishedRevision(db, id).catch(() => null)
       if (revision === null) throw error

@@ -48,7 +48,7 @@ test('a publication that fails in the middle leaves everything as it was', async
   const { revision } = await selectCatalogOrigin(db)
   const wrong = makePlan({ id: 3, performanceDate: '2026-02-30' })
   const id = await stageChanges(db, [...put(makePlan({ id: 1, name: 'New' }), wrong), ...remove(makePlan({ id: 2 }))])
-  expect(await publish(db, id)).toEqual({ kind: 'conflict', reason: 'the result contradicts itself' })
+  expect(await publish(db, id)).toEqual({ kind: 'conflict', reason: 'its result became invalid' })
   expect([await selectCatalog(db), (await selectCatalogOrigin(db)).revision]).toEqual([before, revision])
 })
 

@@ -1,8 +1,9 @@
 // Whether an environment is healthy: what an operator must fix, and how.
-import { selectClashes, selectNowSeconds, selectPublicationsInState, type Clash } from '../../db/publication-queries.ts'
+import { selectClashes, selectNowSeconds, selectPublicationsInState } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { formatIsoTime } from './iso-time.ts'
+import { describeClash } from './publication-log.ts'
 
 export interface Finding {
   name: string
@@ -52,13 +53,4 @@ export async function examine({ db, target }: Store): Promise<Finding[]> {
   if (problems.length > 0) return problems
   const pending = `${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`
   return [{ name, level: 'ok', message: pending }]
-}
-
-/** @returns undefined when no plan of the publication was changed after it was staged. */
-export function describeClash(clashes: readonly Clash[], id: number): string | undefined {
-  const own = clashes.filter(({ publicationId }) => publicationId === id)
-  const [first] = own
-  if (first === undefined) return undefined
-  const more = new Set(own.map(({ planId }) => planId)).size - 1
-  return `publication ${first.laterId} changed plan ${first.planId}${more > 0 ? ` and ${more} more` : ''} meanwhile`
 }

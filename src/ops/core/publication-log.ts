@@ -9,12 +9,12 @@ import {
   selectPublications,
   selectPublished,
   selectRecordedPlanIds,
+  type Clash,
 } from '../../db/publication-queries.ts'
 import { hashPublication, type PublicationRow } from '../../db/publish.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { compareCatalogs, compareChanges, type CatalogDifference } from './catalog-difference.ts'
-import { describeClash } from './doctor.ts'
 import { findPublication, type PlanChange } from './publications.ts'
 import { UserError } from './user-error.ts'
 
@@ -60,6 +60,15 @@ export async function readPublication(store: Store, id: number): Promise<Publica
   const changes = await selectChanges(store.db, id)
   const clash = row.revision === null ? describeClash(await selectClashes(store.db), id) : undefined
   return { row, changes, difference: compareChanges(changes), clash }
+}
+
+/** @returns undefined when no plan of the publication was changed after it was staged. */
+export function describeClash(clashes: readonly Clash[], id: number): string | undefined {
+  const own = clashes.filter(({ publicationId }) => publicationId === id)
+  const [first] = own
+  if (first === undefined) return undefined
+  const more = new Set(own.map(({ planId }) => planId)).size - 1
+  return `publication ${first.laterId} changed plan ${first.planId}${more > 0 ? ` and ${more} more` : ''} meanwhile`
 }
 
 export interface Verification {

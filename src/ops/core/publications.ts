@@ -103,8 +103,8 @@ async function publishNow({ db }: Store, id: number): Promise<void> {
 }
 
 async function findOverlaps({ db }: Store, planIds: readonly number[]): Promise<number[]> {
-  const touches = await selectPendingTouches(db)
-  const overlapping = touches.filter(({ planId }) => planIds.includes(planId))
+  const ids = new Set(planIds)
+  const overlapping = (await selectPendingTouches(db)).filter(({ planId }) => ids.has(planId))
   return [...new Set(overlapping.map(({ publicationId }) => publicationId))]
 }
 
