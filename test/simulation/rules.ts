@@ -190,7 +190,7 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
     checkUnavailable: (asked, knownCountry, reason) => {
       const { clientId, filter, request } = asked
       if (!didD1Fail(asked)) report('only-in-outage', `503 for ${clientId}`)
-      if (request.hasKvFailed) return
+      if (request.isolate.kvFailsUntilMs >= request.arrivedAtMs) return
       const country = knownCountry ?? parsePartner(kv.peek(getPartnerKey(clientId))?.bytes)?.country
       if (country === undefined) return
       const filters = formatFilter(filter)

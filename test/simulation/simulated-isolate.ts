@@ -19,6 +19,8 @@ export interface SimulatedIsolate {
   /** In the past unless the isolate is frozen. */
   frozenUntilMs: number
   isDead: boolean
+  /** True time until which a call of KV that failed may still be waited for. Requests of an isolate share their calls. */
+  kvFailsUntilMs: number
   /** True time at which this isolate last learned that D1 fails. */
   d1FailedAtMs: number
 }
@@ -31,7 +33,6 @@ export interface SimulatedRequest {
   isCancelled: boolean
   /** The longest chain of round trips so far, each of which began after the one before had ended. */
   trips: number
-  hasKvFailed: boolean
 }
 
 export interface Lifetimes {

@@ -10,6 +10,8 @@ import type { VirtualClock } from './virtual-clock.ts'
 const medianMs = 40
 const cityCacheMs = 60_000
 const writeIntervalMs = 1000
+/** The deadline of kv-copies.ts. */
+const kvDeadlineMs = 2000
 
 interface StoredValue {
   bytes: Uint8Array
@@ -82,7 +84,7 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
         const health = outages.kv(city)
         const settle = health === 'error' || random.chance(0.0002) ? fail('KV is down') : attempt()
         if (health === 'hang' || random.chance(0.00005)) {
-          request.hasKvFailed = true
+          markFailed()
           return
         }
         lifetimes.deliver(request, startedAtMs + latencyMs, () => {
@@ -100,8 +102,12 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
         }
       }
 
+      function markFailed(): void {
+        request.isolate.kvFailsUntilMs = clock.now() + kvDeadlineMs
+      }
+
       function fail(message: string): () => void {
-        request.hasKvFailed = true
+        markFailed()
         return () => reject(new Error(message))
       }
     })

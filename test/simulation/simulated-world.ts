@@ -80,6 +80,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       lastUsedMs: clock.now(),
       frozenUntilMs: 0,
       isDead: false,
+      kvFailsUntilMs: 0,
       d1FailedAtMs: -Infinity,
     }
     cities[city]!.push(isolate)
@@ -156,7 +157,6 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       arrivedAtMs: nowMs,
       isCancelled: false,
       trips: 0,
-      hasKvFailed: false,
     }
     pending.add(request)
     const filter = trafficRandom.chance(poller.randomFilterShare)

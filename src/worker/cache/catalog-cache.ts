@@ -96,10 +96,11 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     }
 
     // Wait for D1. Read the list from KV at the same time, if memory has none.
+    const renewal = renewCheck(context, session, clientId)
     const country = held?.partner?.country ?? countryHint
     const prefetched = country && filter ? prefetchList(context, country, filter) : undefined
     try {
-      const check = await renewCheck(context, session, clientId)
+      const check = await renewal
       return createEntry(context, session, check, false, prefetched)
     } catch (error) {
       if (!(error instanceof StorageError)) throw error

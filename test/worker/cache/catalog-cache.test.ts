@@ -394,7 +394,7 @@ describe('a slow D1 is not a failing D1', () => {
   async function requestWithFakeTimers(ageMs: number, advanceMs: number) {
     vi.useFakeTimers()
     const response = request(ageMs)
-    await vi.advanceTimersByTimeAsync(advanceMs)
+    await vi.advanceTimersByTimeAsync(advanceMs + 1)
     return response
   }
 
