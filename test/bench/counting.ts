@@ -20,8 +20,13 @@ export default {
   async fetch(request, env, context) {
     counts = { kvCalls: 0, d1Queries: 0, rowsRead: 0 }
     counted ??= { ...env, DB: countD1(env.DB), CATALOG_CACHE: countKv(env.CATALOG_CACHE) }
-    const response: Response = await app.fetch(request, counted, context)
+    const work: Promise<unknown>[] = []
+    const collecting = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) }
+    const response: Response = await app.fetch(request, counted, collecting)
     await response.arrayBuffer()
+    // The work after the response counts, too.
+    context.waitUntil(Promise.allSettled(work))
+    await Promise.allSettled(work)
     return Response.json(counts)
   },
 } satisfies ExportedHandler<Bindings>
