@@ -1,5 +1,5 @@
 // The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
-import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -53,11 +53,8 @@ async function writeSite(folder: string): Promise<void> {
       resolvePackaged('@fontsource-variable/figtree', 'files/figtree-latin-wght-normal.woff2'),
       join(folder, 'figtree.woff2'),
     ),
-    copyRedoc(join(folder, 'redoc.js')),
     build({
-      entryPoints: ['every-page', 'plan-cards', 'api-reference', 'try-calls'].map((name) =>
-        join(source, 'browser', `${name}.ts`),
-      ),
+      entryPoints: ['every-page', 'plan-cards', 'try-calls'].map((name) => join(source, 'browser', `${name}.ts`)),
       outdir: join(folder, 'browser'),
       bundle: true,
       splitting: true,
@@ -67,17 +64,6 @@ async function writeSite(folder: string): Promise<void> {
       logLevel: 'warning',
     }),
   ])
-}
-
-/**
- * Redoc as the linter of openapi.json brings it. It would fetch a logo from elsewhere, which nothing switches off, and
- * which the site's policy refuses with an error in the console.
- */
-async function copyRedoc(to: string): Promise<void> {
-  const program = await readFile(resolvePackaged('@redocly/cli', 'lib/chunks/redoc.standalone.js'), 'utf8')
-  const logo = /https:\/\/cdn\.redoc\.ly\/redoc\/logo-mini(-full)?\.svg/g
-  if (program.match(logo)?.length !== 2) throw new Error('Redoc has changed: look at what it fetches from elsewhere.')
-  await writeFile(to, program.replaceAll(logo, 'data:,'))
 }
 
 function resolvePackaged(name: string, file: string): string {

@@ -40,6 +40,11 @@ export function readProse(file: string): { title: string; body: Markup } {
   return { title, body: html`<article class="prose">${raw(marked.parse(text))}</article>` }
 }
 
+/** Markdown without blocks, such as a description with `code` in it. */
+export function renderInline(text: string): Markup {
+  return raw(marked.parseInline(text))
+}
+
 export function renderCode(text: string, language: string): Markup {
   return raw(highlight(text, language))
 }

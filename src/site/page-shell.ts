@@ -12,8 +12,6 @@ export interface Page {
   body: Markup
   /** The name of the page's own script in src/site/browser, which runs besides every-page. */
   script?: string
-  /** Uses the whole width, and contains its own <main> element. */
-  isFullWidth?: boolean
 }
 
 export interface Section {
@@ -39,7 +37,7 @@ export function renderPage(page: Page, sections: Section[]): Markup {
         <script type="module" src="/browser/every-page.js"></script>
         ${page.script && html`<script type="module" src="/browser/${page.script}.js"></script>`}
       </head>
-      <body class="${page.isFullWidth ? 'full' : 'narrow'}">
+      <body>
         <a class="skip" href="#content">Skip to content</a>
         <header class="site">
           <a class="brand" href="/"><img src="/favicon.svg" width="28" height="28" alt="" />${siteName}</a>
@@ -59,11 +57,7 @@ export function renderPage(page: Page, sections: Section[]): Markup {
                 </div>`,
             )}
           </nav>
-          ${
-            page.isFullWidth
-              ? html`<div id="content" tabindex="-1">${page.body}</div>`
-              : html`<main id="content" tabindex="-1">${page.body}</main>`
-          }
+          <main id="content" tabindex="-1">${page.body}</main>
         </div>
         <footer class="site">
           <p>

@@ -3,7 +3,6 @@ import type { Plan } from './client/investment-plans.ts'
 import { readProse } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 import { renderErrors } from './pages/errors-page.ts'
-import { renderPlanFields } from './pages/plan-fields-page.ts'
 import { renderPlans } from './pages/plans-page.ts'
 import { renderReference } from './pages/reference-page.ts'
 import { renderStart } from './pages/start-page.ts'
@@ -57,16 +56,8 @@ export function listSections(plan: Plan): Section[] {
         {
           path: '/reference',
           title: 'API reference',
-          description: 'Both endpoints with every parameter, header and response.',
+          description: 'Both endpoints, and every field of a plan with its type, meaning and an example.',
           body: renderReference(),
-          script: 'api-reference',
-          isFullWidth: true,
-        },
-        {
-          path: '/plan-fields',
-          title: 'Plan fields',
-          description: 'Every field of a plan with its type, meaning and an example.',
-          body: renderPlanFields(),
         },
         {
           path: '/errors',

@@ -1,18 +1,245 @@
-// The API reference. src/site/browser/api-reference.ts draws openapi.json into it with Redoc.
-import { html } from 'hono/html'
+// The API reference, from openapi.json: every operation, parameter, header, field and error.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { html, raw } from 'hono/html'
+import { exampleOrigin, renderCode, renderInline } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
+import { renderFieldTable, renderValue, type Field } from '../field-table.ts'
+
+interface Reference {
+  $ref: string
+}
+
+interface Header extends Field {
+  schema: Field
+  example?: unknown
+}
+
+interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  description: string
+  schema: Field
+  example?: unknown
+}
+
+interface Response {
+  description: string
+  headers?: Record<string, Reference>
+  content?: {
+    'application/json': {
+      schema: Reference
+      example?: unknown
+      examples?: Record<string, { value: unknown }>
+    }
+  }
+}
+
+interface Operation {
+  operationId: string
+  summary: string
+  description: string
+  security: Record<string, string[]>[]
+  parameters?: Parameter[]
+  responses: Record<string, Response>
+}
+
+interface Document {
+  info: { description: string }
+  paths: Record<string, Partial<Record<'get' | 'post', Operation>>>
+  components: {
+    securitySchemes: Record<string, { description: string; scheme: string }>
+    headers: Record<string, Header>
+    schemas: Record<string, Field>
+  }
+}
 
 export function renderReference(): Markup {
-  return html`<div id="reference">
-    <noscript>
-      <main class="prose">
-        <h1>API reference</h1>
-        <p>
-          This page needs JavaScript, which is turned off in your browser. These pages work without it:
-          <a href="/openapi.json">openapi.json</a>, <a href="/filters">Plans and filters</a>,
-          <a href="/plan-fields">Plan fields</a> and <a href="/errors">Errors</a>.
-        </p>
-      </main>
-    </noscript>
+  const document: Document = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8'))
+  const { info, components } = document
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  )
+  return html`<article class="prose reference">
+    <h1>API reference</h1>
+    <p>${info.description}</p>
+    <p>
+      Tools read the same description from <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). The address of every
+      path below is <code data-origin>${exampleOrigin}</code>.
+    </p>
+    <ul>
+      ${operations.map(
+        ({ path, method, operation }) =>
+          html`<li><a href="#${operation.operationId}">${operation.summary}</a>: <code>${method} ${path}</code></li>`,
+      )}
+      <li>
+        The bodies:
+        ${Object.keys(components.schemas).map(
+          (name, index) => html`${index > 0 && ', '}<a href="#${name}">${name}</a>`,
+        )},
+        and the <a href="#headers">headers</a>
+      </li>
+    </ul>
+    ${operations.map(({ path, method, operation }) => renderOperation(document, path, method, operation))}
+    ${Object.entries(components.schemas).map(
+      ([name, schema]) =>
+        html`<section>
+          ${renderHeading(2, name, name)}
+          <p>${renderInline(schema.description ?? '')}</p>
+          ${renderFieldTable(schema, name)}
+        </section>`,
+    )}
+    ${renderHeaders(document)}
+  </article>`
+}
+
+function renderOperation({ components }: Document, path: string, method: string, operation: Operation): Markup {
+  const { operationId, summary, description, security, parameters = [], responses } = operation
+  const schemes = security.flatMap((each) => Object.keys(each)).map((name) => components.securitySchemes[name])
+  return html`<section>
+    ${renderHeading(2, operationId, summary)}
+    <p class="endpoint"><code>${method} ${path}</code></p>
+    <p>${renderInline(description)}</p>
+    ${renderHeading(3, `${operationId}-authorization`, 'Authorization')}
+    ${schemes.map((scheme) => html`<p>${renderInline(scheme?.description ?? '')}</p>`)}
+    ${
+      parameters.length > 0 &&
+      html`${renderHeading(3, `${operationId}-parameters`, 'Parameters')}
+      ${renderRows(
+        ['parameter', 'where', 'meaning', 'example'],
+        parameters.map(({ name, in: where, required, description: meaning, schema, example }) => ({
+          id: `${operationId}.${name}`,
+          cells: [
+            name,
+            html`${where}, ${schema.type}${required ? ', required' : ''}`,
+            renderInline(meaning),
+            renderValue(example),
+          ],
+        })),
+      )}`
+    }
+    ${renderHeading(3, `${operationId}-request`, 'Request')}
+    ${Object.entries(requests[operationId] ?? {}).map(([language, code]) => renderCode(code, language))}
+    ${Object.entries(responses).map(([status, response]) => renderResponse(operationId, status, response))}
+  </section>`
+}
+
+/** The request of each operation in curl and JavaScript. The start page has complete programs in five languages. */
+const requests: Record<string, Record<string, string>> = {
+  issueAccessToken: {
+    bash: `curl -X POST -u "$CLIENT_ID:$CLIENT_SECRET" ${exampleOrigin}/api/v3/partners/auth`,
+    javascript: `const credentials = Buffer.from(\`\${clientId}:\${clientSecret}\`).toString('base64')
+const response = await fetch('${exampleOrigin}/api/v3/partners/auth', {
+  method: 'POST',
+  headers: { Authorization: \`Basic \${credentials}\` },
+})
+const { access_token, expires_in } = await response.json()`,
+  },
+  listPlans: {
+    bash: `curl -H "Authorization: Bearer $TOKEN" "${exampleOrigin}/api/v3/partners/acme/plans?fundType=COMMODITY"`,
+    javascript: `const response = await fetch('${exampleOrigin}/api/v3/partners/acme/plans?fundType=COMMODITY', {
+  headers: { Authorization: \`Bearer \${token}\`, 'If-None-Match': lastEtag },
+})
+if (response.status !== 304) plans = (await response.json()).data.plans`,
+  },
+}
+
+function renderResponse(operationId: string, status: string, { description, headers = {}, content }: Response): Markup {
+  const body = content?.['application/json']
+  const [example] = Object.values(body?.examples ?? { one: { value: body?.example } })
+  const schema = body && readName(body.schema)
+  return html`${renderHeading(3, `${operationId}-${status}`, `Status ${status}`)}
+    ${
+      body?.examples
+        ? html`<ul>
+            ${Object.entries(body.examples).map(
+              ([code, { value }]) =>
+                html`<li>
+                  <a href="/errors#${code}"><code>${code}</code></a
+                  >: ${readMessage(value)}
+                </li>`,
+            )}
+          </ul>`
+        : html`<p>${renderInline(description)}</p>`
+    }
+    <p>
+      ${schema && html`Body: <a href="#${schema}">${schema}</a>, as <code>application/json</code>. `}Headers:
+      ${Object.entries(headers).map(
+        ([name, header], index) =>
+          html`${index > 0 && ', '}<a href="#header-${readName(header)}"><code>${name}</code></a>`,
+      )}.
+    </p>
+    ${
+      example?.value !== undefined &&
+      html`<details>
+        <summary>Example of the body</summary>
+        ${renderCode(JSON.stringify(example.value, null, 2), 'json')}
+      </details>`
+    }`
+}
+
+/** One row per header of `components`. Some have the same name: an error and a list differ in Cache-Control. */
+function renderHeaders({ paths, components }: Document): Markup {
+  const responses = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).flatMap((operation) => Object.values(operation.responses)),
+  )
+  const names = new Map(
+    responses.flatMap(({ headers = {} }) => Object.entries(headers).map(([name, header]) => [readName(header), name])),
+  )
+  return html`<section>
+    ${renderHeading(2, 'headers', 'Headers')}
+    ${renderRows(
+      ['header', 'type', 'meaning', 'example'],
+      Object.entries(components.headers).map(([component, { description, schema, example }]) => ({
+        id: `header-${component}`,
+        cells: [
+          names.get(component) ?? component,
+          schema.type ?? '',
+          renderInline(description ?? ''),
+          renderValue(example ?? schema.const),
+        ],
+      })),
+    )}
+  </section>`
+}
+
+interface Row {
+  id: string
+  cells: (string | Markup)[]
+}
+
+function renderRows(columns: readonly string[], rows: readonly Row[]): Markup {
+  return html`<div class="table">
+    <table class="fields">
+      <thead>
+        <tr>
+          ${columns.map((column) => html`<th scope="col">${column}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          ({ id, cells: [name, ...cells] }) =>
+            html`<tr>
+              <th scope="row" id="${id}"><code>${name}</code></th>
+              ${cells.map((cell) => html`<td>${cell}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
   </div>`
+}
+
+function renderHeading(level: 2 | 3, id: string, text: string): Markup {
+  const name = raw(`h${level}`)
+  return html`<${name} id="${id}"><a class="deep-link" href="#${id}">${text}</a></${name}>`
+}
+
+/** The last part of a reference, such as `Plan` of `#/components/schemas/Plan`. */
+function readName({ $ref }: Reference): string {
+  return $ref.split('/').at(-1) ?? ''
+}
+
+function readMessage(value: unknown): string {
+  return value instanceof Object && 'message' in value ? String(value.message) : ''
 }

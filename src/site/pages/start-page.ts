@@ -91,7 +91,7 @@ export function renderStart(plan: Plan): Markup {
     ${renderCode(`${identifier}\t${coolName}\n…`, 'text')}
     <p>
       If you get an error, look up its code in <a href="/errors">Errors</a>. To see your plans as cards, open
-      <a href="/plans">Your plans</a>. <a href="/plan-fields">Plan fields</a> explains every field.
+      <a href="/plans">Your plans</a>. The <a href="/reference#Plan">API reference</a> explains every field.
     </p>
   </article>`
 }
