@@ -1,5 +1,6 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
 import type { Plan } from '../catalog/plan-schema.ts'
+import { contact } from './contact.ts'
 import { refusals } from '../worker/http/api-error.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
 import { describePlan } from './plan-json-schema.ts'
@@ -13,6 +14,7 @@ export function buildOpenapi(examplePlan: Plan) {
       version: '3.0.0',
       description:
         'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server.',
+      contact,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/', description: 'The origin that serves this document' }],

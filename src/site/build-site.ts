@@ -1,14 +1,28 @@
 // The site for partners' developers: npm run site makes dist/site, which is served as it is. Node only.
-import { cp, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { readDemoPlan } from '../catalog/demo-plan.ts'
-import { renderPage } from './page-shell.ts'
+import { formatFeed, readChanges } from './change-history.ts'
+import { formatApiCatalog, formatLlmsFull, formatLlmsTxt, formatSecurityTxt } from './machine-files.ts'
+import { exampleOrigin } from './markdown.ts'
+import { renderMarkdown } from './page-markdown.ts'
+import { getMarkdownPath, renderPage } from './page-shell.ts'
 import { listSections } from './table-of-contents.ts'
 import { sampleFiles } from './pages/start-page.ts'
 
 const source = import.meta.dirname
+
+/**
+ * The origin that the deployed copy names, such as https://catalog.example.com. Scripts show the real one on every page; files
+ * for programs need it here.
+ */
+function readOrigin(): string {
+  const { SITE_ORIGIN: text = exampleOrigin } = process.env
+  if (URL.canParse(text) && new URL(text).origin === text) return text
+  throw new Error(`SITE_ORIGIN must be an origin, such as https://catalog.example.com, not ${text}.`)
+}
 
 /** Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file. */
 export async function buildSite(folder: string): Promise<void> {
@@ -37,15 +51,26 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
 
 async function writeSite(folder: string): Promise<void> {
   const sections = listSections(await readDemoPlan(101))
+  const [lastChange] = readChanges()
+  const origin = readOrigin()
+  const writeText = (file: string, text: string) =>
+    writeFile(join(folder, file), text.replaceAll(exampleOrigin, origin))
+  await mkdir(join(folder, '.well-known'))
   await Promise.all([
     ...sections
       .flatMap(({ pages }) => pages)
       .map(async (page) => {
         const file = page.path === '/' ? 'index.html' : `${page.path}.html`
-        await writeFile(join(folder, file), String(await renderPage(page, sections)))
+        await writeText(file, String(await renderPage(page, sections, lastChange)))
+        await writeText(getMarkdownPath(page), await renderMarkdown(page))
       }),
     ...['styles.css', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
-    cp(join(source, '../openapi/openapi.json'), join(folder, 'openapi.json')),
+    writeText('openapi.json', await readOpenapi(origin)),
+    writeText('changes.xml', await formatFeed(origin)),
+    writeText('llms.txt', formatLlmsTxt(sections)),
+    writeText('llms-full.txt', await formatLlmsFull(sections)),
+    writeText('.well-known/api-catalog', formatApiCatalog(origin)),
+    writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...['client/investment-plans.ts', ...sampleFiles.map((file) => `samples/${file}`)].map((file) =>
       cp(join(source, file), join(folder, file)),
     ),
@@ -64,6 +89,14 @@ async function writeSite(folder: string): Promise<void> {
       logLevel: 'warning',
     }),
   ])
+}
+
+/** Absolute `servers` in the deployed copy: some tools don't resolve `/` against the document's own address. */
+async function readOpenapi(origin: string): Promise<string> {
+  const text = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
+  if (origin === exampleOrigin) return text
+  const document: object = JSON.parse(text)
+  return `${JSON.stringify({ ...document, servers: [{ url: origin }] }, null, 2)}\n`
 }
 
 function resolvePackaged(name: string, file: string): string {

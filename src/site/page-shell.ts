@@ -1,5 +1,6 @@
 // The HTML around every page's content: head, header, navigation and footer. Pure.
 import { html } from 'hono/html'
+import { contact } from '../openapi/contact.ts'
 
 export type Markup = ReturnType<typeof html>
 
@@ -14,6 +15,15 @@ export interface Page {
   script?: string
 }
 
+/** A change of the API. */
+export interface Change {
+  /** YYYY-MM-DD */
+  date: string
+  version: string
+  /** Markdown without blocks. */
+  text: string
+}
+
 export interface Section {
   heading: string
   pages: Page[]
@@ -21,7 +31,12 @@ export interface Section {
 
 const siteName = 'Investment Plan Catalog'
 
-export function renderPage(page: Page, sections: Section[]): Markup {
+/** The address of the page's Markdown, such as `/tokens.md`. */
+export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
+  return path === '/' ? '/index.md' : `${path}.md`
+}
+
+export function renderPage(page: Page, sections: Section[], lastChange: Change): Markup {
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
   return html`<!doctype html>
     <html lang="en">
@@ -31,6 +46,9 @@ export function renderPage(page: Page, sections: Section[]): Markup {
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <meta name="description" content="${page.description}" />
+        <link rel="alternate" type="text/markdown" href="${getMarkdownPath(page)}" />
+        <link rel="alternate" type="application/atom+xml" title="Changes of the API" href="/changes.xml" />
+        <link rel="service-desc" type="application/json" href="/openapi.json" />
         <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
         <link rel="preload" href="/figtree.woff2" as="font" type="font/woff2" crossorigin />
         <link rel="stylesheet" href="/styles.css" />
@@ -61,8 +79,10 @@ export function renderPage(page: Page, sections: Section[]): Markup {
         </div>
         <footer class="site">
           <p>
-            API version 3. Downloads: <a href="/openapi.json">openapi.json</a>, the API description for tools, and
-            <a href="/client/investment-plans.ts">investment-plans.ts</a>, the TypeScript client.
+            API version ${lastChange.version}, <a href="/changes">last changed on ${lastChange.date}</a>. Questions:
+            <a href="mailto:${contact.email}">${contact.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
+            the API description for tools, and <a href="/client/investment-plans.ts">investment-plans.ts</a>, the
+            TypeScript client.
           </p>
         </footer>
       </body>

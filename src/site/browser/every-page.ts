@@ -23,8 +23,8 @@ for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
   button.setAttribute('aria-label', `Copy ${block.textContent.split('\n', 1)[0]}`)
   button.addEventListener('click', () => {
     navigator.clipboard.writeText(block.textContent).then(
-      () => announce(button, 'Copied'),
-      () => announce(button, 'Can’t copy: select the text'),
+      () => announce(button, 'Copy', 'Copied'),
+      () => announce(button, 'Copy', 'Can’t copy: select the text'),
     )
   })
   const frame = document.createElement('div')
@@ -33,12 +33,37 @@ for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
   frame.append(block, button)
 }
 
+// "Copy page" copies the page as Markdown.
+const heading = document.querySelector('.prose > h1')
+const markdown = document.querySelector<HTMLLinkElement>('link[rel="alternate"][type="text/markdown"]')
+if (isSecureContext && heading && markdown) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'copy copy-page'
+  button.textContent = 'Copy page'
+  button.addEventListener('click', () => {
+    copyPage(markdown.href).then(
+      () => announce(button, 'Copy page', 'Copied'),
+      () => announce(button, 'Copy page', 'Can’t copy the page'),
+    )
+  })
+  heading.after(button)
+}
+
+async function copyPage(url: string): Promise<void> {
+  const response = await fetch(url)
+  if (!response.ok) throw new Error(`status ${response.status}`)
+  await navigator.clipboard.writeText(
+    (await response.text()).replaceAll('https://catalog.example.com', location.origin),
+  )
+}
+
 /** Shows a message on the button for two seconds and reads it to screen readers. */
-function announce(button: HTMLButtonElement, message: string): void {
+function announce(button: HTMLButtonElement, label: string, message: string): void {
   button.textContent = message
   liveRegion.textContent = message
   setTimeout(() => {
-    button.textContent = 'Copy'
+    button.textContent = label
     liveRegion.textContent = ''
   }, 2000)
 }

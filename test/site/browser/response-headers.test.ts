@@ -44,6 +44,38 @@ test('every file has its content security policy, and samples and client are ser
   }
 })
 
+test('the files for programs have their types, and name the API and the contact', async () => {
+  const read = async (path: string) => {
+    const response = await fetch(origin + path)
+    return { type: response.headers.get('Content-Type'), text: await response.text() }
+  }
+  const catalog = await read('/.well-known/api-catalog')
+  expect(catalog.type).toMatch(/^application\/linkset\+json; ?profile="https:\/\/www\.rfc-editor\.org\/info\/rfc9727"$/)
+  const { linkset } = JSON.parse(catalog.text) as { linkset: { anchor: string; 'service-desc': { href: string }[] }[] }
+  expect(linkset[0]?.anchor).toMatch(/\/api\/v3\/partners$/)
+  expect(linkset[0]?.['service-desc'][0]?.href).toMatch(/\/openapi\.json$/)
+  expect((await fetch(origin)).headers.get('Link')).toBe('</.well-known/api-catalog>; rel="api-catalog"')
+
+  const { text: securityTxt } = await read('/.well-known/security.txt')
+  expect(securityTxt).toMatch(/^Contact: mailto:\S+@\S+$/m)
+  expect(Date.parse(/^Expires: (.*)$/m.exec(securityTxt)?.[1] ?? '')).toBeGreaterThan(Date.now() + 300 * 86_400_000)
+
+  const feed = await read('/changes.xml')
+  expect(feed.type).toBe('application/atom+xml; charset=utf-8')
+  expect(feed.text).toMatch(/<entry>[^]*<title>Version 3\.0\.0<\/title>/)
+
+  const { text: index } = await read('/llms.txt')
+  const { text: all } = await read('/llms-full.txt')
+  const pages = [...index.matchAll(/\((\/[\w-]+\.md)\)/g)].map(([, path = '']) => path)
+  expect(pages).toContain('/tokens.md')
+  for (const path of pages) {
+    const page = await read(path)
+    expect([path, page.type]).toEqual([path, 'text/markdown; charset=utf-8'])
+    expect(page.text).toMatch(/^# /m)
+    expect(all).toContain(page.text)
+  }
+})
+
 test('a path without a file returns the 404 of the API', async () => {
   const response = await fetch(`${origin}/nothing`)
   expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ error: 'not_found' })])

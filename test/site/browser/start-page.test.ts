@@ -33,6 +33,23 @@ test('every sample can be copied and downloaded exactly as it is in src/site/sam
   )
 })
 
+// In this file because all pages share one clipboard.
+test('"Copy page" copies the page as Markdown', async () => {
+  const permissions = ['clipboard-read', 'clipboard-write']
+  await visit(
+    '/tokens',
+    async ({ page }) => {
+      await page.getByRole('button', { name: 'Copy page' }).click()
+      await page.getByText('Copied').first().waitFor()
+      const copied = await page.evaluate(() => navigator.clipboard.readText())
+      expect(copied).toMatch(/^# Tokens\n/)
+      expect(copied).toContain('```sh\nexport API=http://')
+      expect(copied).toContain('| `token_type` | Always `Bearer`. |')
+    },
+    { permissions },
+  )
+})
+
 test('the setup commands contain the address of the site', async () => {
   await visit('/', async ({ page }) => {
     expect(await page.locator('pre', { hasText: 'read -r' }).innerText()).toContain(`export API=${origin}\n`)

@@ -1,0 +1,47 @@
+// The files for programs: llms.txt, the API catalog and security.txt. Node only.
+import { contact } from '../openapi/contact.ts'
+import { renderMarkdown } from './page-markdown.ts'
+import { getMarkdownPath, type Section } from './page-shell.ts'
+
+const summary = `A partner's server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans that may be
+offered in its country. Two operations: POST /api/v3/partners/auth and GET /api/v3/partners/{shortName}/plans.`
+
+/** https://llmstxt.org: links to every page as Markdown. */
+export function formatLlmsTxt(sections: readonly Section[]): string {
+  const lists = sections.map(({ heading, pages }) => {
+    const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)
+    return `## ${heading}\n\n${links.join('\n')}\n`
+  })
+  const others = '- [openapi.json](/openapi.json): the API description\n- [All pages in one file](/llms-full.txt)\n'
+  return `# Investment Plan Catalog\n\n> ${summary.replaceAll('\n', ' ')}\n\n${lists.join('\n')}\n## Optional\n\n${others}`
+}
+
+/** Every page as Markdown, in one file. */
+export async function formatLlmsFull(sections: readonly Section[]): Promise<string> {
+  const pages = await Promise.all(sections.flatMap((section) => section.pages).map(renderMarkdown))
+  return pages.join('\n\n---\n\n')
+}
+
+/** RFC 9727: a linkset (RFC 9264) at `/.well-known/api-catalog`. */
+export function formatApiCatalog(origin: string): string {
+  const link = (path: string, type: string) => [{ href: `${origin}${path}`, type }]
+  const api = {
+    anchor: `${origin}/api/v3/partners`,
+    'service-desc': link('/openapi.json', 'application/json'),
+    'service-doc': link('/', 'text/html'),
+  }
+  return `${JSON.stringify({ linkset: [api] }, null, 2)}\n`
+}
+
+/** RFC 9116. Every deploy builds the site, so the date of a service in use stays in the future. */
+export function formatSecurityTxt(origin: string, now: Date): string {
+  const expires = new Date(now)
+  expires.setUTCFullYear(expires.getUTCFullYear() + 1)
+  return [
+    `Contact: mailto:${contact.email}`,
+    `Expires: ${expires.toISOString()}`,
+    'Preferred-Languages: en',
+    `Canonical: ${origin}/.well-known/security.txt`,
+    '',
+  ].join('\n')
+}
