@@ -13,7 +13,7 @@ export function buildOpenapi(examplePlan: Plan) {
       title: 'Partner Investment Plan Catalog',
       version: '3.0.0',
       description:
-        'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server.',
+        'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server. A request over plain HTTP is refused with status 400, and nothing that it sent is read.',
       contact,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
@@ -46,6 +46,16 @@ export function buildOpenapi(examplePlan: Plan) {
           required: true,
           schema: { type: 'string', format: 'uuid' },
           example: exampleRequestId,
+        },
+        TransportSecurity: {
+          description: 'This host is reached over HTTPS only (RFC 6797).',
+          required: true,
+          schema: { type: 'string', const: 'max-age=31536000' },
+        },
+        ContentTypeOptions: {
+          description: 'The content is of the type that Content-Type says.',
+          required: true,
+          schema: { type: 'string', const: 'nosniff' },
         },
         ETag: {
           description:

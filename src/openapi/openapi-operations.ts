@@ -16,7 +16,7 @@ export function describeTokenOperation() {
     responses: {
       200: {
         description: 'An access token.',
-        headers: { 'X-Request-Id': referToHeader('RequestId'), 'Cache-Control': referToHeader('NoStore') },
+        headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore') },
         content: describeBody('AccessToken', {
           access_token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl',
           expires_in: 3600,
@@ -84,9 +84,18 @@ export function describePlansOperation(examplePlan: Plan) {
   }
 }
 
-function listHeaders() {
+/** Of every response. */
+function commonHeaders() {
   return {
     'X-Request-Id': referToHeader('RequestId'),
+    'Strict-Transport-Security': referToHeader('TransportSecurity'),
+    'X-Content-Type-Options': referToHeader('ContentTypeOptions'),
+  }
+}
+
+function listHeaders() {
+  return {
+    ...commonHeaders(),
     ETag: referToHeader('ETag'),
     'Cache-Control': referToHeader('CacheControl'),
     Vary: referToHeader('Vary'),
@@ -103,7 +112,7 @@ function describeRefusals(...codes: ErrorCode[]): Record<string, object> {
       {
         description: statusCodes.map((code) => `\`${code}\`: ${refusals[code].message}`).join(' '),
         headers: {
-          'X-Request-Id': referToHeader('RequestId'),
+          ...commonHeaders(),
           'Cache-Control': referToHeader('NoStore'),
           ...(status === 401 && {
             'WWW-Authenticate': referToHeader(

@@ -4,6 +4,7 @@ import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
 import { createRoutes } from './http/routes.ts'
 import { logRequest } from './http/request-log.ts'
+import { requireHttps } from './http/require-https.ts'
 import type { Isolate } from './isolate.ts'
 import { describeError } from './log.ts'
 import { createPlansRoute } from './plans/plans-route.ts'
@@ -12,6 +13,7 @@ import { createTokenRoute } from './token/token-route.ts'
 export function createApp(isolate: Isolate) {
   return createRoutes()
     .use(logRequest)
+    .use(requireHttps)
     .route('/api/v3/partners/auth', createTokenRoute(isolate))
     .route('/api/v3/partners/:shortName/plans', createPlansRoute(isolate))
     .notFound((c) => {

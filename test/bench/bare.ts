@@ -48,6 +48,8 @@ function answerNotModified(request: Request): Response {
     status: 304,
     headers: {
       'X-Request-Id': requestId,
+      'Strict-Transport-Security': 'max-age=31536000',
+      'X-Content-Type-Options': 'nosniff',
       ETag: etag,
       'Cache-Control': 'private, no-cache',
       Vary: 'Authorization',

@@ -1,6 +1,6 @@
 import { env } from 'cloudflare:workers'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { basic, expectRefusal, requestToken, send } from './support/requests.ts'
+import { basic, expectRefusal, requestToken, send, sendTo, tokenPath } from './support/requests.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
@@ -23,6 +23,45 @@ test.each([
   '/%ff',
 ])('returns 404 for %s', async (path) => {
   for (const method of ['GET', 'POST']) await expectRefusal(await send(path, { method }), 404, 'not_found')
+})
+
+describe('over plain HTTP', () => {
+  test.each([
+    ['POST', 'http://catalog.example.com', tokenPath],
+    ['GET', 'http://catalog.example.com', '/api/v3/partners/acme/plans'],
+    ['GET', 'HTTP://CATALOG.EXAMPLE.COM', '/elsewhere'],
+    ['POST', 'http://localhost.example.com', tokenPath],
+    ['POST', 'http://notlocalhost:8787', tokenPath],
+    ['POST', 'http://127.0.0.1.example.com', tokenPath],
+    ['POST', 'http://192.168.1.7:8787', tokenPath],
+    ['POST', 'http://user@catalog.example.com', `${tokenPath}?host=://localhost/`],
+  ])('%s %s%s is refused before anything is read', async (method, origin, path) => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+    // Any use of a binding, and of the configuration, would throw.
+    const bindings = { USAGE: undefined } as never
+    const headers = { Authorization: basic('AbCdEfGhIjKlMnOp', 'x'.repeat(40)) }
+    await expectRefusal(
+      await sendTo(origin, path, { method, headers }, bindings),
+      400,
+      'invalid_request',
+      'Use https://. Over plain HTTP, others can read what you send: replace the secret or token that you sent.',
+    )
+    expect(error).not.toHaveBeenCalled()
+    expect(JSON.parse(String(info.mock.calls[0]))).toMatchObject({ status: 400, reason: 'plain_http' })
+  })
+
+  test.each([
+    'http://localhost:8787',
+    'http://localhost',
+    'http://127.0.0.1:8787',
+    'http://[::1]:8787',
+    'http://catalog.localhost',
+  ])('%s is served, because it stays on this machine', async (origin) => {
+    const { clientId, clientSecret } = await seedPartner()
+    const headers = { Authorization: basic(clientId, clientSecret) }
+    expect((await sendTo(origin, tokenPath, { method: 'POST', headers })).status).toBe(200)
+  })
 })
 
 describe('a broken configuration returns a fixed 500 and logs the fix', () => {

@@ -2,9 +2,11 @@
 import { checkAttribution, type Attribution } from '../core/attribution.ts'
 import { systemClock, type Clock } from '../core/clock.ts'
 import { createDeployedKeyRing } from '../core/deployed-keys.ts'
+import type { Environment } from '../core/doctor.ts'
 import type { KeyRing } from '../core/key-ring.ts'
 import { createLocalKeyRing } from '../core/local-keys.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
+import { inspectEnvironment } from '../store/environment.ts'
 import { readGitEmail } from '../store/git-email.ts'
 import { withStore } from '../store/open-store.ts'
 import type { QueryUsage } from '../core/partner-usage.ts'
@@ -20,6 +22,7 @@ export interface CommandContext {
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   openKeyRing: (target: Target) => KeyRing
   openUsage: (target: Target) => Promise<QueryUsage>
+  inspectEnvironment: (target: Target) => Promise<Environment>
   /** The actor that the environment names. */
   findActor: () => Promise<string | undefined>
   /** The words of the command line. */
@@ -33,7 +36,16 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
     target.remote
       ? createDeployedKeyRing(openWorkerSecrets(target), target, clock)
       : createLocalKeyRing(openDevVars(devVarsFile), clock)
-  return { io, clock, withStore, openKeyRing, openUsage: openUsageDataset, findActor: findEnvironmentActor, argv }
+  return {
+    io,
+    clock,
+    withStore,
+    openKeyRing,
+    openUsage: openUsageDataset,
+    inspectEnvironment,
+    findActor: findEnvironmentActor,
+    argv,
+  }
 }
 
 async function findEnvironmentActor(): Promise<string | undefined> {

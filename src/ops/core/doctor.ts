@@ -1,22 +1,186 @@
 // Whether an environment is healthy: what an operator must fix, and how.
+import { readKidTimeMs } from '../../crypto/signing-keys.ts'
+import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
 import { selectClashes, selectNowSeconds, selectPublicationsInState } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand, describeMigration, type Target } from '../store/target.ts'
+import type { Clock } from './clock.ts'
 import { formatIsoTime } from './iso-time.ts'
+import type { KeyRing } from './key-ring.ts'
 import { describeClash } from './publication-log.ts'
+import { countPlans } from './publications.ts'
 
-export interface Finding {
+export interface HealthCheck {
   name: string
   /** `problem`: something must be fixed. */
-  level: 'ok' | 'problem'
+  level: 'ok' | 'warning' | 'problem'
   message: string
+}
+
+/** What surrounds the store. */
+export interface Environment {
+  /** The file names of the migrations of this checkout. */
+  migrations: readonly string[]
+  /** Undefined for a local state. */
+  deployment: Deployment | undefined
+}
+
+export interface Deployment {
+  /** Bindings that the top level of wrangler.toml has, and the environment lacks. */
+  missingBindings: readonly string[]
+  /** Whether a Cron Trigger publishes what is due. */
+  hasSchedule: boolean
+  requiredSecrets: readonly string[]
+  /** The names of the Worker's secrets. */
+  listSecrets: () => Promise<string[]>
+  readDatabase: () => Promise<{ isReplicated: boolean; region: string | undefined }>
 }
 
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
 
+/** A token's `iat` may be 60 s ahead, and the order of keys and `--at` depend on this machine's clock. */
+const maxClockErrorSeconds = 60
+
+/** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
+const maxKeyAgeDays = 365
+const dayMs = 86_400_000
+
+/**
+ * Checks everything that can be checked without a request of a partner.
+ * @throws UserError when the database can't be reached.
+ */
+export async function examine(
+  store: Store,
+  { migrations, deployment }: Environment,
+  keys: KeyRing,
+  { nowMs }: Pick<Clock, 'nowMs'>,
+): Promise<HealthCheck[]> {
+  const { db, target } = store
+  const schema = checkMigrations(migrations, await selectMigrations(db), target)
+  // On an outdated schema, the first of these would fail, and say less.
+  const databaseChecks =
+    schema.level === 'problem'
+      ? []
+      : [checkClock(store, nowMs), checkCatalog(store), checkLastImport(store), checkPublications(store)]
+  const checks = await Promise.all([
+    ...(deployment ? [attempt('database', () => checkDatabase(deployment, target))] : []),
+    ...databaseChecks,
+    attempt('cache', () => checkCache(store)),
+    ...(deployment ? [attempt('secrets', () => checkSecrets(deployment, target))] : []),
+    attempt('keys', () => checkKeys(keys, target, nowMs())),
+  ])
+  return [...(deployment ? [checkBindings(deployment, target)] : []), schema, ...checks.flat()]
+}
+
+const ok = (name: string, message: string): HealthCheck => ({ name, level: 'ok', message })
+const warning = (name: string, message: string): HealthCheck => ({ name, level: 'warning', message })
+const problem = (name: string, message: string): HealthCheck => ({ name, level: 'problem', message })
+
+/** A check of something besides the database: it may fail, and the others still answer. */
+async function attempt(name: string, check: () => Promise<HealthCheck>): Promise<HealthCheck[]> {
+  try {
+    return [await check()]
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return [problem(name, error.message.replaceAll('\n', ' '))]
+  }
+}
+
+function checkBindings({ missingBindings, hasSchedule }: Deployment, { env }: Target): HealthCheck {
+  const missing = [...missingBindings, ...(hasSchedule ? [] : ['a Cron Trigger'])]
+  if (missing.length === 0) return ok('bindings', `wrangler.toml has all of them for [env.${env}].`)
+  return problem('bindings', `[env.${env}] in wrangler.toml lacks ${missing.join(', ')}. Add it there, and deploy.`)
+}
+
+function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): HealthCheck {
+  const name = 'migrations'
+  const missing = known.filter((file) => !applied.includes(file))
+  if (missing.length > 0) {
+    return problem(name, `${missing.join(', ')} not applied. Run: ${describeMigration(target)}`)
+  }
+  const unknown = applied.filter((file) => !known.includes(file))
+  if (unknown.length === 0) return ok(name, `all ${known.length} applied.`)
+  return warning(name, `This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
+}
+
+async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Promise<HealthCheck> {
+  const { isReplicated, region } = await readDatabase()
+  const place = region === undefined ? 'Cloudflare does not say where it is' : `runs in ${region}`
+  if (isReplicated) return ok('database', `${place}, read replication is on.`)
+  const fix = `npm run provision -- --env ${env}`
+  return problem('database', `${place}. Read replication is off: distant partners wait for it. Run: ${fix}`)
+}
+
+async function checkClock({ db }: Store, nowMs: () => number): Promise<HealthCheck[]> {
+  const startMs = nowMs()
+  const databaseSeconds = await selectNowSeconds(db)
+  // D1's clock has whole seconds, and read them at some time during the query.
+  const [earliest, latest] = [Math.floor(startMs / 1000), Math.floor(nowMs() / 1000)]
+  const error = databaseSeconds < earliest ? databaseSeconds - earliest : Math.max(0, databaseSeconds - latest)
+  const distance = `This machine's clock is ${Math.abs(error)} s ${error > 0 ? 'behind' : 'ahead of'} D1's`
+  if (Math.abs(error) > maxClockErrorSeconds) return [problem('clock', `${distance}. Set it.`)]
+  return [ok('clock', error === 0 ? "This machine's clock agrees with D1's." : `${distance}.`)]
+}
+
+async function checkCatalog({ db, target }: Store): Promise<HealthCheck[]> {
+  const { planCount, countryCount } = await countPlansAndCountries(db)
+  const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
+  if (countryCount > 0) return [ok('catalog', `${countPlans(planCount)}, listed in ${countries}.`)]
+  const fix = describeCommand(target, 'catalog', 'import', 'FILE')
+  const found = planCount === 0 ? 'It is empty' : `No country lists any of its ${countPlans(planCount)}`
+  return [problem('catalog', `${found}: every list is empty. Run: ${fix}`)]
+}
+
+async function checkLastImport({ db }: Store): Promise<HealthCheck[]> {
+  const last = await selectLastImport(db)
+  if (last === undefined) return [ok('import', 'none in the record.')]
+  return [
+    ok(
+      'import',
+      `the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.publishedAt ?? 0)}.`,
+    ),
+  ]
+}
+
+/** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
+async function checkCache({ deleteKey }: Store): Promise<HealthCheck> {
+  await deleteKey('doctor')
+  return ok('cache', 'KV answers.')
+}
+
+async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target: Target): Promise<HealthCheck> {
+  const present = new Set(await listSecrets())
+  const missing = requiredSecrets.filter((secret) => !present.has(secret))
+  if (missing.length === 0) return ok('secrets', `The Worker has ${requiredSecrets.join(', ')}.`)
+  const fix = describeCommand(target, 'keys', 'rotate')
+  return problem('secrets', `The Worker lacks ${missing.join(', ')}: it is not deployed, or can't sign. Run: ${fix}`)
+}
+
+async function checkKeys(keys: KeyRing, target: Target, nowMs: number): Promise<HealthCheck> {
+  const name = 'keys'
+  const known = await keys.list()
+  const rotate = describeCommand(target, 'keys', 'rotate')
+  const signing = known.find(({ use }) => use === 'signs')
+  if (signing === undefined) return problem(name, `No key signs tokens. Run: ${rotate}`)
+  const waiting = known.find(({ use }) => use === 'waits')
+  if (waiting)
+    return warning(name, `The rotation to ${waiting.kid} was interrupted, ${signing.kid} signs. Run: ${rotate}`)
+  const madeMs = readKidTimeMs(signing.kid)
+  if (madeMs === undefined) {
+    return warning(name, `The ID of the key that signs, ${signing.kid}, does not say how old it is. Run: ${rotate}`)
+  }
+  const days = Math.floor((nowMs - madeMs) / dayMs)
+  const age = `${days} ${days === 1 ? 'day' : 'days'} old`
+  if (days > maxKeyAgeDays) {
+    const reason = 'replace it once a year, also when nobody knows of a leak'
+    return warning(name, `The key that signs, ${signing.kid}, is ${age}: ${reason}. Run: ${rotate}`)
+  }
+  return ok(name, `${signing.kid} signs and is ${age}, ${known.length - 1} more verify.`)
+}
+
 /** Checks the publications that are not published yet. */
-export async function examine({ db, target }: Store): Promise<Finding[]> {
+async function checkPublications({ db, target }: Store): Promise<HealthCheck[]> {
   const [now, clashes, scheduled, waiting, conflicted] = await Promise.all([
     selectNowSeconds(db),
     selectClashes(db),
@@ -28,29 +192,38 @@ export async function examine({ db, target }: Store): Promise<Finding[]> {
   const name = 'publications'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
   const problems = [
-    ...overdue.map(({ id, dueAt }): Finding => {
-      const message = `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`
-      return { name, level: 'problem', message }
-    }),
+    ...overdue.map(({ id, dueAt }) =>
+      problem(
+        name,
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
+      ),
+    ),
     ...waiting
       .filter(({ dueAt }) => dueAt !== null && dueAt < now)
-      .map(({ id, dueAt }): Finding => {
-        const message = `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`
-        return { name, level: 'problem', message }
-      }),
+      .map(({ id, dueAt }) =>
+        problem(
+          name,
+          `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
+        ),
+      ),
     ...[...scheduled, ...waiting]
       .filter(({ id }) => clashes.some(({ publicationId }) => publicationId === id))
-      .map(({ id }): Finding => {
-        const message = `Publication ${id} will conflict: ${describeClash(clashes, id)}. Cancel it, and make its change again: ${command('cancel', id)}`
-        return { name, level: 'problem', message }
-      }),
-    ...conflicted.map(({ id, endNote }): Finding => {
+      .map(({ id }) =>
+        problem(
+          name,
+          `Publication ${id} will conflict: ${describeClash(clashes, id)}. Cancel it, and make its change again: ${command('cancel', id)}`,
+        ),
+      ),
+    ...conflicted.map(({ id, endNote }) => {
       const reason = describeClash(clashes, id) ?? endNote ?? 'it conflicted'
-      const message = `Publication ${id} was not published: ${reason}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`
-      return { name, level: 'problem', message }
+      return problem(
+        name,
+        `Publication ${id} was not published: ${reason}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`,
+      )
     }),
   ]
   if (problems.length > 0) return problems
-  const pending = `${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`
-  return [{ name, level: 'ok', message: pending }]
+  return [
+    ok(name, `${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`),
+  ]
 }

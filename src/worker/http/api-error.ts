@@ -1,4 +1,5 @@
 // The error codes of the API and the JSON body that every refusal has. No other file sets a status of 400 or above.
+import { commonHeaders } from './common-headers.ts'
 
 export const refusals = {
   invalid_request: { status: 400, message: 'The Authorization header or a filter cannot be read.' },
@@ -46,7 +47,7 @@ export class ApiError extends Error {
 
   toResponse(requestId: string): Response {
     const body: ErrorBody = { message: this.message, error: this.code, requestId }
-    const headers = { 'X-Request-Id': requestId, 'Cache-Control': 'no-store', ...this.headers }
+    const headers = { ...commonHeaders(requestId), 'Cache-Control': 'no-store', ...this.headers }
     return Response.json(body, { status: refusals[this.code].status, headers })
   }
 }

@@ -2,6 +2,7 @@
 import { authenticateBearer, requireActive, requirePartner } from '../access/authenticate-bearer.ts'
 import { createCacheContext } from '../context.ts'
 import { ApiError } from '../http/api-error.ts'
+import { commonHeaders } from '../http/common-headers.ts'
 import { respondConditionally } from '../http/conditional-response.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
 import { createRoutes } from '../http/routes.ts'
@@ -33,7 +34,7 @@ export function createPlansRoute({
       const answer = await catalog.readList(partner.country, parsed.filter)
       c.set('answeredBy', answer)
       return respondConditionally(c.req.header('If-None-Match'), answer.list, {
-        'X-Request-Id': c.get('requestId'),
+        ...commonHeaders(c.get('requestId')),
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',
         'Cache-Status': answer.cacheStatus,

@@ -2,6 +2,7 @@
 import { issueAccessToken } from '../../crypto/access-token.ts'
 import { createWarn } from '../context.ts'
 import { ApiError } from '../http/api-error.ts'
+import { commonHeaders } from '../http/common-headers.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
 import { createRoutes } from '../http/routes.ts'
 import type { Isolate } from '../isolate.ts'
@@ -31,7 +32,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets }: Pick<Isolate, 
         )
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
-          { headers: { 'X-Request-Id': c.get('requestId'), 'Cache-Control': 'no-store' } },
+          { headers: { ...commonHeaders(c.get('requestId')), 'Cache-Control': 'no-store' } },
         )
       })
       .all('/', methodNotAllowed('POST'))

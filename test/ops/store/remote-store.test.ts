@@ -1,4 +1,5 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
+import { readdir } from 'node:fs/promises'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPartnerAt, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
@@ -24,6 +25,7 @@ import { getPartnerKey } from '../../../src/worker/cache/cache-keys.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { migrate, useLocalBindings } from '../support/local-bindings.ts'
+import { runCommand } from '../support/run-ops.ts'
 import { listKeysAfter } from '../support/test-database.ts'
 
 const target = { remote: true, env: 'staging' }
@@ -203,6 +205,60 @@ describe('when a change is made and the answer is lost', () => {
       expect(remote((store) => suspendPartner(store, 'gone', attribution, warn))).rejects.toThrow(/ not known /),
     )
     expect(left).toEqual([])
+  })
+})
+
+describe('doctor', () => {
+  const examine = () => runCommand(['doctor', '--remote', '--env', 'staging'])
+  const today = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')
+
+  beforeAll(async () => {
+    const names = (await readdir('migrations')).map((name) => `('${name}')`)
+    await bindings().DB.batch(
+      ['create table d1_migrations (name text)', `insert into d1_migrations values ${names.join()}`].map((sql) =>
+        bindings().DB.prepare(sql),
+      ),
+    )
+  })
+
+  test('examines a deployed environment', async () => {
+    cloudflare().secrets = new Map([
+      ['JWT_KEYS', 'x'],
+      [`JWT_KEYS_${today}_0a1b2c3d`, 'x'],
+    ])
+    const { code, stdout, stderr } = await examine()
+    const names = [
+      'bindings',
+      'migrations',
+      'database',
+      'clock',
+      'catalog',
+      'import',
+      'publications',
+      'cache',
+      'secrets',
+      'keys',
+    ]
+    expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([
+      0,
+      '',
+      [...names.map((name) => `ok       ${name}`), ''],
+    ])
+    expect(stdout).toContain('ok       database: runs in WEUR, read replication is on.\n')
+  })
+
+  test('names what is missing, also when Cloudflare refuses some calls', async () => {
+    cloudflare().secrets = undefined
+    cloudflare().replication = { mode: 'disabled' }
+    cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'no such namespace' }
+    const { code, stdout, stderr } = await examine()
+    expect([code, stderr]).toEqual([2, '4 problems need a fix.\n'])
+    expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([
+      'problem  database: runs in WEUR. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
+      'problem  cache: Cloudflare answered 400: no such namespace.',
+      "problem  secrets: The Worker lacks JWT_KEYS: it is not deployed, or can't sign. Run: npm run -s ops -- keys rotate --remote --env staging",
+      'problem  keys: No key signs tokens. Run: npm run -s ops -- keys rotate --remote --env staging',
+    ])
   })
 })
 

@@ -58,6 +58,7 @@ export interface FakeCloudflare {
   /** What Analytics Engine was asked, and the rows that it answers. */
   questions: string[]
   usage: object[]
+  replication: { mode: 'auto' | 'disabled' }
   /** The secrets of the Worker; undefined while there is no Worker. */
   secrets: Map<string, string> | undefined
   close: () => Promise<void>
@@ -126,6 +127,7 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
     statements: 0,
     questions: [],
     usage: [],
+    replication: { mode: 'auto' },
     secrets: undefined,
     close: async () => {
       server.close()
@@ -157,6 +159,8 @@ async function startFakeCloudflare({ DB, CATALOG_CACHE }: Bindings): Promise<Fak
   async function act(method: string, path: string, text: string): Promise<object> {
     const worker = /^\/workers\/scripts\/(partner-investment-plan-catalog-staging)(\/.*)?$/.exec(path)
     switch (`${method} ${worker ? `worker${worker[2] ?? ''}` : path}`) {
+      case `GET /d1/database/${databaseId}`:
+        return { result: { uuid: databaseId, running_in_region: 'WEUR', read_replication: fake.replication } }
       case `POST /d1/database/${databaseId}/query`:
         return { result: await runQueries(JSON.parse(text)) }
       case `POST /d1/database/${databaseId}/raw`:

@@ -31,12 +31,14 @@ test('every file has its content security policy, and samples and client are ser
     expect({
       path,
       policy: headers.get('Content-Security-Policy'),
+      transport: headers.get('Strict-Transport-Security'),
       sniffing: headers.get('X-Content-Type-Options'),
       referrer: headers.get('Referrer-Policy'),
       isText: headers.get('Content-Type') === 'text/plain; charset=utf-8',
     }).toEqual({
       path,
       policy: policies[path] ?? formatPolicy(),
+      transport: 'max-age=31536000',
       sniffing: 'nosniff',
       referrer: 'no-referrer',
       isText: sources.includes(path),

@@ -66,7 +66,9 @@ describe('the list', () => {
       'cache-status': 'kv; fwd=miss; stored',
       'content-type': 'application/json',
       etag: expect.stringMatching(/^"[\w-]{22}"$/),
+      'strict-transport-security': 'max-age=31536000',
       vary: 'Authorization',
+      'x-content-type-options': 'nosniff',
       'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
     })
     const body = await response.json<{ data: { plans: object[] } }>()
@@ -365,7 +367,9 @@ describe('conditional requests', () => {
         'cache-control': 'private, no-cache',
         'cache-status': expect.stringMatching(/^memory; hit; ttl=/),
         etag,
+        'strict-transport-security': 'max-age=31536000',
         vary: 'Authorization',
+        'x-content-type-options': 'nosniff',
         'x-request-id': expect.any(String),
       })
     }

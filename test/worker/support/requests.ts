@@ -7,12 +7,16 @@ import { worker } from './isolate.ts'
 import { withoutLeaks } from './log-leaks.ts'
 import { expectDocumented } from './documented.ts'
 
-const origin = 'https://catalog.example.com'
+const serviceOrigin = 'https://catalog.example.com'
 export const tokenPath = '/api/v3/partners/auth'
 let addresses = 0
 
-/** Comes back once the work after the response is done, too. */
-export async function send(path: string, init: RequestInit = {}, bindings: Env = env): Promise<Response> {
+export function send(path: string, init: RequestInit = {}, bindings: Env = env): Promise<Response> {
+  return sendTo(serviceOrigin, path, init, bindings)
+}
+
+/** Sends to any origin. Comes back once the work after the response is done, too. */
+export async function sendTo(origin: string, path: string, init: RequestInit, bindings: Env = env): Promise<Response> {
   const headers = new Headers(init.headers)
   // Every request comes from an address of its own, so that no test runs into the rate limit of another.
   if (!headers.has('CF-Connecting-IP')) headers.set('CF-Connecting-IP', `2001:db8:0:${(++addresses).toString(16)}::1`)
@@ -62,6 +66,8 @@ export async function expectRefusal(response: Response, status: number, error: s
   expect(requestId).toMatch(/^[0-9a-f-]{36}$/)
   expect(response.headers.get('Content-Type')).toBe('application/json')
   expect(response.headers.get('Cache-Control')).toBe('no-store')
+  expect(response.headers.get('Strict-Transport-Security')).toBe('max-age=31536000')
+  expect(response.headers.get('X-Content-Type-Options')).toBe('nosniff')
   const body = await response.json<ErrorBody>()
   expect({ status: response.status, ...body }).toEqual({
     status,

@@ -144,7 +144,9 @@ describe('a refused client', () => {
     expect(Object.fromEntries(response.headers)).toEqual({
       'cache-control': 'no-store',
       'content-type': 'application/json',
+      'strict-transport-security': 'max-age=31536000',
       'www-authenticate': 'Basic realm="partners", charset="UTF-8"',
+      'x-content-type-options': 'nosniff',
       'x-request-id': expect.any(String),
     })
     await expectRefusal(response, 401, 'invalid_client', 'Client ID or client secret is wrong.')

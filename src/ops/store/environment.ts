@@ -1,0 +1,47 @@
+// What surrounds a store: the migrations of this checkout, its wrangler.toml, and what Cloudflare says about a deployed
+// environment.
+import { readdir } from 'node:fs/promises'
+import { isJsonObject } from '../../json.ts'
+import type { Environment } from '../core/doctor.ts'
+import { openAccount } from './cloudflare-api.ts'
+import type { Target } from './target.ts'
+import { openWorkerSecrets } from './worker-secrets.ts'
+import { readWranglerConfig } from './wrangler.ts'
+
+type WranglerConfig = Awaited<ReturnType<typeof readWranglerConfig>>
+
+export async function inspectEnvironment(target: Target): Promise<Environment> {
+  const migrations = (await readdir('migrations')).filter((file) => file.endsWith('.sql')).toSorted()
+  if (!target.remote) return { migrations, deployment: undefined }
+  const [{ wrangler, call }, topLevel] = await Promise.all([openAccount(target), readWranglerConfig(undefined)])
+  const bindings = new Set(listBindings(wrangler))
+  const databases: { binding: string; database_id?: string }[] = wrangler.d1_databases
+  const databaseId = databases.find(({ binding }) => binding === 'DB')?.database_id
+  return {
+    migrations,
+    deployment: {
+      missingBindings: listBindings(topLevel).filter((name) => !bindings.has(name)),
+      hasSchedule: wrangler.triggers.crons !== undefined && wrangler.triggers.crons.length > 0,
+      requiredSecrets: wrangler.secrets?.required ?? [],
+      listSecrets: openWorkerSecrets(target).listNames,
+      readDatabase: async () => {
+        const database = await call('GET', `/d1/database/${databaseId}`)
+        const { read_replication: replication, running_in_region: region } = isJsonObject(database) ? database : {}
+        return {
+          isReplicated: isJsonObject(replication) && replication['mode'] === 'auto',
+          region: typeof region === 'string' ? region : undefined,
+        }
+      },
+    },
+  }
+}
+
+function listBindings(wrangler: WranglerConfig): string[] {
+  const bindings: { binding: string }[] = [
+    ...wrangler.d1_databases,
+    ...wrangler.kv_namespaces,
+    ...wrangler.analytics_engine_datasets,
+  ]
+  const rateLimits: { name: string }[] = wrangler.ratelimits
+  return [...bindings.map(({ binding }) => binding), ...rateLimits.map(({ name }) => name)]
+}
