@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
 import { isJsonObject } from '../../../src/json.ts'
+import { setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
 import type { Bindings } from './local-bindings.ts'
 
 const account = 'a'.repeat(32)
@@ -79,9 +80,8 @@ export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflar
     fake = await startFakeCloudflare(bindings())
     folder = await mkdtemp(join(tmpdir(), 'catalog-'))
     const config = await readFile(join(project, 'wrangler.toml'), 'utf8')
-    const withIds = config
-      .replace(/^# (database_id = ").*(partner-investment-plan-catalog-staging")$/m, `$1${databaseId}"`)
-      .replace(/^# (id = ").*(partner-investment-plan-catalog-staging")$/m, `$1${namespaceId}"`)
+    const withDatabase = setBindingId(config, 'staging', 'DB', databaseId)
+    const withIds = setBindingId(withDatabase, 'staging', 'CATALOG_CACHE', namespaceId)
     await writeFile(join(folder, 'wrangler.toml'), withIds)
     await cp(join(project, 'package.json'), join(folder, 'package.json'))
     for (const name of ['migrations', 'node_modules', 'src']) await symlink(join(project, name), join(folder, name))
