@@ -14,7 +14,7 @@ const bindings = {
 }
 
 const workerTests = ['test/{worker,crypto,db,ops/core,site/client}/**/*.test.ts']
-const nodeTests = ['test/{ops,catalog,bench,simulation}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
+const nodeTests = ['test/{account,ops,catalog,bench,simulation}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 const onlySlow = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.slow.test.ts'))
 

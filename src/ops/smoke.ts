@@ -1,5 +1,6 @@
 // npm run -s smoke -- --url https://… : calls a running service as a partner does, and prints one line per check. The
 // credentials are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME. Without them it checks only refusals and the site.
+// --version WORKER=ID asks for one version of a gradual deployment.
 import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
 
@@ -12,6 +13,9 @@ interface Answer {
   /** The body; undefined when it is not a JSON object. */
   json: Record<string, unknown> | undefined
 }
+
+/** Sent with every request. */
+const common: Record<string, string> = {}
 
 process.exitCode = await smoke(process.argv.slice(2))
 
@@ -122,15 +126,25 @@ async function checkPartner(api: string, authorization: string, shortName: strin
 
 function readUrl(args: string[]): string | undefined {
   try {
-    const { url = '' } = parseArgs({ args, options: { url: { type: 'string' } } }).values
+    const options = { url: { type: 'string' }, version: { type: 'string' } } as const
+    const { url = '', version } = parseArgs({ args, options }).values
+    // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
+    const [, worker, id] = /^([\w-]+)=([\w-]+)$/.exec(version ?? '') ?? []
+    if (worker && id) common['Cloudflare-Workers-Version-Overrides'] = `${worker}="${id}"`
+    else if (version !== undefined) return undefined
     return /^https?:$/.test(new URL(url).protocol) ? new URL('/api/v3/partners', url).href : undefined
   } catch {
     return undefined
   }
 }
 
-async function call(url: string, init: RequestInit = {}): Promise<Answer> {
-  const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(deadlineMs) })
+async function call(url: string, init: { method?: string; headers?: Record<string, string> } = {}): Promise<Answer> {
+  const response = await fetch(url, {
+    ...init,
+    headers: { ...common, ...init.headers },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(deadlineMs),
+  })
   const text = await response.text()
   const { status, headers } = response
   try {

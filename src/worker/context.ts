@@ -4,7 +4,7 @@ import type { CacheContext } from './cache/cache-context.ts'
 import { createOpenSession } from './catalog-database.ts'
 import type { PartnerAccess } from '../db/partner-queries.ts'
 import type { ApiError } from './http/api-error.ts'
-import { log, type Warn } from './log.ts'
+import { log, readVersionId, type Warn } from './log.ts'
 
 export interface AppEnv {
   Bindings: Env
@@ -21,8 +21,8 @@ export interface AppEnv {
   }
 }
 
-export function createWarn(c: Pick<Context<AppEnv>, 'get'>): Warn {
-  return (event) => log('warn', { ...event, requestId: c.get('requestId') })
+export function createWarn(c: Pick<Context<AppEnv>, 'env' | 'get'>): Warn {
+  return (event) => log('warn', { ...event, requestId: c.get('requestId'), version: readVersionId(c.env.VERSION) })
 }
 
 export function createCacheContext(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>): CacheContext {

@@ -8,28 +8,31 @@ import { queryD1 } from './query-d1.ts'
 /** D1 runs a statement for at most 30 s. */
 const publishDeadlineMs = 60_000
 
-/** Never rejects. What fails is logged, and the run of the next minute tries it again. */
-export async function publishDue(d1: D1Database): Promise<void> {
+/**
+ * Never rejects. What fails is logged, and the run of the next minute tries it again.
+ * @param version of the Worker, for the log.
+ */
+export async function publishDue(d1: D1Database, version: string | undefined): Promise<void> {
   const db = openDatabase(d1)
   try {
-    for (const id of await queryD1(selectDueIds(db))) await publishOrEnd(db, id)
+    for (const id of await queryD1(selectDueIds(db))) await publishOrEnd(db, id, version)
   } catch (error) {
-    log('error', { event: 'schedule_failed', reason: describeError(error) })
+    log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
 }
 
-async function publishOrEnd(db: Database, id: number): Promise<void> {
+async function publishOrEnd(db: Database, id: number, version: string | undefined): Promise<void> {
   try {
     const outcome = await queryD1(publish(db, id), publishDeadlineMs)
     // Another run published it, or an operator cancelled it meanwhile.
     if (outcome.kind === 'unavailable') return
     if (outcome.kind === 'published') {
-      return log('info', { event: 'publication_published', id, revision: outcome.revision })
+      return log('info', { event: 'publication_published', id, revision: outcome.revision, version })
     }
     const { reason } = outcome
     const isEnded = await queryD1(endPublication(db, id, 'conflicted', { endedBy: 'schedule', endNote: reason }))
-    if (isEnded) log('error', { event: 'publication_conflicted', id, reason })
+    if (isEnded) log('error', { event: 'publication_conflicted', id, reason, version })
   } catch (error) {
-    log('error', { event: 'publication_failed', id, reason: describeError(error) })
+    log('error', { event: 'publication_failed', id, reason: describeError(error), version })
   }
 }

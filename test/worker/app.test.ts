@@ -119,14 +119,15 @@ describe('usage', () => {
     await send(path, { headers: { Authorization: `Bearer ${token}` } }, counted)
     await send('/elsewhere', {}, counted)
 
+    const version = env.VERSION.id
     const route = '/api/v3/partners/auth'
     const plans = '/api/v3/partners/:shortName/plans'
     const doubles = [expect.any(Number), 0]
     expect(writeDataPoint.mock.calls.map(([point]) => point)).toEqual([
-      { indexes: [shortName], blobs: [route, '200', '', '', '', ''], doubles },
-      { indexes: [''], blobs: [route, '401', '', '', 'invalid_client', 'unknown_client'], doubles },
-      { indexes: [shortName], blobs: [plans, '200', 'UG', 'd1', '', ''], doubles },
-      { indexes: [''], blobs: ['/*', '404', '', '', 'not_found', ''], doubles },
+      { indexes: [shortName], blobs: [route, '200', '', '', '', '', version], doubles },
+      { indexes: [''], blobs: [route, '401', '', '', 'invalid_client', 'unknown_client', version], doubles },
+      { indexes: [shortName], blobs: [plans, '200', 'UG', 'd1', '', '', version], doubles },
+      { indexes: [''], blobs: ['/*', '404', '', '', 'not_found', '', version], doubles },
     ])
   })
 
@@ -182,7 +183,7 @@ test('logs one line per request, without a secret or a token', async () => {
   })
 
   const lines = info.mock.calls.map(([line]) => String(line))
-  const common = { level: 'info', event: 'request', durationMs: expect.any(Number) }
+  const common = { level: 'info', event: 'request', durationMs: expect.any(Number), version: env.VERSION.id }
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
     {
       ...common,

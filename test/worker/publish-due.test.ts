@@ -35,8 +35,8 @@ async function logOf(work: () => Promise<unknown>): Promise<[string, unknown][]>
   const lines: [string, unknown][] = []
   const spies = (['info', 'warn', 'error'] as const).map((level) =>
     vi.spyOn(console, level).mockImplementation((line: string) => {
-      const { level: ownLevel, ...event } = JSON.parse(line)
-      expect(ownLevel).toBe(level)
+      const { level: ownLevel, version, ...event } = JSON.parse(line)
+      expect([ownLevel, version]).toEqual([level, env.VERSION.id])
       lines.push([level, event])
     }),
   )

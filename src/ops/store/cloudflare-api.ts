@@ -9,7 +9,7 @@ import { readWranglerConfig } from './wrangler.ts'
 const deadlineMs = 60_000
 
 /** Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer. */
-export type Call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
+export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
 
 /** Cloudflare refused a call, or can't be reached. For SQL the message quotes the database's. */
 export class CloudflareError extends Error {
@@ -18,11 +18,17 @@ export class CloudflareError extends Error {
   readonly isUncertain: boolean
   /** Cloudflare's own error codes. */
   readonly codes: readonly unknown[]
+  /** Whether the account has nothing by that name or ID. */
+  readonly isMissing: boolean
 
-  constructor(message: string, { isUncertain = false, codes = [] }: { isUncertain?: boolean; codes?: unknown[] } = {}) {
+  constructor(
+    message: string,
+    { isUncertain = false, codes = [], isMissing = false }: Partial<Omit<CloudflareError, keyof Error>> = {},
+  ) {
     super(message)
     this.isUncertain = isUncertain
     this.codes = codes
+    this.isMissing = isMissing
   }
 }
 
@@ -72,6 +78,7 @@ function openApi(account: string, authorization: string): Call {
     throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}.`, {
       isUncertain: response.status >= 500,
       codes,
+      isMissing: response.status === 404,
     })
   }
 }

@@ -42,13 +42,26 @@ export async function readWranglerConfig(env: string | undefined) {
   return readConfig({ env }, { hideWarnings: true })
 }
 
+/** What wrangler.toml says about the database and the cache of an environment. */
+export function findBindings(wrangler: Awaited<ReturnType<typeof readWranglerConfig>>) {
+  const databases: { binding: string; database_id?: string; database_name?: string }[] = wrangler.d1_databases
+  const namespaces: { binding: string; id?: string }[] = wrangler.kv_namespaces
+  const database = databases.find(({ binding }) => binding === 'DB')
+  return {
+    databaseId: database?.database_id,
+    databaseName: database?.database_name,
+    namespaceId: namespaces.find(({ binding }) => binding === 'CATALOG_CACHE')?.id,
+  }
+}
+
 /** The user's own log level for wrangler as a program, read before `quietenWrangler` sets one. */
 const { WRANGLER_LOG } = process.env
 
-export function startWrangler(args: readonly string[], stdio: StdioOptions): ChildProcess {
+/** @param variables more variables of its environment. */
+export function startWrangler(args: readonly string[], stdio: StdioOptions, variables = {}): ChildProcess {
   const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
   return spawn(process.execPath, ['--no-warnings', wrangler, ...args], {
-    env: { ...quiet, ...findConfigHome(), ...process.env, WRANGLER_LOG },
+    env: { ...quiet, ...findConfigHome(), ...process.env, WRANGLER_LOG, ...variables },
     stdio,
   })
 }

@@ -2,7 +2,7 @@
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import type { AppEnv } from '../context.ts'
-import { log } from '../log.ts'
+import { log, readVersionId } from '../log.ts'
 import { recordUsage } from './usage.ts'
 
 /** Sets the request's ID and its clock. Each function that makes a response sends the ID in `X-Request-Id`. */
@@ -27,6 +27,7 @@ export const logRequest = createMiddleware<AppEnv>(async function logRequest(c, 
     ageSeconds: answeredBy?.ageSeconds,
     error: refusal?.code,
     reason: refusal?.reason,
+    version: readVersionId(c.env.VERSION),
   }
   log(usage.status < 500 ? 'info' : 'error', { event: 'request', requestId, method: c.req.method, ...usage })
   recordUsage(c.env.USAGE, usage)

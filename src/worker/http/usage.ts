@@ -16,6 +16,8 @@ export interface Usage {
   error: string | undefined
   /** `blob6`: the reason that the caller does not see. */
   reason: string | undefined
+  /** `blob7`: the ID of the Worker's version. */
+  version: string | undefined
   /** `double1` */
   durationMs: number
   /** `double2`: the age of a plan list. */
@@ -27,11 +29,11 @@ const maxReasonLength = 512
 
 /** Never throws: a request succeeds even if the dataset is missing or fails. */
 export function recordUsage(dataset: AnalyticsEngineDataset | undefined, usage: Usage): void {
-  const { route, status, partner = '', country = '', tier = '', error = '', reason = '' } = usage
+  const { route, status, partner = '', country = '', tier = '', error = '', reason = '', version = '' } = usage
   try {
     dataset?.writeDataPoint({
       indexes: [partner],
-      blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength)],
+      blobs: [route, String(status), country, tier, error, reason.slice(0, maxReasonLength), version],
       doubles: [usage.durationMs, usage.ageSeconds ?? 0],
     })
   } catch {

@@ -249,7 +249,7 @@ describe('doctor', () => {
 
   test('names what is missing, also when Cloudflare refuses some calls', async () => {
     cloudflare().secrets = undefined
-    cloudflare().replication = { mode: 'disabled' }
+    for (const database of cloudflare().databases.values()) database.read_replication = { mode: 'disabled' }
     cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'no such namespace' }
     const { code, stdout, stderr } = await examine()
     expect([code, stderr]).toEqual([2, '4 problems need a fix.\n'])

@@ -1,6 +1,80 @@
 import { expect, test } from 'vitest'
 import { readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
 
-test.each([undefined, 'staging', 'production'])('the schedule runs every minute in environment %s', async (env) => {
+const environments = ['staging', 'production'] as const
+const every = [undefined, ...environments]
+
+test.each(every)('the schedule runs every minute in environment %s', async (env) => {
   expect((await readWranglerConfig(env)).triggers).toEqual({ crons: ['* * * * *'] })
+})
+
+test.each(every)('a request has 1 s of CPU in environment %s', async (env) => {
+  expect((await readWranglerConfig(env)).limits).toEqual({ cpu_ms: 1000 })
+})
+
+/**
+ * Each environment has its own database, cache and counters, and may have a domain and variables. IDs are absent until they
+ * are provisioned. The rest describes the file.
+ */
+const ownSettings = [
+  'database_id',
+  'preview_database_id',
+  'id',
+  'preview_id',
+  'namespace_id',
+  'routes',
+  'route',
+  'vars',
+]
+const ofTheFile = ['configPath', 'userConfigPath', 'topLevelName', 'targetEnvironment', 'definedEnvironments']
+
+/** The settings of an environment that it must share with the others. */
+async function readComparable(env: (typeof every)[number]): Promise<unknown> {
+  const own = new Set([...ownSettings, ...ofTheFile])
+  const config: object = await readWranglerConfig(env)
+  const text = JSON.stringify(config, (key, value: unknown) => (own.has(key) ? undefined : value))
+  return JSON.parse(
+    text
+      .replaceAll(`partner-investment-plan-catalog-${env}"`, 'partner-investment-plan-catalog"')
+      .replaceAll(`partner_investment_plan_catalog_${env}"`, 'partner_investment_plan_catalog"'),
+  )
+}
+
+test.each(environments)('%s has every setting of the top level', async (env) => {
+  const [local, deployed] = [await readComparable(undefined), await readComparable(env)]
+  expect(deployed).toEqual(local)
+  expect(deployed).toMatchObject({
+    d1_databases: [{ binding: 'DB' }],
+    kv_namespaces: [{ binding: 'CATALOG_CACHE' }],
+    version_metadata: { binding: 'VERSION' },
+    analytics_engine_datasets: [{ binding: 'USAGE' }],
+    secrets: { required: ['JWT_KEYS'] },
+  })
+})
+
+test('no environment shares a database, a cache, a counter or a dataset with another', async () => {
+  const configs: Record<string, Record<string, unknown>[]>[] = await Promise.all(every.map(readWranglerConfig))
+  const listValues = (list: string, field: string) =>
+    configs.flatMap((config) => (config[list] ?? []).flatMap((entry) => entry[field] ?? []))
+  for (const values of [
+    configs.map(({ name }) => name),
+    listValues('d1_databases', 'database_name'),
+    listValues('d1_databases', 'database_id'),
+    listValues('kv_namespaces', 'id'),
+    listValues('ratelimits', 'namespace_id'),
+    listValues('analytics_engine_datasets', 'dataset'),
+  ]) {
+    expect(values).toEqual([...new Set(values)])
+  }
+  expect(listValues('ratelimits', 'namespace_id')).toHaveLength(6)
+})
+
+test.each(environments)('%s is not served at workers.dev once it has a route, and has no previews', async (env) => {
+  const { routes, route, workers_dev: isWorkersDev, preview_urls: hasPreviews } = await readWranglerConfig(env)
+  const hasRoute = routes !== undefined || route !== undefined
+  // Wrangler's default is on without a route, and off with one.
+  expect({ hasPreviews, isServedTwice: hasRoute && isWorkersDev === true }).toEqual({
+    hasPreviews: false,
+    isServedTwice: false,
+  })
 })

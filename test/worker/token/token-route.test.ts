@@ -268,6 +268,7 @@ describe('the rate limit', () => {
       event: 'rate_limiter_failed',
       reason: expect.any(String),
       requestId: response.headers.get('X-Request-Id'),
+      version: env.VERSION.id,
     }
     expect(warn.mock.calls.map(([text]) => JSON.parse(String(text)) as unknown)).toEqual([line, line])
   })

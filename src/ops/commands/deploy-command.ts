@@ -1,0 +1,58 @@
+// npm run deploy
+import { deployGuarded } from '../core/guarded-deploy.ts'
+import { UserError } from '../core/user-error.ts'
+import {
+  deployWithWrangler,
+  listLiveVersions,
+  readConfiguredEnvironment,
+  readDeployState,
+  runProjectCheck,
+  runSmokeTest,
+  waitForService,
+} from '../store/deployment.ts'
+import type { CommandContext } from './command-context.ts'
+import { environmentOption, readEnvironment } from './environment-option.ts'
+import { openProgram, type ExitCode } from './open-program.ts'
+
+const command = 'npm run deploy --'
+
+interface DeployFlags {
+  env?: string
+  url?: string
+  allowDirty?: boolean
+  skipCheck?: boolean
+}
+
+export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
+  const { program, context, run } = openProgram('deploy', unescaped, () => `${command} --help`)
+  const { io, clock } = context
+  const report = (line: string) => void io.stdout.write(`${line}\n`)
+  program
+    .description(description)
+    .usage('--env <name> [flags]')
+    .addOption(environmentOption())
+    .option('--url <url>', 'where the smoke test finds the service; otherwise SMOKE_URL, or where wrangler deployed it')
+    .option('--allow-dirty', 'deploy files that are not committed')
+    .option('--skip-check', 'skip npm run check, for example after CI ran it')
+    .allowExcessArguments()
+    .action(async ({ env, url = process.env['SMOKE_URL'], allowDirty = false, skipCheck = false }: DeployFlags) => {
+      const environment = await readConfiguredEnvironment(readEnvironment(env, command))
+      if (url !== undefined && !URL.canParse(url))
+        throw new UserError('--url must be a URL, such as https://catalog.example.com.')
+      const steps = {
+        readState: (isDirtyAllowed: boolean) => readDeployState(environment, { allowDirty: isDirtyAllowed }),
+        listLiveVersions: () => listLiveVersions(environment.env),
+        check: runProjectCheck,
+        deploy: () => deployWithWrangler(environment.env),
+        waitForService,
+        smokeTest: (address: string, versionId: string) => runSmokeTest(address, environment.worker, versionId),
+      }
+      await deployGuarded(environment, { url, allowDirty, skipCheck }, steps, clock, report)
+    })
+  return run()
+}
+
+const description = `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.
+
+It refuses without the IDs of provision, with migrations or secrets missing, with files that are
+not committed, and when npm run check fails.`

@@ -1,0 +1,62 @@
+// npm run provision
+import { Option } from 'commander'
+import { rotateKeys } from '../core/key-ring.ts'
+import { provision } from '../core/provisioning.ts'
+import { UserError } from '../core/user-error.ts'
+import { CloudflareError } from '../store/cloudflare-api.ts'
+import { openResources } from '../store/environment-resources.ts'
+import { actorOption } from './add-command.ts'
+import { readAttribution, type CommandContext } from './command-context.ts'
+import { environmentOption, readEnvironment } from './environment-option.ts'
+import { openProgram, type ExitCode } from './open-program.ts'
+
+const command = 'npm run provision --'
+
+/** D1's own location hints. None is in Africa: western Europe is the nearest. */
+const locations = ['weur', 'eeur', 'wnam', 'enam', 'apac', 'oc']
+
+interface ProvisionFlags {
+  env?: string
+  location: string
+  as?: string
+}
+
+export async function runProvision(unescaped: CommandContext): Promise<ExitCode> {
+  const { program, context, run } = openProgram('provision', unescaped, () => `${command} --help`)
+  const { io, openKeyRing, withStore } = context
+  program
+    .description(description)
+    .usage('--env <name> [flags]')
+    .addOption(environmentOption())
+    .addOption(
+      new Option('--location <hint>', 'where a new database gets its primary').choices(locations).default('weur'),
+    )
+    .addOption(actorOption())
+    .allowExcessArguments()
+    .action(async ({ env: name, location, as }: ProvisionFlags) => {
+      const env = readEnvironment(name, command)
+      const target = { remote: true, env, ...(as === undefined ? {} : { as }) }
+      const attribution = await readAttribution(context, target)
+      const keys = openKeyRing(target)
+      // There is no earlier key to wait for, or to replace.
+      const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: () => Promise.resolve() }
+      const resources = {
+        ...(await openResources(env)),
+        hasSigningKey: async () => (await keys.list()).some(({ use }) => use === 'signs'),
+        createSigningKey: () => withStore(target, (store) => rotateKeys(keys, store, attribution, rotation)),
+      }
+      try {
+        const hasNewIds = await provision(resources, location, (line) => void io.stdout.write(`${line}\n`))
+        if (hasNewIds) io.stdout.write('Commit wrangler.toml: the IDs are not secret, and deploy needs them.\n')
+      } catch (error) {
+        if (!(error instanceof CloudflareError)) throw error
+        throw new UserError(`${error.message} Then run it again: it continues where it stopped.`)
+      }
+    })
+  return run()
+}
+
+const description = `Create what an environment of wrangler.toml lacks before its first deploy: the database, read
+replication, the KV namespace, the tables, and the signing key. It writes the IDs into wrangler.toml.
+
+It changes nothing that is there, so it can be repeated.`

@@ -1,0 +1,98 @@
+// What must be right before a deploy, and how to fix what is not.
+import { describeCommand, describeMigration, type Target } from '../store/target.ts'
+
+/** The environment as wrangler.toml has it. */
+export interface ConfiguredEnvironment {
+  env: string
+  /** The name of the Worker. */
+  worker: string
+  databaseId: string | undefined
+  namespaceId: string | undefined
+  hasRoute: boolean
+  isWorkersDevOn: boolean
+}
+
+/** What the account and the checkout look like. */
+export interface DeployState {
+  pendingMigrations: readonly string[]
+  missingSecrets: readonly string[]
+  /** Files that differ from the last commit; undefined outside a git checkout, or when nobody needs to know. */
+  changedFiles: readonly string[] | 'no checkout' | 'any'
+}
+
+/** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */
+export function findMistakes({
+  env,
+  databaseId,
+  namespaceId,
+  hasRoute,
+  isWorkersDevOn,
+}: Omit<ConfiguredEnvironment, 'worker'>): string[] {
+  const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
+  return [
+    ...(missing.length > 0
+      ? [
+          `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. Run: npm run provision -- --env ${env}; then commit wrangler.toml.`,
+        ]
+      : []),
+    ...(hasRoute && isWorkersDevOn
+      ? [
+          `[env.${env}] has a route, and workers_dev is on: the rules of its zone would not apply at workers.dev. Remove workers_dev from wrangler.toml.`,
+        ]
+      : []),
+  ]
+}
+
+/** @returns a line for each reason not to deploy. */
+export function findObstacles(
+  env: string,
+  { pendingMigrations, missingSecrets, changedFiles }: DeployState,
+): readonly string[] {
+  const target: Target = { remote: true, env }
+  return [
+    ...(pendingMigrations.length > 0
+      ? [`The database lacks ${listSome(pendingMigrations)}. Run: ${describeMigration(target)}`]
+      : []),
+    ...missingSecrets.map((name) =>
+      name === 'JWT_KEYS'
+        ? `The secret JWT_KEYS is not set. Run: ${describeCommand(target, 'keys', 'rotate')}`
+        : `The secret ${name} is not set. Run: npx wrangler secret put ${name} --env ${env}`,
+    ),
+    ...(changedFiles === 'no checkout'
+      ? [
+          'This folder is no git checkout, so nobody could tell what was deployed. Add --allow-dirty to deploy it anyway.',
+        ]
+      : []),
+    ...(typeof changedFiles !== 'string' && changedFiles.length > 0
+      ? [`The checkout has changes in ${listSome(changedFiles)}. Commit them, or add --allow-dirty.`]
+      : []),
+  ]
+}
+
+const maxListed = 3
+
+function listSome(names: readonly string[]): string {
+  const rest = names.length - maxListed
+  return `${names.slice(0, maxListed).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+/** A version that gets a share of the requests. */
+export interface LiveVersion {
+  versionId: string
+  percentage: number
+}
+
+/** @returns the version to go back to: the one with most of the requests. */
+export function pickMainVersion(versions: readonly LiveVersion[]): string | undefined {
+  return versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId
+}
+
+/** @param targets of a deploy, as wrangler lists them: hosts, routes and schedules. */
+export function pickUrl(targets: readonly string[]): string | undefined {
+  const hosts = targets.flatMap(
+    (target) => /^(?:https:\/\/)?([\w.-]+\.[\w-]+(?::\d+)?)(?: \(.*\))?$/.exec(target)?.[1] ?? [],
+  )
+  // A domain of its own, if there is one.
+  const host = hosts.find((name) => !name.endsWith('.workers.dev')) ?? hosts[0]
+  return host === undefined ? undefined : `https://${host}`
+}

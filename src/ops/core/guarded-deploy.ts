@@ -1,0 +1,88 @@
+// A deploy: refused unless everything is right, then checked by the smoke test, and always with the way back.
+import type { Clock } from './clock.ts'
+import {
+  findMistakes,
+  findObstacles,
+  pickMainVersion,
+  pickUrl,
+  type ConfiguredEnvironment,
+  type DeployState,
+  type LiveVersion,
+} from './deploy-guard.ts'
+import { UserError } from './user-error.ts'
+
+export interface DeployOptions {
+  allowDirty: boolean
+  skipCheck: boolean
+  /** Where the smoke test finds the service. By default, where wrangler says. */
+  url: string | undefined
+}
+
+/** What a deploy does outside of this process. */
+export interface DeploySteps {
+  readState: (allowDirty: boolean) => Promise<DeployState>
+  /** The versions that answer requests; none before the first deploy. */
+  listLiveVersions: () => Promise<LiveVersion[]>
+  /** `npm run check`. */
+  check: () => Promise<boolean>
+  /** `wrangler deploy`; undefined when it failed. */
+  deploy: () => Promise<{ versionId: string; targets: readonly string[] } | undefined>
+  /** Waits until a new address answers. */
+  waitForService: (url: string, waitSeconds: number, sleep: Clock['sleep']) => Promise<boolean>
+  smokeTest: (url: string, versionId: string) => Promise<boolean>
+}
+
+const maxWaitSeconds = 120
+
+/**
+ * @param report gets lines for people.
+ * @throws UserError with a line for each reason not to deploy, or when the new version is not known to work.
+ */
+export async function deployGuarded(
+  environment: ConfiguredEnvironment,
+  options: DeployOptions,
+  steps: DeploySteps,
+  { sleep }: Pick<Clock, 'sleep'>,
+  report: (line: string) => void,
+): Promise<void> {
+  const { env } = environment
+  const mistakes = findMistakes(environment)
+  if (mistakes.length > 0) throw new UserError(mistakes)
+  const obstacles = findObstacles(env, await steps.readState(options.allowDirty))
+  if (obstacles.length > 0) throw new UserError(obstacles)
+  if (!options.skipCheck && !(await steps.check())) {
+    throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
+  }
+
+  const before = pickMainVersion(await steps.listLiveVersions())
+  const deployed = await steps.deploy()
+  if (deployed === undefined) throw new UserError(await describeFailure(env, before, steps))
+  const { versionId, targets } = deployed
+  const wayBack = describeWayBack(env, before)
+  const url = options.url ?? pickUrl(targets)
+  if (url === undefined) {
+    throw new UserError(
+      `Version ${versionId} is deployed to ${env}, and not tested: wrangler names no host. Run: npm run -s smoke -- --url https://HOST; next time, add --url. ${wayBack}`,
+    )
+  }
+  report(`Version ${versionId} is deployed to ${env}: ${url}`)
+  const isServed = await steps.waitForService(url, maxWaitSeconds, sleep)
+  if (!isServed || !(await steps.smokeTest(url, versionId))) {
+    const problem = isServed ? 'The smoke test failed' : `The service did not answer at ${url} for ${maxWaitSeconds} s`
+    throw new UserError(`${problem}, and version ${versionId} is live. ${wayBack}`)
+  }
+  report(wayBack)
+}
+
+function describeWayBack(env: string, before: string | undefined): string {
+  return before === undefined
+    ? 'It is the first version, so there is none to go back to.'
+    : `To go back to the version before: npx wrangler rollback ${before} --env ${env}`
+}
+
+/** Wrangler may fail after the new version went live, for example when it can't set the schedule. */
+async function describeFailure(env: string, before: string | undefined, steps: DeploySteps): Promise<string> {
+  const live = pickMainVersion(await steps.listLiveVersions())
+  if (live === before) return `wrangler deploy failed, and nothing changed in ${env}: see its message above.`
+  return `wrangler deploy failed, and version ${live} is live in ${env}: see its message above, and deploy again. ${describeWayBack(env, before)}`
+}

@@ -1,0 +1,92 @@
+// Creates what an environment lacks before its first deploy. Each step looks first, so an interrupted run is continued by
+// the next one, and a run with nothing to do changes nothing.
+import { UserError } from './user-error.ts'
+
+/** What an environment needs of its account. */
+export interface EnvironmentResources {
+  names: { env: string; database: string; namespace: string }
+  /** The IDs in wrangler.toml. */
+  ids: { database: string | undefined; namespace: string | undefined }
+  database: Resource & { create: (name: string, location: string) => Promise<string> }
+  namespace: Resource & { create: (name: string) => Promise<string> }
+  readReplication: (databaseId: string) => Promise<boolean>
+  switchReplicationOn: (databaseId: string) => Promise<void>
+  listPendingMigrations: (databaseId: string) => Promise<readonly string[]>
+  /** Applies the pending migrations of the database whose ID is in wrangler.toml. */
+  migrate: () => Promise<void>
+  hasSigningKey: () => Promise<boolean>
+  createSigningKey: () => Promise<void>
+}
+
+interface Resource {
+  exists: (id: string) => Promise<boolean>
+  findByName: (name: string) => Promise<string | undefined>
+  /** Writes the ID into wrangler.toml. */
+  saveId: (id: string) => Promise<void>
+}
+
+/**
+ * @param location where a new database gets its primary.
+ * @param report gets a line for each step.
+ * @returns whether wrangler.toml changed.
+ */
+export async function provision(
+  resources: EnvironmentResources,
+  location: string,
+  report: (line: string) => void,
+): Promise<boolean> {
+  const { names, ids, database, namespace } = resources
+  let hasNewIds = false
+
+  const obtain = async (
+    kind: string,
+    key: string,
+    savedId: string | undefined,
+    name: string,
+    resource: Resource,
+    create: () => Promise<string>,
+  ): Promise<string> => {
+    if (savedId !== undefined) {
+      if (!(await resource.exists(savedId))) {
+        throw new UserError(
+          `The account has no ${kind} ${savedId}, which wrangler.toml names in [env.${names.env}]. Check CLOUDFLARE_ACCOUNT_ID; to create another ${kind}, delete the line of ${key} first.`,
+        )
+      }
+      report(`The ${kind} ${savedId} is there.`)
+      return savedId
+    }
+    // An earlier run may have created it, and ended before it wrote the ID.
+    const found = await resource.findByName(name)
+    const id = found ?? (await create())
+    await resource.saveId(id)
+    hasNewIds = true
+    report(`${found === undefined ? 'Created' : 'Found'} the ${kind} ${name}, and wrote its ID into wrangler.toml.`)
+    return id
+  }
+
+  const databaseId = await obtain('database', 'database_id', ids.database, names.database, database, () =>
+    database.create(names.database, location),
+  )
+  await obtain('KV namespace', 'id', ids.namespace, names.namespace, namespace, () => namespace.create(names.namespace))
+
+  if (await resources.readReplication(databaseId)) report('Read replication is on.')
+  else {
+    await resources.switchReplicationOn(databaseId)
+    report('Switched read replication on.')
+  }
+
+  const pending = await resources.listPendingMigrations(databaseId)
+  if (pending.length === 0) report('Every migration is applied.')
+  else {
+    await resources.migrate()
+    report(`Applied ${pending.length} ${pending.length === 1 ? 'migration' : 'migrations'}.`)
+  }
+
+  // After the migrations: the record of keys is a table.
+  if (await resources.hasSigningKey()) report('There is a signing key.')
+  else {
+    await resources.createSigningKey()
+    report('Created a signing key.')
+  }
+  return hasNewIds
+}

@@ -1,0 +1,160 @@
+// A deploy of the Worker: what the account and the checkout look like before it, wrangler's deploy, and the smoke test.
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { isJsonObject } from '../../json.ts'
+import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../core/deploy-guard.ts'
+import { UserError } from '../core/user-error.ts'
+import { CloudflareError, openAccount, type Call } from './cloudflare-api.ts'
+import { listPendingMigrations } from './remote-migrations.ts'
+import { openWorkerSecrets } from './worker-secrets.ts'
+import { findBindings, readWranglerConfig, startWrangler } from './wrangler.ts'
+
+/** @throws UserError when wrangler.toml has no such environment. */
+export async function readConfiguredEnvironment(env: string): Promise<ConfiguredEnvironment> {
+  const wrangler = await readWranglerConfig(env)
+  const { databaseId, namespaceId } = findBindings(wrangler)
+  return {
+    env,
+    worker: wrangler.name ?? '',
+    databaseId,
+    namespaceId,
+    hasRoute: (wrangler.routes ?? []).length > 0 || wrangler.route !== undefined,
+    isWorkersDevOn: wrangler.workers_dev === true,
+  }
+}
+
+/** @throws UserError when the account can't be read. */
+export async function readDeployState(
+  { env, databaseId = '' }: ConfiguredEnvironment,
+  { allowDirty }: { allowDirty: boolean },
+): Promise<DeployState> {
+  const target = { remote: true, env }
+  const { wrangler, call } = await openAccount(target)
+  const [pendingMigrations, secretNames, changedFiles] = await Promise.all([
+    listPendingMigrations(call, databaseId).catch(refuse),
+    openWorkerSecrets(target).listNames(),
+    allowDirty ? ('any' as const) : listChangedFiles(),
+  ])
+  const required: string[] = wrangler.secrets?.required ?? []
+  const missingSecrets = required.filter((name) => !secretNames.includes(name))
+  return { pendingMigrations, missingSecrets, changedFiles }
+}
+
+async function listChangedFiles(): Promise<readonly string[] | 'no checkout'> {
+  try {
+    const { stdout } = await promisify(execFile)('git', ['status', '--porcelain'])
+    return stdout.split('\n').flatMap((line) => line.slice(3) || [])
+  } catch {
+    return 'no checkout'
+  }
+}
+
+/** @returns the versions that answer requests; none before the first deploy. */
+export async function listLiveVersions(env: string): Promise<LiveVersion[]> {
+  const { wrangler, call } = await openAccount({ remote: true, env })
+  const script = `/workers/scripts/${wrangler.name}`
+  try {
+    const result = await call('GET', `${script}/deployments`)
+    const [latest]: unknown[] =
+      isJsonObject(result) && Array.isArray(result['deployments']) ? result['deployments'] : []
+    const versions: unknown[] = isJsonObject(latest) && Array.isArray(latest['versions']) ? latest['versions'] : []
+    const live = versions.flatMap((version) => {
+      if (!isJsonObject(version)) return []
+      return { versionId: String(version['version_id']), percentage: Number(version['percentage']) }
+    })
+    const isService = await Promise.all(
+      live.map(({ versionId }) => hasDatabase(call, `${script}/versions/${versionId}`)),
+    )
+    return live.filter((_, index) => isService[index])
+  } catch (error) {
+    if (error instanceof CloudflareError && error.isMissing) return []
+    return refuse(error)
+  }
+}
+
+/** The first secret of a Worker makes an empty version, which nobody wants to go back to. */
+async function hasDatabase(call: Call, path: string): Promise<boolean> {
+  const version = await call('GET', path)
+  const resources = isJsonObject(version) ? version['resources'] : undefined
+  const bindings = isJsonObject(resources) ? resources['bindings'] : undefined
+  return !Array.isArray(bindings) || bindings.some((binding) => isJsonObject(binding) && binding['name'] === 'DB')
+}
+
+/** Cloudflare's refusal as a mistake of the user: its message names the fix. */
+function refuse(error: unknown): never {
+  throw error instanceof CloudflareError ? new UserError(error.message) : error
+}
+
+/** Runs all checks of the project. They need no credentials, and get none. */
+export async function runProjectCheck(): Promise<boolean> {
+  const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined }
+  return (await runProgram('npm', ['run', 'check'], { ...process.env, ...without })) === 0
+}
+
+export interface Deployed {
+  versionId: string
+  targets: string[]
+}
+
+/**
+ * Runs `wrangler deploy`, which shows its own output.
+ * @returns undefined when wrangler failed.
+ */
+export async function deployWithWrangler(env: string): Promise<Deployed | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
+  const file = join(folder, 'output.ndjson')
+  try {
+    const wrangler = startWrangler(['deploy', '--env', env], 'inherit', { WRANGLER_OUTPUT_FILE_PATH: file })
+    const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
+    return exitCode === 0 ? readDeployed(await readFile(file, 'utf8')) : undefined
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** Finds the line of the deploy in wrangler's machine-readable output. */
+export function readDeployed(ndjson: string): Deployed {
+  for (const line of ndjson.split('\n').filter(Boolean)) {
+    const entry: unknown = JSON.parse(line)
+    if (!isJsonObject(entry) || entry['type'] !== 'deploy') continue
+    const targets: unknown[] = Array.isArray(entry['targets']) ? entry['targets'] : []
+    return { versionId: String(entry['version_id']), targets: targets.map(String) }
+  }
+  throw new Error('wrangler wrote no line of type deploy')
+}
+
+/** A new address takes a while until it answers. @returns whether it does. */
+export async function waitForService(
+  url: string,
+  waitSeconds: number,
+  sleep: (ms: number) => Promise<void>,
+): Promise<boolean> {
+  const probe = new URL('/api/v3/partners/any/plans', url)
+  for (let passedSeconds = 0; ; passedSeconds += 2) {
+    const response = await fetch(probe, { signal: AbortSignal.timeout(5000) }).catch(() => undefined)
+    await response?.body?.cancel()
+    if (response?.headers.has('X-Request-Id')) return true
+    if (passedSeconds >= waitSeconds) return false
+    await sleep(2000)
+  }
+}
+
+/** Runs the smoke test, which shows its own output. @returns whether it passed. */
+export async function runSmokeTest(url: string, worker: string, versionId: string): Promise<boolean> {
+  const program = resolve(import.meta.dirname, '../smoke.ts')
+  return (await runProgram(process.execPath, [program, '--url', url, '--version', `${worker}=${versionId}`])) === 0
+}
+
+async function runProgram(
+  program: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<number | null> {
+  const child = spawn(program, args, { stdio: 'inherit', env })
+  const [exitCode]: (number | null)[] = await once(child, 'exit')
+  return exitCode ?? null
+}

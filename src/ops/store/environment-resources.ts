@@ -1,0 +1,92 @@
+// The database and the KV namespace of an environment: in wrangler.toml, and in the account, over Cloudflare's API. Paths and
+// bodies are those in wrangler's sources and in the API client that it bundles.
+import { readFile, writeFile } from 'node:fs/promises'
+import { isJsonObject } from '../../json.ts'
+import type { EnvironmentResources } from '../core/provisioning.ts'
+import { UserError } from '../core/user-error.ts'
+import { CloudflareError, openAccount, type Call } from './cloudflare-api.ts'
+import { applyMigrations, listPendingMigrations } from './remote-migrations.ts'
+import { setBindingId, type BindingWithId } from './wrangler-toml.ts'
+import { findBindings } from './wrangler.ts'
+
+const configFile = 'wrangler.toml'
+const pageSize = 100
+
+/** @throws UserError when the environment is not in wrangler.toml, or its database has no name there. */
+export async function openResources(
+  env: string,
+): Promise<Omit<EnvironmentResources, 'hasSigningKey' | 'createSigningKey'>> {
+  const target = { remote: true, env }
+  const { wrangler, call } = await openAccount(target)
+  const { databaseId, databaseName, namespaceId } = findBindings(wrangler)
+  if (!databaseName || !wrangler.name) {
+    throw new UserError(
+      `wrangler.toml has no database_name of DB in [env.${env}]. Add it, as in the other environment.`,
+    )
+  }
+  return {
+    names: { env, database: databaseName, namespace: wrangler.name },
+    ids: { database: databaseId, namespace: namespaceId },
+    database: {
+      exists: async (id) => (await unlessMissing(call('GET', databasePath(id)))) !== undefined,
+      findByName: (name) => findInList(call, '/d1/database', { name: 'name', id: 'uuid' }, name),
+      create: async (name, location) =>
+        readId(await call('POST', '/d1/database', { name, primary_location_hint: location }), 'uuid'),
+      saveId: (id) => saveId(env, 'DB', id),
+    },
+    namespace: {
+      exists: async (id) => (await unlessMissing(call('GET', `/storage/kv/namespaces/${id}`))) !== undefined,
+      findByName: (name) => findInList(call, '/storage/kv/namespaces', { name: 'title', id: 'id' }, name),
+      create: async (name) => readId(await call('POST', '/storage/kv/namespaces', { title: name }), 'id'),
+      saveId: (id) => saveId(env, 'CATALOG_CACHE', id),
+    },
+    readReplication: async (id) => {
+      const result = await call('GET', databasePath(id))
+      const replication = isJsonObject(result) ? result['read_replication'] : undefined
+      return isJsonObject(replication) && replication['mode'] === 'auto'
+    },
+    switchReplicationOn: async (id) => {
+      await call('PUT', databasePath(id), { read_replication: { mode: 'auto' } })
+    },
+    listPendingMigrations: (id) => listPendingMigrations(call, id),
+    migrate: () => applyMigrations(target),
+  }
+}
+
+const databasePath = (id: string) => `/d1/database/${id}`
+
+async function saveId(env: string, binding: BindingWithId, id: string): Promise<void> {
+  await writeFile(configFile, setBindingId(await readFile(configFile, 'utf8'), env, binding, id))
+}
+
+/** @returns undefined when there is no such thing in the account. */
+async function unlessMissing(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof CloudflareError && error.isMissing) return undefined
+    throw error
+  }
+}
+
+/** Reads the pages of a list until an entry has the name. */
+async function findInList(
+  call: Call,
+  path: string,
+  fields: { name: string; id: string },
+  name: string,
+): Promise<string | undefined> {
+  for (let page = 1; ; page++) {
+    const entries = await call('GET', `${path}?page=${page}&per_page=${pageSize}`)
+    if (!Array.isArray(entries)) throw new CloudflareError('Cloudflare answered without a list.')
+    const entry: unknown = entries.find((candidate) => isJsonObject(candidate) && candidate[fields.name] === name)
+    if (entry !== undefined) return readId(entry, fields.id)
+    if (entries.length < pageSize) return undefined
+  }
+}
+
+function readId(entry: unknown, field: string): string {
+  const id = isJsonObject(entry) ? entry[field] : undefined
+  if (typeof id !== 'string') throw new CloudflareError(`Cloudflare answered without the ${field}.`)
+  return id
+}

@@ -1,0 +1,168 @@
+// An account in a box: a loopback server in the place of Cloudflare's API. Paths, bodies and error codes are those that
+// wrangler and the command line read and send. It is as strict as they need: it doesn't prove how Cloudflare behaves.
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
+import { createAssets } from './assets-api.ts'
+import { createD1, type D1Account } from './d1-api.ts'
+import { createKv, type Namespaces } from './kv-api.ts'
+import { createSecrets } from './secrets-api.ts'
+import type { Stores } from './stores.ts'
+import { createWorkersApi } from './workers-api.ts'
+import type { Services, Workers } from './workers.ts'
+
+export const accountId = 'a'.repeat(32)
+export const apiToken = 'secret-token'
+export const subdomain = 'example'
+
+/** What happens to the next call that matches. */
+export interface Failure {
+  call: RegExp
+  /** 0 drops the connection. */
+  status: number
+  message: string
+  code?: number
+  /** Without it, the call has no effect. */
+  hasEffect?: boolean
+}
+
+export interface Account extends D1Account {
+  /** The value of CLOUDFLARE_API_BASE_URL. */
+  url: string
+  namespaces: Namespaces
+  workers: Workers
+  /** Every call so far, as `METHOD /path`. */
+  calls: string[]
+  failure: Failure | undefined
+  /** Calls that the token may not make. */
+  forbidden: RegExp | undefined
+  /** How long each answer takes. */
+  delayMs: number
+  /** What Analytics Engine was asked, and the rows that it answers. */
+  questions: string[]
+  usage: object[]
+  close: () => Promise<void>
+}
+
+export async function startAccount(stores: Stores, services: Services): Promise<Account> {
+  const server = createServer((request, response) => {
+    const send = (status: number, body: object) => {
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ messages: [], ...body }))
+    }
+    void answer(request).then(
+      (result) => {
+        if (result instanceof RawAnswer) response.end(result.body)
+        else send(200, { success: true, errors: [], result })
+      },
+      (error: unknown) => {
+        if (error instanceof Dropped) {
+          request.socket.destroy()
+          return
+        }
+        const { status, code, message } = error instanceof Refusal ? error : new Refusal(400, 7500, String(error))
+        send(status, { success: false, errors: [{ code, message }], result: null })
+      },
+    )
+  })
+  const account: Account = {
+    url: '',
+    databases: new Map(),
+    namespaces: new Map(),
+    workers: new Map(),
+    calls: [],
+    failure: undefined,
+    forbidden: undefined,
+    delayMs: 0,
+    outage: undefined,
+    isTransactional: true,
+    statements: 0,
+    questions: [],
+    usage: [],
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+  const assets = createAssets()
+  const resources = { d1: account, namespaces: account.namespaces, findFiles: assets.findFiles }
+  const find = createRouter({
+    ...createUserApi(),
+    ...createD1(account, stores),
+    ...createKv(account.namespaces, stores),
+    ...createWorkersApi(account.workers, services, resources, subdomain),
+    ...createSecrets(account.workers, services),
+    ...assets.routes,
+    'POST /analytics_engine/sql': (call) => {
+      account.questions.push(call.body.toString())
+      return new RawAnswer(JSON.stringify({ meta: [], data: account.usage, rows: account.usage.length }))
+    },
+  })
+
+  async function answer(request: IncomingMessage): Promise<unknown> {
+    const call = await readCall(request)
+    const line = `${call.method} ${call.path}`
+    account.calls.push(line)
+    await setTimeout(account.delayMs)
+    if (account.outage?.isPermanent && account.statements > account.outage.after) throw new Dropped()
+    const { failure } = account
+    if (failure?.call.test(line)) {
+      account.failure = undefined
+      if (failure.hasEffect) await find(call)()
+      if (failure.status === 0) throw new Dropped()
+      throw new Refusal(failure.status, failure.code ?? 7000, failure.message)
+    }
+    // The upload of a site has a token of its own.
+    const hasToken = call.bearer === apiToken || line === 'POST /workers/assets/upload'
+    if (!hasToken || account.forbidden?.test(line)) throw new Refusal(403, 10000, 'Authentication error')
+    return find(call)()
+  }
+
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  account.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/client/v4`
+  return account
+}
+
+async function readCall(request: IncomingMessage): Promise<Call> {
+  const { method = '', url = '', headers } = request
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const { pathname, searchParams: query } = new URL(url, 'http://localhost')
+  return {
+    method,
+    path: pathname.replace('/client/v4', '').replace(`/accounts/${accountId}/`, '/'),
+    query,
+    contentType: headers['content-type'] ?? '',
+    userAgent: headers['user-agent'] ?? '',
+    bearer: /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1] ?? '',
+    body: Buffer.concat(chunks),
+  }
+}
+
+function createUserApi(): Routes {
+  const account = { id: accountId, name: 'Box' }
+  return {
+    'GET /user': () => ({ id: 'b'.repeat(32), email: 'owner@example.com' }),
+    'GET /user/tokens/verify': () => ({ id: 'c'.repeat(32), status: 'active' }),
+    'GET /accounts': () => [account],
+    'GET /memberships': () => [{ id: 'd'.repeat(32), roles: ['Administrator'], account }],
+  }
+}
+
+/** Returns a function that finds the handler of a call, and refuses a call that has none. */
+function createRouter(routes: Routes): (call: Call) => () => unknown {
+  const patterns = Object.entries<Handler>(routes).map(([route, handler]) => {
+    const pattern = route.replaceAll(/:\w+/g, '([^/]+)')
+    return { pattern: new RegExp(`^${pattern}$`), handler }
+  })
+  return (call) => {
+    for (const { pattern, handler } of patterns) {
+      const match = pattern.exec(`${call.method} ${call.path}`)
+      if (match) return () => handler(call, ...match.slice(1))
+    }
+    throw new Refusal(404, 7003, `Could not route to ${call.method} ${call.path}`)
+  }
+}

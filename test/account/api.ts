@@ -1,0 +1,59 @@
+// What the parts of the account share: a call of the HTTP API, the answer, and how the API refuses.
+import { isJsonObject } from '../../src/json.ts'
+
+export interface Call {
+  method: string
+  /** Below the account, `/d1/database`, or below the API, `/user`. */
+  path: string
+  query: URLSearchParams
+  contentType: string
+  userAgent: string
+  bearer: string
+  body: Buffer
+}
+
+/** A handler returns the `result` of the envelope. `ids` are the groups of the route's path. */
+export type Handler = (call: Call, ...ids: string[]) => unknown
+
+/** Method and path. `:id` matches a segment. */
+export type Routes = Record<`${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`, Handler>
+
+/** An answer without the envelope. */
+export class RawAnswer {
+  readonly body: string | Uint8Array
+
+  constructor(body: string | Uint8Array) {
+    this.body = body
+  }
+}
+
+/** The API refuses a call: `{ "success": false, "errors": [{ "code": …, "message": … }] }` */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: number
+
+  constructor(status: number, code: number, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** The connection ends without an answer. */
+export class Dropped extends Error {}
+
+export function readJson(call: Call): Record<string, unknown> {
+  const value: unknown = JSON.parse(call.body.toString() || '{}')
+  if (!isJsonObject(value)) throw new Refusal(400, 10026, 'The body must be a JSON object.')
+  return value
+}
+
+export function readForm(call: Call): Promise<FormData> {
+  return new Response(new Uint8Array(call.body), { headers: { 'Content-Type': call.contentType } }).formData()
+}
+
+/** A page of a list, by `page` and `per_page`. */
+export function paginate<T>(call: Call, items: Iterable<T>): T[] {
+  const [page, size] = [Number(call.query.get('page') ?? 1), Number(call.query.get('per_page') ?? 100)]
+  return [...items].slice((page - 1) * size, page * size)
+}

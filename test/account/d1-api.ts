@@ -1,0 +1,160 @@
+// D1: databases, queries, and Time Travel.
+import { randomUUID } from 'node:crypto'
+import { isJsonObject } from '../../src/json.ts'
+import { Dropped, paginate, readJson, Refusal, type Call, type Routes } from './api.ts'
+import type { Stores } from './stores.ts'
+
+interface Query {
+  sql: string
+  params?: string[]
+}
+
+/** The connection drops at a statement of SQL. */
+export interface Outage {
+  /** The number of statements before it. */
+  after: number
+  /** Whether the statement has its effect, so that only the answer is lost. */
+  hasEffect: boolean
+  /** Whether every later call fails, too. */
+  isPermanent: boolean
+}
+
+interface Database {
+  uuid: string
+  name: string
+  version: 'production'
+  created_at: string
+  primary_location_hint: unknown
+  read_replication: { mode: string }
+}
+
+/** The databases, and how they fail. */
+export interface D1Account {
+  databases: Map<string, Database>
+  /** Set it before a command, and to undefined to end it. */
+  outage: Outage | undefined
+  /** Whether the statements of one body are one transaction. The API doesn't document it. */
+  isTransactional: boolean
+  /** The statements of SQL so far. */
+  statements: number
+}
+
+export function createD1(d1: D1Account, stores: Stores): Routes {
+  const find = (idOrName: string): Database => {
+    const database = d1.databases.get(idOrName) ?? [...d1.databases.values()].find(({ name }) => name === idOrName)
+    if (database) return database
+    throw new Refusal(404, 7404, `The database ${idOrName} could not be found`)
+  }
+
+  const create = async (call: Call) => {
+    const { name, primary_location_hint } = readJson(call)
+    if (typeof name !== 'string') throw new Refusal(400, 7400, 'The name is missing')
+    if ([...d1.databases.values()].some((database) => database.name === name)) {
+      throw new Refusal(400, 7502, `Database with name '${name}' already exists`)
+    }
+    const database = addDatabase(d1, randomUUID(), name)
+    database.primary_location_hint = primary_location_hint
+    await stores.addDatabase(database.uuid)
+    return describe(database)
+  }
+
+  /** Runs a batch, or the statements of one text. */
+  const query = async (call: Call, id: string): Promise<object[]> => {
+    const body = readJson(call)
+    const queries = Array.isArray(body['batch']) ? (body['batch'] as Query[]) : [body as unknown as Query]
+    // Only `wrangler d1 migrations apply` sends several statements in one text.
+    const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
+    const split = queries.flatMap((one) => (one.params ? [one] : splitSqlQuery(one.sql).map((sql) => ({ sql }))))
+    const db = await open(id, split)
+    if (d1.isTransactional) return runStatement(() => db.batch(split.map((one) => prepare(db, one))))
+    const results = []
+    for (const one of split) results.push(await runStatement(() => prepare(db, one).all()))
+    return results
+  }
+
+  const raw = async (call: Call, id: string): Promise<object[]> => {
+    const one = readJson(call) as unknown as Query
+    const db = await open(id, [one])
+    const [columns, ...rows] = await runStatement(() => prepare(db, one).raw({ columnNames: true }))
+    return [{ success: true, meta: {}, results: { columns, rows } }]
+  }
+
+  const open = (id: string, queries: readonly Query[]) => {
+    const isWrite = queries.some(({ sql }) => !/^\s*(select|with|pragma)\b/i.test(sql))
+    return stores.openDatabase(find(id).uuid, { isWrite })
+  }
+
+  /** Runs a statement, or a transaction, which counts as one. */
+  const runStatement = async <T>(run: () => Promise<T>): Promise<T> => {
+    const { outage } = d1
+    const number = d1.statements++
+    if (outage === undefined || number < outage.after) return run()
+    if (number === outage.after && outage.hasEffect) await run()
+    if (number === outage.after || outage.isPermanent) throw new Dropped()
+    return run()
+  }
+
+  const replicate = (call: Call, id: string) => {
+    const { read_replication: replication } = readJson(call)
+    if (!isJsonObject(replication) || !/^(auto|disabled)$/.test(String(replication['mode']))) {
+      throw new Refusal(400, 7400, 'read_replication.mode must be auto or disabled')
+    }
+    const database = find(id)
+    database.read_replication = { mode: String(replication['mode']) }
+    return describe(database)
+  }
+
+  const restore = async (call: Call, id: string) => {
+    const bookmark = call.query.get('bookmark') ?? ''
+    const { uuid } = find(id)
+    const previous = await stores.findBookmark(uuid, Date.now())
+    if (!(await stores.restore(uuid, bookmark))) throw new Refusal(400, 7400, `The bookmark ${bookmark} is unknown`)
+    return { bookmark, previous_bookmark: previous, message: 'Restored' }
+  }
+
+  const findBookmark = async (call: Call, id: string) => {
+    const time = call.query.get('timestamp')
+    const bookmark = await stores.findBookmark(find(id).uuid, time === null ? Date.now() : Date.parse(time))
+    if (bookmark === undefined) throw new Refusal(400, 7400, 'The time is before the database was created')
+    return { bookmark }
+  }
+
+  return {
+    'POST /d1/database': create,
+    'GET /d1/database': (call) =>
+      paginate(call, d1.databases.values())
+        .filter(({ name }) => [null, name].includes(call.query.get('name')))
+        .map(describe),
+    'GET /d1/database/:id': (_, id = '') => describe(find(id)),
+    'PUT /d1/database/:id': (call, id = '') => replicate(call, id),
+    'PATCH /d1/database/:id': (call, id = '') => replicate(call, id),
+    'POST /d1/database/:id/query': (call, id = '') => query(call, id),
+    'POST /d1/database/:id/raw': (call, id = '') => raw(call, id),
+    'GET /d1/database/:id/time_travel/bookmark': (call, id = '') => findBookmark(call, id),
+    'POST /d1/database/:id/time_travel/restore': (call, id = '') => restore(call, id),
+  }
+}
+
+export function addDatabase({ databases }: D1Account, uuid: string, name: string): Database {
+  const database: Database = {
+    uuid,
+    name,
+    version: 'production',
+    created_at: new Date().toISOString(),
+    primary_location_hint: undefined,
+    read_replication: { mode: 'disabled' },
+  }
+  databases.set(uuid, database)
+  return database
+}
+
+function describe({ primary_location_hint: hint, ...database }: Database) {
+  const region = typeof hint === 'string' ? hint.toUpperCase() : 'ENAM'
+  return { ...database, created_in_region: region, running_in_region: region, num_tables: 0, file_size: 0 }
+}
+
+function prepare(db: D1Database, { sql, params = [] }: Query): D1PreparedStatement {
+  // The API documents parameters as strings.
+  if (params.some((param) => typeof param !== 'string')) throw new Refusal(400, 7400, 'Expected string')
+  return db.prepare(sql).bind(...params)
+}

@@ -1,0 +1,42 @@
+// A loopback address that stays the same while deployments change what is behind it.
+import { once } from 'node:events'
+import { createServer, request as sendRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface Front {
+  url: string
+  close: () => Promise<void>
+}
+
+/** @param findTarget is asked for every request. */
+export async function startFront(findTarget: () => Promise<URL | undefined>): Promise<Front> {
+  const server = createServer((request, response) => {
+    const fail = (status: number, text: string) => response.writeHead(status).end(text)
+    void findTarget().then(
+      (target) => {
+        if (target === undefined) {
+          fail(404, 'There is no such Worker.')
+          return
+        }
+        const { method, headers, url: path } = request
+        const forwarded = sendRequest({ host: target.hostname, port: target.port, method, path, headers }, (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
+          answer.pipe(response)
+        })
+        forwarded.on('error', (error) => fail(502, error.message))
+        request.pipe(forwarded)
+      },
+      (error: unknown) => fail(502, String(error)),
+    )
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}

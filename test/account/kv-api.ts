@@ -1,0 +1,68 @@
+// Workers KV: namespaces and their values.
+import { randomBytes } from 'node:crypto'
+import { paginate, RawAnswer, readJson, Refusal, type Call, type Routes } from './api.ts'
+import type { Stores } from './stores.ts'
+
+interface Namespace {
+  id: string
+  title: string
+  supports_url_encoding: true
+}
+
+export type Namespaces = Map<string, Namespace>
+
+export function createKv(namespaces: Namespaces, stores: Stores): Routes {
+  const find = (id: string): Namespace => {
+    const namespace = namespaces.get(id)
+    if (namespace === undefined) throw new Refusal(404, 10013, 'namespace not found')
+    return namespace
+  }
+
+  const create = async (call: Call) => {
+    const title = String(readJson(call)['title'])
+    if ([...namespaces.values()].some((namespace) => namespace.title === title)) {
+      throw new Refusal(400, 10014, 'a namespace with this account ID and title already exists')
+    }
+    const namespace = addNamespace(namespaces, randomBytes(16).toString('hex'), title)
+    await stores.addNamespace(namespace.id)
+    return namespace
+  }
+
+  const open = (id: string) => stores.openNamespace(find(id).id)
+
+  const read = async (id: string, name: string) => {
+    const value = await (await open(id)).get(decodeURIComponent(name), 'arrayBuffer')
+    if (value === null) throw new Refusal(404, 10009, "get: 'key not found'")
+    return new RawAnswer(new Uint8Array(value))
+  }
+
+  const write = async (call: Call, id: string, name: string) => {
+    await (await open(id)).put(decodeURIComponent(name), call.body.toString())
+    return {}
+  }
+
+  const deleteNames = async (id: string, names: readonly string[]) => {
+    const kv = await open(id)
+    for (const name of names) await kv.delete(name)
+    return null
+  }
+
+  return {
+    'POST /storage/kv/namespaces': create,
+    'GET /storage/kv/namespaces': (call) => paginate(call, namespaces.values()),
+    'GET /storage/kv/namespaces/:id': (_, id = '') => find(id),
+    'GET /storage/kv/namespaces/:id/keys': async (_, id = '') => (await (await open(id)).list()).keys,
+    'GET /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') => read(id, name),
+    'PUT /storage/kv/namespaces/:id/values/:name': (call, id = '', name = '') => write(call, id, name),
+    'DELETE /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') =>
+      deleteNames(id, [decodeURIComponent(name)]),
+    'DELETE /storage/kv/namespaces/:id/bulk': (call, id = '') =>
+      deleteNames(id, JSON.parse(call.body.toString()) as string[]),
+  }
+}
+
+export function addNamespace(namespaces: Namespaces, id: string, title: string): Namespace {
+  const namespace: Namespace = { id, title, supports_url_encoding: true }
+  namespaces.set(id, namespace)
+  return namespace
+}

@@ -1,0 +1,151 @@
+// The Workers of an account: versions, and deployments that name them.
+import { randomUUID } from 'node:crypto'
+import { Refusal } from './api.ts'
+import type { Site } from './assets-api.ts'
+
+export type Binding = { name: string; type: string } & Record<string, unknown>
+
+export interface Module {
+  type: 'esm' | 'text' | 'data' | 'wasm'
+  contents: string | Uint8Array<ArrayBuffer>
+}
+
+/** What an upload says: code, site, configuration and secrets. A version never changes. */
+export interface Upload {
+  mainModule: string
+  modules: Record<string, Module>
+  hasSourceMap: boolean
+  compatibilityDate: string
+  compatibilityFlags: string[]
+  bindings: Binding[]
+  site: Site | undefined
+  annotations: Record<string, string>
+}
+
+export interface Version extends Upload {
+  id: string
+  number: number
+  createdAt: string
+}
+
+export interface Share {
+  version_id: string
+  percentage: number
+}
+
+interface Deployment {
+  id: string
+  created_on: string
+  source: string
+  strategy: 'percentage'
+  author_email: string
+  annotations: Record<string, string>
+  versions: Share[]
+}
+
+export interface Worker {
+  name: string
+  tag: string
+  tags: string[]
+  lastDeployedFrom: string
+  /** The latest version and deployment are the last. */
+  versions: Version[]
+  deployments: Deployment[]
+  crons: string[]
+  subdomain: { enabled: boolean; previews_enabled: boolean }
+}
+
+export type Workers = Map<string, Worker>
+
+/** Lets requests reach versions. */
+export interface Services {
+  /** @throws when the code doesn't start. */
+  serve: (name: string, shares: readonly { version: Version; percentage: number }[]) => Promise<void>
+}
+
+export const authorEmail = 'owner@example.com'
+
+export function createWorker(name: string, userAgent: string): Worker {
+  return {
+    name,
+    tag: randomUUID().replaceAll('-', ''),
+    tags: [],
+    // Wrangler asks before it overwrites what something else uploaded.
+    lastDeployedFrom: userAgent.startsWith('wrangler/') ? 'wrangler' : 'api',
+    versions: [],
+    deployments: [],
+    crons: [],
+    subdomain: { enabled: false, previews_enabled: false },
+  }
+}
+
+/** @param code Scripts and services have codes of their own. */
+export function findWorker(workers: Workers, name: string, code = 10007): Worker {
+  const worker = workers.get(name)
+  if (worker === undefined) throw new Refusal(404, code, 'This Worker does not exist on your account.')
+  return worker
+}
+
+export function findVersion({ versions }: Worker, id: string): Version {
+  const version = versions.find((one) => one.id === id)
+  if (version === undefined) throw new Refusal(404, 10021, `The version ${id} does not exist.`)
+  return version
+}
+
+export function addVersion(worker: Worker, upload: Upload): Version {
+  const version = {
+    ...upload,
+    id: randomUUID(),
+    number: worker.versions.length + 1,
+    createdAt: new Date().toISOString(),
+  }
+  worker.versions.push(version)
+  return version
+}
+
+/** Sends requests to versions. A version whose code doesn't start changes nothing. */
+export async function deployVersions(
+  services: Services,
+  worker: Worker,
+  shares: readonly Share[],
+  annotations: Record<string, string> = {},
+): Promise<Deployment> {
+  const total = shares.reduce((sum, { percentage }) => sum + percentage, 0)
+  if (total !== 100) throw new Refusal(400, 10021, 'The percentages of a deployment must add up to 100.')
+  const versions = shares.map(({ version_id: id, percentage }) => ({ version: findVersion(worker, id), percentage }))
+  await services.serve(worker.name, versions).catch((error: unknown) => {
+    throw new Refusal(400, 10021, `The code does not start: ${String(error)}`)
+  })
+  return recordDeployment(worker, shares, annotations)
+}
+
+export function recordDeployment(
+  worker: Worker,
+  shares: readonly Share[],
+  annotations: Record<string, string> = {},
+): Deployment {
+  const deployment: Deployment = {
+    id: randomUUID(),
+    created_on: new Date().toISOString(),
+    source: 'wrangler',
+    strategy: 'percentage',
+    author_email: authorEmail,
+    annotations,
+    versions: [...shares],
+  }
+  worker.deployments.push(deployment)
+  return deployment
+}
+
+/** The version that a change of secrets is based on: the latest, which must get all requests. */
+export function findEditableVersion(worker: Worker): Version {
+  const latest = worker.versions.at(-1)
+  const shares = worker.deployments.at(-1)?.versions ?? []
+  if (latest && shares.length === 1 && shares[0]?.version_id === latest.id) return latest
+  throw new Refusal(400, 10215, "The latest version of your Worker isn't currently deployed.")
+}
+
+export function readSecrets(bindings: readonly Binding[]): Map<string, string> {
+  const secrets = bindings.filter(({ type }) => type === 'secret_text')
+  return new Map(secrets.map(({ name, text }) => [name, String(text)]))
+}

@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest'
+import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/core/deploy-guard.ts'
+import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
+import { deployGuarded, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'
+
+const staging: ConfiguredEnvironment = {
+  env: 'staging',
+  worker: 'catalog-staging',
+  databaseId: 'database',
+  namespaceId: 'namespace',
+  hasRoute: false,
+  isWorkersDevOn: false,
+}
+const ready: DeployState = { pendingMigrations: [], missingSecrets: [], changedFiles: [] }
+const flags: DeployOptions = { allowDirty: false, skipCheck: false, url: undefined }
+const clock = { sleep: () => Promise.resolve() }
+const back = 'To go back to the version before: npx wrangler rollback old --env staging'
+
+interface Situation extends Partial<DeploySteps> {
+  environment?: Partial<ConfiguredEnvironment>
+  options?: Partial<DeployOptions>
+  state?: Partial<DeployState>
+}
+
+/** @returns the steps that ran, the output, and the error. */
+async function run({ environment = {}, options = {}, state = {}, ...overrides }: Situation = {}) {
+  const ran: string[] = []
+  const lines: string[] = []
+  const steps: DeploySteps = {
+    readState: () => Promise.resolve({ ...ready, ...state }),
+    listLiveVersions: () => Promise.resolve([{ versionId: 'old', percentage: 100 }]),
+    check: () => Promise.resolve(true),
+    deploy: () => Promise.resolve({ versionId: 'new', targets: ['catalog.acme.workers.dev', 'schedule: * * * * *'] }),
+    waitForService: () => Promise.resolve(true),
+    smokeTest: () => Promise.resolve(true),
+    ...overrides,
+  }
+  const watched: DeploySteps = {
+    ...steps,
+    check: () => (ran.push('check'), steps.check()),
+    deploy: () => (ran.push('deploy'), steps.deploy()),
+    smokeTest: (url, versionId) => (ran.push(`smoke ${url} ${versionId}`), steps.smokeTest(url, versionId)),
+  }
+  const error = await deployGuarded(
+    { ...staging, ...environment },
+    { ...flags, ...options },
+    watched,
+    clock,
+    (line) => void lines.push(line),
+  ).then(
+    () => undefined,
+    (reason: Error) => reason.message,
+  )
+  return { ran, lines, error }
+}
+
+test('a deploy checks the project, deploys, tests the new version, and says how to go back', async () => {
+  const url = 'https://catalog.acme.workers.dev'
+  expect(await run()).toEqual({
+    ran: ['check', 'deploy', `smoke ${url} new`],
+    lines: [`Version new is deployed to staging: ${url}`, back],
+    error: undefined,
+  })
+})
+
+test.each<[string, Situation, string]>([
+  [
+    'missing IDs',
+    { environment: { databaseId: undefined, namespaceId: '' } },
+    'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.staging]. Run: npm run provision -- --env staging; then commit wrangler.toml.',
+  ],
+  [
+    'a route and workers.dev',
+    { environment: { hasRoute: true, isWorkersDevOn: true } },
+    '[env.staging] has a route, and workers_dev is on: the rules of its zone would not apply at workers.dev. Remove workers_dev from wrangler.toml.',
+  ],
+  [
+    'pending migrations',
+    { state: { pendingMigrations: ['0007_a.sql', '0008_b.sql'] } },
+    'The database lacks 0007_a.sql, 0008_b.sql. Run: npm run -s migrate -- --remote --env staging',
+  ],
+  [
+    'no signing key',
+    { state: { missingSecrets: ['JWT_KEYS'] } },
+    'The secret JWT_KEYS is not set. Run: npm run -s ops -- keys rotate --remote --env staging',
+  ],
+  [
+    'another secret missing',
+    { state: { missingSecrets: ['OTHER'] } },
+    'The secret OTHER is not set. Run: npx wrangler secret put OTHER --env staging',
+  ],
+  [
+    'changes that are not committed',
+    { state: { changedFiles: ['a', 'b', 'c', 'd', 'e'] } },
+    'The checkout has changes in a, b, c and 2 more. Commit them, or add --allow-dirty.',
+  ],
+  [
+    'a folder without git',
+    { state: { changedFiles: 'no checkout' } },
+    'This folder is no git checkout, so nobody could tell what was deployed. Add --allow-dirty to deploy it anyway.',
+  ],
+  [
+    'a failing check',
+    { check: () => Promise.resolve(false) },
+    'npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.',
+  ],
+])('a deploy is refused in one line: %s', async (_, situation, line) => {
+  const { ran, lines, error } = await run(situation)
+  expect(error).toBe(line)
+  expect(lines).toEqual([])
+  expect(ran).not.toContain('deploy')
+})
+
+test('all obstacles are named at once', async () => {
+  const { error } = await run({ state: { pendingMigrations: ['1.sql'], missingSecrets: ['X'], changedFiles: ['a'] } })
+  expect(error?.split('\n')).toHaveLength(3)
+})
+
+test('flags allow files that are not committed, and skip the check', async () => {
+  const asked: boolean[] = []
+  const readState = (allowDirty: boolean) => (asked.push(allowDirty), Promise.resolve(ready))
+  const { ran, error } = await run({ readState, options: { allowDirty: true, skipCheck: true } })
+  expect([asked, ran[0], error]).toEqual([[true], 'deploy', undefined])
+})
+
+test('when the smoke test fails, the message says what is live and how to go back', async () => {
+  const { error } = await run({ smokeTest: () => Promise.resolve(false) })
+  expect(error).toBe(`The smoke test failed, and version new is live. ${back}`)
+})
+
+test('a service that does not answer is not tested', async () => {
+  const { ran, error } = await run({ waitForService: () => Promise.resolve(false) })
+  expect(ran).toEqual(['check', 'deploy'])
+  expect(error).toBe(
+    `The service did not answer at https://catalog.acme.workers.dev for 120 s, and version new is live. ${back}`,
+  )
+})
+
+test('after the first deploy there is no version to go back to', async () => {
+  const { lines } = await run({ listLiveVersions: () => Promise.resolve([]) })
+  expect(lines.at(-1)).toBe('It is the first version, so there is none to go back to.')
+})
+
+test('during a gradual deployment, the way back is the version with most of the requests', async () => {
+  const versions = [
+    { versionId: 'canary', percentage: 10 },
+    { versionId: 'old', percentage: 90 },
+  ]
+  expect((await run({ listLiveVersions: () => Promise.resolve(versions) })).lines.at(-1)).toBe(back)
+})
+
+test('a deploy that fails says whether the new version is live', async () => {
+  const deploy = () => Promise.resolve(undefined)
+  expect((await run({ deploy })).error).toBe(
+    'wrangler deploy failed, and nothing changed in staging: see its message above.',
+  )
+  const states: LiveVersion[][] = [[{ versionId: 'old', percentage: 100 }], [{ versionId: 'new', percentage: 100 }]]
+  const listLiveVersions = () => Promise.resolve(states.shift() ?? [])
+  expect((await run({ deploy, listLiveVersions })).error).toBe(
+    `wrangler deploy failed, and version new is live in staging: see its message above, and deploy again. ${back}`,
+  )
+})
+
+test('the smoke test uses the URL of the flag; without a host it is not run', async () => {
+  expect((await run({ options: { url: 'http://localhost:1' } })).ran.at(-1)).toBe('smoke http://localhost:1 new')
+  const { ran, error } = await run({ deploy: () => Promise.resolve({ versionId: 'new', targets: ['a.example/*'] }) })
+  expect(ran).toEqual(['check', 'deploy'])
+  expect(error).toBe(
+    `Version new is deployed to staging, and not tested: wrangler names no host. Run: npm run -s smoke -- --url https://HOST; next time, add --url. ${back}`,
+  )
+})
+
+test.each([
+  [['schedule: * * * * *', 'a.b.workers.dev'], 'https://a.b.workers.dev'],
+  [['a.b.workers.dev', 'catalog.example.com (custom domain)'], 'https://catalog.example.com'],
+  [['example.com/*', 'schedule: * * * * *'], undefined],
+])('the host among the targets %j is %s', (targets, url) => {
+  expect(pickUrl(targets)).toBe(url)
+})
