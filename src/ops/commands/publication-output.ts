@@ -34,10 +34,11 @@ export async function reviewChanges(
   store: Store,
   changes: readonly PlanChange[],
 ): Promise<void> {
-  if (target.at !== undefined) parseDueTime(target.at)
-  const doubts = await findDoubts(store, changes)
-  if (doubts.length === 0) return
-  for (const doubt of doubts) io.stderr.write(`Warning: ${doubt}\n`)
+  const { at } = target
+  const { warnings, notes } = await findDoubts(store, changes, at === undefined ? undefined : parseDueTime(at))
+  for (const note of notes) io.stderr.write(`Note: ${note}\n`)
+  for (const warning of warnings) io.stderr.write(`Warning: ${warning}\n`)
+  if (warnings.length === 0) return
   const yes = accept === true || dryRun === true
   await confirm(io, { ...target, yes }, 'Is all of this intended?', '--accept')
 }

@@ -7,6 +7,7 @@ import { listPartners } from './partner-accounts.ts'
 import { selectToday } from './plausibility.ts'
 import {
   findDuplicateNames,
+  findHidden,
   findImplausibleFigures,
   findJumps,
   findOddities,
@@ -33,6 +34,7 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
         ...findImplausibleFigures(plan, today),
         ...jumps,
         ...findOddities(plan, today),
+        ...findHidden(plan),
         ...findClosed(plan, opened),
       ]
     }),

@@ -24,14 +24,20 @@ const returns = ['performance1', 'performance3', 'performance5', 'performance10'
 const plausibleReturn = { min: -50, max: 100 }
 /** Percentage points. */
 const maxJump = 25
+/** Smaller returns may well change tenfold. */
+const minShifted = 3
 const maxAgeDays = 45
+
+function isPlausibleReturn(value: number): boolean {
+  return value >= plausibleReturn.min && value <= plausibleReturn.max
+}
 
 /** Finds returns and dates of a plan that can hardly be right. @param today as YYYY-MM-DD. */
 export function findImplausibleFigures(plan: CatalogPlan, today: string): Finding[] {
   const { identifier, performanceDate } = plan
   const figures = returns.flatMap((field): Finding[] => {
     const value = plan[field]
-    if (value === null || (value >= plausibleReturn.min && value <= plausibleReturn.max)) return []
+    if (value === null || isPlausibleReturn(value)) return []
     const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`
     return [{ level: 'error', subject: identifier, message }]
   })
@@ -42,19 +48,39 @@ export function findImplausibleFigures(plan: CatalogPlan, today: string): Findin
   ]
 }
 
-/** Finds returns that differ much from the version before. */
+/**
+ * Finds returns that differ much from the version before. Leaves out returns that `findImplausibleFigures` finds, and their
+ * corrections. Where an ID became another plan, there is nothing to compare.
+ */
 export function findJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
+  if (before.identifier !== after.identifier) return []
   return returns.flatMap((field): Finding[] => {
     const [from, to] = [before[field], after[field]]
-    if (from === null || to === null || Math.abs(to - from) <= maxJump) return []
-    const message = `${field} jumped from ${from} to ${to} % per year.`
+    if (from === null || to === null || ![from, to].every(isPlausibleReturn)) return []
+    const isShifted = isDecimalShift(from, to)
+    if (Math.abs(to - from) <= maxJump && !isShifted) return []
+    const question = isShifted ? ' Is it a misplaced decimal point?' : ''
+    const message = `${field} jumped from ${from} to ${to} % per year.${question}`
     return [{ level: 'warning', subject: after.identifier, message }]
   })
 }
 
+/** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */
+function isDecimalShift(from: number, to: number): boolean {
+  if (Math.max(Math.abs(from), Math.abs(to)) < minShifted) return false
+  if (from === 0 || to === 0) return to === 0
+  const digits = Math.abs(Math.log10(to / from))
+  return Math.round(digits) > 0 && Math.abs(digits - Math.round(digits)) < 0.1
+}
+
+export function findHidden({ identifier, viewableIn }: CatalogPlan): Finding[] {
+  if (viewableIn.length > 0) return []
+  return [{ level: 'warning', subject: identifier, message: 'The plan is viewable in no country.' }]
+}
+
 /** Finds what else an operator should look at in one plan. */
 export function findOddities(plan: CatalogPlan, today: string): Finding[] {
-  const { identifier, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
+  const { identifier, performanceDate, currency, minInvestableAmounts } = plan
   const found: Finding[] = []
   const add = (level: Level, message: string) => found.push({ level, subject: identifier, message })
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
@@ -62,7 +88,6 @@ export function findOddities(plan: CatalogPlan, today: string): Finding[] {
   if (minInvestableAmounts[currency] === undefined) {
     add('warning', `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`)
   }
-  if (viewableIn.length === 0) add('warning', 'The plan is viewable in no country.')
   return found
 }
 
@@ -70,15 +95,18 @@ export function findOddities(plan: CatalogPlan, today: string): Finding[] {
 export function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
   return (['name', 'coolName'] as const).flatMap((field) => {
     const seen = new Map<string, string>()
-    return plans.flatMap((plan): Finding[] =>
-      plan.viewableIn.flatMap((country): Finding[] => {
-        const key = `${country} ${plan[field].trim().toLowerCase()}`
+    return plans.flatMap(({ identifier, viewableIn, [field]: name }): Finding[] => {
+      const countries = new Map<string, string[]>()
+      for (const country of viewableIn) {
+        const key = `${country} ${name.trim().toLowerCase()}`
         const other = seen.get(key)
-        if (other === undefined) seen.set(key, plan.identifier)
-        if (other === undefined || other === plan.identifier) return []
-        const message = `${field} ${abbreviate(plan[field])} is also the ${field} of ${other}, on the list of ${country}.`
-        return [{ level: 'warning', subject: plan.identifier, message }]
-      }),
-    )
+        if (other === undefined) seen.set(key, identifier)
+        else countries.set(other, [...(countries.get(other) ?? []), country])
+      }
+      return [...countries].map(([other, shared]) => {
+        const message = `${field} ${abbreviate(name)} is also the ${field} of ${other}, on the list of ${shared.join(', ')}.`
+        return { level: 'warning', subject: identifier, message }
+      })
+    })
   })
 }

@@ -5,18 +5,35 @@ import { selectNowSeconds, type PlanChange } from '../../db/publication-queries.
 import type { Store } from '../store/store.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { listPartners, type Partner } from './partner-accounts.ts'
-import { findImplausibleFigures, findJumps, type Finding } from './plan-rules.ts'
+import {
+  findDuplicateNames,
+  findHidden,
+  findImplausibleFigures,
+  findJumps,
+  findOddities,
+  type Finding,
+} from './plan-rules.ts'
 
 /** More than this share of a catalog, or of a country's list, is hardly ever removed on purpose. */
 const maxRemovedShare = 1 / 5
+/** As many plans are named one by one. */
+const maxNames = 3
 
-/** @returns what is doubtful about a change, in the words of an operator. */
-export async function findDoubts(store: Store, changes: readonly PlanChange[]): Promise<string[]> {
-  if (changes.length === 0) return []
+/** What an operator should know about a change before partners see it. */
+export interface Doubts {
+  /** The operator confirms these. */
+  warnings: string[]
+  /** Other new findings of `catalog check`. */
+  notes: string[]
+}
+
+/** @param dueAt Unix seconds: when the change is published; now by default. */
+export async function findDoubts(store: Store, changes: readonly PlanChange[], dueAt?: number): Promise<Doubts> {
+  if (changes.length === 0) return { warnings: [], notes: [] }
   const [catalog, partners, today] = await Promise.all([
     selectCatalog(store.db),
     listPartners(store),
-    selectToday(store),
+    dueAt === undefined ? selectToday(store) : formatIsoTime(dueAt).slice(0, 10),
   ])
   return describeDoubts({ catalog, partners, today, changes })
 }
@@ -30,36 +47,78 @@ export interface DoubtInput {
   /** The catalog before the change. */
   catalog: readonly CatalogPlan[]
   partners: readonly Pick<Partner, 'shortName' | 'country' | 'suspendedAt'>[]
-  /** YYYY-MM-DD. */
+  /** The day of the publication, as YYYY-MM-DD. */
   today: string
   changes: readonly PlanChange[]
 }
 
-export function describeDoubts({ catalog, partners, today, changes }: DoubtInput): string[] {
-  const figures = changes.flatMap(({ before, after }) => (after ? findNewDoubts(before, after, today) : []))
-  const changed = new Map(changes.map(({ planId, after }) => [planId, after]))
-  const kept = catalog.flatMap((plan) => {
-    const after = changed.get(plan.id)
-    return after === undefined ? plan : (after ?? [])
-  })
-  const known = new Set(catalog.map(({ id }) => id))
-  const next = [...kept, ...changes.flatMap(({ planId, after }) => (after && !known.has(planId) ? after : []))]
-  return [
-    ...figures.map(({ subject, message }) => `${subject}: ${message}`),
-    ...describeRemovals('the catalog', catalog.length, catalog.filter(({ id }) => changed.get(id) === null).length),
-    ...describeLists(catalog, next, partners),
-  ]
+export function describeDoubts({ catalog, partners, today, changes }: DoubtInput): Doubts {
+  const plansById = new Map(catalog.map((plan) => [plan.id, plan]))
+  for (const { planId, after } of changes) {
+    if (after) plansById.set(planId, after)
+    else plansById.delete(planId)
+  }
+  const next = [...plansById.values()]
+  const kept = new Set(next.map(({ identifier }) => identifier))
+  const removed = catalog.filter(({ identifier }) => !kept.has(identifier)).length
+  const put = changes.flatMap(({ before, after }) => (after ? { before, after } : []))
+  return {
+    warnings: [
+      ...describeRemovals('the catalog', catalog.length, removed),
+      ...describeLists(catalog, next, partners),
+      ...groupFindings(put.flatMap(({ before, after }) => findPlanDoubts(before, after, today))),
+    ],
+    notes: groupFindings([
+      ...put.flatMap(({ before, after }) => findPlanNotes(before, after, today)),
+      ...findNewDuplicates(catalog, next, changes),
+    ]),
+  }
 }
 
-/** Leaves out what the plan before had already. */
-function findNewDoubts(before: CatalogPlan | null, after: CatalogPlan, today: string): Finding[] {
-  const old = new Set(before ? findImplausibleFigures(before, today).map(({ message }) => message) : [])
-  const found = findImplausibleFigures(after, today).filter(({ message }) => !old.has(message))
+function findPlanDoubts(before: CatalogPlan | null, after: CatalogPlan, today: string): Finding[] {
+  const old = before ? findImplausibleFigures(before, today) : []
+  const found = subtract(findImplausibleFigures(after, today), old)
   if (before) found.push(...findJumps(before, after))
   if (before && before.viewableIn.length > 0 && after.viewableIn.length === 0) {
     found.push({ level: 'warning', subject: after.identifier, message: 'It becomes viewable in no country.' })
   }
   return found
+}
+
+function findPlanNotes(before: CatalogPlan | null, after: CatalogPlan, today: string): Finding[] {
+  return [
+    ...subtract(findOddities(after, today), before ? findOddities(before, today) : []),
+    ...(before ? [] : findHidden(after)),
+  ]
+}
+
+/** Names that a changed plan now shares with another. */
+function findNewDuplicates(
+  catalog: readonly CatalogPlan[],
+  next: readonly CatalogPlan[],
+  changes: readonly PlanChange[],
+): Finding[] {
+  const changedIds = new Set(changes.map(({ planId }) => planId))
+  // A duplicate is a finding of the later plan.
+  const find = (plans: readonly CatalogPlan[]) =>
+    findDuplicateNames(plans.toSorted((a, b) => Number(changedIds.has(a.id)) - Number(changedIds.has(b.id))))
+  const changed = new Set(changes.map(({ after }) => after?.identifier))
+  return subtract(find(next), find(catalog)).filter(({ subject }) => changed.has(subject))
+}
+
+/** Leaves out what was found before. */
+function subtract(found: readonly Finding[], old: readonly Finding[]): Finding[] {
+  const known = new Set(old.map(({ subject, message }) => `${subject} ${message}`))
+  return found.filter(({ subject, message }) => !known.has(`${subject} ${message}`))
+}
+
+/** The same wrong date in each row of a file is one line. */
+function groupFindings(findings: readonly Finding[]): string[] {
+  return [...Map.groupBy(findings, ({ message }) => message)].flatMap(([message, same]) => {
+    const names = same.map(({ subject }) => subject)
+    if (names.length <= maxNames) return names.map((name) => `${name}: ${message}`)
+    return [`${names.length} plans, such as ${names.slice(0, maxNames).join(', ')}: ${message}`]
+  })
 }
 
 function describeRemovals(place: string, total: number, removed: number): string[] {
@@ -72,23 +131,25 @@ function describeLists(
   after: readonly CatalogPlan[],
   partners: DoubtInput['partners'],
 ): string[] {
-  const [old, next] = [listIdsByCountry(before), listIdsByCountry(after)]
+  const [old, next] = [groupByCountry(before), groupByCountry(after)]
   return [...old]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([country, ids]) => {
+    .flatMap(([country, listed]) => {
       const left = next.get(country) ?? new Set()
-      const lost = [...ids].filter((id) => !left.has(id)).length
-      if (left.size > 0) return describeRemovals(`the list of ${country}`, ids.size, lost)
-      const names = partners.filter((partner) => partner.country === country).map(({ shortName }) => shortName)
+      const lost = [...listed].filter((identifier) => !left.has(identifier)).length
+      if (left.size > 0) return describeRemovals(`the list of ${country}`, listed.size, lost)
+      const active = partners.filter((partner) => partner.country === country && partner.suspendedAt === null)
+      const names = active.map(({ shortName }) => shortName)
       const whose = names.length === 0 ? '' : ` Partners there: ${names.join(', ')}.`
       return [`${country} loses its last plan: its list will be empty.${whose}`]
     })
 }
 
-function listIdsByCountry(plans: readonly CatalogPlan[]): Map<string, Set<number>> {
-  const ids = new Map<string, Set<number>>()
-  for (const { id, viewableIn } of plans) {
-    for (const country of viewableIn) ids.set(country, (ids.get(country) ?? new Set()).add(id))
+/** Groups identifiers: with --fresh, an ID can become another plan. */
+function groupByCountry(plans: readonly CatalogPlan[]): Map<string, Set<string>> {
+  const listed = new Map<string, Set<string>>()
+  for (const { identifier, viewableIn } of plans) {
+    for (const country of viewableIn) listed.set(country, (listed.get(country) ?? new Set()).add(identifier))
   }
-  return ids
+  return listed
 }

@@ -23,8 +23,8 @@ export async function confirm(
   if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError('Nothing was changed.')
 }
 
-/** A terminal delivers whole lines. */
+/** A terminal delivers whole lines. Leaving a `for await` loop would close stdin, and a second question would fail. */
 async function readLine(stdin: Io['stdin']): Promise<string> {
-  for await (const line of stdin) return String(line).trim()
-  return ''
+  const { value } = await stdin[Symbol.asyncIterator]().next()
+  return value === undefined ? '' : String(value).trim()
 }

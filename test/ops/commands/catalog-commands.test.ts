@@ -50,13 +50,15 @@ test('catalog import --dry-run prints what partners of each country would see, a
   const after = [
     makePlan({ id: 1, name: 'New', tenor: 'Five years', viewableIn: ['KE', 'TZ'] }),
     makePlan({ id: 3, viewableIn: ['KE', 'RW'], about: `${about}Pays monthly.` }),
-    makePlan({ id: 4, viewableIn: [] }),
+    makePlan({ id: 4, viewableIn: [], performanceDate: new Date().toISOString().slice(0, 10) }),
   ]
   const change = [
     '  ~ plan-3',
     // A long text is shown from shortly before the first difference.
     '      about: "…lds treasury bills. " -> "…lds treasury bills. Pays monthly."',
   ]
+  const doubts =
+    'Note: plan-4: The plan is viewable in no country.\nWarning: UG loses its last plan: its list will be empty.\n'
   expect(await importPlans(after, ['--dry-run', '--prune'])).toEqual({
     code: 0,
     stdout: [
@@ -77,10 +79,10 @@ test('catalog import --dry-run prints what partners of each country would see, a
       'Would import 3 plans: 1 added, 2 changed, 0 unchanged, 1 removed.',
       '',
     ].join('\n'),
-    stderr: `Dry run on the local state: nothing will be changed.\nWarning: UG loses its last plan: its list will be empty.\n${notMerged}`,
+    stderr: `Dry run on the local state: nothing will be changed.\n${doubts}${notMerged}`,
   })
   const { stdout, stderr } = await importPlans(after, ['--dry-run', '--prune', '--json'])
-  expect(stderr).toBe('Warning: UG loses its last plan: its list will be empty.\n')
+  expect(stderr).toBe(doubts)
   expect(JSON.parse(stdout)).toMatchObject({
     added: 1,
     changed: 2,

@@ -5,7 +5,9 @@ import { makePlan } from '../../support/make-plan.ts'
 const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, viewableIn: ['KE'] }))
 const [first = makePlan()] = plans
 const find = (input: Partial<DoubtInput>) =>
-  describeDoubts({ catalog: plans, partners: [], today: '2026-11-22', changes: [], ...input })
+  describeDoubts({ catalog: plans, partners: [], today: '2026-11-22', changes: [], ...input }).warnings
+const findNotes = (input: Partial<DoubtInput>) =>
+  describeDoubts({ catalog: plans, partners: [], today: '2026-11-22', changes: [], ...input }).notes
 const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
 const remove = (...ids: number[]) =>
   ids.map((id) => ({ planId: id, before: plans.find((plan) => plan.id === id) ?? null, after: null }))
@@ -20,16 +22,75 @@ test.each([
   ['a loss of more than a half', { performance3: -51 }, 'plan-1: performance3 is -51 % per year.'],
   ['a date in the future', { performanceDate: '2062-10-30' }, 'plan-1: performanceDate 2062-10-30 is in the future.'],
   ['a plan that leaves its last list', { viewableIn: [] }, 'plan-1: It becomes viewable in no country.'],
+  ['a misplaced decimal point', { performance1: 1.25 }, 'plan-1: performance1 jumped from 13.1 to 1.25 % per year. Is'],
+  ['a percentage', { performance1: 0.131 }, 'plan-1: performance1 jumped from 13.1 to 0.131 % per year. Is'],
+  ['the 0 of an empty cell', { performance1: 0 }, 'plan-1: performance1 jumped from 13.1 to 0 % per year. Is'],
 ])('doubts %s', (_, overrides, doubt) => {
   expect(find({ changes: change(overrides) })).toContainEqual(expect.stringContaining(doubt))
 })
 
 test.each([
   ['an ordinary month', { performance1: 12.4, performance3: 8, performanceDate: '2026-11-22' }],
+  ['a return that nearly halves', { performance1: 7 }],
+  ['a small return that changes tenfold', { performance3: -2.5 }],
   ['a plan that is closed', { isInvestable: false, nonInvestableNote: 'Sold out.' }],
   ['a plan that is shown in another country', { viewableIn: ['KE', 'UG'] }],
 ])('does not doubt %s', (_, overrides) => {
   expect(find({ changes: change(overrides) })).toEqual([])
+})
+
+test('a return is doubted once, and its correction not at all', () => {
+  const odd = { ...first, performance1: 1300 }
+  expect(find({ changes: change({ performance1: 1300 }) })).toEqual([
+    'plan-1: performance1 is 1300 % per year. Is it a misplaced decimal point?',
+  ])
+  expect(find({ catalog: [odd], changes: [{ planId: 1, before: odd, after: first }] })).toEqual([])
+})
+
+test('the same doubt about many plans is one line', () => {
+  const changes = plans.map((plan) => ({
+    planId: plan.id,
+    before: plan,
+    after: { ...plan, performanceDate: '2062-10-30' },
+  }))
+  expect(find({ changes })).toEqual([
+    '5 plans, such as plan-1, plan-2, plan-3: performanceDate 2062-10-30 is in the future.',
+  ])
+})
+
+test('a plan that replaces another one with the same ID is compared with none', () => {
+  const changes = plans.map((plan) => ({
+    planId: plan.id,
+    before: plan,
+    after: { ...plan, identifier: `own-${plan.id}`, performance1: 60 },
+  }))
+  expect(find({ changes })).toEqual(['5 of 5 plans leave the catalog.', '5 of 5 plans leave the list of KE.'])
+})
+
+test('notes other new findings of catalog check', () => {
+  const notes = findNotes({
+    catalog: plans.map((plan) => (plan.id === 2 ? { ...plan, viewableIn: ['KE', 'UG'] } : plan)),
+    changes: [
+      ...change({ performanceDate: '2026-09-30', currency: 'UGX', name: 'Gold' }),
+      {
+        planId: 9,
+        before: null,
+        after: makePlan({ id: 9, name: 'GOLD', coolName: 'mwamba CASH', viewableIn: ['KE', 'UG'] }),
+      },
+      { planId: 8, before: null, after: makePlan({ id: 8, viewableIn: [] }) },
+    ],
+  })
+  expect(notes).toEqual([
+    'plan-1: performanceDate 2026-09-30 is 53 days old.',
+    'plan-1: minInvestableAmounts has no amount in UGX, the currency of the plan.',
+    'plan-8: The plan is viewable in no country.',
+    'plan-9: name "GOLD" is also the name of plan-1, on the list of KE.',
+    'plan-9: coolName "mwamba CASH" is also the coolName of plan-2, on the list of KE, UG.',
+  ])
+  const old = { ...first, performanceDate: '2026-09-30' }
+  expect(findNotes({ catalog: [old], changes: [{ planId: 1, before: old, after: { ...old, tenor: 'New' } }] })).toEqual(
+    [],
+  )
 })
 
 test('does not doubt again what the plan had before', () => {
@@ -50,6 +111,7 @@ describe('removals', () => {
     const only = makePlan({ id: 6, viewableIn: ['UG'] })
     const partners = [
       { shortName: 'boda', country: 'UG', suspendedAt: null },
+      { shortName: 'closed', country: 'UG', suspendedAt: 1 },
       { shortName: 'acme', country: 'KE', suspendedAt: null },
     ]
     const changes = [{ planId: 6, before: only, after: { ...only, viewableIn: ['TZ'] } }]
