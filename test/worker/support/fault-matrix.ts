@@ -318,8 +318,13 @@ async function signIn(): Promise<void> {
   token = (await onFakeClock(fetchToken(partner))).value
 }
 
-function requestList() {
-  return onFakeClock(send(`${partner.shortName}/plans`, { headers: { Authorization: `Bearer ${token}` } }))
+async function requestList() {
+  const answered = await onFakeClock(
+    send(`${partner.shortName}/plans`, { headers: { Authorization: `Bearer ${token}` } }),
+  )
+  // Work after the response waits for a timer.
+  await vi.advanceTimersByTimeAsync(1)
+  return answered
 }
 
 async function requestListAndToken() {
