@@ -2,7 +2,12 @@
 import { planFilters } from '../catalog/plan-filters.ts'
 import type { FieldSchema } from './plan-json-schema.ts'
 
-export function formatClientTypes(planFields: Record<string, FieldSchema>): string {
+/** @param schemas of the plan's objects, by name */
+export function formatClientTypes(
+  planFields: Record<string, FieldSchema>,
+  schemas: Record<string, FieldSchema>,
+): string {
+  const formatType = (field: FieldSchema) => formatFieldType(field, schemas)
   const filters = Object.entries(planFilters).map(
     ([name, { description, schema }]) => `/** ${description} */\n${name}?: ${formatType(schema)}`,
   )
@@ -21,7 +26,13 @@ ${fields.join('\n')}
 `
 }
 
-function formatType({ type, anyOf, properties, additionalProperties }: FieldSchema): string {
+function formatFieldType(
+  { $ref, type, anyOf, properties, additionalProperties }: FieldSchema,
+  schemas: Record<string, FieldSchema>,
+): string {
+  const formatType = (field: FieldSchema) => formatFieldType(field, schemas)
+  const target = schemas[$ref?.split('/').at(-1) ?? '']
+  if (target) return formatType(target)
   if (anyOf) return anyOf.map(formatType).join(' | ')
   if (additionalProperties) return `Record<string, ${formatType(additionalProperties)}>`
   if (properties) {

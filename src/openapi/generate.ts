@@ -8,11 +8,14 @@ import { readDemoPlan } from '../catalog/demo-plan.ts'
 import { formatClientTypes } from './client-types.ts'
 import { formatFilterTable } from './filter-table.ts'
 import { buildOpenapi } from './openapi-document.ts'
+import { describePlan } from './plan-json-schema.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-const openapi = buildOpenapi(await readDemoPlan(110))
-const clientTypes = formatClientTypes(openapi.components.schemas.Plan.properties)
+const examplePlan = await readDemoPlan(110)
+const openapi = buildOpenapi(examplePlan)
+const { plan, objects } = describePlan(examplePlan)
+const clientTypes = formatClientTypes(plan.properties, objects)
 const filterTable = formatFilterTable()
 
 /** The generated files. Each function makes the new content from the current content. */

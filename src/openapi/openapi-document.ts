@@ -2,11 +2,17 @@
 import type { Plan } from '../catalog/plan-schema.ts'
 import { contact } from './contact.ts'
 import { refusals } from '../worker/http/api-error.ts'
-import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
+import {
+  describePlansHeadOperation,
+  describePlansOperation,
+  describeTokenOperation,
+  exampleRequestId,
+} from './openapi-operations.ts'
 import { describePlan } from './plan-json-schema.ts'
 
 /** @param examplePlan the plan that every example shows. */
 export function buildOpenapi(examplePlan: Plan) {
+  const { plan, objects } = describePlan(examplePlan)
   return {
     openapi: '3.1.1',
     info: {
@@ -24,7 +30,10 @@ export function buildOpenapi(examplePlan: Plan) {
     ],
     paths: {
       '/api/v3/partners/auth': { post: describeTokenOperation() },
-      '/api/v3/partners/{shortName}/plans': { get: describePlansOperation(examplePlan) },
+      '/api/v3/partners/{shortName}/plans': {
+        get: describePlansOperation(examplePlan),
+        head: describePlansHeadOperation(),
+      },
     },
     components: {
       securitySchemes: {
@@ -38,6 +47,12 @@ export function buildOpenapi(examplePlan: Plan) {
           scheme: 'bearer',
           bearerFormat: 'JWT',
           description: 'An access token from the token endpoint (RFC 6750). Treat it as an opaque string.',
+        },
+        oauth2: {
+          type: 'oauth2',
+          description:
+            'The same access token, for tools that get it themselves. They must send the credentials with HTTP Basic.',
+          flows: { clientCredentials: { tokenUrl: '/api/v3/partners/auth', scopes: {} } },
         },
       },
       headers: {
@@ -136,47 +151,65 @@ export function buildOpenapi(examplePlan: Plan) {
               description: 'Human-readable status text.',
               examples: ['Plans fetched successfully'],
             },
-            data: {
-              type: 'object',
-              description: 'The plans and their number.',
-              properties: {
-                total: { type: 'integer', minimum: 0, description: 'Number of plans.', examples: [1] },
-                plans: {
-                  type: 'array',
-                  description: 'The full list. It is never paginated.',
-                  items: { $ref: '#/components/schemas/Plan' },
-                },
-              },
-              required: ['total', 'plans'],
-            },
+            data: { $ref: '#/components/schemas/PlanListData' },
           },
           required: ['message', 'data'],
         },
-        Plan: describePlan(examplePlan),
-        Error: {
+        PlanListData: {
           type: 'object',
-          description: 'The body of every response of the API whose status is not 2xx or 304.',
+          description: 'The plans and their number.',
           properties: {
-            message: {
-              type: 'string',
-              description: 'Human-readable text that says what is wrong and how to fix it.',
-              examples: [refusals.invalid_token.message],
-            },
-            error: {
-              type: 'string',
-              description: 'Stable error code for programs. New codes may be added.',
-              examples: Object.keys(refusals),
-            },
-            requestId: {
-              type: 'string',
-              format: 'uuid',
-              description: 'The value of X-Request-Id.',
-              examples: [exampleRequestId],
+            total: { type: 'integer', minimum: 0, description: 'Number of plans.', examples: [1] },
+            plans: {
+              type: 'array',
+              description: 'The full list. It is never paginated.',
+              items: { $ref: '#/components/schemas/Plan' },
             },
           },
+          required: ['total', 'plans'],
+        },
+        Plan: plan,
+        ...objects,
+        ErrorResponse: {
+          type: 'object',
+          description: 'The body of every response of the API whose status is not 2xx or 304.',
+          properties: errorProperties,
           required: ['message', 'error', 'requestId'],
+        },
+        TokenErrorResponse: {
+          type: 'object',
+          description:
+            'The same from the token endpoint, with the member that OAuth 2 libraries show (RFC 6749 section 5.2).',
+          properties: {
+            ...errorProperties,
+            error_description: {
+              type: 'string',
+              description: 'The text of message.',
+              examples: [refusals.invalid_client.message],
+            },
+          },
+          required: ['message', 'error', 'requestId', 'error_description'],
         },
       },
     },
   }
+}
+
+const errorProperties = {
+  message: {
+    type: 'string',
+    description: 'Human-readable text that says what is wrong and how to fix it.',
+    examples: [refusals.invalid_token.message],
+  },
+  error: {
+    type: 'string',
+    description: 'Stable error code for programs. New codes may be added.',
+    examples: Object.keys(refusals),
+  },
+  requestId: {
+    type: 'string',
+    format: 'uuid',
+    description: 'The value of X-Request-Id.',
+    examples: [exampleRequestId],
+  },
 }

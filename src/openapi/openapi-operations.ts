@@ -13,6 +13,16 @@ export function describeTokenOperation() {
     description:
       'Send the credentials in the Authorization header. A request body is allowed but never read, so OAuth 2 client libraries work unchanged. Every call issues a new token with the full lifetime; earlier tokens stay valid until they expire.',
     security: [{ clientCredentials: [] }],
+    requestBody: {
+      description: 'Never read. OAuth 2 libraries send the grant type here.',
+      required: false,
+      content: {
+        'application/x-www-form-urlencoded': {
+          schema: { type: 'object', description: 'Any form.' },
+          example: { grant_type: 'client_credentials' },
+        },
+      },
+    },
     responses: {
       200: {
         description: 'An access token.',
@@ -23,7 +33,13 @@ export function describeTokenOperation() {
           token_type: 'Bearer',
         }),
       },
-      ...describeRefusals('invalid_request', 'invalid_client', 'rate_limited', 'internal_error', 'unavailable'),
+      ...describeRefusals('TokenErrorResponse', [
+        ['invalid_request', 'The Authorization header is missing or cannot be read.'],
+        byDefault('invalid_client'),
+        byDefault('rate_limited'),
+        byDefault('internal_error'),
+        byDefault('unavailable'),
+      ]),
     },
   }
 }
@@ -34,33 +50,9 @@ export function describePlansOperation(examplePlan: Plan) {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400. HEAD is supported.',
-    security: [{ accessToken: [] }],
-    parameters: [
-      {
-        name: 'shortName',
-        in: 'path',
-        required: true,
-        description: 'Your short name. It must be the short name of the partner that the access token belongs to.',
-        schema: { type: 'string', minLength: 1 },
-        example: 'acme',
-      },
-      ...Object.entries(planFilters).map(([name, { description, schema, example }]) => ({
-        name,
-        in: 'query',
-        description,
-        schema,
-        example,
-      })),
-      {
-        name: 'If-None-Match',
-        in: 'header',
-        description:
-          'The ETag of your last list with the same filters. If the list has not changed, the response is a 304 without a body.',
-        schema: { type: 'string' },
-        example: '"MDfm93pYf5ukiPWD3U3ZBQ"',
-      },
-    ],
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400.',
+    security: [{ accessToken: [] }, { oauth2: [] }],
+    parameters: describePlansParameters(),
     responses: {
       200: {
         description: 'The plans.',
@@ -71,15 +63,7 @@ export function describePlansOperation(examplePlan: Plan) {
         }),
       },
       304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
-      ...describeRefusals(
-        'invalid_request',
-        'missing_token',
-        'expired_token',
-        'invalid_token',
-        'forbidden',
-        'internal_error',
-        'unavailable',
-      ),
+      ...describePlansRefusals(),
     },
   }
 }
@@ -93,6 +77,69 @@ function commonHeaders() {
   }
 }
 
+/** The same request with HEAD: the headers of the list without the list. */
+export function describePlansHeadOperation() {
+  return {
+    operationId: 'checkPlans',
+    tags: ['Plans'],
+    summary: 'Check whether the list has changed',
+    description: 'Returns the headers of the list without a body. A GET with If-None-Match needs only one request.',
+    security: [{ accessToken: [] }, { oauth2: [] }],
+    parameters: describePlansParameters(),
+    responses: {
+      200: { description: 'The list exists. Its ETag shows whether it has changed.', headers: listHeaders() },
+      304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
+      ...withoutBodies(describePlansRefusals()),
+    },
+  }
+}
+
+function describePlansParameters() {
+  return [
+    {
+      name: 'shortName',
+      in: 'path',
+      required: true,
+      description: 'Your short name. It must be the short name of the partner that the access token belongs to.',
+      schema: { type: 'string', minLength: 1 },
+      example: 'acme',
+    },
+    ...Object.entries(planFilters).map(([name, { description, schema, example }]) => ({
+      name,
+      in: 'query',
+      description,
+      schema,
+      example,
+    })),
+    {
+      name: 'If-None-Match',
+      in: 'header',
+      description:
+        'The ETag of your last list with the same filters. If the list has not changed, the response is a 304 without a body.',
+      schema: { type: 'string' },
+      example: '"MDfm93pYf5ukiPWD3U3ZBQ"',
+    },
+  ]
+}
+
+function describePlansRefusals() {
+  return describeRefusals('ErrorResponse', [
+    ['invalid_request', 'A filter is repeated, or its value cannot be read.'],
+    byDefault('missing_token'),
+    byDefault('expired_token'),
+    byDefault('invalid_token'),
+    byDefault('forbidden'),
+    byDefault('internal_error'),
+    byDefault('unavailable'),
+  ])
+}
+
+function withoutBodies(responses: Record<string, { description: string; headers: object }>) {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, { description, headers }]) => [status, { description, headers }]),
+  )
+}
+
 function listHeaders() {
   return {
     ...commonHeaders(),
@@ -103,38 +150,46 @@ function listHeaders() {
   }
 }
 
-/** Returns one response per status; the codes that share a status are its examples. */
-function describeRefusals(...codes: ErrorCode[]): Record<string, object> {
-  const byStatus = Map.groupBy(codes, (code) => refusals[code].status)
-  return Object.fromEntries(
-    [...byStatus].map(([status, statusCodes]) => [
-      status,
-      {
-        description: statusCodes.map((code) => `\`${code}\`: ${refusals[code].message}`).join(' '),
-        headers: {
-          ...commonHeaders(),
-          'Cache-Control': referToHeader('NoStore'),
-          ...(status === 401 && {
-            'WWW-Authenticate': referToHeader(
-              statusCodes.includes('invalid_client') ? 'BasicChallenge' : 'BearerChallenge',
-            ),
+/** An error code with the text that the operation documents. */
+type Refusal = readonly [code: ErrorCode, message: string]
+
+function byDefault(code: ErrorCode): Refusal {
+  return [code, refusals[code].message]
+}
+
+/**
+ * Returns one response per status; the codes that share a status are its examples. `default` is for codes that a later version
+ * adds.
+ */
+function describeRefusals(schema: 'ErrorResponse' | 'TokenErrorResponse', cases: readonly Refusal[]) {
+  const isToken = schema === 'TokenErrorResponse'
+  const describe = (description: string, codes: readonly Refusal[], headers: object = {}) => ({
+    description,
+    headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore'), ...headers },
+    content: {
+      'application/json': {
+        schema: { $ref: `#/components/schemas/${schema}` },
+        examples: Object.fromEntries(
+          codes.map(([error, message]) => {
+            const body = { message, error, requestId: exampleRequestId }
+            return [error, { value: isToken ? { ...body, error_description: message } : body }]
           }),
-          ...((status === 429 || status === 503) && { 'Retry-After': referToHeader('RetryAfter') }),
-        },
-        content: {
-          'application/json': {
-            schema: { $ref: '#/components/schemas/Error' },
-            examples: Object.fromEntries(
-              statusCodes.map((code) => [
-                code,
-                { value: { message: refusals[code].message, error: code, requestId: exampleRequestId } },
-              ]),
-            ),
-          },
-        },
+        ),
       },
-    ]),
-  )
+    },
+  })
+  const responses = {
+    default: describe('Any other status. Handle an error code that you do not know by its status.', []),
+  }
+  for (const [status, codes] of Map.groupBy(cases, ([code]) => refusals[code].status)) {
+    const description = codes.map(([code, message]) => `\`${code}\`: ${message}`).join(' ')
+    const headers = {
+      ...(status === 401 && { 'WWW-Authenticate': referToHeader(isToken ? 'BasicChallenge' : 'BearerChallenge') }),
+      ...((status === 429 || status === 503) && { 'Retry-After': referToHeader('RetryAfter') }),
+    }
+    Object.assign(responses, { [status]: describe(description, codes, headers) })
+  }
+  return responses
 }
 
 function describeBody(schema: string, example: unknown) {

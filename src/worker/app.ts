@@ -10,11 +10,13 @@ import { describeError } from './log.ts'
 import { createPlansRoute } from './plans/plans-route.ts'
 import { createTokenRoute } from './token/token-route.ts'
 
+const tokenPath = '/api/v3/partners/auth'
+
 export function createApp(isolate: Isolate) {
   return createRoutes()
     .use(logRequest)
     .use(requireHttps)
-    .route('/api/v3/partners/auth', createTokenRoute(isolate))
+    .route(tokenPath, createTokenRoute(isolate))
     .route('/api/v3/partners/:shortName/plans', createPlansRoute(isolate))
     .notFound((c) => {
       const refusal = new ApiError('not_found')
@@ -24,7 +26,7 @@ export function createApp(isolate: Isolate) {
     .onError((error, c) => {
       const refusal = toApiError(error)
       c.set('refusal', refusal)
-      return refusal.toResponse(c.get('requestId'))
+      return refusal.toResponse(c.get('requestId'), c.req.path === tokenPath)
     })
 }
 

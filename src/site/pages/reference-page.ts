@@ -47,7 +47,7 @@ interface Operation {
 
 interface Document {
   info: { description: string }
-  paths: Record<string, Partial<Record<'get' | 'post', Operation>>>
+  paths: Record<string, Partial<Record<'get' | 'head' | 'post', Operation>>>
   components: {
     securitySchemes: Record<string, { description: string; scheme: string }>
     headers: Record<string, Header>
@@ -96,7 +96,10 @@ export function renderReference(): Markup {
 
 function renderOperation({ components }: Document, path: string, method: string, operation: Operation): Markup {
   const { operationId, summary, description, security, parameters = [], responses } = operation
-  const schemes = security.flatMap((each) => Object.keys(each)).map((name) => components.securitySchemes[name])
+  const schemes = security
+    .flatMap((each) => Object.keys(each))
+    .slice(0, 1)
+    .map((name) => components.securitySchemes[name])
   return html`<section>
     ${renderHeading(2, operationId, summary)}
     <p class="endpoint"><code>${method} ${path}</code></p>
@@ -119,8 +122,11 @@ function renderOperation({ components }: Document, path: string, method: string,
         })),
       )}`
     }
-    ${renderHeading(3, `${operationId}-request`, 'Request')}
-    ${Object.entries(requests[operationId] ?? {}).map(([language, code]) => renderCode(code, language))}
+    ${
+      requests[operationId] &&
+      html`${renderHeading(3, `${operationId}-request`, 'Request')}
+      ${Object.entries(requests[operationId]).map(([language, code]) => renderCode(code, language))}`
+    }
     ${Object.entries(responses).map(([status, response]) => renderResponse(operationId, status, response))}
   </section>`
 }
@@ -147,11 +153,10 @@ if (response.status !== 304) plans = (await response.json()).data.plans`,
 
 function renderResponse(operationId: string, status: string, { description, headers = {}, content }: Response): Markup {
   const body = content?.['application/json']
-  const [example] = Object.values(body?.examples ?? { one: { value: body?.example } })
   const schema = body && readName(body.schema)
-  return html`${renderHeading(3, `${operationId}-${status}`, `Status ${status}`)}
+  return html`${renderHeading(3, `${operationId}-${status}`, status === 'default' ? 'Other statuses' : `Status ${status}`)}
     ${
-      body?.examples
+      body?.examples && status !== 'default'
         ? html`<ul>
             ${Object.entries(body.examples).map(
               ([code, { value }]) =>
@@ -171,10 +176,10 @@ function renderResponse(operationId: string, status: string, { description, head
       )}.
     </p>
     ${
-      example?.value !== undefined &&
+      body?.example !== undefined &&
       html`<details>
         <summary>Example of the body</summary>
-        ${renderCode(JSON.stringify(example.value, null, 2), 'json')}
+        ${renderCode(JSON.stringify(body.example, null, 2), 'json')}
       </details>`
     }`
 }

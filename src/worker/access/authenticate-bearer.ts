@@ -18,7 +18,7 @@ export async function authenticateBearer(
   keys: readonly SigningKey[],
   nowSeconds: number,
 ): Promise<AccessTokenClaims> {
-  const token = /^Bearer +(.+)$/i.exec(authorization ?? '')?.[1]
+  const token = /^Bearer +(.*[^ \t])[ \t]*$/i.exec(authorization ?? '')?.[1]
   if (token === undefined) throw toApiError({ code: 'missing_token' })
   const verified = await verifyToken(token, keys, nowSeconds)
   switch (verified.kind) {

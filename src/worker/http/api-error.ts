@@ -21,6 +21,8 @@ export interface ErrorBody {
   message: string
   error: ErrorCode
   requestId: string
+  /** Only from the token endpoint: the text of `message`, which OAuth libraries show (RFC 6749 section 5.2). */
+  error_description?: string
 }
 
 interface RefusalOptions {
@@ -45,8 +47,9 @@ export class ApiError extends Error {
     this.reason = reason
   }
 
-  toResponse(requestId: string): Response {
-    const body: ErrorBody = { message: this.message, error: this.code, requestId }
+  toResponse(requestId: string, isFromTokenEndpoint = false): Response {
+    const { message, code: error } = this
+    const body: ErrorBody = { message, error, requestId, ...(isFromTokenEndpoint && { error_description: message }) }
     const headers = { ...commonHeaders(requestId), 'Cache-Control': 'no-store', ...this.headers }
     return Response.json(body, { status: refusals[this.code].status, headers })
   }

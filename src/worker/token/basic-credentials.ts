@@ -23,7 +23,8 @@ const controlCharacter = /[\u0000-\u001f\u007f]/
  */
 export function parseBasic(header: string | undefined): BasicResult {
   if (header === undefined || header === '') return { kind: 'missing' }
-  const [scheme = '', ...rest] = header.split(/ +/)
+  // RFC 9110 section 5.5: whitespace at the end is not part of the value.
+  const [scheme = '', ...rest] = header.replace(/[ \t]+$/, '').split(/ +/)
   if (scheme.toLowerCase() !== 'basic') return { kind: 'not-basic' }
   const [encoded, ...surplus] = rest
   if (encoded === undefined || surplus.length > 0 || encoded.length > maxBase64Length) return { kind: 'malformed' }

@@ -16,17 +16,20 @@ interface Documented {
 const components = close(openapi.components)
 const token: Record<string, Documented> = openapi.paths['/api/v3/partners/auth'].post.responses
 const plans: Record<string, Documented> = openapi.paths['/api/v3/partners/{shortName}/plans'].get.responses
-/** Other paths return the same error body. */
-const elsewhere: Documented = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+const plansHead: Record<string, Documented> = openapi.paths['/api/v3/partners/{shortName}/plans'].head.responses
+/** Other paths and methods return the same error body. */
+const elsewhere = documentError('ErrorResponse')
+const elsewhereOfToken = documentError('TokenErrorResponse')
 
 const validators = new Map<object, Validator>()
 
 export async function expectDocumented({ method, url }: Request, response: Response): Promise<void> {
   const { pathname } = new URL(url)
-  const isToken = method === 'POST' && pathname === '/api/v3/partners/auth'
+  const isTokenPath = pathname === '/api/v3/partners/auth'
+  const isToken = method === 'POST' && isTokenPath
   const isPlans = /^(GET|HEAD)$/.test(method) && /^\/api\/v3\/partners\/[^/]+\/plans$/.test(pathname)
-  const responses = isToken ? token : isPlans ? plans : undefined
-  const documented = responses === undefined ? elsewhere : responses[response.status]
+  const responses = isToken ? token : isPlans ? (method === 'HEAD' ? plansHead : plans) : undefined
+  const documented = responses === undefined ? (isTokenPath ? elsewhereOfToken : elsewhere) : responses[response.status]
   expect(documented, `${method} ${pathname} is documented to answer ${response.status}`).toBeDefined()
 
   for (const [name, { $ref }] of Object.entries(documented?.headers ?? {})) {
@@ -40,9 +43,13 @@ export async function expectDocumented({ method, url }: Request, response: Respo
   expect(response.headers.get('Content-Type')).toBe(type)
   const body: { error?: string } = JSON.parse(text)
   expect(problemsOf(content?.schema, body)).toEqual([])
-  const codes = content?.examples ?? openapi.components.schemas.Error.properties.error.examples
+  const codes = content?.examples ?? openapi.components.schemas.ErrorResponse.properties.error.examples
   const isKnown = (Array.isArray(codes) ? codes : Object.keys(codes)).includes(String(body.error))
   expect(body.error === undefined || isKnown, `${pathname} is documented to refuse with ${body.error}`).toBe(true)
+}
+
+function documentError(name: string): Documented {
+  return { content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } } }
 }
 
 function close<Value>(value: Value): Value {

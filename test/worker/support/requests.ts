@@ -74,5 +74,7 @@ export async function expectRefusal(response: Response, status: number, error: s
     error,
     requestId,
     message: message ?? expect.stringMatching(/^[A-Z].+\.$/),
+    // RFC 6749 section 5.2 allows these characters.
+    ...('error_description' in body && { error_description: body.message.replaceAll(/[^ !#-[\]-~]/g, '') }),
   })
 }
