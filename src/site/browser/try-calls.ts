@@ -2,7 +2,9 @@
 import { html } from 'hono/html'
 import { encodeBase64 } from '../client/investment-plans.ts'
 import type { Markup } from '../page-shell.ts'
-import { find, onSubmit } from './dom.ts'
+import { isErrorCode } from '../error-advice.ts'
+import { rehearsals } from '../error-rehearsals.ts'
+import { find, onSubmit, readForm } from './dom.ts'
 import { describeRefusal, renderFailure, unreachable, type Failure } from './failure.ts'
 
 const timeoutMs = 15_000
@@ -25,8 +27,7 @@ onSubmit(tokenForm, async ({ clientId = '', clientSecret = '' }) => {
 })
 
 onSubmit(plansForm, async ({ accessToken: text = '', shortName = '', isConditional, ...filters }) => {
-  // A token copied from a terminal can contain line breaks.
-  const token = text.replaceAll(/\s+/g, '')
+  const token = readToken(text)
   const given = Object.entries(filters).filter(([, value]) => value !== '')
   const query = given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''
   const path = `/api/v3/partners/${encodeURIComponent(shortName)}/plans${query}`
@@ -48,6 +49,29 @@ onSubmit(plansForm, async ({ accessToken: text = '', shortName = '', isCondition
   })
 })
 
+for (const button of document.querySelectorAll<HTMLButtonElement>('[data-rehearse]')) {
+  button.addEventListener('click', () => void rehearse(button.dataset['rehearse'] ?? ''))
+}
+
+async function rehearse(code: string): Promise<void> {
+  const rehearsal = isErrorCode(code) ? rehearsals[code] : ''
+  if (typeof rehearsal === 'string') return
+  const { method, path, authorization } = rehearsal
+  const { shortName = '', accessToken: text = '' } = readForm(plansForm)
+  const { clientId = '' } = readForm(tokenForm)
+  const value = authorization?.value.replace('$TOKEN', readToken(text)).replace('$CLIENT_ID', clientId.trim()) ?? ''
+  const headers = authorization && {
+    Authorization: `${authorization.scheme} ${authorization.scheme === 'Basic' ? encodeBase64(value) : value}`,
+  }
+  const fullPath = path.replace('$SHORT_NAME', encodeURIComponent(shortName.trim() || 'your-short-name'))
+  await call('rehearsal', method, fullPath, headers ?? {}, () => undefined)
+}
+
+/** A token copied from a terminal can contain line breaks, and one copied from a header its scheme. */
+function readToken(text: string): string {
+  return text.replace(/^\s*Bearer\s+/i, '').replaceAll(/\s+/g, '')
+}
+
 // The browser's back button can restore a page with its state: remove the credentials when the page is left.
 addEventListener('pagehide', () => {
   for (const form of [tokenForm, plansForm]) form.reset()
@@ -67,7 +91,7 @@ interface Exchange {
 
 /** @param describe returns the meaning of a successful response, and undefined for any other response. */
 async function call(
-  name: 'token' | 'plans',
+  name: 'token' | 'plans' | 'rehearsal',
   method: string,
   path: string,
   headers: Record<string, string>,

@@ -1,7 +1,8 @@
 // Every error code with its cause and fix. Status and message come from the table that the Worker uses.
 import { html } from 'hono/html'
-import { refusals } from '../../worker/http/api-error.ts'
+import { refusals, type ErrorCode } from '../../worker/http/api-error.ts'
 import { advice, isErrorCode } from '../error-advice.ts'
+import { formatCurl, rehearsals } from '../error-rehearsals.ts'
 import { renderCode } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
 
@@ -17,7 +18,14 @@ export function renderErrors(): Markup {
     <p>
       <code>message</code> is for people. It often says more than the table below, and its wording can change.
       <code>error</code> is a stable code for programs. <code>requestId</code> identifies the request. It is also in the
-      <code>X-Request-Id</code> header of every response; include it when you contact support.
+      <code>X-Request-Id</code> header of every response; include it when you contact support. Errors of the token
+      endpoint also have <code>error_description</code>, with the text of <code>message</code>: OAuth 2 libraries show
+      it.
+    </p>
+    <p>
+      Rehearse how your program handles each error before your customers do. The requests below use the variables of the
+      <a href="/">start page</a>, change nothing and lock nothing. <a href="/try#rehearse">Try it</a> has a button for
+      each.
     </p>
     <div class="table">
       <table>
@@ -55,8 +63,17 @@ export function renderErrors(): Markup {
               <dt>Fix</dt>
               <dd>${advice[code].fix}</dd>
             </div>
+            <div>
+              <dt>Rehearse</dt>
+              <dd>${renderRehearsal(code)}</dd>
+            </div>
           </dl>
         </section>`,
     )}
   </article>`
+}
+
+function renderRehearsal(code: ErrorCode): Markup | string {
+  const rehearsal = rehearsals[code]
+  return typeof rehearsal === 'string' ? rehearsal : html`<code>${formatCurl(rehearsal)}</code>`
 }

@@ -1,6 +1,7 @@
 // The page that makes both API calls by hand and shows requests and responses. Its program is browser/try-calls.ts.
 import { html } from 'hono/html'
 import { planFilters } from '../../catalog/plan-filters.ts'
+import { rehearsals } from '../error-rehearsals.ts'
 import type { Markup } from '../page-shell.ts'
 import { clientFields, javaScriptNotice, secretNote, shortNameField } from './credential-fields.ts'
 
@@ -49,6 +50,22 @@ export function renderTry(): Markup {
       </form>
       <div id="plans-outcome" class="outcome" role="status"></div>
       <div id="plans-response" class="response"></div>
+    </section>
+    <section aria-labelledby="rehearse">
+      <h2 id="rehearse">3. Rehearse an error</h2>
+      <p>
+        Each button sends a request that is refused with this code. They use the client ID, token and short name from
+        above. <a href="/errors">Errors</a> has the causes and fixes.
+      </p>
+      <p class="rehearsals">
+        ${Object.entries(rehearsals).map(
+          ([code, rehearsal]) =>
+            typeof rehearsal !== 'string' &&
+            html`<button class="quiet" type="button" data-rehearse="${code}">${code}</button> `,
+        )}
+      </p>
+      <div id="rehearsal-outcome" class="outcome" role="status"></div>
+      <div id="rehearsal-response" class="response"></div>
     </section>
   </article>`
 }
