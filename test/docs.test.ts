@@ -31,6 +31,16 @@ test('SECURITY.md quotes test names that exist', () => {
   expect(names.filter((name) => !sources.some((source) => source.includes(straighten(name))))).toEqual([])
 })
 
+test('workflows run scripts that exist, and pin actions to a commit', () => {
+  const workflows = globSync('.github/workflows/*.yml', { cwd: root }).map(read)
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  const runs = workflows.flatMap((text) => readGroup(text, /\bnpm run ([\w:]+)/g))
+  expect(runs.filter((name) => !(name in scripts))).toEqual([])
+  expect(runs).toContain('deploy')
+  const actions = workflows.flatMap((text) => readGroup(text, /\buses: (\S+)/g))
+  expect(actions.filter((action) => !/^\.\/|@[0-9a-f]{40}$/.test(action))).toEqual([])
+})
+
 function straighten(text: string): string {
   return text.replaceAll('’', "'")
 }

@@ -16,7 +16,7 @@ export interface ConfiguredEnvironment {
 export interface DeployState {
   pendingMigrations: readonly string[]
   missingSecrets: readonly string[]
-  /** Files that differ from the last commit; undefined outside a git checkout, or when nobody needs to know. */
+  /** Files that differ from the last commit; `any` when they may. */
   changedFiles: readonly string[] | 'no checkout' | 'any'
 }
 
