@@ -1,6 +1,6 @@
 // A loopback address that stays the same while deployments change what is behind it.
 import { once } from 'node:events'
-import { createServer, request as sendRequest } from 'node:http'
+import { createServer, request as sendRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Front {
@@ -9,10 +9,12 @@ export interface Front {
 }
 
 /** @param findTarget is asked for every request. */
-export async function startFront(findTarget: () => Promise<URL | undefined>): Promise<Front> {
+export async function startFront(
+  findTarget: (headers: IncomingHttpHeaders) => Promise<URL | undefined>,
+): Promise<Front> {
   const server = createServer((request, response) => {
     const fail = (status: number, text: string) => response.writeHead(status).end(text)
-    void findTarget().then(
+    void findTarget(request.headers).then(
       (target) => {
         if (target === undefined) {
           fail(404, 'There is no such Worker.')

@@ -1,7 +1,6 @@
 // Runs the commands of a page in their order, as a person would type them in one shell.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 
 export interface Section {
@@ -9,10 +8,9 @@ export interface Section {
   commands: string[]
 }
 
-/** Returns the sections of second level, and the commands of their indented blocks. */
+/** Returns what is before the first section, the sections of second level, and the commands of their indented blocks. */
 export function readSections(page: string): Section[] {
-  const parts = page.split(/^## /m).slice(1)
-  return parts.map((part) => ({ title: part.split('\n')[0] ?? '', commands: readCommands(part) }))
+  return page.split(/^## /m).map((part) => ({ title: part.split('\n')[0] ?? '', commands: readCommands(part) }))
 }
 
 function readCommands(text: string): string[] {
@@ -40,10 +38,12 @@ export interface CommandResult {
   output: string
 }
 
-/** Returns a function that runs one command after the other. Later commands see variables and functions of earlier ones. */
-export function startShell(folder: string, env: Record<string, string>) {
+/**
+ * Returns a function that runs one command after the other. Later commands see variables and functions of earlier ones.
+ * @param state a new file that keeps them.
+ */
+export function startShell(folder: string, env: Record<string, string>, state: string) {
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-  const state = join(env['HOME'] ?? folder, 'shell-state')
   const keep = `trap '{ export -p; declare -f; } >${state}' EXIT; [ ! -e ${state} ] || . ${state}; set -eu`
   return async (command: string, stdin = ''): Promise<CommandResult> => {
     const child = spawn('env', ['-i', ...variables, 'bash', '-c', `${keep}\n${command}`], { cwd: folder })

@@ -1,11 +1,13 @@
 // A copy of the project's files for commands that write into the project, such as IDs into wrangler.toml.
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 
 const project = resolve(import.meta.dirname, '../..')
+const loopbackFetch = join(import.meta.dirname, 'loopback-fetch.ts')
 
 export interface ProjectCopy {
   folder: string
@@ -27,5 +29,6 @@ export async function copyProject(): Promise<ProjectCopy> {
     await cp(join(project, name), join(folder, name))
   }
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'))
+  await writeFile(join(home, 'loopback-fetch.mjs'), stripTypeScriptTypes(await readFile(loopbackFetch, 'utf8')))
   return { folder, home, remove: () => rm(parent, { recursive: true }) }
 }

@@ -78,10 +78,12 @@ export async function startRuntime(): Promise<Runtime> {
     }
   }
 
-  /** Each request goes to one of the versions. */
-  const findVersionUrl = async (name: string) => {
+  /** A request goes to the version that it asks for, or to any of them by their percentages. */
+  const findVersionUrl = async (name: string, wanted: unknown) => {
+    const shares = served.get(name) ?? []
+    const id = typeof wanted === 'string' ? new RegExp(`\\b${name}="([\\w-]+)"`).exec(wanted)?.[1] : undefined
     let rest = Math.random() * 100
-    const share = served.get(name)?.find(({ percentage }) => (rest -= percentage) < 0)
+    const share = shares.find(({ version }) => version.id === id) ?? shares.find((one) => (rest -= one.percentage) < 0)
     return share && (await getMiniflare()).unsafeGetDirectURL(share.version.id)
   }
 
@@ -114,7 +116,9 @@ export async function startRuntime(): Promise<Runtime> {
     },
     serve,
     getUrl: async (name) => {
-      const front = fronts.get(name) ?? (await startFront(() => findVersionUrl(name)))
+      const front =
+        fronts.get(name) ??
+        (await startFront((headers) => findVersionUrl(name, headers['cloudflare-workers-version-overrides'])))
       fronts.set(name, front)
       return front.url
     },
