@@ -173,13 +173,13 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     expect(parse({ ...makeSheet(), rows })).toMatchObject({
       kind: 'invalid',
       defects: expect.arrayContaining([
-        'Sheet "Plans", row 1: unknown column "colour".',
+        'Sheet "Plans", row 1: unknown column "colour". Delete it, or correct its name.',
         'Sheet "Plans", row 1: there are two columns name.',
         'Sheet "Plans", row 1, column "minTopUpAmounts.KSH": expected an ISO 4217 currency code in upper case, such as "KES" after the dot.',
         'Sheet "Plans", row 1: column F has values, but no name.',
-        'Sheet "Plans", row 1: unknown column 5.',
-        'Sheet "Plans", row 1: unknown column "category".',
-        'Sheet "Plans", row 1: unknown column "name.x".',
+        'Sheet "Plans", row 1: unknown column 5. Delete it, or correct its name.',
+        'Sheet "Plans", row 1: unknown column "category". Delete it, or correct its name.',
+        'Sheet "Plans", row 1: unknown column "name.x". Delete it, or correct its name.',
         'Sheet "Plans", row 1: expected a column id; found none.',
       ]),
     })
