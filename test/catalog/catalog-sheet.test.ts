@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, inject, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../src/catalog/catalog-sheet.ts'
-import { showCell, UnusableCell, type Cell } from '../../src/catalog/plan-cells.ts'
+import { encodeCell, showCell, UnusableCell, type Cell } from '../../src/catalog/plan-cells.ts'
 import { listColumns } from '../../src/catalog/plan-columns.ts'
 import { arbitraryCatalog, arbitrarySource, makePlan } from '../support/make-plan.ts'
 
@@ -47,6 +47,31 @@ test('no cell of an untyped sheet is a formula, or anything else that a spreadsh
     }),
     { numRuns },
   )
+})
+
+test.each([
+  ...[
+    '007',
+    '=1+1',
+    '+1',
+    '-1',
+    '@import',
+    '1,5',
+    '1e5',
+    '10%',
+    '1/2',
+    '2026-10-30',
+    '30/10/2026',
+    'Mar 5',
+    '5 March 2026',
+  ],
+  ...['10:30 PM', 'KES 500', 'TRUE', 'false', 'null', "'=1+1", "'007"],
+])('an untyped sheet keeps the text %s with an apostrophe, which a spreadsheet leaves alone', (text) => {
+  expect(encodeCell('text', text, { isUntyped: true })).toBe(`'${text}`)
+})
+
+test.each(['Open-ended', '3 years', "'Twas 1 plan", 'Plan 7', '  spaces  '])('%s needs no apostrophe', (text) => {
+  expect(encodeCell('text', text, { isUntyped: true })).toBe(text)
 })
 
 test('the columns are the fields in the order of the contract, and one for each currency in use', () => {
