@@ -115,6 +115,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch | {
     if (column && 'expected' in column) defects.push(`${name}: expected ${column.expected} after the dot.`)
     else if (column) {
       const { field, member, kind } = column
+      if (text === '') defects.push(`${name}: write a value after the equals sign, or null for no value.`)
       const value = decodeCell(kind, text, { isUntyped: false })
       return [{ field, member, value: kind === 'list' && value === null ? [] : value, found: abbreviate(text) }]
     } else if (planFields.some((field) => field.name === name)) return splitValue(name, parseJson(text))

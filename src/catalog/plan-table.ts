@@ -107,8 +107,9 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
     }
     if (title === sourceColumn) return sourceColumn
     const column = typeof title === 'string' ? findColumn(title) : undefined
-    if (column === undefined) defects.push(`${headerPlace}: unknown column ${describeCell(cell)}.`)
-    else if ('expected' in column) {
+    if (column === undefined) {
+      defects.push(`${headerPlace}: unknown column ${describeCell(cell)}. Delete it, or correct its name.`)
+    } else if ('expected' in column) {
       defects.push(`${headerPlace}, column ${abbreviate(title)}: expected ${column.expected} after the dot.`)
     } else if (columns.some((other) => other.name === column.name)) {
       defects.push(`${headerPlace}: there are two columns ${column.name}.`)

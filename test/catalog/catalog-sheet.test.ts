@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, inject, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../src/catalog/catalog-sheet.ts'
-import { showCell, UnusableCell, type Cell } from '../../src/catalog/plan-cells.ts'
+import { encodeCell, showCell, UnusableCell, type Cell } from '../../src/catalog/plan-cells.ts'
 import { listColumns } from '../../src/catalog/plan-columns.ts'
 import { arbitraryCatalog, arbitrarySource, makePlan } from '../support/make-plan.ts'
 
@@ -47,6 +47,31 @@ test('no cell of an untyped sheet is a formula, or anything else that a spreadsh
     }),
     { numRuns },
   )
+})
+
+test.each([
+  ...[
+    '007',
+    '=1+1',
+    '+1',
+    '-1',
+    '@import',
+    '1,5',
+    '1e5',
+    '10%',
+    '1/2',
+    '2026-10-30',
+    '30/10/2026',
+    'Mar 5',
+    '5 March 2026',
+  ],
+  ...['10:30 PM', 'KES 500', 'TRUE', 'false', 'null', "'=1+1", "'007"],
+])('an untyped sheet keeps the text %s with an apostrophe, which a spreadsheet leaves alone', (text) => {
+  expect(encodeCell('text', text, { isUntyped: true })).toBe(`'${text}`)
+})
+
+test.each(['Open-ended', '3 years', "'Twas 1 plan", 'Plan 7', '  spaces  '])('%s needs no apostrophe', (text) => {
+  expect(encodeCell('text', text, { isUntyped: true })).toBe(text)
 })
 
 test('the columns are the fields in the order of the contract, and one for each currency in use', () => {
@@ -173,13 +198,13 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     expect(parse({ ...makeSheet(), rows })).toMatchObject({
       kind: 'invalid',
       defects: expect.arrayContaining([
-        'Sheet "Plans", row 1: unknown column "colour".',
+        'Sheet "Plans", row 1: unknown column "colour". Delete it, or correct its name.',
         'Sheet "Plans", row 1: there are two columns name.',
         'Sheet "Plans", row 1, column "minTopUpAmounts.KSH": expected an ISO 4217 currency code in upper case, such as "KES" after the dot.',
         'Sheet "Plans", row 1: column F has values, but no name.',
-        'Sheet "Plans", row 1: unknown column 5.',
-        'Sheet "Plans", row 1: unknown column "category".',
-        'Sheet "Plans", row 1: unknown column "name.x".',
+        'Sheet "Plans", row 1: unknown column 5. Delete it, or correct its name.',
+        'Sheet "Plans", row 1: unknown column "category". Delete it, or correct its name.',
+        'Sheet "Plans", row 1: unknown column "name.x". Delete it, or correct its name.',
         'Sheet "Plans", row 1: expected a column id; found none.',
       ]),
     })

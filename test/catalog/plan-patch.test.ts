@@ -85,7 +85,7 @@ describe('a row that can’t be applied is named', () => {
   test('an identifier that is missing, or given twice, and an unknown column', () => {
     expect(update(['identifier', 'name', 'x'], ['cash', 'A'], ['', 'B'], ['cash', 'C'])).toEqual({
       defects: [
-        'Sheet "Plans", row 1: unknown column "x".',
+        'Sheet "Plans", row 1: unknown column "x". Delete it, or correct its name.',
         'Sheet "Plans", row 3, column identifier: expected the identifier of a plan; found nothing.',
         'Sheet "Plans", row 4, column identifier: "cash" is given twice.',
       ],

@@ -1,4 +1,4 @@
-// Operators' month with files that LibreOffice itself saved: export, edit, update, dry run, publish, undo. CI installs
+// Operators' month with files that LibreOffice itself saved: export, edit, update, dry run, publish, check, undo. CI installs
 // LibreOffice; without it, these tests fail.
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,6 +24,7 @@ const plans = spoiledTexts.map((text, index) =>
   }),
 )
 
+const today = new Date().toISOString().slice(0, 10)
 let folder = ''
 const at = (file: string) => join(folder, file)
 let profiles = 0
@@ -79,7 +80,7 @@ test('the month: new figures by formula and a new date, seen in a dry run, publi
     `For row = 1 To ${plans.length}
     sheet.getCellByPosition(Column(sheet, "performance1"), row).Formula = "=0.1+0.2"
     sheet.getCellByPosition(Column(sheet, "performance10"), row).String = ""
-    sheet.getCellByPosition(Column(sheet, "performanceDate"), row).Value = CDbl(DateSerial(2026, 11, 30))
+    sheet.getCellByPosition(Column(sheet, "performanceDate"), row).Value = CDbl(DateSerial(${today.split('-').map(Number).join(', ')}))
   Next
   sheet.getCellByPosition(Column(sheet, "performance5"), 1).String = "null"
   sheet.Columns.removeByIndex(Column(sheet, "about"), 1)`,
@@ -93,7 +94,7 @@ test('the month: new figures by formula and a new date, seen in a dry run, publi
       fields: {
         performance1: { from: 13.1, to: 0.3 },
         performance5: { from: 0, to: null },
-        performanceDate: { from: '2026-10-30', to: '2026-11-30' },
+        performanceDate: { from: '2026-10-30', to: today },
       },
     })
   }
@@ -104,9 +105,16 @@ test('the month: new figures by formula and a new date, seen in a dry run, publi
     ...plan,
     performance1: 0.3,
     performance5: index === 0 ? null : plan.performance5,
-    performanceDate: '2026-11-30',
+    performanceDate: today,
   }))
   expect(await readCatalog()).toMatchObject({ plans: month })
+  const check = await catalog('check', '--json')
+  const findings: { level: string; subject: string; message: string }[] = JSON.parse(check.stdout)
+  expect([check.code, findings.filter(({ level }) => level === 'error').map(({ subject }) => subject)]).toEqual([
+    3,
+    month.flatMap(({ identifier, performance3 }) => (Math.abs(performance3 ?? 0) > 50 ? identifier : [])),
+  ])
+  expect(findings.filter(({ message }) => message.startsWith('performanceDate'))).toEqual([])
   expect((await catalog('undo', String(published.publication.id))).code).toBe(0)
   expect(await readCatalog()).toMatchObject({ plans })
 })

@@ -13,10 +13,9 @@ import {
 import { readCatalogFile } from '../core/catalog-history.ts'
 import { countPlans, outdateLists, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
-import { UserError } from '../core/user-error.ts'
 import {
+  chooseExportFormat,
   fileFormats,
-  findFormat,
   formatCatalogFile,
   parseCatalogInput,
   type FileFormat,
@@ -119,10 +118,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     .option('--json', 'has no effect: without --format, a catalog file is JSON')
     .action(async ({ country, at, format: named, output, ...target }: ExportOptions) => {
       const atSeconds = parseOptionalTime(at)
-      const format = named ?? findFormat(output ?? '') ?? 'json'
-      if (format === 'xlsx' && output === undefined) {
-        throw new UserError('A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.')
-      }
+      const format = chooseExportFormat(output, named)
       const catalogFile = await withProgress(io, 'Reading the catalog', () =>
         withStore(target, (store) => readCatalogFile(store, country, atSeconds)),
       )

@@ -150,8 +150,9 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       const atSeconds = parseOptionalTime(at)
       const { explanation, pending } = await withStore(options, async (store) => {
         const found = await explainPlan(store, { plan: id, shortName, filter, atSeconds })
-        const isNow = atSeconds === undefined && 'plan' in found
-        return { explanation: found, pending: isNow ? await selectPendingChanges(store, found.plan.id) : [] }
+        const isAboutPlan = found.reason === 'no_such_plan' || 'plan' in found
+        const isNow = atSeconds === undefined && isAboutPlan
+        return { explanation: found, pending: isNow ? await selectPendingChanges(store, id) : [] }
       })
       const { reason, partner } = explanation
       const sentence = describeExplanation(explanation, id, atSeconds)

@@ -29,6 +29,7 @@ import { formatCountries } from './difference-output.ts'
 import {
   describeOverlaps,
   describePublication,
+  printDoubts,
   publicationToJson,
   readPublicationRequest,
   reviewChanges,
@@ -128,9 +129,10 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     .action((number: string, options: DecisionOptions) =>
       decide(number, options, async (store, id) => {
         const attribution = await readAttribution(context, options)
-        const { row, difference } = await readPublication(store, id)
+        const { row, changes, difference } = await readPublication(store, id)
         if (row.state === 'waiting') {
           printDifference(difference, options)
+          await printDoubts(context, store, changes, row.dueAt)
           await confirm(io, options, `Publication ${id} will be published.`)
         }
         await approvePublication(store, id, attribution)

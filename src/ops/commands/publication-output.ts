@@ -29,18 +29,28 @@ export async function readPublicationRequest(
 
 /** Warns of a change that is hardly ever meant. Asks before it reaches a deployed environment. */
 export async function reviewChanges(
-  { io }: Pick<CommandContext, 'io'>,
+  context: Pick<CommandContext, 'io'>,
   { accept, dryRun, ...target }: PublicationOptions & { dryRun?: boolean },
   store: Store,
   changes: readonly PlanChange[],
 ): Promise<void> {
-  const { at } = target
-  const { warnings, notes } = await findDoubts(store, changes, at === undefined ? undefined : parseDueTime(at))
+  const dueAt = target.at === undefined ? null : parseDueTime(target.at)
+  const isDoubtful = await printDoubts(context, store, changes, dueAt)
+  const yes = !isDoubtful || accept === true || dryRun === true
+  await confirm(context.io, { ...target, yes }, 'Is all of this intended?', '--accept')
+}
+
+/** @param dueAt Unix seconds: when the change is published; null for now. @returns whether there is a warning. */
+export async function printDoubts(
+  { io }: Pick<CommandContext, 'io'>,
+  store: Store,
+  changes: readonly PlanChange[],
+  dueAt: number | null,
+): Promise<boolean> {
+  const { warnings, notes } = await findDoubts(store, changes, dueAt)
   for (const note of notes) io.stderr.write(`Note: ${note}\n`)
   for (const warning of warnings) io.stderr.write(`Warning: ${warning}\n`)
-  if (warnings.length === 0) return
-  const yes = accept === true || dryRun === true
-  await confirm(io, { ...target, yes }, 'Is all of this intended?', '--accept')
+  return warnings.length > 0
 }
 
 /** Says what happened, and how to take it back. */

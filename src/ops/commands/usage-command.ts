@@ -9,6 +9,9 @@ import { formatPairs } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
 import type { CommandContext } from './command-context.ts'
 
+/** https://developers.cloudflare.com/analytics/analytics-engine/limits/ */
+const retentionSeconds = 92 * 86_400
+
 export function addUsageCommand(partner: Command, { io, withStore, openUsage }: CommandContext): void {
   addCommand(
     partner,
@@ -26,7 +29,11 @@ export function addUsageCommand(partner: Command, { io, withStore, openUsage }: 
       }
       const query = await openUsage(options)
       const { since, usage } = await withStore(options, async (store) => {
-        const sinceSeconds = parsePast('--since', options.since, await readDatabaseSeconds(store))
+        const now = await readDatabaseSeconds(store)
+        const sinceSeconds = parsePast('--since', options.since, now)
+        if (now - sinceSeconds > retentionSeconds) {
+          io.stderr.write('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
+        }
         return { since: sinceSeconds, usage: await readPartnerUsage(store, query, shortName, sinceSeconds) }
       })
       io.stdout.write(options.json ? `${JSON.stringify(usage)}\n` : formatUsage(usage, since))

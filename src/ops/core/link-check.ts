@@ -6,10 +6,10 @@ import type { OnProgress } from './publications.ts'
 const linkFields = ['imageUrl', 'thumbnail', 'factSheet', 'prospectus'] as const
 const maxConcurrent = 6
 const deadlineMs = 10_000
-/** A server that does not know HEAD, or refuses it. */
-const headRefusals = new Set([403, 405, 501])
+/** There is no such page. Any other failure may pass, or be meant for programs like this one. */
+const deadStatuses = new Set([404, 410])
 
-/** Requests each address once. A dead link is an error; a server that can't be reached now is a warning. */
+/** Requests each address once. A dead link is an error; another failure is a warning. */
 export async function checkLinks(plans: readonly CatalogPlan[], onProgress: OnProgress): Promise<Finding[]> {
   const links = plans.flatMap((plan) => linkFields.map((field) => ({ plan, field, url: plan[field] })))
   const urls = [...new Set(links.map(({ url }) => url))]
@@ -26,7 +26,8 @@ export async function checkLinks(plans: readonly CatalogPlan[], onProgress: OnPr
     const answer = answers.get(url)
     if (typeof answer === 'string') return [{ level: 'warning', subject, message: `${field} ${url}: ${answer}.` }]
     if (answer === undefined || answer < 400) return []
-    return [{ level: answer < 500 ? 'error' : 'warning', subject, message: `${field} ${url} answers ${answer}.` }]
+    const level = deadStatuses.has(answer) ? 'error' : 'warning'
+    return [{ level, subject, message: `${field} ${url} answers ${answer}.` }]
   })
 }
 
@@ -34,7 +35,8 @@ export async function checkLinks(plans: readonly CatalogPlan[], onProgress: OnPr
 async function readStatus(url: string): Promise<number | string> {
   try {
     const head = await request(url, 'HEAD')
-    return headRefusals.has(head) ? await request(url, 'GET') : head
+    // Some servers don't know HEAD.
+    return head < 400 ? head : await request(url, 'GET')
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${deadlineMs / 1000} s`
     const cause = error instanceof Error ? error.cause : undefined

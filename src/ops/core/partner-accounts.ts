@@ -156,7 +156,7 @@ export async function rotateSecret(
   if (older && graceSeconds > 0) {
     const rotate = (...flags: string[]) => describeCommand(store.target, 'partner', 'rotate', shortName, ...flags)
     throw new UserError(
-      `${shortName} has two live secrets, and the older one works until ${formatIsoTime(older.expiresAt ?? 0)}. If the newer one is lost, replace it: ${rotate('--replace-newest')} To end both now: ${rotate('--grace', '0')}`,
+      `${shortName} has two live secrets, and the older one works until ${formatIsoTime(older.expiresAt ?? 0)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`,
     )
   }
   return replaceSecret(store, partner, before, attribution, { kind: 'rotate', graceSeconds })

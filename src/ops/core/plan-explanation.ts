@@ -2,7 +2,12 @@
 import { filterNames, planFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalogPlan } from '../../db/catalog-queries.ts'
-import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
+import {
+  selectChanges,
+  selectPublications,
+  selectRecordedPlanIds,
+  type PlanChange,
+} from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPartnerAt } from './access-log.ts'
 import { selectPlanAt } from './catalog-history.ts'
@@ -56,13 +61,17 @@ export interface PendingChange extends PlanChange {
   dueAt: number | null
 }
 
-/** Selects the pending changes of a plan, in the order of their times. */
-export async function selectPendingChanges({ db }: Store, planId: number): Promise<PendingChange[]> {
-  const rows = await selectPublications(db, { planIds: [planId], isPending: true })
+/**
+ * Selects the pending changes of a plan, in the order of their times. A pending publication may also add it.
+ * @param name the identifier of the plan, or its ID.
+ */
+export async function selectPendingChanges({ db }: Store, name: string): Promise<PendingChange[]> {
+  const planIds = await selectRecordedPlanIds(db, name)
+  const rows = await selectPublications(db, { planIds, isPending: true })
   const changes = await Promise.all(
     rows.map(async ({ id, dueAt }) => {
-      const change = (await selectChanges(db, id)).find((candidate) => candidate.planId === planId)
-      return change ? [{ ...change, publicationId: id, dueAt }] : []
+      const touched = (await selectChanges(db, id)).filter(({ planId }) => planIds.includes(planId))
+      return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt }))
     }),
   )
   return changes.flat().toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity))

@@ -27,13 +27,13 @@ export interface Doubts {
   notes: string[]
 }
 
-/** @param dueAt Unix seconds: when the change is published; now by default. */
-export async function findDoubts(store: Store, changes: readonly PlanChange[], dueAt?: number): Promise<Doubts> {
+/** @param dueAt Unix seconds: when the change is published; null for now. */
+export async function findDoubts(store: Store, changes: readonly PlanChange[], dueAt: number | null): Promise<Doubts> {
   if (changes.length === 0) return { warnings: [], notes: [] }
   const [catalog, partners, today] = await Promise.all([
     selectCatalog(store.db),
     listPartners(store),
-    dueAt === undefined ? selectToday(store) : formatIsoTime(dueAt).slice(0, 10),
+    dueAt === null ? selectToday(store) : formatIsoTime(dueAt).slice(0, 10),
   ])
   return describeDoubts({ catalog, partners, today, changes })
 }

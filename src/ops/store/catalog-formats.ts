@@ -11,9 +11,33 @@ export const fileFormats = ['json', 'csv', 'xlsx'] as const
 export type FileFormat = (typeof fileFormats)[number]
 
 /** @returns the format that the extension of a file name says. */
-export function findFormat(file: string): FileFormat | undefined {
-  const [, extension = ''] = /\.([a-z]+)$/i.exec(file) ?? []
-  return fileFormats.find((format) => format === extension.toLowerCase())
+function findFormat(file: string): FileFormat | undefined {
+  const extension = readExtension(file)
+  return fileFormats.find((format) => format === extension)
+}
+
+function readExtension(file: string): string {
+  const [, extension = ''] = /\.([a-z0-9]+)$/i.exec(file) ?? []
+  return extension.toLowerCase()
+}
+
+/** The extensions of files that a spreadsheet opens, but that we can't write. */
+const otherSheets = new Set(['xls', 'xlsm', 'xlsb', 'ods', 'numbers', 'tsv'])
+
+/**
+ * @param file undefined for standard output.
+ * @throws UserError when a spreadsheet would open the file and find something else.
+ */
+export function chooseExportFormat(file: string | undefined, named: FileFormat | undefined): FileFormat {
+  const format = named ?? findFormat(file ?? '') ?? 'json'
+  if (format === 'xlsx' && file === undefined) {
+    throw new UserError('A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.')
+  }
+  const extension = readExtension(file ?? '')
+  if (named === undefined && otherSheets.has(extension)) {
+    throw new UserError(`A catalog file can’t be .${extension}: let the name end with .xlsx, .csv or .json.`)
+  }
+  return format
 }
 
 /**
@@ -25,11 +49,13 @@ export async function parseCatalogInput(
   bytes: Uint8Array,
   { format, hasDecimalComma = false }: { format?: FileFormat | undefined; hasDecimalComma?: boolean | undefined } = {},
 ): Promise<CatalogInput> {
-  const actual = format ?? (isXlsx(bytes) ? 'xlsx' : (findFormat(file) ?? 'json'))
+  const named = format ?? (isXlsx(bytes) ? 'xlsx' : findFormat(file))
   try {
-    if (actual === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes, hasDecimalComma) }
+    if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes, hasDecimalComma) }
     const text = decodeText(bytes)
-    if (actual === 'json') return { kind: 'json', text }
+    // Standard input has no name, and Excel calls CSV with tabs .txt. JSON has a brace before the first identifier.
+    const isJson = named === 'json' || (named === undefined && !/^[^{]*\bidentifier\b/.test(text))
+    if (isJson) return { kind: 'json', text }
     return { kind: 'spreadsheet', spreadsheet: parseCsv(text, hasDecimalComma) }
   } catch (error) {
     throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error

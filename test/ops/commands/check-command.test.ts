@@ -20,6 +20,7 @@ beforeAll(async () => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost')
     if (pathname === '/get-only' && request.method === 'HEAD') response.statusCode = 405
     if (pathname === '/gone') response.statusCode = 404
+    if (pathname === '/busy') response.statusCode = 429
     if (pathname === '/broken') response.statusCode = 500
     response.end()
   }).listen(0, '127.0.0.1')
@@ -86,7 +87,7 @@ test('catalog check --links requests each address once, and finds dead ones', as
       imageUrl: link('fine'),
       thumbnail: link('fine'),
       factSheet: 'https://127.0.0.1:59999/closed',
-      prospectus: link('fine'),
+      prospectus: link('busy'),
     }),
   )
   const { code, stdout } = await check('--links')
@@ -96,6 +97,7 @@ test('catalog check --links requests each address once, and finds dead ones', as
 error    plan-1   factSheet https://links.example.com/gone answers 404.
 warning  plan-1   prospectus https://links.example.com/broken answers 500.
 warning  plan-2   factSheet https://127.0.0.1:59999/closed: it can’t be reached (ECONNREFUSED).
+warning  plan-2   prospectus https://links.example.com/busy answers 429.
 `,
   ])
   expect(seen.filter((line) => line.endsWith('/fine'))).toEqual(['HEAD https://links.example.com/fine'])

@@ -113,6 +113,10 @@ test.each([
     ['set', 'cash', 'performance1=1,5'],
     'performance1: expected a number of per cent per year, or null; found "1,5".\nNothing was changed.',
   ],
+  [
+    ['set', 'cash', 'viewableIn='],
+    'viewableIn: write a value after the equals sign, or null for no value.\nNothing was changed.',
+  ],
   [['view', 'cash'], 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".'],
   [['close', 'cash'], 'A closed plan needs a reason for partners: add --note "Sold out."'],
   [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- plan why --help"],
@@ -181,6 +185,15 @@ test('plan why says which filters leave a plan out, and what changes later', asy
   const { id } = JSON.parse(
     (await plan('close', 'cash', '--note', 'Full.', '--at', `${year}-12-01T06:00Z`, '--json')).stdout,
   ).publication
+  const added = makePlan({ id: 6, identifier: 'added', viewableIn: ['KE'], performanceDate: '2026-10-30' })
+  await runCommand(
+    ['catalog', 'import', '-', '--at', `${year}-12-01T06:00Z`],
+    { withStore: (target, work) => work(openStore(target)) },
+    { stdin: JSON.stringify({ plans: [added] }) },
+  )
+  expect((await plan('why', 'added', '--partner', 'acme')).stdout).toContain(
+    `\nFrom ${year}-12-01T06:00:00Z, it is on the list of KE (publication ${id + 1}).\n`,
+  )
   expect((await plan('why', 'cash', '--partner', 'acme')).stdout).toMatch(
     new RegExp(`\\nFrom ${year}-12-01T06:00:00Z, it is closed to investment \\(publication ${id}\\)\\.\\n$`),
   )

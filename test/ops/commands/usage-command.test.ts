@@ -43,7 +43,9 @@ expired_token  3
 
 test('partner usage of a silent partner', async () => {
   cloudflare().usage = []
-  expect(JSON.parse((await usage('acme', '--json', ...remote)).stdout)).toEqual({
+  const { stdout, stderr } = await usage('acme', '--json', '--since', '100d', ...remote)
+  expect(stderr).toBe('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
+  expect(JSON.parse(stdout)).toEqual({
     tokens: 0,
     lists: 0,
     unchangedLists: 0,
@@ -51,6 +53,7 @@ test('partner usage of a silent partner', async () => {
     lastRequestAt: null,
     lastTokenAt: null,
   })
+  expect((await usage('acme', '--since', '90d', ...remote)).stderr).toBe('')
 })
 
 test('partner usage has no data locally, and names an unknown partner and a refusal', async () => {

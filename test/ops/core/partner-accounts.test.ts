@@ -162,7 +162,7 @@ describe('rotateSecret', () => {
     const secrets = await listSecrets()
     await expect(rotate(hour)).rejects.toThrow(
       new UserError(
-        `acme has two live secrets, and the older one works until ${formatIsoTime(secrets[0]?.expiresAt ?? 0)}. If the newer one is lost, replace it: npm run -s ops -- partner rotate acme --replace-newest To end both now: npm run -s ops -- partner rotate acme --grace 0`,
+        `acme has two live secrets, and the older one works until ${formatIsoTime(secrets[0]?.expiresAt ?? 0)}. If the newer one is lost, replace it: npm run -s ops -- partner rotate acme --replace-newest; to end both now: npm run -s ops -- partner rotate acme --grace 0`,
       ),
     )
     expect(await listSecrets()).toEqual(secrets)

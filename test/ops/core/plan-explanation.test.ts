@@ -7,7 +7,9 @@ import {
   setPartnerCountry,
   suspendPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
+import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { publishChange } from '../../../src/ops/core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { changeAccessLog, emptyDatabase } from '../support/test-database.ts'
@@ -50,7 +52,12 @@ test('the changes of a plan that wait for their time or for approval, the earlie
   await setViewable(store, 'cash', { country: 'KE', isViewable: false }, { ...request, dueAt: minute })
   const careful = { ...store, config: { CATALOG_APPROVAL: 'required' } }
   await closePlan(careful, 'cash', 'Sold out.', request)
-  expect(await selectPendingChanges(store, 1)).toMatchObject([
+  const added = await prepareImport(store, { plans: [makePlan({ id: 2, identifier: 'new' })] })
+  await publishChange(store, added, { ...request, dueAt: minute })
+  expect(await selectPendingChanges(store, 'new')).toMatchObject([{ dueAt: minute, before: null }])
+  expect(await selectPendingChanges(store, 'nothing')).toEqual([])
+  expect(await selectPendingChanges(store, 'cash')).toEqual(await selectPendingChanges(store, '1'))
+  expect(await selectPendingChanges(store, '1')).toMatchObject([
     { dueAt: minute, before: cash, after: { viewableIn: [] } },
     { dueAt: null, before: cash, after: { nonInvestableNote: 'Sold out.' } },
   ])

@@ -32,6 +32,7 @@ test.each([
 test.each([
   ['an ordinary month', { performance1: 12.4, performance3: 8, performanceDate: '2026-11-22' }],
   ['a return that nearly halves', { performance1: 7 }],
+  ['a return that falls to a quarter', { performance1: 3.3 }],
   ['a small return that changes tenfold', { performance3: -2.5 }],
   ['a plan that is closed', { isInvestable: false, nonInvestableNote: 'Sold out.' }],
   ['a plan that is shown in another country', { viewableIn: ['KE', 'UG'] }],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { parseCatalogSheets } from '../../../src/catalog/catalog-sheet.ts'
 import { parseUpdateSheets } from '../../../src/catalog/plan-patch.ts'
 import {
-  findFormat,
+  chooseExportFormat,
   formatCatalogFile,
   parseCatalogInput,
   type FileFormat,
@@ -34,7 +34,28 @@ test('the format is that of the content, the name or the option', async () => {
   expect(await read('-', await format('xlsx'))).toMatchObject({ plans })
   expect(await read('-', await format('csv'), { format: 'csv' })).toMatchObject({ plans })
   expect(await read('x.csv', await format('xlsx'))).toMatchObject({ plans })
-  expect([findFormat('a.b.csv'), findFormat('a'), findFormat('a.pdf')]).toEqual(['csv', undefined, undefined])
+  expect(await read('-', await format('csv'))).toMatchObject({ plans })
+  expect(await read('unicode text.txt', utf16(String(await formatCatalogFile({ plans }, 'csv')), false))).toMatchObject(
+    {
+      plans,
+    },
+  )
+  expect(await parseCatalogInput('-', utf8('{}'))).toEqual({ kind: 'json', text: '{}' })
+})
+
+test('an export has the format that it is told, or that its name says, and never one that its name denies', () => {
+  const choose = chooseExportFormat
+  expect([choose('a.b.csv', undefined), choose('a', undefined), choose('a.xlsx', 'csv')]).toEqual([
+    'csv',
+    'json',
+    'csv',
+  ])
+  expect([choose(undefined, undefined), choose('plans.txt', 'csv')]).toEqual(['json', 'csv'])
+  for (const extension of ['xls', 'ods']) {
+    expect(() => choose(`plans.${extension.toUpperCase()}`, undefined)).toThrow(
+      `A catalog file can’t be .${extension}: let the name end with .xlsx, .csv or .json.`,
+    )
+  }
 })
 
 test('text is UTF-8 or UTF-16, with or without a byte order mark, with any line end and separator', async () => {

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
+import { writeXlsx, type Cell as XlsxCell, type MergeRange } from 'hucre/xlsx'
 import { expect, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../../src/catalog/catalog-sheet.ts'
+import { parseUpdateSheets } from '../../../src/catalog/plan-patch.ts'
 import { formatXlsx, parseXlsx } from '../../../src/ops/store/xlsx-file.ts'
 import { arbitraryCatalog, arbitrarySource } from '../../support/make-plan.ts'
 
@@ -11,4 +13,52 @@ test('a catalog in .xlsx is read back unchanged, with where it comes from', asyn
       expect(parseCatalogSheets(await parseXlsx(bytes, false))).toEqual({ kind: 'catalog', plans, ...source })
     }),
   )
+})
+
+/** Reads one cell below the name of a column. */
+async function readCell(column: string, cell: Partial<XlsxCell>, merges: MergeRange[] = []): Promise<unknown> {
+  const rows = [
+    ['identifier', column],
+    ['plan-1', null],
+    ['plan-2', null],
+  ]
+  const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows, cells: new Map([['1,1', cell]]), merges }] })
+  const result = parseUpdateSheets(await parseXlsx(bytes, false))
+  if (result.kind === 'invalid') return result.defects
+  const change = result.patches[0]?.changes.find(({ field }) => field === column)
+  return typeof change?.value === 'object' ? change.found : change?.value
+}
+
+test.each<[string, string, Partial<XlsxCell>, unknown]>([
+  [
+    'a percentage',
+    'performance1',
+    { value: 0.124, style: { numFmt: '0.00%' } },
+    '12.4 %, in a cell that is formatted as a percentage',
+  ],
+  ['a number with a sign for per cent', 'performance1', { value: 12.4, style: { numFmt: '0.0"%"' } }, 12.4],
+  ['a formula with its value', 'performance1', { formula: '12+0.4', formulaResult: 12.4 }, 12.4],
+  [
+    'a formula without a value',
+    'performance1',
+    { value: null, formula: '12+0.4' },
+    'a formula without a value, which the spreadsheet computes when it saves the file',
+  ],
+  ['an error', 'performance1', { value: '#N/A', type: 'error' }, '#N/A, the error of a formula'],
+  ['a date', 'performanceDate', { value: new Date('2026-11-30'), style: { numFmt: 'dd/mm/yyyy' } }, '2026-11-30'],
+  [
+    'a date with a time, which may be another day elsewhere',
+    'performanceDate',
+    { value: new Date('2026-11-30T22:00Z'), style: { numFmt: 'dd/mm/yyyy hh:mm' } },
+    '2026-11-30T22:00:00.000Z',
+  ],
+])('reads %s', async (_, column, cell, read) => {
+  expect(await readCell(column, cell)).toEqual(read)
+})
+
+test('merged cells are refused, because only one of them has the value', async () => {
+  const merge = { startRow: 1, endRow: 2, startCol: 1, endCol: 1 }
+  expect(await readCell('performanceDate', { value: '2026-11-30' }, [merge])).toEqual([
+    'Sheet "Plans", rows 2 to 3, column performanceDate: the cells are merged. Split them, and write a value into each.',
+  ])
 })
