@@ -75,8 +75,7 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
 
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array, stream: BodyStream): Promise<void> {
   const timer = setInterval(() => {
-    if (Date.now() - stream.progressAtMs >= maxStallMs)
-      void writer.abort().catch(() => {})
+    if (Date.now() - stream.progressAtMs >= maxStallMs) void writer.abort().catch(() => {})
   }, maxStallMs)
   try {
     for (let start = 0; start < bytes.byteLength; start += sliceBytes) {

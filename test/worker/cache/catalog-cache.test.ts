@@ -333,6 +333,16 @@ describe('KV', () => {
     await env.CATALOG_CACHE.put(getListKey(), text, { metadata: { ...metadata, ...overrides } })
   }
 
+  test('does not get a list over its limit of 25 MiB, and Cache-Status does not say so', async () => {
+    const frame = '{"text":""}'.length
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put').mockImplementation(async () => {})
+    db.text = 'x'.repeat(25 * 1024 * 1024 - frame)
+    expect((await request(0)).cacheStatus).toBe('kv; fwd=miss; stored')
+    changeCatalog(`${db.text}x`)
+    expect((await request(121 * second)).cacheStatus).toBe('kv; fwd=miss')
+    expect(put.mock.calls.filter(([key]) => key === getListKey()).length).toBe(1)
+  })
+
   const fail = () => Promise.reject(new Error('KV failed: 500'))
   test.each<[string, Partial<CacheContext>]>([
     ['is not bound', { kv: undefined }],
