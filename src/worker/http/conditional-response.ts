@@ -4,8 +4,8 @@ import { ApiError } from './api-error.ts'
 
 const sliceBytes = 64 * 1024
 
-/** A reader that takes nothing for this long loses its connection, because it keeps the body in memory. */
-const maxStallMs = 30_000
+/** A reader that takes nothing between two of these moments loses its connection, because it keeps the body in memory. */
+const stallCheckMs = 30_000
 
 /**
  * @param etag a strong entity tag, with its quotes (RFC 9110 section 8.8.3)
@@ -18,23 +18,17 @@ export type RespondConditionally = (
   headers: Record<string, string>,
 ) => Response
 
-/** A body that a reader is receiving. Weak, because nothing tells when a request is cancelled. */
-interface BodyStream {
-  body: WeakRef<Uint8Array>
-  /** Unix milliseconds at which the reader took a slice. */
-  progressAtMs: number
-}
-
 /** @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once. */
 export function createRespondConditionally({ maxStreamedBytes }: { maxStreamedBytes: number }): RespondConditionally {
-  const streams = new Set<BodyStream>()
+  /** The body of each reader. Weak, because a request that is cancelled never says so. */
+  const streams = new Set<WeakRef<Uint8Array>>()
 
   function hasRoom(body: Uint8Array): boolean {
     const bodies = new Set([body])
     for (const stream of streams) {
-      const other = stream.body.deref()
-      if (other === undefined || Date.now() - stream.progressAtMs > 2 * maxStallMs) streams.delete(stream)
-      else bodies.add(other)
+      const other = stream.deref()
+      if (other) bodies.add(other)
+      else streams.delete(stream)
     }
     let bytes = 0
     for (const { byteLength } of bodies) bytes += byteLength
@@ -43,15 +37,12 @@ export function createRespondConditionally({ maxStreamedBytes }: { maxStreamedBy
 
   /** Copying a large body into each Response would multiply it. */
   function streamBody(body: Uint8Array): ReadableStream {
-    if (!hasRoom(body)) {
-      const reason = 'slow readers hold too many large lists'
-      throw new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
-    }
+    if (!hasRoom(body)) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
     const { readable, writable } = new FixedLengthStream(body.byteLength)
-    const stream = { body: new WeakRef(body), progressAtMs: Date.now() }
+    const stream = new WeakRef(body)
     streams.add(stream)
     // Writing fails when the client disconnects. There is nobody left to tell.
-    void writeSlices(writable.getWriter(), body, stream)
+    void writeSlices(writable.getWriter(), body)
       .catch(() => {})
       .finally(() => streams.delete(stream))
     return readable
@@ -73,14 +64,16 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }
 
-async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array, stream: BodyStream): Promise<void> {
+async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {
+  let hasProgress = true
   const timer = setInterval(() => {
-    if (Date.now() - stream.progressAtMs >= maxStallMs) void writer.abort().catch(() => {})
-  }, maxStallMs)
+    if (!hasProgress) void writer.abort()
+    hasProgress = false
+  }, stallCheckMs)
   try {
     for (let start = 0; start < bytes.byteLength; start += sliceBytes) {
       await writer.write(bytes.subarray(start, start + sliceBytes))
-      stream.progressAtMs = Date.now()
+      hasProgress = true
     }
     await writer.close()
   } finally {

@@ -339,7 +339,7 @@ describe('KV', () => {
     db.text = 'x'.repeat(25 * 1024 * 1024 - frame)
     expect((await request(0)).cacheStatus).toBe('kv; fwd=miss; stored')
     changeCatalog(`${db.text}x`)
-    expect((await request(121 * second)).cacheStatus).toBe('kv; fwd=miss')
+    expect((await request(121 * second)).cacheStatus).toBe('kv; fwd=stale')
     expect(put.mock.calls.filter(([key]) => key === getListKey()).length).toBe(1)
   })
 
