@@ -2,6 +2,7 @@
 export interface BoundedMap<Value> {
   get: (key: string) => Value | undefined
   set: (key: string, value: Value) => void
+  delete: (key: string) => void
 }
 
 export function createBoundedMap<Value>(maxEntries: number): BoundedMap<Value> {
@@ -14,5 +15,6 @@ export function createBoundedMap<Value>(maxEntries: number): BoundedMap<Value> {
       const [oldest] = entries.keys()
       if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest)
     },
+    delete: (key) => void entries.delete(key),
   }
 }

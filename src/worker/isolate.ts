@@ -2,6 +2,7 @@
 import { createVerifiedTokens, type VerifyToken } from './access/verified-tokens.ts'
 import { createCatalogCache, type OpenCatalog } from './cache/catalog-cache.ts'
 import { createConfigReader, type ReadConfig } from './config.ts'
+import { createRespondConditionally, type RespondConditionally } from './http/conditional-response.ts'
 import { createVerifiedSecrets, type VerifiedSecrets } from './token/verified-secrets.ts'
 
 export interface Isolate {
@@ -9,10 +10,14 @@ export interface Isolate {
   verifyToken: VerifyToken
   verifiedSecrets: VerifiedSecrets
   openCatalog: OpenCatalog
+  respondConditionally: RespondConditionally
 }
 
 /** 24 MB hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
 export const cacheBounds = { maxBytes: 24 * 1024 * 1024, maxEmptyBytes: 1024 * 1024, maxPartners: 10_000 }
+
+/** Four lists of 10,000 plans, besides those that the cache holds. An isolate has 128 MB. */
+const maxStreamedBytes = 72 * 1024 * 1024
 
 export function createIsolate(): Isolate {
   return {
@@ -20,5 +25,6 @@ export function createIsolate(): Isolate {
     verifyToken: createVerifiedTokens({ maxTokens: 1000 }),
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
     openCatalog: createCatalogCache(cacheBounds),
+    respondConditionally: createRespondConditionally({ maxStreamedBytes }),
   }
 }

@@ -4,6 +4,8 @@ import type { Costs } from './measure-costs.ts'
 import type { Flood } from './measure-flood.ts'
 import type { Growth } from './measure-growth.ts'
 import { isTooManyTrips, type LatencyRow } from './measure-latency.ts'
+import type { MemoryRow } from './measure-memory.ts'
+import type { OutageRow } from './measure-outage.ts'
 import type { RatioRow } from './measure-ratios.ts'
 import type { Estimate, Verdict } from './regression.ts'
 
@@ -55,6 +57,31 @@ export function formatLatency(rows: readonly LatencyRow[]): string {
       'ROWS READ': String(row.rowsRead),
       'KV READS': String(row.kvReads),
       'KV WRITES': String(row.kvWrites),
+    })),
+  )
+}
+
+export function formatMemory(rows: readonly MemoryRow[]): string {
+  const formatMegabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`
+  return formatTable(
+    rows.map(({ situation, listBytes, bufferBytes, heapBytes, refused }) => ({
+      MEMORY: situation,
+      'LISTS, ONCE EACH': formatMegabytes(listBytes),
+      BUFFERS: formatMegabytes(bufferBytes),
+      HEAP: formatMegabytes(heapBytes),
+      REFUSED: String(refused),
+    })),
+  )
+}
+
+export function formatOutage(rows: readonly OutageRow[]): string {
+  return formatTable(
+    rows.map(({ situation, requests, d1Queries, p50Ms, p99Ms }) => ({
+      OUTAGE: situation,
+      REQUESTS: String(requests),
+      'D1 QUERIES': String(d1Queries),
+      P50: `${p50Ms} ms`,
+      P99: `${p99Ms} ms`,
     })),
   )
 }

@@ -7,6 +7,8 @@ import {
   formatFlood,
   formatGrowth,
   formatLatency,
+  formatMemory,
+  formatOutage,
   formatRatios,
   type ComparedRow,
 } from './bench-report.ts'
@@ -16,6 +18,8 @@ import { measureCosts, measureStartup } from './measure-costs.ts'
 import { measureFlood } from './measure-flood.ts'
 import { measureGrowth } from './measure-growth.ts'
 import { isTooManyTrips, measureLatency } from './measure-latency.ts'
+import { measureMemory } from './measure-memory.ts'
+import { measureOutage } from './measure-outage.ts'
 import { measureRatios } from './measure-ratios.ts'
 import { compareWithBaseline, minRounds } from './regression.ts'
 
@@ -54,12 +58,14 @@ async function run(): Promise<void> {
       return { ...row, baseline: before, verdict: compareWithBaseline(row.ratio, before) }
     })
     const latency = 'latency'.includes(flags.only) ? await measureLatency(bench.bundle, note) : []
+    const memory = 'readers'.includes(flags.only) ? await measureMemory(bench.bundle, note) : []
+    const outage = flags.all || flags.only === 'outage' ? await measureOutage(bench.bundle, note) : []
     const growth = flags.all ? await measureGrowth(bench, seconds) : undefined
     const flood = flags.all ? await measureFlood(bench, seconds) : undefined
 
     const { gzipBytes } = bench.bundle
     if (flags.json) {
-      const report = { measuredWith, gzipBytes, startupMs, costs, ratios, latency, growth, flood }
+      const report = { measuredWith, gzipBytes, startupMs, costs, ratios, latency, memory, outage, growth, flood }
       process.stdout.write(`${JSON.stringify(report)}\n`)
     } else {
       const size = `Bundle ${(gzipBytes / 1024).toFixed(1)} KiB gzip, start-up ${startupMs} ms of CPU.`
@@ -67,6 +73,8 @@ async function run(): Promise<void> {
         formatRatios(ratios),
         formatCosts(costs),
         formatLatency(latency),
+        formatMemory(memory),
+        formatOutage(outage),
         growth && formatGrowth(growth),
         flood && formatFlood(flood),
       ]

@@ -8,6 +8,8 @@ export interface Conditions {
   kv: 'fine' | 'error' | 'hang' | 'garbage' | 'truncated'
   /** The signing secrets of each live version. */
   versions: Record<string, string>[]
+  /** Added to the clock. */
+  clockMs?: number
 }
 
 interface Bindings {
@@ -22,7 +24,12 @@ interface KvAnswer {
 
 let conditions: Conditions = { d1: 'fine', kv: 'fine', versions: [] }
 let live: object[] = []
+/** Since the conditions changed. */
+let d1Queries = 0
 const slowMs = 3000
+
+const realNow = Date.now.bind(Date)
+Date.now = () => realNow() + (conditions.clockMs ?? 0)
 
 export default {
   async fetch(request, env, context) {
@@ -34,13 +41,16 @@ export default {
         live = next.versions.map((secrets) => ({ ...env, ...stores, ...secrets }))
       }
       conditions = next
-      return new Response(null, { status: 204 })
+      const counted = d1Queries
+      d1Queries = 0
+      return Response.json({ d1Queries: counted })
     }
     return app.fetch(request, live[Math.floor(Math.random() * live.length)], context)
   },
 } satisfies ExportedHandler<Bindings>
 
 async function throughD1<T>(call: () => Promise<T>): Promise<T> {
+  d1Queries++
   if (conditions.d1 === 'error') throw new Error('D1_ERROR: down')
   if (conditions.d1 === 'hang') return new Promise(() => {})
   if (conditions.d1 === 'slow') await new Promise((resolve) => setTimeout(resolve, slowMs))

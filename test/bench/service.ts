@@ -39,11 +39,13 @@ export async function buildBundle(): Promise<Bundle> {
 /**
  * @param wrappers the file of each Worker, by name, that imports the Worker as `./app.js` and wraps it
  * @param bare the bindings of each bare Worker, by name, besides the stores
+ * @param isInspected whether the runtime opens its inspector, and lets a Worker collect its garbage
  */
 export async function startService(
   { script }: Bundle,
   wrappers: Record<string, string>,
   bare: Record<string, Record<string, string>>,
+  isInspected = false,
 ) {
   const bareScript = await readWorker('test/bench/bare.ts')
   const wrapperScripts = await Promise.all(
@@ -75,8 +77,11 @@ export async function startService(
   const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...rateLimits('1', 10_000) }
   process.env['QUIET_WORKERD'] = findWorkerd()
   process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
+  if (isInspected) process.env['MINIFLARE_WORKERD_V8_FLAGS'] = '--expose-gc'
+  else delete process.env['MINIFLARE_WORKERD_V8_FLAGS']
   const miniflare = new Miniflare({
     handleStructuredLogs: () => {},
+    ...(isInspected && { inspectorPort: 0 }),
     workers: [
       worker('app', script, bindings),
       worker('limited', script, { ...bindings, ...rateLimits('2', 1) }),
@@ -96,6 +101,7 @@ export async function startService(
     d1,
     kv,
     getUrl: (name: string) => miniflare.unsafeGetDirectURL(name),
+    getInspectorUrl: () => miniflare.getInspectorURL(),
     stop: () => miniflare.dispose(),
   }
 }

@@ -76,7 +76,7 @@ export const mutants: Record<string, Mutant> = {
   'endless-pause': {
     mistake: 'after a failure D1 is not asked for ten minutes',
     file: 'freshness.ts',
-    replace: 'outagePauseMs = 5000',
+    replace: 'outagePauseMs = 10_000',
     by: 'outagePauseMs = 600_000',
     caughtBy: ['only-in-outage'],
   },

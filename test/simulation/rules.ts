@@ -62,8 +62,8 @@ const dayMs = 24 * 3600_000
 const slackMs = 6100
 /** Isolates differ by up to a second, and a copy says when it was current by the clock of its writer. */
 const clockErrorMs = 1100
-/** freshness.ts: after a failure D1 isn't asked again. */
-const outagePauseMs = 5000
+/** freshness.ts: after a failure D1 isn't asked again, and then by one request, while the others still get old copies. */
+const outagePauseMs = 10_000 + 2 * 6000
 /** KV's copies in a city outlive the end of their key. */
 const kvCityCacheMs = 62_000
 

@@ -10,17 +10,11 @@ import type { CacheContext } from './cache-context.ts'
 import { getPartnerKey, getPlanListKey } from './cache-keys.ts'
 import type { CatalogSession } from './catalog-source.ts'
 import { computeEtag } from './etag.ts'
-import {
-  computeAgeMs,
-  kvRewriteMs,
-  maxAgeMs,
-  outagePauseMs,
-  staleIfErrorMs,
-  staleWhileRevalidateMs,
-} from './freshness.ts'
+import { computeAgeMs, kvRewriteMs, maxAgeMs, staleIfErrorMs, staleWhileRevalidateMs } from './freshness.ts'
 import { readListCopy, readPartnerCopy } from './kv-copies.ts'
 import { renewListCopy, storeListCopy, storePartnerCopy, type HeldCheck } from './kv-renewal.ts'
 import { createListMemory, type HeldList } from './list-memory.ts'
+import { createOutage } from './outage.ts'
 import { createSharedWork } from './shared-work.ts'
 
 export interface CatalogRequest {
@@ -67,16 +61,18 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   const shareCheck = createSharedWork<HeldCheck>(clock)
   const shareLoad = createSharedWork<HeldList>(clock)
   const shareCopy = createSharedWork<HeldList | undefined>(clock)
+  /** KV's copies of partners, read while D1 fails. */
+  const oldChecks = createBoundedMap<{ check: HeldCheck; readAtMs: number }>(bounds.maxPartners)
   /** The newest revision that this isolate has seen. A list of any other revision is outdated. */
   let newestRevision = 0
-  let pausedUntilMs = 0
+  const outage = createOutage(clock)
 
   return async function openCatalog(context, { clientId, countryHint, filter }) {
     const session = openSessionOnce(context)
     const held = checks.get(clientId)
     const ageMs = held ? computeAgeMs(held.checkedAtMs, context.nowMs) : Infinity
     if (held && ageMs <= staleWhileRevalidateMs) {
-      if (ageMs > maxAgeMs && !isPaused()) {
+      if (ageMs > maxAgeMs && outage.mayAsk()) {
         const country = held.partner?.country
         const renewal = renewCheck(context, session, clientId).then(() =>
           country === undefined || filter === undefined
@@ -90,7 +86,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
 
     const heldOld = held && ageMs <= staleIfErrorMs ? held : undefined
     // D1 failed a moment ago: use a copy, if there is one, instead of waiting for D1's deadline.
-    if (isPaused()) {
+    if (!outage.mayAsk()) {
       const old = heldOld ?? (await readOldCheck(context, clientId))
       if (old) return createEntry(context, session, old, true)
     }
@@ -132,10 +128,11 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   /** Asks D1. Shared by all requests of the isolate that need the same partner. */
   function renewCheck(context: CacheContext, session: () => CatalogSession, clientId: string): Promise<HeldCheck> {
     return shareCheck(clientId, context, async () => {
-      const { partner } = await readNewest(context, session, 0, (from) => from.checkPartner(clientId)).then((check) =>
+      const { partner } = await askD1(async () => {
+        const check = await readNewest(context, session, 0, (from) => from.checkPartner(clientId))
         // A token proves that its partner existed: a replica without it may lag behind.
-        check.partner ? check : askD1(() => context.openSession('primary').checkPartner(clientId)),
-      )
+        return check.partner ? check : context.openSession('primary').checkPartner(clientId)
+      })
       const held = checks.get(clientId)
       if (held && held.checkedAtMs > context.nowMs) return held
       const check = { partner, checkedAtMs: context.nowMs, storedAtMs: held?.storedAtMs ?? 0 }
@@ -155,11 +152,11 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     minRevision: number,
     read: (from: CatalogSession) => Promise<T>,
   ): Promise<T> {
-    const nearest = await askD1(() => read(session()))
+    const nearest = await read(session())
     newestRevision = Math.max(newestRevision, nearest.revision)
     if (nearest.revision === newestRevision && nearest.revision >= minRevision) return nearest
     const newestBefore = newestRevision
-    const primary = await askD1(() => read(context.openSession('primary')))
+    const primary = await read(context.openSession('primary'))
     // Another request may have seen a newer revision meanwhile.
     if (newestRevision === newestBefore) newestRevision = primary.revision
     return primary
@@ -193,8 +190,8 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       lists.set(key, copy)
       return serveCurrent(request, 'kv', copy)
     }
-    const hasOld = [held, copy].some((list) => list && isUsableInOutage(list, context.nowMs))
-    if (isOutage || (isPaused() && hasOld)) {
+    const hasOld = [held, copy].some((list) => list && isUsableInOutage(list.currentAtMs, context.nowMs))
+    if (isOutage || (hasOld && !outage.mayAsk())) {
       return serveOld(request, held, copy, new StorageError('D1 failed a moment ago'))
     }
     try {
@@ -228,11 +225,11 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     copy: HeldList | undefined,
     error: StorageError,
   ): Promise<Answer> {
-    const isHeldUsable = held && isUsableInOutage(held, context.nowMs)
+    const isHeldUsable = held && isUsableInOutage(held.currentAtMs, context.nowMs)
     // Without a list in memory, KV has been asked already.
     const stored = held && !isHeldUsable ? await readSharedCopy(context, key) : copy
     const list = isHeldUsable ? held : stored
-    if (list === undefined || !isUsableInOutage(list, context.nowMs)) throw error
+    if (list === undefined || !isUsableInOutage(list.currentAtMs, context.nowMs)) throw error
     // The next request of the outage finds it in memory.
     if (list === stored) lists.set(key, list)
     // The failed check already logged the outage.
@@ -258,7 +255,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   ): Promise<HeldList> {
     return shareLoad(key, context, async () => {
       const load = (from: CatalogSession) => from.loadList(country, filter)
-      const { body, isEmpty, revision } = await readNewest(context, session, minRevision, load)
+      const { body, isEmpty, revision } = await askD1(() => readNewest(context, session, minRevision, load))
       const list = { body, etag: await computeEtag(body), revision, currentAtMs: context.nowMs, storedAtMs: 0 }
       // A slow load must not replace a newer list.
       if (revision === newestRevision) keepList(context, key, list, isEmpty && Object.keys(filter).length > 0)
@@ -305,29 +302,33 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return shareCopy(key, context, () => readListCopy(context, key))
   }
 
-  /** Starts a pause if D1 fails. */
   async function askD1<T>(ask: () => Promise<T>): Promise<T> {
     try {
-      return await ask()
+      const answer = await ask()
+      outage.end()
+      return answer
     } catch (error) {
-      if (error instanceof StorageError) pausedUntilMs = clock() + outagePauseMs
+      if (error instanceof StorageError) outage.start()
       throw error
     }
   }
 
-  function isPaused(): boolean {
-    return clock() < pausedUntilMs
+  /** KV's copy of a partner. It has no revision, so it must not become a check. Read once a minute. */
+  async function readOldCheck(context: CacheContext, clientId: string): Promise<HeldCheck | undefined> {
+    const known = oldChecks.get(clientId)
+    if (known && clock() - known.readAtMs < maxAgeMs && isUsableInOutage(known.check.checkedAtMs, context.nowMs)) {
+      return known.check
+    }
+    const copy = await readPartnerCopy(context, getPartnerKey(clientId))
+    if (copy === undefined) return undefined
+    const check = { ...copy, storedAtMs: copy.checkedAtMs }
+    oldChecks.set(clientId, { check, readAtMs: clock() })
+    return check
   }
 }
 
-function isUsableInOutage({ currentAtMs }: HeldList, nowMs: number): boolean {
-  return computeAgeMs(currentAtMs, nowMs) <= staleIfErrorMs
-}
-
-/** KV's copy of a partner. It has no revision, so memory must not keep it as a check. */
-async function readOldCheck(context: CacheContext, clientId: string): Promise<HeldCheck | undefined> {
-  const copy = await readPartnerCopy(context, getPartnerKey(clientId))
-  return copy && { ...copy, storedAtMs: copy.checkedAtMs }
+function isUsableInOutage(timeMs: number, nowMs: number): boolean {
+  return computeAgeMs(timeMs, nowMs) <= staleIfErrorMs
 }
 
 /** The session of a request, opened at its first use. */

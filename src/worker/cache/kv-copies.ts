@@ -19,9 +19,11 @@ const deadlineMs = 2000
 
 /** KV's limit. Keys are escaped, so a character is a byte. */
 const maxKeyLength = 512
+/** KV's limit for a value. */
+const maxValueBytes = 25 * 1024 * 1024
 
-export function canStore({ kv }: KvContext, key: string): boolean {
-  return kv !== undefined && key.length <= maxKeyLength
+export function canStore({ kv }: KvContext, key: string, { byteLength }: Uint8Array): boolean {
+  return kv !== undefined && key.length <= maxKeyLength && byteLength <= maxValueBytes
 }
 
 export async function readListCopy(context: KvContext, key: string): Promise<HeldList | undefined> {

@@ -18,7 +18,7 @@ export interface HeldCheck {
 
 /** Writes a list to KV after the response. */
 export function storeListCopy(context: CacheContext, key: string, list: HeldList): void {
-  if (!canStore(context, key)) return
+  if (!canStore(context, key, list.body)) return
   list.storedAtMs = list.currentAtMs
   context.waitUntil(writeList(context, key, list))
 }

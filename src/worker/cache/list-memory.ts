@@ -1,4 +1,5 @@
 // Plan lists in the memory of an isolate: finished bytes, limited in size.
+import { createBoundedMap } from '../bounded-map.ts'
 
 export interface HeldList {
   body: Uint8Array
@@ -21,9 +22,23 @@ export interface ListMemory {
 /** The approximate size of an entry without its body. */
 const entryBytes = 512
 
-/** Evicts the least recently used lists beyond `maxBytes`. Does not hold a list that is larger than that. */
+/** A larger body is sent in slices, so it stays alive until its slowest reader has it. */
+export const largeBodyBytes = 512 * 1024
+
+/** An evicted list, whose body the garbage collector takes when no reader needs it. */
+interface EvictedList extends Omit<HeldList, 'body'> {
+  body: WeakRef<Uint8Array>
+}
+
+const maxEvicted = 1000
+
+/**
+ * Evicts the least recently used lists beyond `maxBytes`. Does not hold a list that is larger than that. As long as slow
+ * readers keep the body of such a list alive, `get` still finds it: another copy would only add to it.
+ */
 export function createListMemory({ maxBytes }: { maxBytes: number }): ListMemory {
   const lists = new Map<string, HeldList>()
+  const evictedLists = createBoundedMap<EvictedList>(maxEvicted)
   let heldBytes = 0
 
   function remove(key: string): void {
@@ -33,26 +48,47 @@ export function createListMemory({ maxBytes }: { maxBytes: number }): ListMemory
     heldBytes -= computeBytes(key, list)
   }
 
+  function watch(key: string, list: HeldList): void {
+    if (list.body.byteLength > largeBodyBytes) evictedLists.set(key, { ...list, body: new WeakRef(list.body) })
+  }
+
+  function set(key: string, list: HeldList): void {
+    remove(key)
+    evictedLists.delete(key)
+    const bytes = computeBytes(key, list)
+    if (bytes > maxBytes) {
+      watch(key, list)
+      return
+    }
+    lists.set(key, list)
+    heldBytes += bytes
+    for (const [oldestKey, oldest] of lists) {
+      if (heldBytes <= maxBytes) return
+      remove(oldestKey)
+      watch(oldestKey, oldest)
+    }
+  }
+
   return {
     get: (key) => {
       const list = lists.get(key)
-      if (list === undefined) return undefined
-      lists.delete(key)
-      lists.set(key, list)
-      return list
-    },
-    set: (key, list) => {
-      remove(key)
-      const bytes = computeBytes(key, list)
-      if (bytes > maxBytes) return
-      lists.set(key, list)
-      heldBytes += bytes
-      for (const oldest of lists.keys()) {
-        if (heldBytes <= maxBytes) return
-        remove(oldest)
+      if (list !== undefined) {
+        lists.delete(key)
+        lists.set(key, list)
+        return list
       }
+      const evicted = evictedLists.get(key)
+      const body = evicted?.body.deref()
+      if (evicted === undefined || body === undefined) return undefined
+      const revived = { ...evicted, body }
+      set(key, revived)
+      return revived
     },
-    delete: remove,
+    set,
+    delete: (key) => {
+      remove(key)
+      evictedLists.delete(key)
+    },
   }
 }
 

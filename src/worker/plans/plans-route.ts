@@ -3,7 +3,6 @@ import { authenticateBearer, requireActive, requirePartner } from '../access/aut
 import { createCacheContext } from '../context.ts'
 import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../http/common-headers.ts'
-import { respondConditionally } from '../http/conditional-response.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
 import { createRoutes } from '../http/routes.ts'
 import type { Isolate } from '../isolate.ts'
@@ -14,7 +13,8 @@ export function createPlansRoute({
   readConfig,
   verifyToken,
   openCatalog,
-}: Pick<Isolate, 'readConfig' | 'verifyToken' | 'openCatalog'>) {
+  respondConditionally,
+}: Pick<Isolate, 'readConfig' | 'verifyToken' | 'openCatalog' | 'respondConditionally'>) {
   return createRoutes()
     .get('/', async function plans(c) {
       const { signingKeys } = await readConfig(c.env)
@@ -33,7 +33,7 @@ export function createPlansRoute({
 
       const answer = await catalog.readList(partner.country, parsed.filter)
       c.set('answeredBy', answer)
-      return respondConditionally(c.req.header('If-None-Match'), answer.list, {
+      return respondConditionally(c.req.raw, answer.list, {
         ...commonHeaders(c.get('requestId')),
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',

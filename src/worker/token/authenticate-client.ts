@@ -37,17 +37,18 @@ export async function authenticateClient(
   { address, nowMs }: { address: string | undefined; nowMs: number },
 ): Promise<ClientAuthentication> {
   const isWithinLimits = () => countAttempt(rateLimits, { address, clientId }, warn)
-  const rememberedHash = await verifiedSecrets.recall(clientSecret, nowMs)
-  if (rememberedHash === undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName: undefined }
+  const known = await verifiedSecrets.recall(clientSecret, nowMs)
+  if (known === undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName: undefined }
 
   const client = await queryD1(selectClient(d1, clientId))
   const shortName = client?.shortName
   const hashes = listLiveHashes(client, nowMs / 1000)
-  if (client && rememberedHash !== undefined && hashes.includes(rememberedHash)) {
+  if (client && known !== undefined && hashes.includes(known.hash)) {
+    known.renew()
     return { kind: 'authenticated', shortName: client.shortName, country: client.country }
   }
   // The remembered secret is not this client's, or was rotated. It costs derivations, so it is limited here, after D1.
-  if (rememberedHash !== undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName }
+  if (known !== undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName }
 
   const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
   if (client === undefined) return { kind: 'refused', reason: 'unknown_client', shortName }

@@ -4,9 +4,15 @@
 import { encodeBase64Url } from '../../crypto/base64.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 
+export interface KnownSecret {
+  /** The stored hash that the secret matched. */
+  hash: string
+  /** Starts its lifetime again. Call it only when the hash is still current. */
+  renew: () => void
+}
+
 export interface VerifiedSecrets {
-  /** Returns the stored hash that `secret` matched before, or undefined. */
-  recall: (secret: string, nowMs: number) => Promise<string | undefined>
+  recall: (secret: string, nowMs: number) => Promise<KnownSecret | undefined>
   remember: (secret: string, hash: string, nowMs: number) => Promise<void>
 }
 
@@ -20,14 +26,17 @@ export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: 
     return encodeBase64Url(new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(secret))))
   }
 
+  const keep = (mac: string, hash: string, nowMs: number) =>
+    hashes.set(mac, { hash, expiresAtMs: nowMs + bounds.lifetimeMs })
+
   return {
     recall: async (secret, nowMs) => {
-      const known = hashes.get(await computeMac(secret))
-      return known !== undefined && known.expiresAtMs > nowMs ? known.hash : undefined
+      const mac = await computeMac(secret)
+      const known = hashes.get(mac)
+      if (known === undefined || known.expiresAtMs <= nowMs) return undefined
+      return { hash: known.hash, renew: () => keep(mac, known.hash, nowMs) }
     },
-    remember: async (secret, hash, nowMs) => {
-      hashes.set(await computeMac(secret), { hash, expiresAtMs: nowMs + bounds.lifetimeMs })
-    },
+    remember: async (secret, hash, nowMs) => keep(await computeMac(secret), hash, nowMs),
   }
 }
 

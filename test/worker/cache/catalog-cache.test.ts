@@ -11,6 +11,7 @@ import type { CatalogSession } from '../../../src/worker/cache/catalog-source.ts
 import { formatFilter } from '../../../src/worker/plans/filter-query.ts'
 
 const second = 1000
+const minute = 60 * second
 const hour = 3600 * second
 const start = Date.UTC(2026, 0, 1)
 const bounds = { maxBytes: 1_000_000, maxEmptyBytes: 10_000, maxPartners: 100 }
@@ -230,7 +231,7 @@ describe('a new isolate', () => {
 describe('KV', () => {
   test('is written once an hour while nothing changes', async () => {
     const put = vi.spyOn(env.CATALOG_CACHE, 'put')
-    for (let minute = 0; minute <= 150; minute++) await request(minute * 60 * second)
+    for (let minutes = 0; minutes <= 150; minutes++) await request(minutes * minute)
     const keys = put.mock.calls.map(([key]) => key)
     expect(keys.filter((key) => key === getListKey()).length).toBe(3)
     expect(keys.filter((key) => key === getPartnerKey(clientId)).length).toBe(3)
@@ -331,6 +332,16 @@ describe('KV', () => {
     const { metadata } = await env.CATALOG_CACHE.getWithMetadata<object>(getListKey())
     await env.CATALOG_CACHE.put(getListKey(), text, { metadata: { ...metadata, ...overrides } })
   }
+
+  test('does not get a list over its limit of 25 MiB, and Cache-Status does not say so', async () => {
+    const frame = '{"text":""}'.length
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put').mockImplementation(async () => {})
+    db.text = 'x'.repeat(25 * 1024 * 1024 - frame)
+    expect((await request(0)).cacheStatus).toBe('kv; fwd=miss; stored')
+    changeCatalog(`${db.text}x`)
+    expect((await request(121 * second)).cacheStatus).toBe('kv; fwd=stale')
+    expect(put.mock.calls.filter(([key]) => key === getListKey()).length).toBe(1)
+  })
 
   const fail = () => Promise.reject(new Error('KV failed: 500'))
   test.each<[string, Partial<CacheContext>]>([
@@ -484,12 +495,48 @@ describe('while D1 fails', () => {
     expect(await request(second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['list'] })
   })
 
-  test('an isolate asks D1 once in five seconds', async () => {
+  test('an isolate asks D1 once in ten seconds', async () => {
     await request(0)
     db.isDown = true
     const calls = []
-    for (let ms = 0; ms < 10_000; ms += 500) calls.push(...(await request(hour + ms)).calls)
+    for (let ms = 0; ms < 20_000; ms += 500) calls.push(...(await request(hour + ms)).calls)
     expect(calls).toEqual(['check', 'check'])
+  })
+
+  test('one request asks after ten seconds, and the others are answered while it waits', async () => {
+    await request(0)
+    db.isDown = true
+    await request(hour)
+    const checkPartner = vi.fn<CatalogSession['checkPartner']>(() => new Promise<never>(() => {}))
+    const openSession = () => ({ ...session, checkPartner })
+    nowMs = start + hour + 10 * second
+    const isAnswered = vi.fn<() => void>()
+    const asking = makeContext({ openSession, waitUntil: () => {} })
+    void openCatalog(asking, { clientId, countryHint: country, filter: {} }).then(isAnswered)
+    for (const ms of [10_000, 13_000, 15_999]) {
+      expect((await request(hour + ms, {}, { openSession })).cacheStatus).toContain('storage-unavailable')
+    }
+    expect([isAnswered.mock.calls.length, checkPartner.mock.calls.length]).toEqual([0, 1])
+  })
+
+  test('an answer of D1 ends the pause for everybody', async () => {
+    await request(0)
+    db.isDown = true
+    await request(hour)
+    db.isDown = false
+    await openCatalog(makeContext(), { clientId: 'other', countryHint: country, filter: {} })
+    expect(await request(hour + second)).toMatchObject({ calls: ['check'], cacheStatus: 'memory; hit; ttl=60' })
+  })
+
+  test('a new isolate reads KV’s copy of a partner once a minute', async () => {
+    await request(0)
+    startNewIsolate()
+    db.isDown = true
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    for (let ms = 0; ms < 60_000; ms += 1000) await request(hour + ms)
+    expect(get.mock.calls.filter(([key]) => String(key) === getPartnerKey(clientId)).length).toBe(1)
+    await request(hour + minute)
+    expect(get.mock.calls.filter(([key]) => String(key) === getPartnerKey(clientId)).length).toBe(2)
   })
 
   test('a bug is not an outage', async () => {

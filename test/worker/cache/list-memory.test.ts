@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { createListMemory, type ListMemory } from '../../../src/worker/cache/list-memory.ts'
+import { describe, expect, test } from 'vitest'
+import { createListMemory, largeBodyBytes, type ListMemory } from '../../../src/worker/cache/list-memory.ts'
 
 const kilobyte = 1024
 const maxBytes = 24 * kilobyte
@@ -35,4 +35,37 @@ test('does not hold a list that is larger than maxBytes, and evicts nothing for 
   memory.set('small', makeList(1))
   memory.set('huge', makeList(25 * kilobyte))
   expect(listHeld(memory, ['small', 'huge'])).toEqual(['small'])
+})
+
+describe('a large list that was evicted', () => {
+  const limits = { maxBytes: 2 * largeBodyBytes }
+  const bytes = largeBodyBytes + 1
+
+  test('is found again, and held, while a reader keeps its body alive', () => {
+    const memory = createListMemory(limits)
+    const readers = [makeList(bytes), makeList(bytes)] as const
+    memory.set('first', readers[0])
+    memory.set('second', readers[1])
+    expect(memory.get('first')?.body).toBe(readers[0].body)
+    expect(memory.get('second')?.body).toBe(readers[1].body)
+  })
+
+  test('is found again if it is larger than maxBytes', () => {
+    const memory = createListMemory(limits)
+    const huge = makeList(3 * largeBodyBytes)
+    memory.set('huge', huge)
+    expect(memory.get('huge')?.body).toBe(huge.body)
+  })
+
+  test('is not found after it was deleted or replaced', () => {
+    const memory = createListMemory(limits)
+    const [old, other, next] = [makeList(bytes), makeList(bytes), { ...makeList(bytes), revision: 2 }]
+    memory.set('key', old)
+    memory.set('other', other)
+    memory.set('key', next)
+    memory.set('other', other)
+    expect(memory.get('key')?.revision).toBe(2)
+    memory.delete('key')
+    expect(memory.get('key')).toBeUndefined()
+  })
 })

@@ -2,6 +2,8 @@ import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { planSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
+import { ApiError } from '../../../src/worker/http/api-error.ts'
+import { createRespondConditionally } from '../../../src/worker/http/conditional-response.ts'
 import { breakD1, hangD1 } from '../support/broken-bindings.ts'
 import { startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
@@ -245,6 +247,40 @@ describe('filters', () => {
     await list('?currency=USD&fundType=BOND')
     const response = await list('?fundType=BOND&categoryId=&currency=usd')
     expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit/)
+  })
+})
+
+describe('readers of large lists', () => {
+  const bytes = 20 * 1024 * 1024
+  const makeBody = () => ({ body: new Uint8Array(bytes), etag: '"x"' })
+  const get = new Request('https://catalog.example.com')
+
+  test('share the bytes of a list, and are refused when they hold too many different ones', async () => {
+    const respond = createRespondConditionally({ maxStreamedBytes: 2 * bytes })
+    const [first, second, third] = [makeBody(), makeBody(), makeBody()]
+    const responses = [first, second, first, second].map((large) => respond(get, large, {}))
+    expect(() => respond(get, third, {})).toThrow(ApiError)
+    for (const head of [third, third, third]) respond(new Request(get, { method: 'HEAD' }), head, {})
+    for (const response of responses) expect((await response.arrayBuffer()).byteLength).toBe(bytes)
+    expect((await respond(get, third, {}).arrayBuffer()).byteLength).toBe(bytes)
+  })
+
+  test('get a list that alone is larger than the limit', async () => {
+    const respond = createRespondConditionally({ maxStreamedBytes: bytes - 1 })
+    expect((await respond(get, makeBody(), {}).arrayBuffer()).byteLength).toBe(bytes)
+  })
+
+  test('lose their connection when they take nothing for a minute', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+    const respond = createRespondConditionally({ maxStreamedBytes: bytes })
+    const reader = respond(get, makeBody(), {}).body?.getReader()
+    await vi.advanceTimersByTimeAsync(29_000)
+    expect((await reader?.read())?.done).toBe(false)
+    await vi.advanceTimersByTimeAsync(60_000)
+    await expect(reader?.read()).rejects.toThrow('Network connection lost')
+    expect(vi.getTimerCount()).toBe(0)
+    // Its list no longer counts.
+    expect(respond(get, makeBody(), {}).status).toBe(200)
   })
 })
 
