@@ -1,5 +1,6 @@
 // The operators' command line: its commands.
 import { describeCommand } from '../store/target.ts'
+import { addBackupCommands } from './backup-commands.ts'
 import { addCheckCommand } from './check-command.ts'
 import { addCatalogCommands } from './catalog-commands.ts'
 import type { CommandContext } from './command-context.ts'
@@ -35,6 +36,7 @@ export async function runOps(unescaped: CommandContext): Promise<ExitCode> {
   addPlanCommands(program, context)
   addKeyCommands(program, context)
   addDoctorCommand(program, context)
+  addBackupCommands(program, context)
   addCompletionCommand(program, context)
   return run()
 }

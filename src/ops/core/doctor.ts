@@ -1,5 +1,7 @@
 // Whether an environment is healthy: what an operator must fix, and how.
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
+import { isRestoring } from '../../db/backup-queries.ts'
+import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
 import { selectClashes, selectNowSeconds, selectPublicationsInState } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
@@ -124,7 +126,14 @@ async function checkClock({ db }: Store, nowMs: () => number): Promise<HealthChe
 }
 
 async function checkCatalog({ db, target }: Store): Promise<HealthCheck[]> {
-  const { planCount, countryCount } = await countPlansAndCountries(db)
+  const [{ catalog }, { planCount, countryCount }] = await Promise.all([
+    selectCatalogOrigin(db),
+    countPlansAndCountries(db),
+  ])
+  if (isRestoring(catalog)) {
+    const restore = describeCommand(target, 'restore', 'FILE')
+    return [problem('catalog', `A restore was interrupted. Run it again with the same file: ${restore}`)]
+  }
   const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
   if (countryCount > 0) return [ok('catalog', `${countPlans(planCount)}, listed in ${countries}.`)]
   const fix = describeCommand(target, 'catalog', 'import', 'FILE')

@@ -23,10 +23,14 @@ export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | 
     return await readBytes(createReadStream(resolve(process.env['INIT_CWD'] ?? '.', file)))
   } catch (error) {
     if (error instanceof UserError) throw error
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    const reason = reasonByCode[code] ?? code
-    throw new UserError(`Can't read ${abbreviate(file)}: ${reason}. Name a catalog file, or - for standard input.`)
+    throw describeReadError(file, error, 'a catalog file, or - for standard input')
   }
+}
+
+/** @param fix what to name instead. */
+export function describeReadError(file: string, error: unknown, fix: string): UserError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+  return new UserError(`Can't read ${abbreviate(file)}: ${reasonByCode[code] ?? code}. Name ${fix}.`)
 }
 
 async function readBytes(stream: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {

@@ -102,7 +102,7 @@ test.each(Object.entries(commands))('ops %s --help lists its commands', async (n
 
 test('ops --help lists the nouns, and says how to call it', async () => {
   const { code, stdout } = await runCommand(['--help'])
-  expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(commands), 'doctor', 'help']])
+  expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(commands), 'doctor', 'backup', 'restore', 'help']])
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
   for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'plan why ID ']) {
     expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)

@@ -1,0 +1,51 @@
+// backup, restore
+import type { Command } from 'commander'
+import { readBackup, restoreBackup } from '../core/backup.ts'
+import { UserError } from '../core/user-error.ts'
+import { readLines } from '../store/read-lines.ts'
+import type { Target } from '../store/target.ts'
+import { writePrivateFile } from '../store/write-output.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { addCommand } from './add-command.ts'
+import type { CommandContext } from './command-context.ts'
+
+export function addBackupCommands(program: Command, { io, withStore }: CommandContext): void {
+  addCommand(
+    program,
+    'backup <file>',
+    'write the whole database to a file: catalog, partners, hashes of their secrets, and the records',
+    'backup production.backup --remote --env production',
+  ).action(async (file: string, target: Target) => {
+    const progress = createProgress(io)
+    try {
+      await withStore(target, (store) => writePrivateFile(file, readBackup(store, progress.update)))
+    } finally {
+      progress.end()
+    }
+    io.stderr.write(
+      `Wrote ${file}, which only you may read: it has the hashes of secrets, and how to reach partners.\n`,
+    )
+  })
+
+  addCommand(
+    program,
+    'restore <file>',
+    'write a backup into an empty, migrated database; continues after an interruption',
+    'restore production.backup --persist-to /tmp/drill',
+  ).action(async (file: string, target: Target) => {
+    const progress = createProgress(io)
+    let isStarted = false
+    const onStart = () => void (isStarted = true)
+    try {
+      const { createdAt, environment } = await withStore(target, (store) =>
+        restoreBackup(store, () => readLines(file), { onProgress: progress.update, onStart }),
+      )
+      io.stderr.write(`Restored the database of ${environment} as it was at ${createdAt}.\n`)
+    } catch (error) {
+      if (!isStarted || !(error instanceof UserError)) throw error
+      throw new UserError([error.message, 'The restore is not complete. To continue it, run the same command again.'])
+    } finally {
+      progress.end()
+    }
+  })
+}

@@ -1,0 +1,258 @@
+// Backups: the whole database as lines of JSON, and back. The first line describes the backup, each further line is a row:
+// the table, then its values. The last line holds the SHA-256 of everything before it.
+import { createHash, type Hash } from 'node:crypto'
+import {
+  backupParts,
+  countRows,
+  insertRows,
+  isRestoring,
+  releaseDatabase,
+  reserveEmptyDatabase,
+  selectFingerprint,
+  selectRowsAfter,
+  type BackupPart,
+  type Row,
+} from '../../db/backup-queries.ts'
+import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import type { Database } from '../../db/database.ts'
+import { selectMigrations } from '../../db/health-queries.ts'
+import { selectNowSeconds } from '../../db/publication-queries.ts'
+import { isJsonObject } from '../../json.ts'
+import type { Store } from '../store/store.ts'
+import { describeMigration } from '../store/target.ts'
+import { formatIsoTime } from './iso-time.ts'
+import type { OnProgress } from './publications.ts'
+import { UserError } from './user-error.ts'
+
+const format = 'partner-investment-plan-catalog-backup'
+
+/** The first line of a backup. */
+interface Header {
+  format: typeof format
+  version: 1
+  createdAt: string
+  environment: string
+  /** The catalog's random ID and its revision. */
+  catalog: string
+  revision: number
+  /** The migrations that the database had. */
+  migrations: string[]
+  /** The columns of each table, in the order of a row's values. */
+  tables: Record<string, readonly string[]>
+  /** How many rows each part has (see backupParts). */
+  rows: number[]
+}
+
+/** D1 documents no size for an answer or a call; this is well below 1 MB. A UTF-16 code unit is at most 3 bytes of UTF-8. */
+const maxChunkCharacters = 300_000
+const maxRowsPerQuery = 2000
+
+/**
+ * Reads the database as it is at one moment, in pieces of a file.
+ * @throws UserError when somebody changes it meanwhile.
+ */
+export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGenerator<string> {
+  const { db, target } = store
+  const fingerprint = await selectFingerprint(db)
+  const [{ catalog, revision }, migrations, now, rows] = await Promise.all([
+    selectCatalogOrigin(db),
+    selectMigrations(db),
+    selectNowSeconds(db),
+    countRows(db),
+  ])
+  if (isRestoring(catalog))
+    throw new UserError('A restore of this database is not complete: there is nothing to back up.')
+  const tables = Object.fromEntries(backupParts.map(({ table, columns }) => [table, columns]))
+  const environment = target.env ?? 'local'
+  const createdAt = formatIsoTime(now)
+  const header: Header = { format, version: 1, createdAt, environment, catalog, revision, migrations, tables, rows }
+  const hash = createHash('sha256')
+  const write = (text: string) => {
+    hash.update(text)
+    return text
+  }
+  yield write(`${JSON.stringify(header)}\n`)
+  const total = rows.reduce((sum, count) => sum + count, 0)
+  let done = 0
+  for (const part of backupParts) {
+    for await (const page of readPages(db, part)) {
+      onProgress('Reading the database', done, total)
+      done += page.length
+      yield write(page.map((row) => `${JSON.stringify([part.table, ...row])}\n`).join(''))
+    }
+  }
+  if (done !== total || (await selectFingerprint(db)) !== fingerprint) {
+    throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
+  }
+  yield `${JSON.stringify({ sha256: hash.digest('hex') })}\n`
+}
+
+/** Adapts the number of rows to their size. */
+async function* readPages(db: Database, part: BackupPart): AsyncGenerator<Row[]> {
+  let limit = 50
+  let last: Row | undefined
+  while (true) {
+    const page = await selectRowsAfter(db, part, last, limit)
+    if (page.length > 0) yield page
+    if (page.length < limit) return
+    last = page.at(-1)
+    const size = JSON.stringify(page).length / page.length
+    limit = Math.max(1, Math.min(maxRowsPerQuery, Math.floor(maxChunkCharacters / size)))
+  }
+}
+
+/** Opens the lines of a file, from its start. */
+export type OpenLines = () => AsyncIterable<string>
+
+export interface RestoreOptions {
+  onProgress: OnProgress
+  /** Called before the first change. */
+  onStart: () => void
+}
+
+/**
+ * Writes a backup into an empty database. A restore that was interrupted continues when it runs again: no partner and no
+ * command sees the database as complete before.
+ * @returns the description of the backup.
+ * @throws UserError when the file is damaged, or the database has other migrations, or is not empty.
+ */
+export async function restoreBackup(
+  store: Store,
+  openLines: OpenLines,
+  { onProgress, onStart }: RestoreOptions,
+): Promise<Pick<Header, 'createdAt' | 'environment' | 'rows'>> {
+  const { db } = store
+  const { header, sha256 } = await checkFile(openLines)
+  checkSchema(store, header, await selectMigrations(db))
+  // The answer to the last statement of an earlier run may be lost.
+  if (await isRestored(db, header)) return header
+  onStart()
+  if (!(await reserveEmptyDatabase(db, sha256, header.revision))) throw await refuseNonEmpty(store)
+
+  const total = header.rows.reduce((sum, count) => sum + count, 0)
+  let done = 0
+  for await (const { part, rows } of readChunks(openLines, header)) {
+    onProgress('Writing the database', done, total)
+    await insertRows(db, part, `[${rows.join(',')}]`)
+    done += rows.length
+  }
+  const { revision } = await selectCatalogOrigin(db)
+  const found = await countRows(db)
+  // A publication that was due is already published.
+  if (revision === header.revision && JSON.stringify(found) !== JSON.stringify(header.rows)) {
+    throw new UserError(`Somebody changed the database while it was restored. ${describeNewDatabase(store)}`)
+  }
+  await releaseDatabase(db, sha256, header.catalog)
+  return header
+}
+
+async function isRestored(db: Database, header: Header): Promise<boolean> {
+  const { catalog, revision } = await selectCatalogOrigin(db)
+  if (catalog !== header.catalog || revision !== header.revision) return false
+  return JSON.stringify(await countRows(db)) === JSON.stringify(header.rows)
+}
+
+/** Reads the whole file before anything is written. */
+async function checkFile(openLines: OpenLines): Promise<{ header: Header; sha256: string }> {
+  const hash: Hash = createHash('sha256')
+  let [first, last]: (string | undefined)[] = []
+  for await (const line of openLines()) {
+    if (last !== undefined) hash.update(`${last}\n`)
+    first ??= line
+    last = line
+  }
+  const header = parse(first)
+  if (!isJsonObject(header) || header['format'] !== format) {
+    throw new UserError('The file is not a backup of this service. Name a file that the command backup wrote.')
+  }
+  if (header['version'] !== 1) {
+    throw new UserError(`The backup has version ${String(header['version'])}. Restore it with the code that wrote it.`)
+  }
+  const end = parse(last)
+  const sha256 = isJsonObject(end) ? end['sha256'] : undefined
+  if (typeof sha256 !== 'string' || sha256 !== hash.digest('hex')) {
+    throw new UserError('The backup is damaged or not complete: its SHA-256 does not fit. Use another copy.')
+  }
+  // A file whose hash fits was written by readBackup.
+  const checked: Header = JSON.parse(first ?? '')
+  return { header: checked, sha256 }
+}
+
+function parse(line: string | undefined): unknown {
+  try {
+    return JSON.parse(line ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+function checkSchema({ target }: Store, { migrations }: Header, applied: readonly string[]): void {
+  const missing = migrations.filter((name) => !applied.includes(name))
+  if (missing.length > 0) {
+    throw new UserError(
+      `The backup is of a database with ${missing.join(', ')}, which this one lacks. Run: ${describeMigration(target)}`,
+    )
+  }
+  const newer = applied.filter((name) => !migrations.includes(name))
+  if (newer.length > 0) {
+    throw new UserError(
+      `The backup is older than ${newer.join(', ')}. Check out the code before that, migrate a new database, restore, and migrate it again with the code of today.`,
+    )
+  }
+}
+
+async function refuseNonEmpty(store: Store): Promise<UserError> {
+  const { catalog } = await selectCatalogOrigin(store.db)
+  if (isRestoring(catalog)) {
+    return new UserError(
+      `A restore of another backup into this database is not complete. Run that one again. ${describeNewDatabase(store)}`,
+    )
+  }
+  const counts = new Map<string, number>()
+  for (const [index, count] of (await countRows(store.db)).entries()) {
+    const { table } = backupParts[index] ?? { table: '' }
+    counts.set(table, (counts.get(table) ?? 0) + count)
+  }
+  const found = [...counts].filter(([, count]) => count > 0).map(([table, count]) => `${table} has ${count}`)
+  return new UserError(`The database is not empty: ${found.join(', ')}. ${describeNewDatabase(store)}`)
+}
+
+function describeNewDatabase({ target: { remote } }: Store): string {
+  if (!remote) return 'Or restore into a new folder: migrate and restore with --persist-to DIR.'
+  return 'Or restore into a new database: npx wrangler d1 create NAME, its ID in wrangler.toml, migrate, restore.'
+}
+
+interface Chunk {
+  part: BackupPart
+  /** Each as JSON. */
+  rows: string[]
+}
+
+/** Joins rows to what one statement takes. */
+async function* readChunks(openLines: OpenLines, { rows: counts }: Header): AsyncGenerator<Chunk> {
+  let [index, left] = [-1, 0]
+  let chunk: Chunk | undefined
+  let size = 0
+  for await (const line of openLines()) {
+    if (!line.startsWith('[')) continue
+    if (left === 0) {
+      if (chunk && chunk.rows.length > 0) yield chunk
+      do left = counts[++index] ?? 1
+      while (left === 0)
+      const part = backupParts[index]
+      if (part === undefined) throw new Error('the backup has more rows than it says')
+      chunk = { part, rows: [] }
+      size = 0
+    }
+    if (chunk && size + line.length > maxChunkCharacters && chunk.rows.length > 0) {
+      yield chunk
+      chunk = { part: chunk.part, rows: [] }
+      size = 0
+    }
+    // The first value is the table.
+    chunk?.rows.push(`[${line.slice(line.indexOf(',') + 1)}`)
+    size += line.length
+    left--
+  }
+  if (chunk && chunk.rows.length > 0) yield chunk
+}

@@ -1,0 +1,169 @@
+// A backup is restored into an empty database, which then answers as the first one did.
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { backupParts, reserveEmptyDatabase } from '../../../src/db/backup-queries.ts'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
+import { verifyAccessLog } from '../../../src/ops/core/access-log.ts'
+import { readBackup } from '../../../src/ops/core/backup.ts'
+import {
+  createPartner,
+  listPartners,
+  setPartnerContact,
+  suspendPartner,
+  type Credentials,
+} from '../../../src/ops/core/partner-accounts.ts'
+import { closePlan } from '../../../src/ops/core/plan-changes.ts'
+import { verifyRecord } from '../../../src/ops/core/publication-log.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { startNewIsolate } from '../../worker/support/isolate.ts'
+import { basic, requestPlans, requestToken } from '../../worker/support/requests.ts'
+import { backup, emptyStores, fillDatabase, readRecords, readRows, restore } from '../support/full-database.ts'
+import { attribution, failOnWarning, importPlans, request, store } from '../support/worker-store.ts'
+
+beforeEach(emptyStores)
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+/** What partners get, from an isolate that remembers nothing. Time and random values are the same each time. */
+async function readAnswers(credentials: readonly Credentials[], timeMs: number): Promise<unknown[]> {
+  startNewIsolate()
+  vi.setSystemTime(timeMs)
+  let random = 0
+  vi.spyOn(crypto, 'randomUUID').mockImplementation(
+    () => `00000000-0000-4000-8000-${String(random++).padStart(12, '0')}`,
+  )
+  const answers: Response[] = []
+  for (const { clientId, clientSecret, shortName } of credentials) {
+    const response = await requestToken(basic(clientId, clientSecret))
+    answers.push(response)
+    const { access_token: token = 'none' } = await response.clone().json<{ access_token?: string }>()
+    for (const query of ['', '?currency=KES', '?categoryId=1', '?fundType=none']) {
+      answers.push(await requestPlans({ shortName, token, query }))
+    }
+  }
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+  return Promise.all(
+    answers.map(async (answer) => ({
+      status: answer.status,
+      headers: Object.fromEntries(answer.headers),
+      bytes: await answer.text(),
+    })),
+  )
+}
+
+test('both endpoints answer as before, byte for byte, and both records are as before', async () => {
+  const credentials = await fillDatabase()
+  const text = await backup()
+  for (const { clientId, clientSecret } of credentials) {
+    expect(text).toContain(clientId)
+    expect(text).not.toContain(clientSecret)
+  }
+  expect(text).not.toContain('"staging"')
+  const timeMs = Date.now()
+  const [answers, records] = [await readAnswers(credentials, timeMs), await readRecords()]
+  expect(records.verified.problem).toBeUndefined()
+  expect(answers).toContainEqual(expect.objectContaining({ status: 200, bytes: expect.stringContaining('plan-1') }))
+
+  await emptyStores()
+  expect(await restore(text)).toMatchObject({ environment: 'local' })
+
+  expect(await readAnswers(credentials, timeMs)).toEqual(answers)
+  expect(await readRecords()).toEqual(records)
+  expect(readRows(await backup())).toBe(readRows(text))
+
+  // The restored database goes on.
+  await closePlan(store, 'plan-1', 'Sold out.', request)
+  await createPartner(store, { shortName: 'next', name: 'Next', country: 'KE' }, attribution)
+  expect((await verifyRecord(store)).problem).toBeUndefined()
+  expect((await verifyAccessLog(store)).entryCount).toBe(records.verifiedLog.entryCount + 1)
+})
+
+test('a backup holds every table', async () => {
+  const { results } = await env.DB.prepare(
+    `select name from sqlite_master where type = 'table' and name not glob '_cf_*' and name not glob 'sqlite_*'`,
+  ).all<{ name: string }>()
+  const saved = new Set([...backupParts.map(({ table }) => table), 'catalog_revision', 'd1_migrations'])
+  expect(new Set(results.map(({ name }) => name))).toEqual(saved)
+})
+
+test('a backup of a database that changes meanwhile is refused', async () => {
+  await fillDatabase()
+  const read = async (change: () => Promise<unknown>) => {
+    let isChanged = false
+    for await (const _ of readBackup(store, () => {})) {
+      if (!isChanged) await change()
+      isChanged = true
+    }
+  }
+  const refusal = /^Somebody changed the database while it was read\. Nothing was written: try again\.$/
+  const changes = [
+    () => closePlan(store, 'plan-1', 'Sold out.', request),
+    () => suspendPartner(store, 'acme', attribution, failOnWarning),
+    () => setPartnerContact(store, 'boda', null, attribution, failOnWarning),
+    () => env.DB.exec(`update publications set state = 'cancelled', ended_at = 5 where state = 'conflicted'`),
+    () => env.DB.exec(`update publications set state = 'waiting' where state = 'scheduled'`),
+  ]
+  for (const change of changes) await expect(read(change)).rejects.toThrow(refusal)
+})
+
+describe('a restore', () => {
+  test.each([
+    [
+      'the plans',
+      async () => importPlans([makePlan({ id: 9 })]),
+      'plans has 1, plan_minimums has 2, plan_viewability has 1, publications has 1, publication_plans has 1',
+    ],
+    [
+      'an entry of the log',
+      async () => createPartner(store, { shortName: 'other', name: 'Other', country: 'KE' }, attribution),
+      'access_log has 1, partners has 1, partner_secrets has 1',
+    ],
+  ])('is refused when the database has %s', async (_, fill, found) => {
+    await importPlans([makePlan({ name: 'Sold out.' })])
+    const text = await backup()
+    await emptyStores()
+    await fill()
+    const before = await backup()
+    await expect(restore(text)).rejects.toThrow(/^The database is not empty: .*--persist-to DIR\.$/)
+    await expect(restore(text)).rejects.toThrow(found)
+    expect(readRows(await backup())).toBe(readRows(before))
+  })
+
+  test('is refused when the file is damaged, cut off or something else', async () => {
+    await importPlans([makePlan({ name: 'Sold out.' })])
+    const text = await backup()
+    await emptyStores()
+    const damaged = /^The backup is damaged or not complete: its SHA-256 does not fit\. Use another copy\.$/
+    await expect(restore(text.replace('Sold out.', 'Sold oud.'))).rejects.toThrow(damaged)
+    await expect(restore(text.slice(0, -200))).rejects.toThrow(damaged)
+    await expect(restore(text.split('\n').slice(0, -2).join('\n'))).rejects.toThrow(damaged)
+    const other = /^The file is not a backup of this service\. Name a file that the command backup wrote\.$/
+    for (const wrong of ['', '{"plans":[]}', 'x\ny']) await expect(restore(wrong)).rejects.toThrow(other)
+    expect(await listPartners(store)).toEqual([])
+  })
+
+  test('is refused when the database has other migrations', async () => {
+    await importPlans([makePlan({ name: 'Sold out.' })])
+    const text = await backup()
+    await emptyStores()
+    const last = env.TEST_MIGRATIONS.at(-1)?.name ?? ''
+    await env.DB.exec(`insert into d1_migrations (name) values ('9999_new.sql')`)
+    await expect(restore(text)).rejects.toThrow(
+      /^The backup is older than 9999_new\.sql\. Check out the code before that/,
+    )
+    await env.DB.exec(`delete from d1_migrations where name in ('9999_new.sql', '${last}')`)
+    await expect(restore(text)).rejects.toThrow(`${last}, which this one lacks. Run: npm run -s migrate -- --local`)
+  })
+
+  test('of another backup is refused while one is not complete', async () => {
+    await importPlans([makePlan()])
+    const text = await backup()
+    await emptyStores()
+    await reserveEmptyDatabase(store.db, 'another', 1)
+    await expect(restore(text)).rejects.toThrow(/^A restore of another backup into this database is not complete\./)
+    expect((await selectCatalogOrigin(store.db)).catalog).toBe('restoring another')
+  })
+})

@@ -1,0 +1,103 @@
+// A database with every kind of row, and its backup.
+import { applyD1Migrations, reset } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
+import { endPublication } from '../../../src/db/publish.ts'
+import { listKeyEntries, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
+import { readBackup, restoreBackup } from '../../../src/ops/core/backup.ts'
+import { listPlansAt } from '../../../src/ops/core/catalog-history.ts'
+import { rotateKeys } from '../../../src/ops/core/key-ring.ts'
+import {
+  closePartner,
+  createPartner,
+  findPartner,
+  listPartners,
+  rotateSecret,
+  setPartnerContact,
+  setPartnerCountry,
+  suspendPartner,
+  type Credentials,
+} from '../../../src/ops/core/partner-accounts.ts'
+import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { listPublications, readPublication, verifyRecord } from '../../../src/ops/core/publication-log.ts'
+import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
+import { prunePublicationsBefore, publishChange } from '../../../src/ops/core/publications.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { attribution, failOnWarning, importPlans, request, store } from './worker-store.ts'
+
+const dayS = 86_400
+
+export async function emptyStores(): Promise<void> {
+  await reset()
+  await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
+}
+
+/** Every table, and every kind of row. */
+export async function fillDatabase(): Promise<Credentials[]> {
+  const credentials: Credentials[] = []
+  const strange = 'O’Hara\u2028"Ω" \\ \n 🦓 \u0007'
+  await importPlans([
+    makePlan({ id: 1, about: strange, viewableIn: ['KE', 'UG'] }),
+    makePlan({ id: 2, performance1: null, category: null, minTopUpAmounts: {} }),
+    makePlan({ id: 3, performance1: -0.25, isInvestable: false, nonInvestableNote: 'Not yet.' }),
+  ])
+  // Long ago, so that there is something to prune. The next publication holds the hash of the last one.
+  const age = () => env.DB.exec('update publications set published_at = 1000 where published_at > 1000')
+  await age()
+  await setViewable(store, 'plan-2', { country: 'RW', isViewable: true }, request)
+  await age()
+  const closing = await closePlan(store, 'plan-1', 'Sold out.', request)
+  const undoneId = closing.publication?.id ?? 0
+  await publishChange(store, await prepareUndo(store, undoneId), { ...request, undoneId })
+  await prunePublicationsBefore(store, 2000, attribution)
+  const dueAt = Math.floor(Date.now() / 1000) + dayS
+  await closePlan(store, 'plan-2', 'Later.', { ...request, dueAt })
+  const conflicted = await closePlan(store, 'plan-1', 'Never.', { ...request, dueAt })
+  await endPublication(store.db, conflicted.publication?.id ?? 0, 'conflicted', { endedBy: 'schedule', endNote: 'x' })
+  await env.DB.exec(
+    `insert into publications (state, actor, command, created_at, base_revision, plan_count, needs_approval) values ('staging', 'a', 'b', 1, 0, 0, 0)`,
+  )
+
+  for (const shortName of ['acme', 'boda', 'gone', 'held']) {
+    credentials.push(await createPartner(store, { shortName, name: strange.slice(0, 6), country: 'KE' }, attribution))
+  }
+  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, attribution))
+  await setPartnerCountry(store, 'boda', 'UG', attribution, failOnWarning)
+  await setPartnerContact(store, 'boda', 'dev@boda.example', attribution, failOnWarning)
+  await suspendPartner(store, 'held', attribution, failOnWarning)
+  await closePartner(store, 'gone', attribution, failOnWarning)
+  const keys = { list: async () => [], drop: async () => {} }
+  const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
+  const rotate = { ...keys, rotate: ({ record }: { record: (kid: string) => Promise<void> }) => record('new') }
+  await rotateKeys(rotate, store, attribution, rotation)
+  return credentials
+}
+
+export async function backup(): Promise<string> {
+  let text = ''
+  for await (const chunk of readBackup(store, () => {})) text += chunk
+  return text
+}
+/** The rows of a backup, without its time and its hash. */
+export function readRows(text: string): string {
+  return text.split('\n').slice(1, -2).join('\n')
+}
+
+export const restore = (text: string, on = store) =>
+  restoreBackup(on, () => linesOf(text), { onProgress: () => {}, onStart: () => {} })
+
+async function* linesOf(text: string): AsyncGenerator<string> {
+  for (const line of text.split('\n')) if (line !== '') yield line
+}
+
+export async function readRecords() {
+  const publications = await listPublications(store, {})
+  return {
+    publications: await Promise.all(publications.map(({ id }) => readPublication(store, id))),
+    verified: await verifyRecord(store),
+    partners: await listPartners(store),
+    partnerEntries: await listPartnerEntries(store, {}),
+    keyEntries: await listKeyEntries(store, {}),
+    verifiedLog: await verifyAccessLog(store),
+    past: await listPlansAt(store, 3000),
+  }
+}
