@@ -2,7 +2,8 @@
 import { and, asc, desc, eq, gte, isNotNull, isNull, lte, max, ne, or, sql, type SQL } from 'drizzle-orm'
 import type { Database, Statement } from './database.ts'
 import { hashRecord } from './record-hash.ts'
-import { accessLog, partners } from './schema.ts'
+import { accessLog } from './access-log-schema.ts'
+import { partners } from './schema.ts'
 
 export type KeyChangeKind = 'keys-rotate' | 'keys-rotate-failed' | 'keys-drop' | 'keys-drop-failed'
 

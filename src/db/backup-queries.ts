@@ -1,9 +1,9 @@
 // SQL that reads the whole database for a backup, and writes it back into an empty one.
 import { sql, type SQL } from 'drizzle-orm'
 import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { accessLog } from './access-log-schema.ts'
 import type { Database } from './database.ts'
 import {
-  accessLog,
   fundManagers,
   partners,
   partnerSecrets,
