@@ -9,6 +9,7 @@ import { formatClientTypes } from './client-types.ts'
 import { formatFilterTable } from './filter-table.ts'
 import { buildOpenapi } from './openapi-document.ts'
 import { describePlan } from './plan-json-schema.ts'
+import { formatPythonTypes } from './python-types.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -16,6 +17,7 @@ const examplePlan = await readDemoPlan(110)
 const openapi = buildOpenapi(examplePlan)
 const { plan, objects } = describePlan(examplePlan)
 const clientTypes = formatClientTypes(plan.properties, objects)
+const pythonTypes = formatPythonTypes(plan.properties, objects)
 const filterTable = formatFilterTable()
 
 /** The generated files. Each function makes the new content from the current content. */
@@ -23,6 +25,7 @@ const outputs: Record<string, (current: string) => string | Promise<string>> = {
   'src/openapi/openapi.json': () => `${JSON.stringify(openapi, null, 2)}\n`,
   'src/site/client/investment-plans.ts': (current) =>
     formatCode('investment-plans.ts', replaceGenerated(current, clientTypes)),
+  'src/site/client/investment_plans.py': (current) => replaceGenerated(current, pythonTypes),
   'src/site/pages/filters.md': (current) => formatCode('filters.md', replaceGenerated(current, filterTable)),
 }
 

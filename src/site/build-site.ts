@@ -71,9 +71,11 @@ async function writeSite(folder: string): Promise<void> {
     writeText('llms-full.txt', await formatLlmsFull(sections)),
     writeText('.well-known/api-catalog', formatApiCatalog(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
-    ...['client/investment-plans.ts', ...sampleFiles.map((file) => `samples/${file}`)].map((file) =>
-      cp(join(source, file), join(folder, file)),
-    ),
+    ...[
+      'client/investment-plans.ts',
+      'client/investment_plans.py',
+      ...sampleFiles.map((file) => `samples/${file}`),
+    ].map((file) => cp(join(source, file), join(folder, file))),
     cp(
       resolvePackaged('@fontsource-variable/figtree', 'files/figtree-latin-wght-normal.woff2'),
       join(folder, 'figtree.woff2'),

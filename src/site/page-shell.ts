@@ -81,8 +81,9 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
           <p>
             API version ${lastChange.version}, <a href="/changes">last changed on ${lastChange.date}</a>. Questions:
             <a href="mailto:${contact.email}">${contact.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
-            the API description for tools, and <a href="/client/investment-plans.ts">investment-plans.ts</a>, the
-            TypeScript client.
+            the API description for tools, and the clients
+            <a href="/client/investment-plans.ts">investment-plans.ts</a> and
+            <a href="/client/investment_plans.py">investment_plans.py</a>.
           </p>
         </footer>
       </body>

@@ -46,8 +46,17 @@ export function listSections(plan: Plan): Section[] {
           'caching.md',
           'How to request a list only if it has changed, and how fresh a list is.',
         ),
+        readProsePage(
+          '/sync',
+          'sync.md',
+          'How to apply changes of the list to your own copy, and how to read the fields.',
+        ),
         readProsePage('/limits', 'limits.md', 'Rate limits, sizes, lifetimes and timeouts.'),
-        readProsePage('/client', 'client.md', 'A TypeScript client in one file, without dependencies.'),
+        readProsePage(
+          '/client',
+          'client.md',
+          'Clients for TypeScript and Python, one file each, without dependencies.',
+        ),
       ],
     },
     {

@@ -17,6 +17,15 @@ export interface ClientOptions {
   fetch?: (url: string, init: RequestInit) => Promise<Response>
   /** Timeout of one request in milliseconds. Default: 15,000. */
   timeoutMs?: number
+  /** Keeps the token and the lists between runs, so that a nightly job is told what changed since the last night. */
+  store?: StateStore
+}
+
+/** Where the client keeps its state, such as a file with mode 0600: the state contains the token. */
+export interface StateStore {
+  /** Returns what `write` got last, and undefined at the first run. */
+  read: () => Promise<string | undefined>
+  write: (state: string) => Promise<void>
 }
 
 // BEGIN GENERATED from the filters and the plan schema of the service
@@ -103,6 +112,34 @@ export interface Plan {
 /** Amounts in major units, keyed by ISO 4217 currency code. */
 export type Amounts = Plan['minInvestableAmounts']
 
+export interface PlanList {
+  plans: Plan[]
+  /** The service said that this is the list of the request before: there is nothing to do. */
+  isUnchanged: boolean
+}
+
+/** What changed since the list before. Plans are matched by `identifier`. */
+export interface PlanChanges {
+  /** The whole new list. */
+  plans: Plan[]
+  added: Plan[]
+  /** No longer to be offered. Who holds such a plan keeps it. */
+  removed: Plan[]
+  changed: { before: Plan; after: Plan }[]
+  /** The list had plans and has none now. Ask a person before you act on it. */
+  isEmptied: boolean
+}
+
+export interface WatchOptions {
+  filter?: PlanFilter
+  /** Time between two requests in milliseconds. Each one varies by a tenth. Default: 60,000. */
+  intervalMs?: number
+  /** Ends the watch. */
+  signal?: AbortSignal
+  /** Gets each failure that the watch survives. Default: ignores it. */
+  onError?: (error: unknown) => void
+}
+
 /** The service refused a request. The message says why and how to fix it. Quote `requestId` when you contact support. */
 export class InvestmentPlansError extends Error {
   override readonly name = 'InvestmentPlansError'
@@ -130,12 +167,16 @@ const usableLifetimeShare = 0.9
 const foreignResponse = 'The response did not come from the service.'
 /** The client keeps at most this many lists with their ETags, one per set of filters. */
 const maxLists = 100
+/** The longest pause of `watchPlans` after failures. */
+const maxBackOffMs = 15 * 60_000
 
 export class InvestmentPlansClient {
   readonly #options: ClientOptions
   #token: { value: string; renewAtMs: number } | undefined
   #tokenRequest: Promise<string> | undefined
   readonly #lists = new Map<string, { etag: string; plans: Plan[] }>()
+  #loading: Promise<void> | undefined
+  #saving: Promise<void> = Promise.resolve()
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -147,6 +188,56 @@ export class InvestmentPlansClient {
    * @throws InvestmentPlansError when the service refuses the request, and the error of `fetch` when it can't be reached.
    */
   async listPlans(filter: PlanFilter = {}): Promise<Plan[]> {
+    const { plans } = await this.fetchPlans(filter)
+    return plans
+  }
+
+  /** Like `listPlans`, and says whether the list is the one of the request before. */
+  async fetchPlans(filter: PlanFilter = {}): Promise<PlanList> {
+    await (this.#loading ??= this.#load())
+    const list = await this.#fetchPlans(filter)
+    await this.#saving
+    return list
+  }
+
+  /**
+   * Asks again and again, and yields each difference. The first one is the difference to the stored list, so without a store
+   * every plan is added. Waits longer after failures, as long as `Retry-After` says.
+   * @throws InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials
+   */
+  async *watchPlans({
+    filter = {},
+    intervalMs = 60_000,
+    signal,
+    onError,
+  }: WatchOptions = {}): AsyncGenerator<PlanChanges> {
+    await (this.#loading ??= this.#load())
+    let known = this.#lists.get(formatQuery(filter))?.plans ?? []
+    let isFirst = true
+    let failures = 0
+    for (;;) {
+      if (signal?.aborted) return
+      let waitMs = intervalMs
+      try {
+        const { plans, isUnchanged } = await this.fetchPlans(filter)
+        failures = 0
+        const changes = comparePlans(known, plans)
+        const isDifferent = !isUnchanged && changes.added.length + changes.removed.length + changes.changed.length > 0
+        known = plans
+        if (isDifferent || (isFirst && !isUnchanged)) yield changes
+        isFirst = false
+      } catch (error) {
+        if (isPermanent(error)) throw error
+        onError?.(error)
+        failures++
+        const retryAfterMs = error instanceof InvestmentPlansError ? 1000 * (error.retryAfterSeconds ?? 0) : 0
+        waitMs = Math.max(Math.min(intervalMs * 2 ** failures, maxBackOffMs), retryAfterMs, intervalMs)
+      }
+      await sleep(waitMs * (0.9 + 0.2 * Math.random()), signal)
+    }
+  }
+
+  async #fetchPlans(filter: PlanFilter): Promise<PlanList> {
     const token = await this.#getToken()
     const response = await this.#requestPlans(filter, token)
     if (response.status !== 401) return this.#readPlans(filter, response)
@@ -163,10 +254,10 @@ export class InvestmentPlansClient {
     return this.#send(`/${encodeURIComponent(this.#options.shortName)}/plans${query}`, { headers })
   }
 
-  async #readPlans(filter: PlanFilter, response: Response): Promise<Plan[]> {
+  async #readPlans(filter: PlanFilter, response: Response): Promise<PlanList> {
     const query = formatQuery(filter)
     const known = this.#lists.get(query)
-    if (response.status === 304 && known) return known.plans
+    if (response.status === 304 && known) return { plans: known.plans, isUnchanged: true }
     if (!response.ok) throw await readError(response)
     const plans = (await readJson<{ data?: { plans?: Plan[] } }>(response))?.data?.plans
     if (!Array.isArray(plans)) throw new InvestmentPlansError(response, { message: foreignResponse })
@@ -175,7 +266,8 @@ export class InvestmentPlansClient {
     if (etag !== null) this.#lists.set(query, { etag, plans })
     const [oldest] = this.#lists.keys()
     if (this.#lists.size > maxLists && oldest !== undefined) this.#lists.delete(oldest)
-    return plans
+    this.#save()
+    return { plans, isUnchanged: known !== undefined && known.etag === etag }
   }
 
   /** Concurrent calls share one token request. */
@@ -197,7 +289,32 @@ export class InvestmentPlansClient {
       (await readJson<{ access_token?: string; expires_in?: number }>(response)) ?? {}
     if (typeof value !== 'string') throw new InvestmentPlansError(response, { message: foreignResponse })
     this.#token = { value, renewAtMs: requestedAtMs + 1000 * usableLifetimeShare * lifetimeSeconds }
+    this.#save()
     return value
+  }
+
+  /** State of other credentials, or of another format, counts as none. */
+  async #load(): Promise<void> {
+    const text = await this.#options.store?.read()
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `save` wrote it
+    const state = (text === undefined ? undefined : parseJson(text)) as StoredState | undefined
+    if (state?.clientId !== this.#options.clientId || state.baseUrl !== this.#options.baseUrl) return
+    this.#token = state.token
+    for (const [query, list] of state.lists) this.#lists.set(query, list)
+  }
+
+  /** One write at a time. A failure fails the request that waits for it. */
+  #save(): void {
+    const { store, clientId, baseUrl } = this.#options
+    if (!store) return
+    this.#saving = this.#saving
+      .catch(() => {})
+      .then(() => {
+        const state: StoredState = { clientId, baseUrl, token: this.#token, lists: [...this.#lists] }
+        return store.write(JSON.stringify(state))
+      })
+    // `fetchPlans` waits for it.
+    this.#saving.catch(() => {})
   }
 
   #send(path: string, init: RequestInit): Promise<Response> {
@@ -205,6 +322,48 @@ export class InvestmentPlansClient {
     const signal = AbortSignal.timeout(timeoutMs)
     return send(`${baseUrl.replace(/\/$/, '')}/api/v3/partners${path}`, { ...init, signal })
   }
+}
+
+interface StoredState {
+  clientId: string
+  baseUrl: string
+  token: { value: string; renewAtMs: number } | undefined
+  lists: [query: string, list: { etag: string; plans: Plan[] }][]
+}
+
+export function comparePlans(before: readonly Plan[], after: readonly Plan[]): PlanChanges {
+  const old = new Map(before.map((plan) => [plan.identifier, plan]))
+  const identifiers = new Set(after.map(({ identifier }) => identifier))
+  return {
+    plans: [...after],
+    added: after.filter(({ identifier }) => !old.has(identifier)),
+    removed: before.filter(({ identifier }) => !identifiers.has(identifier)),
+    changed: after.flatMap((plan) => {
+      const known = old.get(plan.identifier)
+      return known && JSON.stringify(known) !== JSON.stringify(plan) ? [{ before: known, after: plan }] : []
+    }),
+    isEmptied: before.length > 0 && after.length === 0,
+  }
+}
+
+/** Whether the service would refuse the same request again: every 4xx but a timeout and the rate limit. */
+function isPermanent(error: unknown): boolean {
+  if (!(error instanceof InvestmentPlansError)) return false
+  return error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status)
+}
+
+/** Ends early when the signal aborts. */
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    if (signal?.aborted) end()
+    else signal?.addEventListener('abort', end)
+  })
 }
 
 /** Encodes the text as UTF-8, then as Base64 (RFC 7617). */
@@ -226,10 +385,13 @@ async function readError(response: Response): Promise<InvestmentPlansError> {
 
 /** Returns the parsed body, or undefined when it isn't JSON. */
 async function readJson<Body>(response: Response): Promise<Body | undefined> {
-  const text = await response.text()
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return parseJson(await response.text()) as Body | undefined
+}
+
+function parseJson(text: string): unknown {
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return JSON.parse(text) as Body
+    return JSON.parse(text)
   } catch {
     return undefined
   }

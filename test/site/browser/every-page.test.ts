@@ -12,6 +12,7 @@ const textPaths = [
   '/filters',
   '/caching',
   '/limits',
+  '/sync',
   '/client',
   '/reference',
   '/errors',

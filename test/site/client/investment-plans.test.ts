@@ -2,9 +2,11 @@ import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, expect, expectTypeOf, test, vi } from 'vitest'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
 import {
+  comparePlans,
   InvestmentPlansClient,
   InvestmentPlansError,
   type ClientOptions,
+  type StateStore,
   type Plan as ClientPlan,
 } from '../../../src/site/client/investment-plans.ts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
@@ -126,4 +128,79 @@ test.each([
 test('encodes credentials as UTF-8', async () => {
   const refused = createClient({ clientId: 'Ünknown', clientSecret: 'с' }).listPlans()
   await expect(refused).rejects.toMatchObject({ status: 401, code: 'invalid_client' })
+})
+
+function createStore(): StateStore & { text: string | undefined } {
+  const store = {
+    text: undefined as string | undefined,
+    read: async () => store.text,
+    write: async (text: string) => void (store.text = text),
+  }
+  return store
+}
+
+test('a store keeps token and list for the next run, which gets a 304 and says so', async () => {
+  const store = createStore()
+  expect(await createClient({ store }).fetchPlans()).toMatchObject({ isUnchanged: false })
+  exchanges = []
+  const { plans, isUnchanged } = await createClient({ store }).fetchPlans()
+  expect([plans.map(({ id }) => id), isUnchanged]).toEqual([[1, 2], true])
+  expect(exchanges).toEqual([`/${partner.shortName}/plans 304`])
+  // Other credentials start anew.
+  const other = await seedPartner('KE')
+  exchanges = []
+  await createClient({ ...other, store }).fetchPlans()
+  expect(exchanges).toEqual(['/auth 200', `/${other.shortName}/plans 200`])
+})
+
+test('a store with something else in it counts as empty', async () => {
+  const store = createStore()
+  store.text = 'not JSON'
+  expect((await createClient({ store }).listPlans()).length).toBe(2)
+})
+
+test('watchPlans yields what was added, removed and changed, and nothing while the list stays the same', async () => {
+  const store = createStore()
+  await createClient({ store }).listPlans()
+  const end = new AbortController()
+  let requests = 0
+  const fetch: ClientOptions['fetch'] = async (url, init) => {
+    const response = await sendToWorker(url, init)
+    // The list changes after two requests, and once more after four.
+    if (url.includes('/plans') && ++requests === 2) {
+      await seedPlans(makePlan({ id: 3 }), makePlan({ id: 1, name: 'New name' }))
+      startNewIsolate()
+    }
+    return response
+  }
+  const client = createClient({ store, fetch })
+  for await (const { added, removed, changed, plans, isEmptied } of client.watchPlans({
+    intervalMs: 1,
+    signal: end.signal,
+  })) {
+    expect(added.map(({ id }) => id)).toEqual([3])
+    expect(removed).toEqual([])
+    expect(changed.map(({ before, after }) => [before.name === after.name, after.name])).toEqual([[false, 'New name']])
+    expect([plans.length, isEmptied]).toEqual([3, false])
+    end.abort()
+  }
+  expect(requests).toBe(3)
+})
+
+test('watchPlans survives failures with longer pauses, and ends with an error that would come again', async () => {
+  const statuses = [503, 429, 401]
+  const failures: unknown[] = []
+  const fetch: ClientOptions['fetch'] = async () => {
+    const status = statuses.shift() ?? 500
+    return Response.json({ message: 'x', error: 'x', requestId: 'x' }, { status, headers: { 'Retry-After': '0.001' } })
+  }
+  const watch = createClient({ fetch }).watchPlans({ intervalMs: 1, onError: (error) => failures.push(error) })
+  await expect(watch.next()).rejects.toMatchObject({ status: 401 })
+  expect(failures).toMatchObject([{ status: 503 }, { status: 429 }])
+})
+
+test('comparePlans marks a list that lost all of its plans', () => {
+  const plan = makePlan({ id: 1 })
+  expect(comparePlans([plan], [])).toMatchObject({ isEmptied: true, removed: [{ id: 1 }] })
+  expect(comparePlans([], []).isEmptied).toBe(false)
 })

@@ -1,0 +1,31 @@
+// The types in the Python client that partners copy: the fields of a plan.
+import type { FieldSchema } from './plan-json-schema.ts'
+
+/** @param schemas of the plan's objects, by name */
+export function formatPythonTypes(
+  planFields: Record<string, FieldSchema>,
+  schemas: Record<string, FieldSchema>,
+): string {
+  const objects = Object.entries(schemas).map(([name, schema]) => formatClass(name, schema.properties ?? {}))
+  return `\n\n${[...objects, formatClass('Plan', planFields)].join('\n\n\n')}\n\n`
+}
+
+function formatClass(name: string, fields: Record<string, FieldSchema>): string {
+  const members = Object.entries(fields).map(
+    ([field, schema]) => `    ${field}: ${formatType(schema)}\n    """${schema.description}"""`,
+  )
+  return `class ${name}(TypedDict):\n${members.join('\n')}`
+}
+
+function formatType({ $ref, type, anyOf, additionalProperties }: FieldSchema): string {
+  if ($ref !== undefined) return $ref.split('/').at(-1) ?? ''
+  if (anyOf) {
+    const types = anyOf.filter((each) => each.type !== 'null').map(formatType)
+    return types.length < anyOf.length ? `Optional[${types.join(' | ')}]` : types.join(' | ')
+  }
+  if (additionalProperties) return `Dict[str, ${formatType(additionalProperties)}]`
+  const names: Record<string, string> = { string: 'str', integer: 'int', number: 'float', boolean: 'bool' }
+  const known = names[type ?? '']
+  if (known === undefined) throw new Error(`python-types.ts knows no Python type for the JSON Schema type ${type}.`)
+  return known
+}

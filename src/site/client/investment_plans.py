@@ -1,0 +1,358 @@
+"""Lists the investment plans of your country, and says what changed.
+
+One file without dependencies, for Python 3.9 or newer: copy it into your project. Run it on a server only, because whoever can
+read its memory can read your client secret.
+
+    client = InvestmentPlansClient(base_url, client_id, client_secret, short_name, state_file="plans-state.json")
+    for changes in client.watch_plans():
+        print(len(changes.added), "added,", len(changes.removed), "removed,", len(changes.changed), "changed")
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, TypedDict
+
+# BEGIN GENERATED from the plan schema of the service
+
+
+class PlanCategory(TypedDict):
+    id: int
+    """Internal ID, the value for the filter categoryId."""
+    name: str
+    """Formal name."""
+    displayName: str
+    """Name for your user interface."""
+    tagLine: str
+    """Short marketing tagline."""
+
+
+class PlanType(TypedDict):
+    id: int
+    """Internal ID."""
+    name: str
+    """Name."""
+
+
+class RiskLevel(TypedDict):
+    id: int
+    """Internal ID."""
+    name: str
+    """Name."""
+
+
+class FundManager(TypedDict):
+    id: int
+    """Internal ID."""
+    name: str
+    """Name."""
+
+
+class FundCurrency(TypedDict):
+    currency: str
+    """ISO 4217 currency code."""
+
+
+class Plan(TypedDict):
+    id: int
+    """Internal plan ID."""
+    identifier: str
+    """Stable machine-readable identifier of the plan."""
+    name: str
+    """Formal plan name."""
+    coolName: str
+    """Short friendly display name. Prefer it in your user interface."""
+    about: str
+    """Longer description."""
+    hint: str
+    """Short marketing tagline."""
+    imageUrl: str
+    """URL of the artwork of the plan."""
+    thumbnail: str
+    """URL of the thumbnail of the artwork."""
+    sector: str
+    """Sector that the fund invests in."""
+    fundType: str
+    """Classification of the fund, such as MONEY_MARKET."""
+    profitType: str
+    """How returns are generated, such as VARIABLE."""
+    profitTypeDescription: str
+    """Text that explains profitType."""
+    performance1: Optional[float]
+    """Annualised return over 1 year in per cent per year; null if unknown."""
+    performance3: Optional[float]
+    """Annualised return over 3 years in per cent per year; null if unknown."""
+    performance5: Optional[float]
+    """Annualised return over 5 years in per cent per year; null if unknown."""
+    performance10: Optional[float]
+    """Annualised return over 10 years in per cent per year; null if unknown."""
+    performanceDate: str
+    """As-of date of the performance figures, as YYYY-MM-DD."""
+    currency: str
+    """Base currency of the plan, ISO 4217."""
+    minInvestableAmounts: Dict[str, float]
+    """Minimum initial investment in major units, keyed by ISO 4217 currency code."""
+    minTopUpAmounts: Dict[str, float]
+    """Minimum top-up in major units, keyed by ISO 4217 currency code."""
+    tenor: str
+    """Investment term."""
+    lockInPeriod: int
+    """Lock-in period in days; 0 means none."""
+    partialWithdrawable: bool
+    """Whether partial withdrawals are allowed."""
+    factSheet: str
+    """Link to an informational document."""
+    prospectus: str
+    """Link to a legal document."""
+    isInvestable: bool
+    """Whether the plan currently accepts new investment."""
+    nonInvestableNote: Optional[str]
+    """Why isInvestable is false; null if it is true."""
+    category: Optional[PlanCategory]
+    """Plan category."""
+    planType: Optional[PlanType]
+    """Plan type."""
+    productRiskLevel: Optional[RiskLevel]
+    """Risk rating."""
+    fundManager: Optional[FundManager]
+    """Company that manages the fund."""
+    fundCurrency: Optional[FundCurrency]
+    """Operating currency of the fund."""
+
+# END GENERATED
+
+Filter = Mapping[str, Any]
+"""Filters combine with AND: categoryId, fundType, currency."""
+
+
+class InvestmentPlansError(Exception):
+    """The service refused a request. The message says why and how to fix it. Quote request_id when you contact support."""
+
+    def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        known = body if isinstance(body, dict) else {}
+        super().__init__(known.get("message") or f"The service answered with status {status}.")
+        self.status = status
+        self.code: str = known.get("error") or "unknown"
+        self.request_id: Optional[str] = known.get("requestId") or headers.get("X-Request-Id")
+        retry_after = headers.get("Retry-After") or ""
+        self.retry_after_seconds: Optional[float] = float(retry_after) if retry_after.isdigit() else None
+
+
+@dataclass(frozen=True)
+class PlanList:
+    plans: List[Plan]
+    is_unchanged: bool
+    """The service said that this is the list of the request before: there is nothing to do."""
+
+
+@dataclass(frozen=True)
+class PlanChanges:
+    """What changed since the list before. Plans are matched by identifier."""
+
+    plans: List[Plan]
+    added: List[Plan]
+    removed: List[Plan]
+    """No longer to be offered. Who holds such a plan keeps it."""
+    changed: List[Tuple[Plan, Plan]]
+    """Before and after."""
+    is_emptied: bool
+    """The list had plans and has none now. Ask a person before you act on it."""
+
+
+USABLE_LIFETIME_SHARE = 0.9
+"""Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""
+MAX_BACK_OFF_SECONDS = 15 * 60.0
+
+
+class InvestmentPlansClient:
+    """For one thread.
+
+    state_file keeps the token and the lists between runs, so that a nightly job is told what changed since the last night. The
+    file is readable by its owner only.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        client_id: str,
+        client_secret: str,
+        short_name: str,
+        *,
+        state_file: Optional[str] = None,
+        timeout_seconds: float = 15.0,
+    ) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._client_id = client_id
+        self._client_secret = client_secret
+        self._short_name = short_name
+        self._state_file = state_file
+        self._timeout_seconds = timeout_seconds
+        self._token: Optional[str] = None
+        self._renew_at = 0.0
+        self._lists: Dict[str, Dict[str, Any]] = {}
+        self._load()
+
+    def list_plans(self, filter: Filter = {}) -> List[Plan]:
+        """Returns the plans that match all filters, in ascending order of id."""
+        return self.fetch_plans(filter).plans
+
+    def fetch_plans(self, filter: Filter = {}) -> PlanList:
+        """Like list_plans, and says whether the list is the one of the request before.
+
+        Raises InvestmentPlansError when the service refuses the request, and OSError when it can't be reached.
+        """
+        query = urllib.parse.urlencode(sorted((name, value) for name, value in filter.items() if value is not None))
+        token = self._get_token()
+        try:
+            return self._request_plans(query, token)
+        except InvestmentPlansError as error:
+            if error.status != 401:
+                raise
+        # The token may have expired, or its signing key may be gone. Retry once with a new token.
+        self._token = None
+        return self._request_plans(query, self._get_token())
+
+    def watch_plans(
+        self,
+        filter: Filter = {},
+        *,
+        interval_seconds: float = 60.0,
+        on_error: Optional[Callable[[Exception], None]] = None,
+    ) -> Iterator[PlanChanges]:
+        """Asks again and again, and yields each difference.
+
+        The first one is the difference to the stored list, so without a state file every plan is added. Waits longer after
+        failures. Raises InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials.
+        """
+        query = urllib.parse.urlencode(sorted((name, value) for name, value in filter.items() if value is not None))
+        known: List[Plan] = self._lists.get(query, {}).get("plans", [])
+        failures = 0
+        while True:
+            wait = interval_seconds
+            try:
+                result = self.fetch_plans(filter)
+                failures = 0
+                changes = compare_plans(known, result.plans)
+                known = result.plans
+                if changes.added or changes.removed or changes.changed:
+                    yield changes
+            except (InvestmentPlansError, OSError) as error:
+                if _is_permanent(error):
+                    raise
+                if on_error:
+                    on_error(error)
+                failures += 1
+                retry_after = getattr(error, "retry_after_seconds", None) or 0.0
+                wait = max(min(interval_seconds * 2**failures, MAX_BACK_OFF_SECONDS), retry_after, interval_seconds)
+            time.sleep(wait * random.uniform(0.9, 1.1))
+
+    def _request_plans(self, query: str, token: str) -> PlanList:
+        known = self._lists.get(query)
+        headers = {"Authorization": f"Bearer {token}"}
+        if known:
+            headers["If-None-Match"] = known["etag"]
+        path = f"/{urllib.parse.quote(self._short_name, safe='')}/plans" + (f"?{query}" if query else "")
+        status, answer_headers, body = self._send("GET", path, headers)
+        if status == 304 and known:
+            return PlanList(known["plans"], True)
+        data = body.get("data") if isinstance(body, dict) else None
+        plans = data.get("plans") if isinstance(data, dict) else None
+        if not isinstance(plans, list):
+            raise InvestmentPlansError(status, {"message": "The response did not come from the service."}, answer_headers)
+        etag = answer_headers.get("ETag")
+        if etag:
+            self._lists[query] = {"etag": etag, "plans": plans}
+            self._save()
+        return PlanList(plans, bool(known) and known["etag"] == etag)
+
+    def _get_token(self) -> str:
+        if self._token and time.time() < self._renew_at:
+            return self._token
+        credentials = base64.b64encode(f"{self._client_id}:{self._client_secret}".encode()).decode()
+        requested_at = time.time()
+        status, headers, body = self._send("POST", "/auth", {"Authorization": f"Basic {credentials}"})
+        token = body.get("access_token") if isinstance(body, dict) else None
+        if not isinstance(token, str):
+            raise InvestmentPlansError(status, {"message": "The response did not come from the service."}, headers)
+        self._token = token
+        self._renew_at = requested_at + USABLE_LIFETIME_SHARE * body.get("expires_in", 0)
+        self._save()
+        return token
+
+    def _send(self, method: str, path: str, headers: Dict[str, str]) -> Tuple[int, Mapping[str, str], Any]:
+        request = urllib.request.Request(
+            f"{self._base_url}/api/v3/partners{path}",
+            method=method,
+            headers={"User-Agent": "investment-plans-python", **headers},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout_seconds) as response:
+                return response.status, response.headers, _parse_json(response.read())
+        except urllib.error.HTTPError as error:
+            body = _parse_json(error.read())
+            if error.code == 304:
+                return 304, error.headers, None
+            raise InvestmentPlansError(error.code, body, error.headers) from None
+
+    def _load(self) -> None:
+        """State of other credentials, or something else, counts as none."""
+        if self._state_file is None or not os.path.exists(self._state_file):
+            return
+        with open(self._state_file, "rb") as file:
+            state = _parse_json(file.read())
+        if not isinstance(state, dict) or state.get("client") != [self._base_url, self._client_id]:
+            return
+        self._token, self._renew_at, self._lists = state["token"], state["renew_at"], state["lists"]
+
+    def _save(self) -> None:
+        """Replaces the file at once, so that a crash leaves the old one. mkstemp makes it readable by its owner only."""
+        if self._state_file is None:
+            return
+        state = {
+            "client": [self._base_url, self._client_id],
+            "token": self._token,
+            "renew_at": self._renew_at,
+            "lists": self._lists,
+        }
+        folder = os.path.dirname(os.path.abspath(self._state_file))
+        handle, draft = tempfile.mkstemp(dir=folder)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(state, file)
+        os.replace(draft, self._state_file)
+
+
+def compare_plans(before: List[Plan], after: List[Plan]) -> PlanChanges:
+    old = {plan["identifier"]: plan for plan in before}
+    identifiers = {plan["identifier"] for plan in after}
+    return PlanChanges(
+        plans=after,
+        added=[plan for plan in after if plan["identifier"] not in old],
+        removed=[plan for plan in before if plan["identifier"] not in identifiers],
+        changed=[
+            (old[plan["identifier"]], plan)
+            for plan in after
+            if plan["identifier"] in old and old[plan["identifier"]] != plan
+        ],
+        is_emptied=bool(before) and not after,
+    )
+
+
+def _is_permanent(error: Exception) -> bool:
+    """Whether the service would refuse the same request again: every 4xx but a timeout and the rate limit."""
+    return isinstance(error, InvestmentPlansError) and 400 <= error.status < 500 and error.status not in (408, 429)
+
+
+def _parse_json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None

@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.ts'
+
+const { origin, partners } = inject('site')
+const { demo } = partners
+const run = promisify(execFile)
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'python-'))
+  await writeFile(
+    join(folder, 'investment_plans.py'),
+    await (await fetch(`${origin}/client/investment_plans.py`)).text(),
+  )
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+/** Runs Python with a client for the demo partner, and returns what the code printed as JSON. */
+async function runPython(code: string, secret = demo.clientSecret): Promise<unknown> {
+  const program = `
+import json, os, sys, investment_plans as ip
+client = ip.InvestmentPlansClient(os.environ["API"], os.environ["ID"], os.environ["SECRET"], os.environ["NAME"], state_file="state.json")
+${code}`
+  const env = { ...process.env, API: origin, ID: demo.clientId, SECRET: secret, NAME: demo.shortName }
+  const { stdout } = await run('python3', ['-W', 'error', '-c', program], { cwd: folder, env })
+  return JSON.parse(stdout)
+}
+
+test('the Python client lists what the TypeScript client lists, and its next run gets a 304', async () => {
+  const plans = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).listPlans()
+  expect(await runPython('print(json.dumps(client.list_plans()))')).toEqual(plans)
+  expect(await runPython('print(json.dumps(client.fetch_plans().is_unchanged))')).toBe(true)
+  expect((await stat(join(folder, 'state.json'))).mode & 0o777).toBe(0o600)
+  const filtered = await runPython(
+    'print(json.dumps([p["fundType"] for p in client.list_plans({"fundType": "COMMODITY"})]))',
+  )
+  expect(filtered).toEqual(['COMMODITY'])
+})
+
+test('watch_plans tells the difference to the stored list', async () => {
+  const code = `
+client.list_plans()
+stored = client._lists[""]["plans"]
+gone = stored.pop(0)
+stored[0]["name"] = "Old name"
+stored.append({**gone, "identifier": "removed"})
+client._lists[""]["etag"] = '"old"'
+changes = next(client.watch_plans(interval_seconds=0.01))
+ids = lambda plans: [p["identifier"] for p in plans]
+print(json.dumps([ids(changes.added) == [gone["identifier"]], ids(changes.removed), [b["name"] for b, a in changes.changed], changes.is_emptied]))`
+  expect(await runPython(code)).toEqual([true, ['removed'], ['Old name'], false])
+})
+
+test('a refusal is an error with code, status and request ID, which ends the watch', async () => {
+  const code = `
+try:
+    next(client.watch_plans())
+except ip.InvestmentPlansError as error:
+    print(json.dumps([error.status, error.code, str(error), len(error.request_id)]))`
+  await rm(join(folder, 'state.json'), { force: true })
+  expect(await runPython(code, 'wrong')).toEqual([401, 'invalid_client', 'Client ID or client secret is wrong.', 36])
+})
