@@ -90,9 +90,17 @@ export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportC
 }
 
 function refuseDefects(defects: readonly string[]): UserError {
-  const hasComma = defects.some((defect) => /number.*found "[+-]?[0-9]+,[0-9]+"/.test(defect))
-  const hint = hasComma ? ['If the commas are decimal commas, add --decimal-comma.'] : []
-  return new UserError([...defects, ...hint, nothingImported])
+  const numbers = defects.flatMap((defect) => /number.*found "([+-]?[0-9]+(?:,[0-9]+)+)"/.exec(defect)?.[1] ?? [])
+  return new UserError([...defects, ...describeCommas(numbers), nothingImported])
+}
+
+/** As a decimal comma, the one of 1,000 would make it 1. */
+function describeCommas(numbers: readonly string[]): string[] {
+  if (numbers.length === 0) return []
+  const isGrouped = numbers.every((text) => /^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+$/.test(text))
+  return isGrouped
+    ? ['The commas look like those between thousands: format these columns without them.']
+    : ['If the commas are decimal commas, add --decimal-comma.']
 }
 
 type Plans = readonly CatalogPlan[]

@@ -26,6 +26,7 @@ const plausibleReturn = { min: -50, max: 100 }
 const maxJump = 25
 /** Smaller returns may well change tenfold. */
 const minShifted = 3
+const maxAmountFactor = 100
 const maxAgeDays = 45
 
 function isPlausibleReturn(value: number): boolean {
@@ -49,11 +50,15 @@ export function findImplausibleFigures(plan: CatalogPlan, today: string): Findin
 }
 
 /**
- * Finds returns that differ much from the version before. Leaves out returns that `findImplausibleFigures` finds, and their
+ * Finds returns and amounts that differ much from the version before. Leaves out returns that `findImplausibleFigures` finds, and their
  * corrections. Where an ID became another plan, there is nothing to compare.
  */
 export function findJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
   if (before.identifier !== after.identifier) return []
+  return [...findReturnJumps(before, after), ...findAmountJumps(before, after)]
+}
+
+function findReturnJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
   return returns.flatMap((field): Finding[] => {
     const [from, to] = [before[field], after[field]]
     if (from === null || to === null || ![from, to].every(isPlausibleReturn)) return []
@@ -63,6 +68,19 @@ export function findJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
     const message = `${field} jumped from ${from} to ${to} % per year.${question}`
     return [{ level: 'warning', subject: after.identifier, message }]
   })
+}
+
+/** A file with 1.000 for a thousand changes 1000 to 1. */
+function findAmountJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
+  return (['minInvestableAmounts', 'minTopUpAmounts'] as const).flatMap((field) =>
+    Object.entries(after[field]).flatMap(([currency, to]): Finding[] => {
+      const from = before[field][currency] ?? 0
+      // 0 is no minimum.
+      if (from === 0 || to === 0 || Math.max(from / to, to / from) < maxAmountFactor) return []
+      const message = `${field}.${currency} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
+      return [{ level: 'warning', subject: after.identifier, message }]
+    }),
+  )
 }
 
 /** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */

@@ -224,6 +224,9 @@ test('catalog update changes the fields of a file, also with decimal commas, and
       '',
     ].join('\n'),
   })
+  expect((await update('identifier;minTopUpAmounts.KES\nplan-1;1,000\nplan-2;1,000,000')).stderr).toContain(
+    '\nThe commas look like those between thousands: format these columns without them.\nNothing was imported.\n',
+  )
   expect((await update('identifier,performance1\nplan-1,12.5')).stdout).toMatch(/^Imported 1 plan: .*\nPublished as/)
   expect((await exportPlans())[0]).toEqual({ ...before[0], performance1: 12.5 })
   await importPlans(before)

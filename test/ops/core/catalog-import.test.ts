@@ -141,6 +141,19 @@ test('a fresh import replaces the whole catalog, also where IDs and identifiers 
   expect(await listPlans(store)).toEqual(demo)
 })
 
+test('a fresh import takes a file as it is, whatever it says about its export', async () => {
+  const plans = [makePlan({ id: 1 }), makePlan({ id: 2, viewableIn: ['UG'] })]
+  await importPlans(plans)
+  const origin = await selectCatalogOrigin(store.db)
+  await setViewable(store, 'plan-1', { country: 'RW', isViewable: true }, request)
+  const file = { plans: [makePlan({ id: 1 })], origin, country: 'KE' }
+  await publishChange(store, await prepareImport(store, file, { isFresh: true }), request)
+  expect(await listPlans(store)).toEqual(file.plans)
+  // An export of another catalog can't be merged, and need not be.
+  const other = { ...file, origin: { catalog: '0123456789abcdef', revision: 1 } }
+  expect((await prepareImport(store, other, { isFresh: true })).difference.unchanged).toBe(1)
+})
+
 describe('an import that prunes', () => {
   test('removes the plans that are not in the file', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 }), makePlan({ id: 3, viewableIn: ['UG'] })])

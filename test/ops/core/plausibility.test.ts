@@ -24,6 +24,11 @@ test.each([
   ['a plan that leaves its last list', { viewableIn: [] }, 'plan-1: It becomes viewable in no country.'],
   ['a misplaced decimal point', { performance1: 1.25 }, 'plan-1: performance1 jumped from 13.1 to 1.25 % per year. Is'],
   ['a percentage', { performance1: 0.131 }, 'plan-1: performance1 jumped from 13.1 to 0.131 % per year. Is'],
+  [
+    'a thousand that was written as 1.000',
+    { minInvestableAmounts: { KES: 1, USD: 10 } },
+    'plan-1: minInvestableAmounts.KES jumped from 1000.5 to 1. Is it a misplaced decimal point?',
+  ],
   ['the 0 of an empty cell', { performance1: 0 }, 'plan-1: performance1 jumped from 13.1 to 0 % per year. Is'],
 ])('doubts %s', (_, overrides, doubt) => {
   expect(find({ changes: change(overrides) })).toContainEqual(expect.stringContaining(doubt))
@@ -32,6 +37,7 @@ test.each([
 test.each([
   ['an ordinary month', { performance1: 12.4, performance3: 8, performanceDate: '2026-11-22' }],
   ['a return that nearly halves', { performance1: 7 }],
+  ['amounts that change', { minInvestableAmounts: { KES: 50_000, EUR: 1 }, minTopUpAmounts: { KES: 0 } }],
   ['a return that falls to a quarter', { performance1: 3.3 }],
   ['a small return that changes tenfold', { performance3: -2.5 }],
   ['a plan that is closed', { isInvestable: false, nonInvestableNote: 'Sold out.' }],
