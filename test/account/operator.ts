@@ -19,8 +19,10 @@ export interface Operator {
   noteTime: () => void
   openShell: () => Promise<void>
   editFile: (name: string, edit: (text: string) => string) => Promise<void>
-  /** Gets a token and the list of plans, as the partner of the page does. */
-  callService: (env: string, headers?: Record<string, string>) => Promise<object>
+  /** Gets a token, as the partner of the page does. */
+  requestToken: (env: string, headers?: Record<string, string>) => Promise<{ token: string; lifetime: number }>
+  /** Gets a token and the list of plans. */
+  callService: (env: string) => Promise<object>
 }
 
 export const workerName = (env: string) => `partner-investment-plan-catalog-${env}`
@@ -104,6 +106,8 @@ async function createOperator(
     operator.type = startShell(folder, variables, join(home, `shell-${++shells}`))
   }
 
+  const getApi = async (env: string) => `${await runtime.getUrl(workerName(env))}/api/v3/partners`
+
   const operator: Operator = {
     account,
     runtime,
@@ -127,15 +131,19 @@ async function createOperator(
       const file = join(folder, name)
       await writeFile(file, edit(await readFile(file, 'utf8').catch(() => '')))
     },
-    callService: async (env, headers = {}) => {
-      const api = `${await runtime.getUrl(workerName(env))}/api/v3/partners`
+    requestToken: async (env, headers = {}) => {
       const authorization = `Basic ${Buffer.from(`${notes.clientId}:${notes.clientSecret}`).toString('base64')}`
       const init = { method: 'POST', headers: { ...headers, Authorization: authorization } }
-      const auth = (await (await fetch(`${api}/auth`, init)).json()) as Record<string, unknown>
-      const bearer = { ...headers, Authorization: `Bearer ${String(auth['access_token'])}` }
-      const list = await fetch(`${api}/smoke/plans`, { headers: bearer })
+      const answer = await (await fetch(`${await getApi(env)}/auth`, init)).json()
+      const { access_token: token, expires_in: lifetime } = answer as { access_token: string; expires_in: number }
+      return { token, lifetime }
+    },
+    callService: async (env) => {
+      const { token, lifetime } = await operator.requestToken(env)
+      const headers = { Authorization: `Bearer ${token}` }
+      const list = await fetch(`${await getApi(env)}/smoke/plans`, { headers })
       const { data } = (await list.json()) as { data?: { total: number } }
-      return { status: list.status, lifetime: auth['expires_in'], plans: data?.total }
+      return { status: list.status, lifetime, plans: data?.total }
     },
   }
   await cp(join(folder, 'src/catalog/demo.json'), join(folder, 'your-catalog.json'))
