@@ -2,6 +2,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { setBindingId } from '../../src/ops/store/wrangler-toml.ts'
 import { accountId, apiToken, startAccount, subdomain, type Account } from './account.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
 import { copyProject, type ProjectCopy } from './project-copy.ts'
@@ -17,7 +18,9 @@ export interface Operator {
   follow: (command: string) => Promise<string>
   /** The moment that `--timestamp` names. */
   noteTime: () => void
-  openShell: () => Promise<void>
+  /** Writes the ID of the database that was created last into wrangler.toml, and commits it. */
+  useDatabase: (env: string) => Promise<void>
+  openShell: () => void
   editFile: (name: string, edit: (text: string) => string) => Promise<void>
   /** Gets a token, as the partner of the page does. */
   requestToken: (env: string, headers?: Record<string, string>) => Promise<{ token: string; lifetime: number }>
@@ -55,7 +58,16 @@ async function createOperator(
   { folder, home }: ProjectCopy,
   pages: readonly string[],
 ): Promise<Operator> {
-  const notes = { clientId: '', clientSecret: '', previous: '', current: '', uploaded: '', bookmark: '', time: '' }
+  const notes = {
+    clientId: '',
+    clientSecret: '',
+    previous: '',
+    current: '',
+    uploaded: '',
+    databaseId: '',
+    bookmark: '',
+    time: '',
+  }
 
   /** What the pages leave to the reader; and loopback in the place of Cloudflare. */
   const substitutions: [RegExp, () => string][] = [
@@ -68,6 +80,7 @@ async function createOperator(
     [/(?<=--bookmark=)…/, () => notes.bookmark],
     [/(?<=--timestamp=)\S+/, () => notes.time],
     [/\bSUBDOMAIN\b/, () => subdomain],
+    [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
   ]
 
@@ -83,6 +96,7 @@ async function createOperator(
       notes.previous = ids.findLast((id) => id !== notes.current) ?? ''
     }
     if (command.includes('versions upload')) notes.uploaded = find(/Version ID: ([\w-]+)/)
+    if (command.includes('d1 create')) notes.databaseId = find(/database_id = "([\w-]+)"/)
     if (command.includes('time-travel info')) notes.bookmark = find(/--bookmark=([\w-]+)/)
   }
 
@@ -91,7 +105,7 @@ async function createOperator(
     targets[`${workerName(env)}.${subdomain}.workers.dev`] = await runtime.getUrl(workerName(env))
   }
   let shells = 0
-  const openShell = async () => {
+  const openShell = () => {
     const variables = {
       PATH: process.env['PATH'] ?? '',
       HOME: home,
@@ -123,6 +137,10 @@ async function createOperator(
       note(text, stdout)
       return output
     },
+    useDatabase: async (env) => {
+      await operator.editFile('wrangler.toml', (text) => setBindingId(text, env, 'DB', notes.databaseId))
+      await operator.follow('git commit --all --quiet --message "Another database"')
+    },
     noteTime: () => {
       notes.time = new Date().toISOString()
     },
@@ -149,7 +167,7 @@ async function createOperator(
   await cp(join(folder, 'src/catalog/demo.json'), join(folder, 'your-catalog.json'))
   // A deploy runs the project's checks first. CI runs them anyway, and they would run this test again.
   await operator.editFile('package.json', (text) => text.replace(/(?<="check": )".*"/, '"true"'))
-  await openShell()
+  openShell()
   const ignored = String.raw`printf '/node_modules\n/your-catalog.json\n' > .git/info/exclude`
   await operator.follow(`git init --quiet && ${ignored} && git add --all && git commit --quiet --message Copy`)
   for (const page of pages) operator.sections.push(...readSections(await readFile(join(folder, page), 'utf8')))

@@ -13,6 +13,8 @@ type Environment = NonNullable<WorkerOptions['config']['env']>
 export interface Runtime extends Stores, Services {
   /** The loopback address of a Worker, in the place of `https://NAME.SUBDOMAIN.workers.dev`. */
   getUrl: (name: string) => Promise<string>
+  /** Runs the Cron Trigger of a Worker, as Cloudflare does every minute. */
+  runSchedule: (name: string) => Promise<void>
   close: () => Promise<void>
 }
 
@@ -122,6 +124,11 @@ export async function startRuntime(): Promise<Runtime> {
         (await startFront((headers) => findVersionUrl(name, headers['cloudflare-workers-version-overrides'])))
       fronts.set(name, front)
       return front.url
+    },
+    runSchedule: async (name) => {
+      const id = served.get(name)?.[0]?.version.id
+      const worker = await (await getMiniflare()).getWorker(id)
+      await worker.scheduled({ cron: '* * * * *' })
     },
     close: async () => {
       for (const front of fronts.values()) await front.close()
