@@ -5,15 +5,15 @@ import { useOperator, workerName } from './operator.ts'
 const operator = useOperator(['src/worker/DEPLOY.md', 'src/worker/ONCALL.md'])
 
 /** Sections with a test of their own. */
-const titles = new Set(['The first deploy', 'Later deploys', 'A gradual deploy', 'Go back'])
+const titles = new Set(['The first deploy', 'Later deploys', 'A gradual deploy', 'Go back', 'Back up and restore'])
 
 /** Commands that don't end by themselves. */
-const skipped = /^npx wrangler tail /
+const skipped = /^(npx wrangler tail|npm run dev) /
 
 function findSection(title: string): readonly string[] {
   const section = operator().sections.find((one) => one.title === title)
   if (section === undefined) throw new Error(`the page has no section ${title}`)
-  return section.commands
+  return section.commands.filter((command) => !skipped.test(command))
 }
 
 async function setTokenLifetime(seconds: number): Promise<void> {
@@ -23,10 +23,10 @@ async function setTokenLifetime(seconds: number): Promise<void> {
   await follow(`git add --all && git commit --quiet --message "Tokens for ${seconds} s"`)
 }
 
-/** Reads the database of staging, beside the service. */
-async function select(sql: string): Promise<unknown[]> {
+/** Reads or changes the database of an environment, beside the service. */
+async function select(sql: string, env = 'staging'): Promise<unknown[]> {
   const { account, runtime } = operator()
-  const { uuid = '' } = [...account.databases.values()].find(({ name }) => name === workerName('staging')) ?? {}
+  const { uuid = '' } = [...account.databases.values()].find(({ name }) => name === workerName(env)) ?? {}
   const db = await runtime.openDatabase(uuid, { isWrite: false })
   return (await db.prepare(sql).all()).results
 }
@@ -83,21 +83,33 @@ test('a later deploy applies a migration, and changes what runs', async () => {
   await expectService('staging', { lifetime: 600 })
 })
 
-/** Asks each version of the deployment of staging. */
-async function expectVersions(...expected: object[]): Promise<void> {
-  const { account, callService } = operator()
+/** Counts the lifetimes of tokens, of a hundred from all versions and of a hundred from each version. */
+async function expectShares(shares: Record<number, number>): Promise<void> {
+  const { account, requestToken } = operator()
   const name = workerName('staging')
-  const shares = account.workers.get(name)?.deployments.at(-1)?.versions ?? []
-  const overrides = shares.map(({ version_id: id }) => `${name}="${id}"`)
-  const answers = overrides.map((value) => callService('staging', { 'Cloudflare-Workers-Version-Overrides': value }))
-  expect(await Promise.all(answers)).toMatchObject(expected)
+  const count = async (headers = {}) => {
+    const counts: Record<number, number> = {}
+    for (let request = 0; request < 100; request++) {
+      const { lifetime } = await requestToken('staging', headers)
+      counts[lifetime] = (counts[lifetime] ?? 0) + 1
+    }
+    return counts
+  }
+  expect(await count()).toEqual(shares)
+  const versions = account.workers.get(name)?.deployments.at(-1)?.versions ?? []
+  for (const { version_id: id, percentage } of versions) {
+    const counts = await count({ 'Cloudflare-Workers-Version-Overrides': `${name}="${id}"` })
+    expect(Object.entries(counts)).toEqual([
+      [Object.keys(shares).find((key) => shares[Number(key)] === percentage), 100],
+    ])
+  }
 }
 
 test('a gradual deploy lets two versions answer, then one', async () => {
   await setTokenLifetime(900)
   for (const command of findSection('A gradual deploy')) {
     await operator().follow(command)
-    if (command.includes('@90%')) await expectVersions({ lifetime: 900 }, { lifetime: 600 })
+    if (command.includes('@90%')) await expectShares({ 600: 90, 900: 10 })
   }
   await expectService('staging', { lifetime: 900 })
 })
@@ -144,16 +156,43 @@ test('what Cloudflare refuses, and what is lost on the way, is one line that say
 test('production is deployed in the same way, on data of its own', async () => {
   const { account, follow, openShell } = operator()
   const commands = findSection('The first deploy').map((command) => command.replaceAll('staging', 'production'))
-  await openShell()
+  const provision = 'npm run -s provision -- --env production'
+  account.failure = { call: /^POST \/d1\/database$/, status: 400, code: 7406, message: 'no more databases' }
+  await expectRefusal(provision, /^Cloudflare answered 400: no more databases\. /m)
+  // The namespace is created, and the answer is lost: the page's command finds it.
+  account.failure = { call: /^POST \/storage\/kv\/namespaces$/, status: 0, message: '', hasEffect: true }
+  await expectRefusal(provision, /^Can't reach .* Then run it again: it continues where it stopped\.$/m)
+  openShell()
   for (const command of commands) await follow(command)
   await expectService('production', { lifetime: 3600 })
-  const names = [...account.databases.values()].map(({ name }) => name)
-  expect(names).toEqual([workerName('staging'), workerName('production')])
+  expect([...account.databases.values()].map(({ name }) => name)).toEqual(['staging', 'production'].map(workerName))
+  expect([...account.namespaces.values()].map(({ title }) => title)).toEqual(['staging', 'production'].map(workerName))
+})
+
+test('the schedule that was uploaded publishes a change when its time has come', async () => {
+  const { follow, runtime } = operator()
+  const flags = '--at 2099-01-01T00:00Z --accept --remote --env production'
+  await follow(`npm run -s ops -- plan close dhahabu-gold-tracker --note "Sold out." ${flags}`)
+  const states = () => select('select state from publications order by id', 'production')
+  await runtime.runSchedule(workerName('production'))
+  expect(await states()).toEqual([{ state: 'published' }, { state: 'scheduled' }])
+  await select('update publications set due_at = unixepoch() where id = 2', 'production')
+  await runtime.runSchedule(workerName('production'))
+  expect(await states()).toEqual([{ state: 'published' }, { state: 'published' }])
+})
+
+test('a backup replaces a lost database', async () => {
+  const { follow, useDatabase } = operator()
+  for (const command of findSection('Back up and restore')) {
+    await follow(command)
+    if (command.includes('d1 create')) await useDatabase('production')
+  }
+  await expectService('production', { lifetime: 3600 })
 })
 
 test('every other command of the pages works, too', async () => {
   const { account, follow, sections } = operator()
-  const others = sections.filter(({ title }) => !titles.has(title)).flatMap(({ commands }) => commands)
-  for (const command of others.filter((text) => !skipped.test(text))) await follow(command)
+  const others = sections.filter(({ title }) => !titles.has(title)).flatMap(({ title }) => findSection(title))
+  for (const command of others) await follow(command)
   expect(account.questions.length).toBeGreaterThan(0)
 })

@@ -2,6 +2,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { setBindingId } from '../../src/ops/store/wrangler-toml.ts'
 import { accountId, apiToken, startAccount, subdomain, type Account } from './account.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
 import { copyProject, type ProjectCopy } from './project-copy.ts'
@@ -17,10 +18,14 @@ export interface Operator {
   follow: (command: string) => Promise<string>
   /** The moment that `--timestamp` names. */
   noteTime: () => void
-  openShell: () => Promise<void>
+  /** Writes the ID of the database that was created last into wrangler.toml, and commits it. */
+  useDatabase: (env: string) => Promise<void>
+  openShell: () => void
   editFile: (name: string, edit: (text: string) => string) => Promise<void>
-  /** Gets a token and the list of plans, as the partner of the page does. */
-  callService: (env: string, headers?: Record<string, string>) => Promise<object>
+  /** Gets a token, as the partner of the page does. */
+  requestToken: (env: string, headers?: Record<string, string>) => Promise<{ token: string; lifetime: number }>
+  /** Gets a token and the list of plans. */
+  callService: (env: string) => Promise<object>
 }
 
 export const workerName = (env: string) => `partner-investment-plan-catalog-${env}`
@@ -53,7 +58,16 @@ async function createOperator(
   { folder, home }: ProjectCopy,
   pages: readonly string[],
 ): Promise<Operator> {
-  const notes = { clientId: '', clientSecret: '', previous: '', current: '', uploaded: '', bookmark: '', time: '' }
+  const notes = {
+    clientId: '',
+    clientSecret: '',
+    previous: '',
+    current: '',
+    uploaded: '',
+    databaseId: '',
+    bookmark: '',
+    time: '',
+  }
 
   /** What the pages leave to the reader; and loopback in the place of Cloudflare. */
   const substitutions: [RegExp, () => string][] = [
@@ -66,6 +80,7 @@ async function createOperator(
     [/(?<=--bookmark=)…/, () => notes.bookmark],
     [/(?<=--timestamp=)\S+/, () => notes.time],
     [/\bSUBDOMAIN\b/, () => subdomain],
+    [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
   ]
 
@@ -81,6 +96,7 @@ async function createOperator(
       notes.previous = ids.findLast((id) => id !== notes.current) ?? ''
     }
     if (command.includes('versions upload')) notes.uploaded = find(/Version ID: ([\w-]+)/)
+    if (command.includes('d1 create')) notes.databaseId = find(/database_id = "([\w-]+)"/)
     if (command.includes('time-travel info')) notes.bookmark = find(/--bookmark=([\w-]+)/)
   }
 
@@ -89,7 +105,7 @@ async function createOperator(
     targets[`${workerName(env)}.${subdomain}.workers.dev`] = await runtime.getUrl(workerName(env))
   }
   let shells = 0
-  const openShell = async () => {
+  const openShell = () => {
     const variables = {
       PATH: process.env['PATH'] ?? '',
       HOME: home,
@@ -103,6 +119,8 @@ async function createOperator(
     }
     operator.type = startShell(folder, variables, join(home, `shell-${++shells}`))
   }
+
+  const getApi = async (env: string) => `${await runtime.getUrl(workerName(env))}/api/v3/partners`
 
   const operator: Operator = {
     account,
@@ -119,6 +137,10 @@ async function createOperator(
       note(text, stdout)
       return output
     },
+    useDatabase: async (env) => {
+      await operator.editFile('wrangler.toml', (text) => setBindingId(text, env, 'DB', notes.databaseId))
+      await operator.follow('git commit --all --quiet --message "Another database"')
+    },
     noteTime: () => {
       notes.time = new Date().toISOString()
     },
@@ -127,21 +149,25 @@ async function createOperator(
       const file = join(folder, name)
       await writeFile(file, edit(await readFile(file, 'utf8').catch(() => '')))
     },
-    callService: async (env, headers = {}) => {
-      const api = `${await runtime.getUrl(workerName(env))}/api/v3/partners`
+    requestToken: async (env, headers = {}) => {
       const authorization = `Basic ${Buffer.from(`${notes.clientId}:${notes.clientSecret}`).toString('base64')}`
       const init = { method: 'POST', headers: { ...headers, Authorization: authorization } }
-      const auth = (await (await fetch(`${api}/auth`, init)).json()) as Record<string, unknown>
-      const bearer = { ...headers, Authorization: `Bearer ${String(auth['access_token'])}` }
-      const list = await fetch(`${api}/smoke/plans`, { headers: bearer })
+      const answer = await (await fetch(`${await getApi(env)}/auth`, init)).json()
+      const { access_token: token, expires_in: lifetime } = answer as { access_token: string; expires_in: number }
+      return { token, lifetime }
+    },
+    callService: async (env) => {
+      const { token, lifetime } = await operator.requestToken(env)
+      const headers = { Authorization: `Bearer ${token}` }
+      const list = await fetch(`${await getApi(env)}/smoke/plans`, { headers })
       const { data } = (await list.json()) as { data?: { total: number } }
-      return { status: list.status, lifetime: auth['expires_in'], plans: data?.total }
+      return { status: list.status, lifetime, plans: data?.total }
     },
   }
   await cp(join(folder, 'src/catalog/demo.json'), join(folder, 'your-catalog.json'))
   // A deploy runs the project's checks first. CI runs them anyway, and they would run this test again.
   await operator.editFile('package.json', (text) => text.replace(/(?<="check": )".*"/, '"true"'))
-  await openShell()
+  openShell()
   const ignored = String.raw`printf '/node_modules\n/your-catalog.json\n' > .git/info/exclude`
   await operator.follow(`git init --quiet && ${ignored} && git add --all && git commit --quiet --message Copy`)
   for (const page of pages) operator.sections.push(...readSections(await readFile(join(folder, page), 'utf8')))
