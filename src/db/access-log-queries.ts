@@ -131,6 +131,11 @@ export async function selectPartnerEntryAt(
   return entry
 }
 
+export async function selectEntry(db: Database, id: number): Promise<AccessEntry | undefined> {
+  const [entry] = await db.select().from(accessLog).where(eq(accessLog.id, id))
+  return entry
+}
+
 /** Every entry, in the order in which they were made. */
 export function selectEntries(db: Database): Promise<AccessEntry[]> {
   return db.select().from(accessLog).orderBy(asc(accessLog.id))

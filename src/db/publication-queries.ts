@@ -78,9 +78,11 @@ export async function stagePublication(
   const chunks = chunk(staged.map((plan) => JSON.stringify(plan)))
   for (const [index, json] of chunks.entries()) {
     onStaged(index, chunks.length)
+    // Only what is not there yet: it runs again when the answer was lost.
     await db.run(
       sql`insert into ${publicationPlans} (publication_id, plan_id, before, after)
-        select ${row.id}, value ->> 0, value ->> 1, value ->> 2 from json_each(${json})`,
+        select ${row.id}, value ->> 0, value ->> 1, value ->> 2 from json_each(${json})
+        where not exists (select 1 from publication_plans where publication_id = ${row.id} and plan_id = value ->> 0)`,
     )
   }
   onStaged(chunks.length, chunks.length)

@@ -4,7 +4,6 @@ import { generateClientId, generateClientSecret, hashSecret } from '../../crypto
 import type { AccessChange } from '../../db/access-log-queries.ts'
 import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
-  isSecretStored,
   selectLiveSecrets,
   selectPartner,
   selectPartners,
@@ -115,7 +114,7 @@ export async function createPartner(store: Store, partner: NewPartner, attributi
   const clientId = generateClientId()
   const { clientSecret, secretHash } = await generateSecret(store)
   try {
-    await writeSecret(store, secretHash, attribution, async () => ({
+    await writeRecorded(store, attribution, async () => ({
       kind: 'create',
       partner: shortName,
       name,
@@ -197,7 +196,7 @@ async function replaceSecret(
   const { shortName, clientId, country } = partner
   checkOpen(store, partner)
   const { clientSecret, secretHash } = await generateSecret(store)
-  await writeSecret(store, secretHash, attribution, async () => {
+  await writeRecorded(store, attribution, async () => {
     const latest = (await listLiveSecrets(store, partner)).at(-1)
     if (latest?.id !== before.at(-1)?.id) {
       const show = describeCommand(store.target, 'partner', 'show', shortName)
@@ -212,23 +211,6 @@ async function replaceSecret(
 async function generateSecret({ config }: Store) {
   const clientSecret = generateClientSecret()
   return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }
-}
-
-/** When the answer to a write is lost, checks whether the secret is stored: it can't be shown again later. */
-async function writeSecret(
-  { db, write }: Store,
-  secretHash: string,
-  attribution: Attribution,
-  decide: () => Promise<AccessChange>,
-): Promise<void> {
-  const writeAndCheck: typeof write = async (statements) => {
-    try {
-      await write(statements)
-    } catch (error) {
-      if (!(await isSecretStored(db, secretHash).catch(() => false))) throw error
-    }
-  }
-  await writeRecorded({ db, write: writeAndCheck }, attribution, decide)
 }
 
 /** Refuses the partner's token requests, and its live tokens within two minutes. */

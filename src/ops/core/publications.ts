@@ -11,12 +11,13 @@ import {
   stagePublication,
   type PlanChange,
 } from '../../db/publication-queries.ts'
-import { endPublication, publish, type PublicationRow } from '../../db/publish.ts'
-import { isCausedBy } from '../../db/database.ts'
+import { endPublication, publish, type PublicationRow, type PublishOutcome } from '../../db/publish.ts'
+import { isCausedBy, type Database } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
+import { settle } from './settle.ts'
 import { UserError } from './user-error.ts'
 
 export type { PlanChange, PublicationRow }
@@ -86,7 +87,7 @@ export async function publishChange(
   try {
     const id = await stagePublication(db, publication, changes, (done, total) => onProgress(step, done, total + 1))
     if (state === 'published') await publishNow(store, id)
-    else if (!(await releasePublication(db, id, state))) throw new UserError(somebodyElse)
+    else if (!(await release(store, id, state))) throw new UserError(somebodyElse)
     return { id, state, dueAt: dueAt ?? null, overlaps }
   } catch (error) {
     if (error instanceof UserError) throw new UserError([error.message, nothingChanged])
@@ -97,9 +98,63 @@ export async function publishChange(
   }
 }
 
-async function publishNow({ db }: Store, id: number): Promise<void> {
-  const outcome = await publish(db, id)
+async function publishNow(store: Store, id: number): Promise<void> {
+  const outcome = await publishSafely(store, id)
   if (outcome.kind !== 'published') throw new UserError(somebodyElse)
+}
+
+async function publishSafely({ db }: Store, id: number, approval?: Attribution): Promise<PublishOutcome> {
+  const outcome = await settle(
+    async () => {
+      const found = await publish(db, id, approval)
+      return found.kind === 'unavailable' ? undefined : found
+    },
+    () =>
+      readBack(db, id, ({ revision, approvedBy }) => {
+        const isOurs = revision !== null && (approval === undefined || approvedBy === approval.actor)
+        return isOurs ? { kind: 'published', revision } : undefined
+      }),
+  )
+  return outcome ?? { kind: 'unavailable' }
+}
+
+async function release({ db }: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
+  return settleState(
+    db,
+    id,
+    () => releasePublication(db, id, state),
+    (row) => row.state === state,
+  )
+}
+
+async function end({ db }: Store, id: number, ...[state, ending]: Ending): Promise<boolean> {
+  const isMade = (row: PublicationRow) => row.state === state && row.endedBy === ending.endedBy
+  return settleState(db, id, () => endPublication(db, id, state, ending), isMade)
+}
+
+type Ending = Parameters<typeof endPublication> extends [unknown, unknown, ...infer Rest] ? Rest : never
+
+/** Changes the state of a publication, also when the answer is lost. @returns whether it could. */
+async function settleState(
+  db: Database,
+  id: number,
+  change: () => Promise<boolean>,
+  isMade: (row: PublicationRow) => boolean,
+): Promise<boolean> {
+  const made = await settle(
+    async () => (await change()) || undefined,
+    () => readBack(db, id, (row) => isMade(row) || undefined),
+  )
+  return made ?? false
+}
+
+async function readBack<T>(
+  db: Database,
+  id: number,
+  interpret: (row: PublicationRow) => T | undefined,
+): Promise<T | undefined> {
+  const row = await selectPublication(db, id)
+  return row && interpret(row)
 }
 
 async function findOverlaps({ db }: Store, planIds: readonly number[]): Promise<number[]> {
@@ -158,11 +213,13 @@ export async function approvePublication(store: Store, id: number, approval: Att
   }
   const isLater = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
   if (isLater) {
-    if (!(await approveForLater(store.db, id, approval))) throw new UserError(`Publication ${id} no longer waits.`)
+    const isMade = (found: PublicationRow) => found.state === 'scheduled' && found.approvedBy === actor
+    const isApproved = await settleState(store.db, id, () => approveForLater(store.db, id, approval), isMade)
+    if (!isApproved) throw new UserError(`Publication ${id} no longer waits.`)
   } else {
-    const outcome = await publish(store.db, id, approval)
+    const outcome = await publishSafely(store, id, approval)
     if (outcome.kind === 'conflict') {
-      await endPublication(store.db, id, 'conflicted', { endedBy: actor, endNote: outcome.reason })
+      await end(store, id, 'conflicted', { endedBy: actor, endNote: outcome.reason })
       throw new UserError(describeConflict(store, id, outcome.reason))
     }
     if (outcome.kind === 'unavailable') throw new UserError(`Publication ${id} no longer waits.`)
@@ -179,7 +236,7 @@ function describeConflict({ target }: Store, id: number, reason: string): string
 export async function rejectPublication(store: Store, id: number, { actor, note }: Attribution): Promise<void> {
   const row = await findPublication(store, id)
   if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
-  const isEnded = await endPublication(store.db, id, 'rejected', { endedBy: actor, endNote: note })
+  const isEnded = await end(store, id, 'rejected', { endedBy: actor, endNote: note })
   if (!isEnded) throw new UserError(`Publication ${id} no longer waits.`)
 }
 
@@ -189,7 +246,7 @@ export async function rejectPublication(store: Store, id: number, { actor, note 
  */
 export async function cancelPublication(store: Store, id: number, { actor, note }: Attribution): Promise<void> {
   const row = await findPublication(store, id)
-  const isEnded = await endPublication(store.db, id, 'cancelled', { endedBy: actor, endNote: note })
+  const isEnded = await end(store, id, 'cancelled', { endedBy: actor, endNote: note })
   if (!isEnded) throw refuseState(await findPublication(store, row.id), 'can’t be cancelled')
 }
 
@@ -217,7 +274,12 @@ export async function prunePublicationsBefore(
   }
   // Recorded first, so that nothing is pruned without a trace.
   await publishRecord(store, attribution, { prunesBefore: beforeSeconds })
-  return prunePublications(db, beforeSeconds)
+  // The same again prunes the rest.
+  const count = await settle(
+    () => prunePublications(db, beforeSeconds),
+    async () => undefined,
+  )
+  return count ?? 0
 }
 
 /**
@@ -230,13 +292,14 @@ export async function outdateLists(store: Store, attribution: Attribution): Prom
 
 /** Publishes an entry of the record that changes no plan. @returns its revision. */
 async function publishRecord(
-  { db }: Store,
+  store: Store,
   attribution: Attribution,
   prune: { prunesBefore?: number } = {},
 ): Promise<number> {
+  const { db } = store
   const { revision: baseRevision } = await selectCatalogOrigin(db)
   const record = { ...attribution, ...prune, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
-  const outcome = await publish(db, await stagePublication(db, record, [], () => {}))
+  const outcome = await publishSafely(store, await stagePublication(db, record, [], () => {}))
   if (outcome.kind !== 'published') throw new UserError([somebodyElse, nothingChanged])
   return outcome.revision
 }

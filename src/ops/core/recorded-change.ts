@@ -1,9 +1,34 @@
 // Making a change of a partner or a signing key, together with its entry in the record.
-import { accessChangeStatement, selectNextEntry, type AccessChange } from '../../db/access-log-queries.ts'
-import { isCausedBy } from '../../db/database.ts'
+import {
+  accessChangeStatement,
+  selectEntry,
+  selectNextEntry,
+  type AccessChange,
+  type NextEntry,
+} from '../../db/access-log-queries.ts'
+import { isCausedBy, type Database } from '../../db/database.ts'
+import { isSecretStored } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
+import { settle } from './settle.ts'
 import { UserError } from './user-error.ts'
+
+/** Whether an entry, and the secret that came with it, is ours. */
+async function isStored(
+  db: Database,
+  change: AccessChange,
+  { actor, command, note }: Attribution,
+  { id, previousHash }: NextEntry,
+): Promise<boolean> {
+  if ('secretHash' in change) return isSecretStored(db, change.secretHash)
+  const entry = await selectEntry(db, id)
+  const subject = 'kid' in change ? change.kid : change.partner
+  return (
+    entry !== undefined &&
+    [entry.kind, entry.kid ?? entry.partner].join() === [change.kind, subject].join() &&
+    [entry.actor, entry.command, entry.note, entry.previousHash].join() === [actor, command, note, previousHash].join()
+  )
+}
 
 /** Each attempt fails only because another one succeeded. */
 const maxAttempts = 10
@@ -24,8 +49,14 @@ export async function writeRecorded(
     const change = await decide()
     if (change === undefined) return false
     try {
-      await write([accessChangeStatement(change, attribution, next)])
-      return true
+      const isMade = await settle(
+        async () => {
+          await write([accessChangeStatement(change, attribution, next)])
+          return true
+        },
+        async () => (await isStored(db, change, attribution, next)) || undefined,
+      )
+      return isMade === true
     } catch (error) {
       if (!isCausedBy(error, 'another entry came first')) throw error
     }

@@ -2,35 +2,17 @@
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { isJsonObject } from '../../json.ts'
 import { UserError } from '../core/user-error.ts'
+import { CloudflareError, retryTransient } from './cloudflare-error.ts'
 import type { Target } from './target.ts'
 import { readWranglerConfig } from './wrangler.ts'
+
+export { CloudflareError }
 
 /** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
 /** Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer. */
 export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
-
-/** Cloudflare refused a call, or can't be reached. For SQL the message quotes the database's. */
-export class CloudflareError extends Error {
-  override readonly name = 'CloudflareError'
-  /** Whether the call may have taken effect. */
-  readonly isUncertain: boolean
-  /** Cloudflare's own error codes. */
-  readonly codes: readonly unknown[]
-  /** Whether the account has nothing by that name or ID. */
-  readonly isMissing: boolean
-
-  constructor(
-    message: string,
-    { isUncertain = false, codes = [], isMissing = false }: Partial<Omit<CloudflareError, keyof Error>> = {},
-  ) {
-    super(message)
-    this.isUncertain = isUncertain
-    this.codes = codes
-    this.isMissing = isMissing
-  }
-}
 
 /** @throws UserError that names every missing or malformed variable, and never its value. */
 export async function openAccount(target: Target) {
@@ -52,7 +34,7 @@ export async function openAccount(target: Target) {
 
 function openApi(account: string, authorization: string): Call {
   const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
-  return async (method, path, body) => {
+  const call: Call = async (method, path, body) => {
     let response: Response
     let answer: unknown
     try {
@@ -81,6 +63,9 @@ function openApi(account: string, authorization: string): Call {
       isMissing: response.status === 404,
     })
   }
+  // A GET changes nothing, and a DELETE has the same effect when it runs twice.
+  return async (method, path, body) =>
+    method === 'GET' || method === 'DELETE' ? retryTransient(() => call(method, path, body)) : call(method, path, body)
 }
 
 /** Runs SQL on Workers Analytics Engine, and returns the rows. Its answers have no envelope. */

@@ -4,9 +4,10 @@ import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy, type Statement } from '../../db/database.ts'
 import { isJsonObject } from '../../json.ts'
 import { UserError } from '../core/user-error.ts'
-import { CloudflareError, openAccount, type Call } from './cloudflare-api.ts'
+import { openAccount, type Call } from './cloudflare-api.ts'
+import { CloudflareError, findCloudflareError, retryTransient } from './cloudflare-error.ts'
 import type { Store } from './store.ts'
-import { describeMigration, type Target } from './target.ts'
+import { describeCommand, describeMigration, type Target } from './target.ts'
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
@@ -21,7 +22,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
     throw new UserError(`wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. Add it there.`)
   }
-  const { change, describeOutcome } = watchChanges()
+  const { change, describeOutcome } = watchChanges(target)
   try {
     return await work({
       target,
@@ -42,8 +43,9 @@ function openDatabase(call: Call, change: Change, path: string): Pick<Store, 'db
   return {
     db: drizzle(async (sql, params) => {
       const run = () => call('POST', `${path}/raw`, toQuery({ sql, params })).then(readRows)
-      // Inserted rows are staged: they change nothing until an update publishes them.
-      const rows = await (sql.startsWith('update') ? change(run, ({ length }) => length > 0) : run())
+      // Inserted rows are staged: they change nothing until an update publishes them, and may be inserted again. What
+      // became of an update, its caller finds out (core/settle.ts).
+      const rows = await (sql.startsWith('update') ? change(run, ({ length }) => length > 0) : retryTransient(run))
       return { rows }
     }),
     write: async (statements) => {
@@ -56,7 +58,7 @@ function openDatabase(call: Call, change: Change, path: string): Pick<Store, 'db
 type Change = <T>(run: () => Promise<T>, hasEffect?: (result: T) => boolean) => Promise<T>
 
 /** Remembers whether something was changed, for the message of an error that comes after it. */
-function watchChanges() {
+function watchChanges(target: Target) {
   let outcome: 'unchanged' | 'unknown' | 'changed' = 'unchanged'
   const change: Change = async (run, hasEffect = () => true) => {
     try {
@@ -70,8 +72,10 @@ function watchChanges() {
   }
   const describeOutcome = () => {
     if (outcome === 'unchanged') return ''
-    const sentence = outcome === 'unknown' ? 'It is not known whether the change was made' : 'The change was made'
-    return ` ${sentence}: check before you try again, and rotate a secret that was not printed.`
+    if (outcome === 'changed')
+      return ' The change was made: check before you try again, and rotate a secret that was not printed.'
+    const [catalog, partner] = ['catalog', 'partner'].map((noun) => describeCommand(target, noun, 'log'))
+    return ` It is not known whether the change was made, because Cloudflare no longer answers. When it does, see: ${catalog} or ${partner}`
   }
   return { change, describeOutcome }
 }
@@ -102,9 +106,4 @@ function readRows(result: unknown): unknown[] {
   const rows = isJsonObject(results) ? results['rows'] : undefined
   if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
   return rows
-}
-
-function findCloudflareError(error: unknown): CloudflareError | undefined {
-  if (error instanceof CloudflareError) return error
-  return error instanceof Error ? findCloudflareError(error.cause) : undefined
 }

@@ -20,6 +20,7 @@ import {
 } from '../../../src/ops/core/partner-accounts.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
+import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
 import { selectClient, selectPartnerCheck } from '../../../src/db/partner-queries.ts'
 import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
@@ -100,7 +101,7 @@ describe('createPartner', () => {
   test('returns the credentials when the write took effect and its answer was lost', async () => {
     const write: typeof store.write = async (statements) => {
       await store.write(statements)
-      throw new Error('lost')
+      throw new CloudflareError('lost', { isUncertain: true })
     }
     const { clientId } = await createPartner({ ...store, write }, acme, attribution)
     expect((await find()).clientId).toBe(clientId)
