@@ -80,6 +80,7 @@ async function measureReaders(
       sockets.push(socket)
       if (status === 503) refused++
       else if (status !== 200) throw new Error(`The list returned status ${status}.`)
+      else if (Number.isNaN(bytes)) throw new Error('The list has no Content-Length.')
       else sizes.set(path, bytes)
     }
     const { bufferBytes, heapBytes } = await readLiveBytes(service, worker)

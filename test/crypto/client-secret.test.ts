@@ -46,6 +46,23 @@ test('bytes are equal only if every byte is equal', () => {
   expect(areBytesEqual(bytes, bytes.slice(1))).toBe(false)
 })
 
+test('bytes are compared to the end, wherever they differ', () => {
+  const countReads = (difference: number | undefined) => {
+    const others = new Uint8Array(32)
+    if (difference !== undefined) others[difference] = 1
+    let reads = 0
+    const counted = new Proxy(others, {
+      get: (target, name) => {
+        if (/^[0-9]+$/.test(String(name))) reads++
+        return Reflect.get(target, name, target) as unknown
+      },
+    })
+    areBytesEqual(new Uint8Array(32), counted)
+    return reads
+  }
+  expect([0, 15, 31, undefined].map(countReads)).toEqual([32, 32, 32, 32])
+})
+
 describe('a stored hash', () => {
   // RFC 7914 section 11: the first 32 of its 64 bytes.
   test.each([

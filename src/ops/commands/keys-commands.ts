@@ -2,9 +2,16 @@
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
-import { listKeyEntries } from '../core/access-log.ts'
-import { formatIsoTime } from '../core/iso-time.ts'
-import { dropKey, findDroppableKey, rotateKeys, type Key } from '../core/key-ring.ts'
+import { listKeyEntries, type AccessEntry } from '../core/access-log.ts'
+import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
+import {
+  describeRevivedKey,
+  dropKey,
+  findDroppableKey,
+  findRevivedKeys,
+  rotateKeys,
+  type KeyRing,
+} from '../core/key-ring.ts'
 import { UserError } from '../core/user-error.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { formatAge } from '../terminal/age.ts'
@@ -47,16 +54,19 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
           ),
       }
       try {
-        await withStore(options, (store) => rotateKeys(keys, store, attribution, rotation))
+        const entries = await withStore(options, async (store) => {
+          await rotateKeys(keys, store, attribution, rotation)
+          return listKeyEntries(store, {})
+        })
+        await print(keys, entries, options)
       } finally {
         progress.end()
       }
-      print(await keys.list(), options)
       noteRestart(options)
     })
 
   add('list', 'list the keys and when they were made, the signing key first; never a key itself', 'list').action(
-    async (options: KeyOptions) => print(await openKeyRing(options).list(), options),
+    async (options: KeyOptions) => print(openKeyRing(options), await readEntries(options), options),
   )
 
   addChange(
@@ -71,8 +81,11 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
       const key = await findDroppableKey(keys, kid, options)
       const effect = key.use === 'waits' ? 'It has not signed a token yet.' : 'Tokens that it signed will be refused.'
       await confirm(io, options, `The key ${kid} will be deleted. ${effect}`)
-      await withStore(options, (store) => dropKey(keys, store, attribution, key))
-      print(await keys.list(), options)
+      const entries = await withStore(options, async (store) => {
+        await dropKey(keys, store, attribution, key)
+        return listKeyEntries(store, {})
+      })
+      await print(keys, entries, options)
       noteRestart(options)
     })
 
@@ -81,18 +94,38 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
     list: listKeyEntries,
   })
 
-  function print(keys: readonly Key[], { json }: KeyOptions): void {
-    const rows = keys.map(({ kid, use }) => {
+  async function print(keys: KeyRing, entries: readonly AccessEntry[], options: KeyOptions): Promise<void> {
+    const known = await keys.list()
+    const revived = findRevivedKeys(known, entries)
+    const rows = known.map(({ kid, use }) => {
       const timeMs = readKidTimeMs(kid)
-      return { kid, use, createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000) }
+      const droppedAt = revived.find((key) => key.kid === kid)?.droppedAt ?? null
+      return {
+        kid,
+        use,
+        createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000),
+        droppedAt: formatOptionalTime(droppedAt),
+      }
     })
-    const table = rows.map(({ kid, use, createdAt }) => ({
+    const table = rows.map(({ kid, use, createdAt, droppedAt }) => ({
       KID: kid,
-      USE: use,
+      USE: droppedAt === null ? use : `${use}, though dropped`,
       AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),
     }))
-    io.stdout.write(json ? `${JSON.stringify(rows)}\n` : formatTable(table))
-    if (!json && rows.length === 0) io.stderr.write('There is no key that this command made.\n')
+    io.stdout.write(options.json ? `${JSON.stringify(rows)}\n` : formatTable(table))
+    for (const key of revived) io.stderr.write(`Warning: ${describeRevivedKey(key, options)}\n`)
+    if (!options.json && rows.length === 0) io.stderr.write('There is no key that this command made.\n')
+  }
+
+  /** The keys themselves are not in the database, so they are listed without it, too. */
+  async function readEntries(options: KeyOptions): Promise<AccessEntry[]> {
+    try {
+      return await withStore(options, (store) => listKeyEntries(store, {}))
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error
+      io.stderr.write(`Warning: it is not known whether a key was dropped before: ${error.message}\n`)
+      return []
+    }
   }
 
   /** Wrangler reads .dev.vars only when it starts. */

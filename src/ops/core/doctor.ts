@@ -6,9 +6,10 @@ import { countPlansAndCountries, selectLastImport, selectMigrations } from '../.
 import { selectClashes, selectNowSeconds, selectPublicationsInState } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, describeMigration, type Target } from '../store/target.ts'
+import { listKeyEntries, type AccessEntry } from './access-log.ts'
 import type { Clock } from './clock.ts'
 import { formatIsoTime } from './iso-time.ts'
-import type { KeyRing } from './key-ring.ts'
+import { describeRevivedKey, findRevivedKeys, type KeyRing } from './key-ring.ts'
 import { describeClash } from './publication-log.ts'
 import { countPlans } from './publications.ts'
 
@@ -70,7 +71,9 @@ export async function examine(
     ...databaseChecks,
     attempt('cache', () => checkCache(store)),
     ...(deployment ? [attempt('secrets', () => checkSecrets(deployment, target))] : []),
-    attempt('keys', () => checkKeys(keys, target, nowMs())),
+    attempt('keys', async () =>
+      checkKeys(keys, schema.level === 'problem' ? [] : await listKeyEntries(store, {}), target, nowMs()),
+    ),
   ])
   return [...(deployment ? [checkBindings(deployment, target)] : []), schema, ...checks.flat()]
 }
@@ -166,9 +169,16 @@ async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target
   return problem('secrets', `The Worker lacks ${missing.join(', ')}: it is not deployed, or can't sign. Run: ${fix}`)
 }
 
-async function checkKeys(keys: KeyRing, target: Target, nowMs: number): Promise<HealthCheck> {
+async function checkKeys(
+  keys: KeyRing,
+  entries: readonly AccessEntry[],
+  target: Target,
+  nowMs: number,
+): Promise<HealthCheck> {
   const name = 'keys'
   const known = await keys.list()
+  const [revived] = findRevivedKeys(known, entries)
+  if (revived) return problem(name, describeRevivedKey(revived, target))
   const rotate = describeCommand(target, 'keys', 'rotate')
   const signing = known.find(({ use }) => use === 'signs')
   if (signing === undefined) return problem(name, `No key signs tokens. Run: ${rotate}`)

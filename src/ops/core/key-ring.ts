@@ -1,9 +1,10 @@
 // The keys that sign access tokens, as operators work with them.
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import type { KeyChangeKind } from '../../db/access-log-queries.ts'
+import type { AccessEntry, KeyChangeKind } from '../../db/access-log-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
+import { formatIsoTime } from './iso-time.ts'
 import { writeRecorded } from './recorded-change.ts'
 import { UserError } from './user-error.ts'
 
@@ -46,6 +47,31 @@ export async function findDroppableKey(keys: KeyRing, kid: string, target: Targe
     throw new UserError(`The key ${kid} signs. Rotate first: ${describeCommand(target, 'keys', 'rotate')}`)
   }
   return known
+}
+
+/** A key that is in use although it was dropped, as after a rollback of the Worker, which brings its secrets back. */
+export interface RevivedKey extends Key {
+  /** Unix seconds. */
+  droppedAt: number
+}
+
+/** @param entries of the keys, the newest first. */
+export function findRevivedKeys(
+  keys: readonly Key[],
+  entries: readonly Pick<AccessEntry, 'kind' | 'kid' | 'changedAt'>[],
+): RevivedKey[] {
+  return keys.flatMap((key) => {
+    const last = entries.find(({ kid, kind }) => kid === key.kid && /^keys-drop/.test(kind))
+    return last?.kind === 'keys-drop' ? { ...key, droppedAt: last.changedAt } : []
+  })
+}
+
+export function describeRevivedKey({ kid, use, droppedAt }: RevivedKey, target: Target): string {
+  const [rotate, drop] = [['rotate'], ['drop', kid]].map((words) => describeCommand(target, 'keys', ...words))
+  const dropped = `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}`
+  return use === 'signs'
+    ? `${dropped}, and signs again. Rotate, and drop it again: ${rotate}, then: ${drop}`
+    : `${dropped}, and ${use === 'waits' ? 'waits to sign' : 'verifies tokens'} again. Drop it again: ${drop}`
 }
 
 /** Lets a new key sign, and records it. */

@@ -4,6 +4,7 @@ import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectNowSeconds, type PlanChange } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { formatIsoTime } from './iso-time.ts'
+import { checkListSizes } from './list-size.ts'
 import { listPartners, type Partner } from './partner-accounts.ts'
 import {
   findDuplicateNames,
@@ -27,7 +28,10 @@ export interface Doubts {
   notes: string[]
 }
 
-/** @param dueAt Unix seconds: when the change is published; null for now. */
+/**
+ * @param dueAt Unix seconds: when the change is published; null for now.
+ * @throws UserError when a list would be too large for the service.
+ */
 export async function findDoubts(store: Store, changes: readonly PlanChange[], dueAt: number | null): Promise<Doubts> {
   if (changes.length === 0) return { warnings: [], notes: [] }
   const [catalog, partners, today] = await Promise.all([
@@ -66,6 +70,7 @@ export function describeDoubts({ catalog, partners, today, changes }: DoubtInput
     warnings: [
       ...describeRemovals('the catalog', catalog.length, removed),
       ...describeLists(catalog, next, partners),
+      ...checkListSizes(catalog, next),
       ...groupFindings(put.flatMap(({ before, after }) => findPlanDoubts(before, after, today))),
     ],
     notes: groupFindings([

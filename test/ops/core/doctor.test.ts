@@ -2,14 +2,14 @@ import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { endPublication } from '../../../src/db/publish.ts'
 import { examine, type Deployment, type HealthCheck } from '../../../src/ops/core/doctor.ts'
-import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
+import { dropKey, type Key, type KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { importPlans, request, store, storeWithoutCache } from '../support/worker-store.ts'
+import { attribution, importPlans, request, store, storeWithoutCache } from '../support/worker-store.ts'
 
 beforeEach(async () => {
   await emptyDatabase(env)
@@ -157,6 +157,17 @@ describe('names what must be fixed, and how', () => {
     const found = await findCheck('clock', { nowMs: () => Date.now() + seconds * 1000 })
     expect(found).toEqual([{ name: 'clock', level, message: expect.stringMatching(message) }])
   })
+})
+
+test('a dropped key that verifies again is a problem', async () => {
+  const dropped: Key = { kid: 'LEAKED', use: 'verifies' }
+  const ring = { drop: async () => {} } as unknown as KeyRing
+  await dropKey(ring, store, attribution, dropped)
+  const message = expect.stringMatching(
+    /^The key LEAKED was dropped at \S+, and verifies tokens again\. Drop it again: /,
+  )
+  expect(await findCheck('keys', { keys: [key, dropped] })).toEqual([{ name: 'keys', level: 'problem', message }])
+  expect(await findCheck('keys', {})).toMatchObject([{ level: 'ok' }])
 })
 
 test('a catalog that no country lists is a problem', async () => {

@@ -2,7 +2,13 @@ import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { listKeyEntries } from '../../../src/ops/core/access-log.ts'
 import { systemClock } from '../../../src/ops/core/clock.ts'
-import { dropKey, rotateKeys, type KeyRing } from '../../../src/ops/core/key-ring.ts'
+import {
+  describeRevivedKey,
+  dropKey,
+  findRevivedKeys,
+  rotateKeys,
+  type KeyRing,
+} from '../../../src/ops/core/key-ring.ts'
 import { createLocalKeyRing, type KeyFile } from '../../../src/ops/core/local-keys.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -84,4 +90,31 @@ describe('a change that fails after it was recorded', () => {
       /\nThe record shows a change of key \w+, and could not be corrected\. See which keys there are: npm run -s ops -- keys list$/,
     )
   })
+})
+
+test('a dropped key that is in use again is found, unless its drop failed', () => {
+  const keys = [
+    { kid: 'A', use: 'signs' },
+    { kid: 'B', use: 'verifies' },
+    { kid: 'C', use: 'verifies' },
+    { kid: 'D', use: 'waits' },
+  ] as const
+  const entries = [
+    { kid: 'C', kind: 'keys-drop-failed', changedAt: 40 },
+    { kid: 'C', kind: 'keys-drop', changedAt: 39 },
+    { kid: 'D', kind: 'keys-drop', changedAt: 38 },
+    { kid: 'A', kind: 'keys-drop', changedAt: 37 },
+    { kid: 'A', kind: 'keys-rotate', changedAt: 36 },
+    { kid: 'Z', kind: 'keys-drop', changedAt: 35 },
+    { kid: 'B', kind: 'keys-rotate', changedAt: 34 },
+  ] as const
+  const revived = findRevivedKeys(keys, entries)
+  expect(revived).toEqual([
+    { kid: 'A', use: 'signs', droppedAt: 37 },
+    { kid: 'D', use: 'waits', droppedAt: 38 },
+  ])
+  expect(revived.map((key) => describeRevivedKey(key, { remote: true, env: 'staging' }))).toEqual([
+    'The key A was dropped at 1970-01-01T00:00:37Z, and signs again. Rotate, and drop it again: npm run -s ops -- keys rotate --remote --env staging, then: npm run -s ops -- keys drop A --remote --env staging',
+    'The key D was dropped at 1970-01-01T00:00:38Z, and waits to sign again. Drop it again: npm run -s ops -- keys drop D --remote --env staging',
+  ])
 })

@@ -135,3 +135,31 @@ describe('removals', () => {
     expect(find({ catalog: both, changes })).toEqual(['2 of 5 plans leave the list of UG.'])
   })
 })
+
+describe('a list that becomes large', () => {
+  const makePlans = (count: number, start = 0) =>
+    Array.from({ length: count }, (_, index) =>
+      makePlan({ id: start + index, about: 'x'.repeat(9000), viewableIn: ['UG'] }),
+    )
+  const add = (count: number, start = 0) =>
+    makePlans(count, start).map((after) => ({ planId: after.id, before: null, after }))
+
+  test('is doubted above 20 MB', () => {
+    expect(find({ catalog: [], changes: add(1900) })).toEqual([])
+    expect(find({ catalog: [], changes: add(2100) })).toEqual([
+      expect.stringMatching(/^The list of UG would have 2\d\.\d MB\. The service can cache at most 24 MB\.$/),
+    ])
+  })
+
+  test('is refused above 24 MB', () => {
+    expect(() => find({ catalog: [], changes: add(2500) })).toThrow(
+      /^The list of UG would have 2\d\.\d MB\. The service can cache at most 24 MB\.\nMake texts shorter/,
+    )
+  })
+
+  test('can become shorter', () => {
+    const catalog = makePlans(2600)
+    const changes = catalog.slice(0, 10).map((before) => ({ planId: before.id, before, after: null }))
+    expect(find({ catalog, changes })).toEqual([])
+  })
+})

@@ -53,3 +53,15 @@ test('does not wait for work that must have been cancelled long ago', async () =
   nowMs += 11_000
   expect(await shareWork('key', request, async () => 'done')).toBe('done')
 })
+
+test('forgets the work of cancelled requests, so that it takes no memory', async () => {
+  const set = vi.spyOn(Map.prototype, 'set')
+  const shareWork = createSharedWork<string>(clock)
+  for (let index = 0; index < 100; index++) void shareWork(`key ${index}`, request, () => new Promise<never>(() => {}))
+  const running = set.mock.contexts[0] as Map<string, unknown>
+  expect(running.size).toBe(100)
+  nowMs += 11_000
+  await shareWork('next', request, async () => 'done')
+  expect(running.size).toBe(0)
+  set.mockRestore()
+})

@@ -265,6 +265,22 @@ describe('readers of large lists', () => {
     expect((await respond(get, third, {}).arrayBuffer()).byteLength).toBe(bytes)
   })
 
+  test('get its Content-Length', async () => {
+    const lengths: unknown[] = []
+    // The runtime sends the header for such a stream. No response shows it before it is sent.
+    class Counted extends FixedLengthStream {
+      constructor(length: number | bigint) {
+        super(length)
+        lengths.push(length)
+      }
+    }
+    vi.stubGlobal('FixedLengthStream', Counted)
+    const response = createRespondConditionally({ maxStreamedBytes: bytes })(get, makeBody(), {})
+    vi.unstubAllGlobals()
+    expect((await response.arrayBuffer()).byteLength).toBe(bytes)
+    expect(lengths).toEqual([bytes])
+  })
+
   test('get a list that alone is larger than the limit', async () => {
     const respond = createRespondConditionally({ maxStreamedBytes: bytes - 1 })
     expect((await respond(get, makeBody(), {}).arrayBuffer()).byteLength).toBe(bytes)
