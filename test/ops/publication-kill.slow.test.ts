@@ -53,10 +53,10 @@ beforeAll(() => {
   cloudflare().isTransactional = false
 })
 
-/** Without warnings: the commands remove plans on purpose. */
+/** Without warnings and notes: the commands remove plans on purpose. */
 async function run(words: string, stdin = '') {
   const result = await runCommand([...words.split(' '), '--json', '--remote', '--env', 'staging'], {}, { stdin })
-  return { ...result, stderr: result.stderr.replaceAll(/^Warning: .*\n/gm, '') }
+  return { ...result, stderr: result.stderr.replaceAll(/^(Warning|Note): .*\n/gm, '') }
 }
 
 /** Makes a catalog with two publications. @returns the ID of the second. */
