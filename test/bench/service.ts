@@ -78,7 +78,6 @@ export async function startService(
   process.env['QUIET_WORKERD'] = findWorkerd()
   process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
   if (isInspected) process.env['MINIFLARE_WORKERD_V8_FLAGS'] = '--expose-gc'
-  else delete process.env['MINIFLARE_WORKERD_V8_FLAGS']
   const miniflare = new Miniflare({
     handleStructuredLogs: () => {},
     ...(isInspected && { inspectorPort: 0 }),

@@ -61,7 +61,7 @@ export function findRevivedKeys(
   entries: readonly Pick<AccessEntry, 'kind' | 'kid' | 'changedAt'>[],
 ): RevivedKey[] {
   return keys.flatMap((key) => {
-    const last = entries.find(({ kid, kind }) => kid === key.kid && /^keys-drop/.test(kind))
+    const last = entries.find(({ kid, kind }) => kid === key.kid && kind.startsWith('keys-drop'))
     return last?.kind === 'keys-drop' ? { ...key, droppedAt: last.changedAt } : []
   })
 }

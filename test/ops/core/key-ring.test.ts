@@ -93,7 +93,7 @@ describe('a change that fails after it was recorded', () => {
 })
 
 test('a dropped key that is in use again is found, unless its drop failed', () => {
-  const keys = [
+  const known = [
     { kid: 'A', use: 'signs' },
     { kid: 'B', use: 'verifies' },
     { kid: 'C', use: 'verifies' },
@@ -108,7 +108,7 @@ test('a dropped key that is in use again is found, unless its drop failed', () =
     { kid: 'Z', kind: 'keys-drop', changedAt: 35 },
     { kid: 'B', kind: 'keys-rotate', changedAt: 34 },
   ] as const
-  const revived = findRevivedKeys(keys, entries)
+  const revived = findRevivedKeys(known, entries)
   expect(revived).toEqual([
     { kid: 'A', use: 'signs', droppedAt: 37 },
     { kid: 'D', use: 'waits', droppedAt: 38 },
