@@ -66,7 +66,11 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
     })
 
   add('list', 'list the keys and when they were made, the signing key first; never a key itself', 'list').action(
-    async (options: KeyOptions) => print(openKeyRing(options), await readEntries(options), options),
+    async (options: KeyOptions) => {
+      const keys = openKeyRing(options)
+      const hasKeys = (await keys.list()).length > 0
+      await print(keys, hasKeys ? await readEntries(options) : [], options)
+    },
   )
 
   addChange(
