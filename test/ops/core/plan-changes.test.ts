@@ -113,11 +113,15 @@ describe('setFields', () => {
 
   test('names every defect', async () => {
     await expect(setFields(store, 'cash', ['name=', 'tenor= ', 'x=1'], request)).rejects.toThrow(
-      new UserError(['Unknown field "x".', 'Nothing was changed.']),
-    )
-    await expect(setFields(store, 'cash', ['name=', 'performance1=x'], request)).rejects.toThrow(
       new UserError([
-        'name: expected text of 1 to 200 characters; found "".',
+        'name: write a value after the equals sign, or null for no value.',
+        'Unknown field "x".',
+        'Nothing was changed.',
+      ]),
+    )
+    await expect(setFields(store, 'cash', ['name= ', 'performance1=x'], request)).rejects.toThrow(
+      new UserError([
+        'name: expected text of 1 to 200 characters; found " ".',
         'performance1: expected a number of per cent per year, or null; found "x".',
         'Nothing was changed.',
       ]),
