@@ -66,6 +66,7 @@ async function writeSite(folder: string): Promise<void> {
       }),
     ...['styles.css', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('openapi.json', await readOpenapi(origin)),
+    writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(sections)),
     writeText('llms-full.txt', await formatLlmsFull(sections)),
@@ -91,6 +92,17 @@ async function writeSite(folder: string): Promise<void> {
       logLevel: 'warning',
     }),
   ])
+}
+
+/** The licences of what browsers load from other authors: hono/html in the scripts, and the font. */
+async function readNotices(): Promise<string> {
+  const licences = await Promise.all(
+    ['hono', '@fontsource-variable/figtree'].map(async (name) => {
+      const text = await readFile(join(source, '../../node_modules', name, 'LICENSE'), 'utf8')
+      return `${name}\n\n${text.trim()}\n`
+    }),
+  )
+  return licences.join('\n---\n\n')
 }
 
 /** Absolute `servers` in the deployed copy: some tools don't resolve `/` against the document's own address. */

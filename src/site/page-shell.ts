@@ -83,7 +83,8 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
             <a href="mailto:${contact.email}">${contact.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
             the API description for tools, and the clients
             <a href="/client/investment-plans.ts">investment-plans.ts</a> and
-            <a href="/client/investment_plans.py">investment_plans.py</a>.
+            <a href="/client/investment_plans.py">investment_plans.py</a>. <a href="/notices.txt">Licences</a> of fonts
+            and libraries.
           </p>
         </footer>
       </body>
