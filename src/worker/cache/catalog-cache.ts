@@ -41,6 +41,9 @@ export interface Answer {
   cacheStatus: string
 }
 
+/** `failed`: for this request. `paused`: for another request, a moment ago. */
+type D1Failure = 'none' | 'paused' | 'failed'
+
 export interface CacheBounds {
   /** Limit for the lists in memory. */
   maxBytes: number
@@ -81,14 +84,14 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
         )
         context.waitUntil(renewal.catch((error: unknown) => warnOfFailure(context, 'refresh_failed', error)))
       }
-      return createEntry(context, session, held, false)
+      return createEntry(context, session, held, 'none')
     }
 
     const heldOld = held && ageMs <= staleIfErrorMs ? held : undefined
     // D1 failed a moment ago: use a copy, if there is one, instead of waiting for D1's deadline.
     if (!outage.mayAsk()) {
       const old = heldOld ?? (await readOldCheck(context, clientId))
-      if (old) return createEntry(context, session, old, true)
+      if (old) return createEntry(context, session, old, 'paused')
     }
 
     // Wait for D1. Read the list from KV at the same time, if memory has none.
@@ -97,14 +100,14 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     const prefetched = country && filter ? prefetchList(context, country, filter) : undefined
     try {
       const check = await renewal
-      return createEntry(context, session, check, false, prefetched)
+      return createEntry(context, session, check, 'none', prefetched)
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
       const stored = await readOldCheck(context, clientId)
       const old = heldOld && heldOld.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? heldOld : stored
       if (old === undefined) throw error
       warnOfFailure(context, 'served_stale', error)
-      return createEntry(context, session, old, true, prefetched)
+      return createEntry(context, session, old, 'failed', prefetched)
     }
   }
 
@@ -112,7 +115,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     context: CacheContext,
     session: () => CatalogSession,
     { partner, checkedAtMs }: HeldCheck,
-    isOutage: boolean,
+    d1Failure: D1Failure,
     prefetched?: Prefetched,
   ): CatalogEntry {
     return {
@@ -120,7 +123,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       readList: (country, filter) => {
         const key = getPlanListKey(country, formatFilter(filter))
         const copy = prefetched?.key === key ? prefetched.copy : undefined
-        return readList({ context, session, key, country, filter, checkedAtMs, isOutage, copy })
+        return readList({ context, session, key, country, filter, checkedAtMs, d1Failure, copy })
       },
     }
   }
@@ -173,14 +176,15 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   interface ListRequest extends LoadRequest {
     /** Unix milliseconds of the check that the request relies on. */
     checkedAtMs: number
-    /** D1 failed a moment ago, so any copy of up to 24 h will do. */
-    isOutage: boolean
+    /** Unless `none`, any copy of up to 24 h will do. */
+    d1Failure: D1Failure
     /** The copy in KV, if it has been requested already. */
     copy: Promise<HeldList | undefined> | undefined
   }
 
   async function readList(request: ListRequest): Promise<Answer> {
-    const { context, key, isOutage } = request
+    const { context, key, d1Failure } = request
+    const isOutage = d1Failure !== 'none'
     const held = getHeldList(key)
     if (held && !isOutage && held.revision === newestRevision) return serveCurrent(request, 'memory', held)
 
@@ -191,7 +195,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       return serveCurrent(request, 'kv', copy)
     }
     const hasOld = [held, copy].some((list) => list && isUsableInOutage(list.currentAtMs, context.nowMs))
-    if (isOutage || (hasOld && !outage.mayAsk())) {
+    if (d1Failure === 'failed' || (hasOld && (isOutage || !outage.mayAsk()))) {
       return serveOld(request, held, copy, new StorageError('D1 failed a moment ago'))
     }
     try {
@@ -220,7 +224,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
 
   /** While D1 fails: serves a copy of up to 24 h, if there is one. */
   async function serveOld(
-    { context, key, isOutage }: ListRequest,
+    { context, key, d1Failure }: ListRequest,
     held: HeldList | undefined,
     copy: HeldList | undefined,
     error: StorageError,
@@ -233,7 +237,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     // The next request of the outage finds it in memory.
     if (list === stored) lists.set(key, list)
     // The failed check already logged the outage.
-    if (!isOutage) warnOfFailure(context, 'served_stale', error)
+    if (d1Failure === 'none') warnOfFailure(context, 'served_stale', error)
     const ageMs = computeAgeMs(list.currentAtMs, context.nowMs)
     return createAnswer(list === stored ? 'kv' : 'memory', list, ageMs, '; detail=storage-unavailable')
   }

@@ -18,33 +18,48 @@ export type RespondConditionally = (
   headers: Record<string, string>,
 ) => Response
 
+/** A large body, and how many readers are receiving it. */
+interface StreamedBody {
+  body: WeakRef<Uint8Array>
+  readers: number
+}
+
 /** @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once. */
 export function createRespondConditionally({ maxStreamedBytes }: { maxStreamedBytes: number }): RespondConditionally {
-  /** The body of each reader. Weak, because a request that is cancelled never says so. */
-  const streams = new Set<WeakRef<Uint8Array>>()
+  /** One entry per body. Weak, because a request that is cancelled never says so. */
+  const streamed = new Set<StreamedBody>()
 
-  function hasRoom(body: Uint8Array): boolean {
-    const bodies = new Set([body])
-    for (const stream of streams) {
-      const other = stream.deref()
-      if (other) bodies.add(other)
-      else streams.delete(stream)
+  /** Returns undefined when slow readers hold too many other bodies. */
+  function addReader(body: Uint8Array): StreamedBody | undefined {
+    let otherBytes = 0
+    let entry: StreamedBody | undefined
+    for (const each of streamed) {
+      const other = each.body.deref()
+      if (other === undefined) streamed.delete(each)
+      else if (other === body) entry = each
+      else otherBytes += other.byteLength
     }
-    let bytes = 0
-    for (const { byteLength } of bodies) bytes += byteLength
-    return bodies.size === 1 || bytes <= maxStreamedBytes
+    if (otherBytes > 0 && otherBytes + body.byteLength > maxStreamedBytes) return undefined
+    entry ??= { body: new WeakRef(body), readers: 0 }
+    streamed.add(entry)
+    entry.readers++
+    return entry
+  }
+
+  function removeReader(entry: StreamedBody): void {
+    entry.readers--
+    if (entry.readers === 0) streamed.delete(entry)
   }
 
   /** Copying a large body into each Response would multiply it. */
   function streamBody(body: Uint8Array): ReadableStream {
-    if (!hasRoom(body)) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
+    const entry = addReader(body)
+    if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
     const { readable, writable } = new FixedLengthStream(body.byteLength)
-    const stream = new WeakRef(body)
-    streams.add(stream)
     // Writing fails when the client disconnects. There is nobody left to tell.
     void writeSlices(writable.getWriter(), body)
       .catch(() => {})
-      .finally(() => streams.delete(stream))
+      .finally(() => removeReader(entry))
     return readable
   }
 
@@ -67,7 +82,7 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {
   let hasProgress = true
   const timer = setInterval(() => {
-    if (!hasProgress) void writer.abort()
+    if (!hasProgress) void writer.abort().catch(() => {})
     hasProgress = false
   }, stallCheckMs)
   try {

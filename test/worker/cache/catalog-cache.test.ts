@@ -495,6 +495,14 @@ describe('while D1 fails', () => {
     expect(await request(second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['list'] })
   })
 
+  test('a request with an old check asks D1 for a list without a copy', async () => {
+    await request(0)
+    db.isDown = true
+    await request(hour)
+    db.isDown = false
+    expect(await request(hour + second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['list'] })
+  })
+
   test('an isolate asks D1 once in ten seconds', async () => {
     await request(0)
     db.isDown = true
