@@ -6,9 +6,9 @@ export const maxAgeMs = 60_000
 export const staleWhileRevalidateMs = 120_000
 /** While D1 fails, a copy is used up to this age (RFC 5861 section 4). KV deletes its copies after this time. */
 export const staleIfErrorMs = 24 * 3600_000
-/** After D1 failed, an isolate does not ask it again for this long, except for what it has no copy of. */
+/** After D1 failed, a request that has an old copy does not ask it for this long. */
 export const outagePauseMs = 10_000
-/** Then one request asks, and the others use old copies for this long: a little longer than D1's deadline. */
+/** After that, one request asks D1. The others use old copies for this long: a little longer than D1's deadline. */
 export const outageProbeMs = 6000
 /** A copy in KV is written again when it is older than this, so that an outage always finds a recent copy. */
 export const kvRewriteMs = 3600_000
