@@ -104,6 +104,7 @@ function readRows(result: unknown): unknown[] {
   const [first]: unknown[] = Array.isArray(result) ? result : []
   const results = isJsonObject(first) ? first['results'] : undefined
   const rows = isJsonObject(results) ? results['rows'] : undefined
-  if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
+  if (!Array.isArray(rows))
+    throw new CloudflareError('Cloudflare answered a query without rows.', { isUncertain: true })
   return rows
 }

@@ -227,6 +227,29 @@ describe('when a change is made and the answer is lost', () => {
 
   const lost = { call: /\/query$/, status: 502, message: 'lost', hasEffect: true }
 
+  test.each([
+    ['cut off', '{"success":tr'],
+    ['without rows', '{"success":true,"result":[]}'],
+  ])('an answer %s counts as lost', async (_, body) => {
+    await remote((store) => openPlan(store, 'plan-1', request))
+    const original = fetch
+    let lostCount = 0
+    vi.stubGlobal('fetch', async (...[url, init]: Parameters<typeof fetch>) => {
+      const response = await original(url, init)
+      const isPublishing = typeof init?.body === 'string' && init.body.startsWith('{"sql":"update')
+      if (!isPublishing || lostCount++ > 0) return response
+      await response.body?.cancel()
+      return new Response(body)
+    })
+    try {
+      await remote((store) => closePlan(store, 'plan-1', `Lost: ${body}`, request))
+    } finally {
+      vi.unstubAllGlobals()
+    }
+    expect(lostCount).toBeGreaterThan(0)
+    expect(await remote((store) => findPlan(store, 'plan-1'))).toMatchObject({ nonInvestableNote: `Lost: ${body}` })
+  })
+
   test('createPartner returns the credentials', async () => {
     cloudflare().failure = lost
     const created = await remote((store) => createPartner(store, { ...acme, shortName: 'lost' }, attribution))
