@@ -161,6 +161,17 @@ test('a deploy that fails says whether the new version is live', async () => {
   )
 })
 
+test('a deploy that fails names the way back, also when Cloudflare no longer answers', async () => {
+  const answers = [Promise.resolve([{ versionId: 'old', percentage: 100 }])]
+  const { error } = await run({
+    deploy: () => Promise.resolve(undefined),
+    listLiveVersions: () => answers.shift() ?? Promise.reject(new Error('Cloudflare answered 503: down.')),
+  })
+  expect(error).toBe(
+    `wrangler deploy failed: see its message above. It is not known whether a new version is live in staging: Cloudflare answered 503: down. When Cloudflare answers, see: npx wrangler deployments status --env staging. ${back}`,
+  )
+})
+
 test('the smoke test uses the URL of the flag; without a host it is not run', async () => {
   expect((await run({ options: { url: 'http://localhost:1' } })).ran.at(-1)).toBe('smoke http://localhost:1 new')
   const { ran, error } = await run({ deploy: () => Promise.resolve({ versionId: 'new', targets: ['a.example/*'] }) })
