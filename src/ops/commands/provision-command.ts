@@ -1,5 +1,5 @@
 // npm run provision
-import { Option } from 'commander'
+import { Option, type Command } from 'commander'
 import { rotateKeys } from '../core/key-ring.ts'
 import { provision } from '../core/provisioning.ts'
 import { UserError } from '../core/user-error.ts'
@@ -34,8 +34,8 @@ export async function runProvision(unescaped: CommandContext): Promise<ExitCode>
     )
     .addOption(actorOption())
     .allowExcessArguments()
-    .action(async ({ env: name, location, as }: ProvisionFlags) => {
-      const env = readEnvironment(name, command)
+    .action(async ({ env: name, location, as }: ProvisionFlags, { args }: Command) => {
+      const env = readEnvironment(name, args, command)
       const target = { remote: true, env, ...(as === undefined ? {} : { as }) }
       const attribution = await readAttribution(context, target)
       const keys = openKeyRing(target)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/core/deploy-guard.ts'
 import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
+import { readOrigin } from '../../../src/ops/core/smoke-input.ts'
 import { deployGuarded, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'
 
 const staging: ConfiguredEnvironment = {
@@ -187,4 +188,21 @@ test.each([
   [['example.com/*', 'schedule: * * * * *'], undefined],
 ])('the host among the targets %j is %s', (targets, url) => {
   expect(pickUrl(targets)).toBe(url)
+})
+
+test.each([
+  ['https://catalog.example.com', 'https://catalog.example.com'],
+  ['https://catalog.example.com:8443/', 'https://catalog.example.com:8443'],
+  ['http://localhost:8787', 'http://localhost:8787'],
+  ['http://127.0.0.1:8787', 'http://127.0.0.1:8787'],
+  ['http://[::1]:8787', 'http://[::1]:8787'],
+  ['catalog.example.com:8443', undefined],
+  ['catalog.example.com', undefined],
+  ['http://catalog.example.com', undefined],
+  ['http://localhost.example.com', undefined],
+  ['https://catalog.example.com/docs', undefined],
+  ['https://user:secret@catalog.example.com', undefined],
+  ['', undefined],
+])('the origin of a service in %j is %s', (text, origin) => {
+  expect(readOrigin(text)).toBe(origin)
 })
