@@ -3,7 +3,7 @@
 // --version WORKER=ID asks for one version of a gradual deployment.
 import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
-import { originRule, readOrigin } from './core/smoke-input.ts'
+import { findIncompleteCredentials, originRule, readOrigin } from './core/smoke-input.ts'
 
 const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com\n'
 const deadlineMs = 10_000
@@ -27,9 +27,9 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
     return 2
   }
   const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
-  const given = [CLIENT_ID, CLIENT_SECRET, SHORT_NAME].filter(Boolean).length
-  if (given === 1 || given === 2) {
-    process.stderr.write('Set all of CLIENT_ID, CLIENT_SECRET and SHORT_NAME, or none of them.\n')
+  const incomplete = findIncompleteCredentials(process.env)
+  if (incomplete !== undefined) {
+    process.stderr.write(`${incomplete}\n`)
     return 2
   }
 

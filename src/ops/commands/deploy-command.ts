@@ -1,7 +1,7 @@
 // npm run deploy
 import type { Command } from 'commander'
 import { deployGuarded } from '../core/guarded-deploy.ts'
-import { originRule, readOrigin } from '../core/smoke-input.ts'
+import { findIncompleteCredentials, originRule, readOrigin } from '../core/smoke-input.ts'
 import { UserError } from '../core/user-error.ts'
 import {
   deployWithWrangler,
@@ -43,6 +43,8 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
       const givenUrl = flag ?? (process.env['SMOKE_URL'] || undefined)
       const url = givenUrl === undefined ? undefined : readOrigin(givenUrl)
       if (givenUrl !== undefined && url === undefined) throw new UserError(originRule)
+      const incomplete = findIncompleteCredentials(process.env)
+      if (incomplete !== undefined) throw new UserError(incomplete)
       const steps = {
         readState: (isDirtyAllowed: boolean) => readDeployState(environment, { allowDirty: isDirtyAllowed }),
         listLiveVersions: () => listLiveVersions(environment.env),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/core/deploy-guard.ts'
 import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
-import { readOrigin } from '../../../src/ops/core/smoke-input.ts'
+import { findIncompleteCredentials, readOrigin } from '../../../src/ops/core/smoke-input.ts'
 import { deployGuarded, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'
 
 const staging: ConfiguredEnvironment = {
@@ -205,4 +205,20 @@ test.each([
   ['', undefined],
 ])('the origin of a service in %j is %s', (text, origin) => {
   expect(readOrigin(text)).toBe(origin)
+})
+
+test.each([
+  [{}, undefined],
+  [{ CLIENT_ID: '', CLIENT_SECRET: '', SHORT_NAME: '' }, undefined],
+  [{ CLIENT_ID: 'a', CLIENT_SECRET: 'b', SHORT_NAME: 'c' }, undefined],
+  [
+    { CLIENT_ID: 'a', CLIENT_SECRET: 'b', SHORT_NAME: '' },
+    'The smoke test lacks SHORT_NAME: set all of CLIENT_ID, CLIENT_SECRET, SHORT_NAME, or unset CLIENT_ID and CLIENT_SECRET.',
+  ],
+  [
+    { SHORT_NAME: 'c' },
+    'The smoke test lacks CLIENT_ID and CLIENT_SECRET: set all of CLIENT_ID, CLIENT_SECRET, SHORT_NAME, or unset SHORT_NAME.',
+  ],
+])('the credentials of the smoke test are all set, or none: %j', (variables, problem) => {
+  expect(findIncompleteCredentials(variables)).toBe(problem)
 })
