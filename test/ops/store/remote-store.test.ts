@@ -1,5 +1,5 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPartnerAt, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
@@ -22,6 +22,8 @@ import { UserError } from '../../../src/ops/core/user-error.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
+import { setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
+import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
 import { getPartnerKey } from '../../../src/worker/cache/cache-keys.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
@@ -139,10 +141,24 @@ describe('a failure is one line that names the fix', () => {
     ['prodution', 'wrangler.toml has no environment "prodution". It has: staging, production.'],
     [
       'production',
-      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. Add it there.',
+      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. Run: npm run provision -- --env production',
     ],
   ])('--env %s', async (env, message) => {
     await expect(withRemoteStore({ remote: true, env }, listPartners)).rejects.toThrow(new UserError(message))
+  })
+
+  test('an empty ID in wrangler.toml is missing', async () => {
+    const toml = await readFile('wrangler.toml', 'utf8')
+    const withoutDatabase = setBindingId(toml, 'production', 'DB', '')
+    await writeFile('wrangler.toml', setBindingId(withoutDatabase, 'production', 'CATALOG_CACHE', 'x'))
+    try {
+      expect(findBindings(await readWranglerConfig('production'))).toMatchObject({
+        databaseId: undefined,
+        namespaceId: 'x',
+      })
+    } finally {
+      await writeFile('wrangler.toml', toml)
+    }
   })
 
   test('a read that fails is no change', async () => {
