@@ -3,6 +3,7 @@
 // --version WORKER=ID asks for one version of a gradual deployment.
 import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
+import { findIncompleteCredentials, originRule, readOrigin } from './core/smoke-input.ts'
 
 const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com\n'
 const deadlineMs = 10_000
@@ -22,13 +23,13 @@ process.exitCode = await smoke(process.argv.slice(2))
 async function smoke(args: string[]): Promise<0 | 1 | 2> {
   const api = readUrl(args)
   if (api === undefined) {
-    process.stderr.write(usage)
+    process.stderr.write(`${usage}${originRule}\n`)
     return 2
   }
   const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
-  const given = [CLIENT_ID, CLIENT_SECRET, SHORT_NAME].filter(Boolean).length
-  if (given === 1 || given === 2) {
-    process.stderr.write('Set all of CLIENT_ID, CLIENT_SECRET and SHORT_NAME, or none of them.\n')
+  const incomplete = findIncompleteCredentials(process.env)
+  if (incomplete !== undefined) {
+    process.stderr.write(`${incomplete}\n`)
     return 2
   }
 
@@ -132,7 +133,8 @@ function readUrl(args: string[]): string | undefined {
     const [, worker, id] = /^([\w-]+)=([\w-]+)$/.exec(version ?? '') ?? []
     if (worker && id) common['Cloudflare-Workers-Version-Overrides'] = `${worker}="${id}"`
     else if (version !== undefined) return undefined
-    return /^https?:$/.test(new URL(url).protocol) ? new URL('/api/v3/partners', url).href : undefined
+    const origin = readOrigin(url)
+    return origin && `${origin}/api/v3/partners`
   } catch {
     return undefined
   }

@@ -1,5 +1,7 @@
 // npm run deploy
+import type { Command } from 'commander'
 import { deployGuarded } from '../core/guarded-deploy.ts'
+import { findIncompleteCredentials, originRule, readOrigin } from '../core/smoke-input.ts'
 import { UserError } from '../core/user-error.ts'
 import {
   deployWithWrangler,
@@ -35,10 +37,14 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
     .option('--allow-dirty', 'deploy files that are not committed')
     .option('--skip-check', 'skip npm run check, for example after CI ran it')
     .allowExcessArguments()
-    .action(async ({ env, url = process.env['SMOKE_URL'], allowDirty = false, skipCheck = false }: DeployFlags) => {
-      const environment = await readConfiguredEnvironment(readEnvironment(env, command))
-      if (url !== undefined && !URL.canParse(url))
-        throw new UserError('--url must be a URL, such as https://catalog.example.com.')
+    .action(async ({ env, url: flag, allowDirty = false, skipCheck = false }: DeployFlags, { args }: Command) => {
+      const environment = await readConfiguredEnvironment(readEnvironment(env, args, command))
+      // An unset variable of CI is empty.
+      const givenUrl = flag ?? (process.env['SMOKE_URL'] || undefined)
+      const url = givenUrl === undefined ? undefined : readOrigin(givenUrl)
+      if (givenUrl !== undefined && url === undefined) throw new UserError(originRule)
+      const incomplete = findIncompleteCredentials(process.env)
+      if (incomplete !== undefined) throw new UserError(incomplete)
       const steps = {
         readState: (isDirtyAllowed: boolean) => readDeployState(environment, { allowDirty: isDirtyAllowed }),
         listLiveVersions: () => listLiveVersions(environment.env),

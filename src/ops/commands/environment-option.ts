@@ -1,13 +1,20 @@
 // The environment of a command that works on nothing else.
 import { Option } from 'commander'
+import { abbreviate } from '../../catalog/plan-schema.ts'
 import { UserError } from '../core/user-error.ts'
 
 export function environmentOption(): Option {
   return new Option('--env <name>', 'the environment, as in wrangler.toml: staging or production')
 }
 
-/** @throws UserError without an environment. */
-export function readEnvironment(env: string | undefined, command: string): string {
-  if (env) return env
+/**
+ * @param words the arguments that are no flags.
+ * @throws UserError without an environment, or with words: `staging --env production` names two.
+ */
+export function readEnvironment(env: string | undefined, words: readonly string[], command: string): string {
+  if (env && words.length === 0) return env
+  if (env) {
+    throw new UserError(`Only flags are expected, not ${words.map(abbreviate).join(' ')}. See: ${command} --help`)
+  }
   throw new UserError(`Name the environment, after the -- that npm needs: ${command} --env staging`)
 }

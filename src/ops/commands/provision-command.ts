@@ -1,10 +1,11 @@
 // npm run provision
-import { Option } from 'commander'
+import { Option, type Command } from 'commander'
 import { rotateKeys } from '../core/key-ring.ts'
 import { provision } from '../core/provisioning.ts'
 import { UserError } from '../core/user-error.ts'
 import { CloudflareError } from '../store/cloudflare-api.ts'
 import { openResources } from '../store/environment-resources.ts'
+import { openWorkerSecrets } from '../store/worker-secrets.ts'
 import { actorOption } from './add-command.ts'
 import { readAttribution, type CommandContext } from './command-context.ts'
 import { environmentOption, readEnvironment } from './environment-option.ts'
@@ -33,16 +34,23 @@ export async function runProvision(unescaped: CommandContext): Promise<ExitCode>
     )
     .addOption(actorOption())
     .allowExcessArguments()
-    .action(async ({ env: name, location, as }: ProvisionFlags) => {
-      const env = readEnvironment(name, command)
+    .action(async ({ env: name, location, as }: ProvisionFlags, { args }: Command) => {
+      const env = readEnvironment(name, args, command)
       const target = { remote: true, env, ...(as === undefined ? {} : { as }) }
       const attribution = await readAttribution(context, target)
       const keys = openKeyRing(target)
-      // There is no earlier key to wait for, or to replace.
-      const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: () => Promise.resolve() }
+      // There is no earlier key to wait for.
+      const rotation = {
+        waitSeconds: 0,
+        onWait: () => {},
+        confirmReplacement: () => Promise.reject(new UserError('Somebody set JWT_KEYS meanwhile. Run it again.')),
+      }
       const resources = {
         ...(await openResources(env)),
-        hasSigningKey: async () => (await keys.list()).some(({ use }) => use === 'signs'),
+        findSigningKey: async () => {
+          if (!(await openWorkerSecrets(target).listNames()).includes('JWT_KEYS')) return 'none' as const
+          return (await keys.list()).some(({ use }) => use === 'signs') ? ('rotated' as const) : ('foreign' as const)
+        },
         createSigningKey: () => withStore(target, (store) => rotateKeys(keys, store, attribution, rotation)),
       }
       try {

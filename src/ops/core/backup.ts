@@ -18,6 +18,7 @@ import type { Database } from '../../db/database.ts'
 import { selectMigrations } from '../../db/health-queries.ts'
 import { selectNowSeconds } from '../../db/publication-queries.ts'
 import { isJsonObject } from '../../json.ts'
+import { retryTransient } from '../store/cloudflare-error.ts'
 import type { Store } from '../store/store.ts'
 import { describeMigration } from '../store/target.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -62,7 +63,7 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
   ])
   if (isRestoring(catalog))
     throw new UserError('A restore of this database is not complete: there is nothing to back up.')
-  const tables = Object.fromEntries(backupParts.map(({ table, columns }) => [table, columns]))
+  const tables = listColumns()
   const environment = target.env ?? 'local'
   const createdAt = formatIsoTime(now)
   const header: Header = { format, version: 1, createdAt, environment, catalog, revision, migrations, tables, rows }
@@ -85,6 +86,10 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
     throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
   }
   yield `${JSON.stringify({ sha256: hash.digest('hex') })}\n`
+}
+
+function listColumns(): Header['tables'] {
+  return Object.fromEntries(backupParts.map(({ table, columns }) => [table, columns]))
 }
 
 /** Adapts the number of rows to their size. */
@@ -127,7 +132,9 @@ export async function restoreBackup(
   // The answer to the last statement of an earlier run may be lost.
   if (await isRestored(db, header)) return header
   onStart()
-  if (!(await reserveEmptyDatabase(db, sha256, header.revision))) throw await refuseNonEmpty(store)
+  // The same effect when it runs twice, as the release below.
+  if (!(await retryTransient(() => reserveEmptyDatabase(db, sha256, header.revision))))
+    throw await refuseNonEmpty(store)
 
   const total = header.rows.reduce((sum, count) => sum + count, 0)
   let done = 0
@@ -142,7 +149,7 @@ export async function restoreBackup(
   if (revision === header.revision && JSON.stringify(found) !== JSON.stringify(header.rows)) {
     throw new UserError(`Somebody changed the database while it was restored. ${describeNewDatabase(store)}`)
   }
-  await releaseDatabase(db, sha256, header.catalog)
+  await retryTransient(() => releaseDatabase(db, sha256, header.catalog))
   return header
 }
 
@@ -186,7 +193,7 @@ function parse(line: string | undefined): unknown {
   }
 }
 
-function checkSchema({ target }: Store, { migrations }: Header, applied: readonly string[]): void {
+function checkSchema({ target }: Store, { migrations, tables }: Header, applied: readonly string[]): void {
   const missing = migrations.filter((name) => !applied.includes(name))
   if (missing.length > 0) {
     throw new UserError(
@@ -197,6 +204,15 @@ function checkSchema({ target }: Store, { migrations }: Header, applied: readonl
   if (newer.length > 0) {
     throw new UserError(
       `The backup is older than ${newer.join(', ')}. Check out the code before that, migrate a new database, restore, and migrate it again with the code of today.`,
+    )
+  }
+  // The values of a row have no names: they are in the order of these columns.
+  const today = listColumns()
+  const names = [...new Set([...Object.keys(tables), ...Object.keys(today)])]
+  const differing = names.filter((name) => JSON.stringify(tables[name]) !== JSON.stringify(today[name]))
+  if (differing.length > 0) {
+    throw new UserError(
+      `The backup has other columns, or another order of them, in ${differing.join(', ')}. Restore it with the code that wrote it.`,
     )
   }
 }

@@ -72,7 +72,7 @@ export async function examine(
     attempt('cache', () => checkCache(store)),
     ...(deployment ? [attempt('secrets', () => checkSecrets(deployment, target))] : []),
     attempt('keys', async () =>
-      checkKeys(keys, schema.level === 'problem' ? [] : await listKeyEntries(store, {}), target, nowMs()),
+      checkKeys(keys, deployment, schema.level === 'problem' ? [] : await listKeyEntries(store, {}), target, nowMs()),
     ),
   ])
   return [...(deployment ? [checkBindings(deployment, target)] : []), schema, ...checks.flat()]
@@ -171,6 +171,7 @@ async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target
 
 async function checkKeys(
   keys: KeyRing,
+  deployment: Deployment | undefined,
   entries: readonly AccessEntry[],
   target: Target,
   nowMs: number,
@@ -181,7 +182,12 @@ async function checkKeys(
   if (revived) return problem(name, describeRevivedKey(revived, target))
   const rotate = describeCommand(target, 'keys', 'rotate')
   const signing = known.find(({ use }) => use === 'signs')
-  if (signing === undefined) return problem(name, `No key signs tokens. Run: ${rotate}`)
+  if (signing === undefined) {
+    // The names of the secrets of a rotation say which key signs.
+    return (await deployment?.listSecrets())?.includes('JWT_KEYS')
+      ? warning(name, `JWT_KEYS was set by other means, so its age is not known. To replace it, run: ${rotate}`)
+      : problem(name, `No key signs tokens. Run: ${rotate}`)
+  }
   const waiting = known.find(({ use }) => use === 'waits')
   if (waiting)
     return warning(name, `The rotation to ${waiting.kid} was interrupted, ${signing.kid} signs. Run: ${rotate}`)

@@ -82,7 +82,14 @@ function describeWayBack(env: string, before: string | undefined): string {
 
 /** Wrangler may fail after the new version went live, for example when it can't set the schedule. */
 async function describeFailure(env: string, before: string | undefined, steps: DeploySteps): Promise<string> {
-  const live = pickMainVersion(await steps.listLiveVersions())
+  const wayBack = describeWayBack(env, before)
+  let live: string | undefined
+  try {
+    live = pickMainVersion(await steps.listLiveVersions())
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return `wrangler deploy failed: see its message above. It is not known whether a new version is live in ${env}: ${reason} When Cloudflare answers, see: npx wrangler deployments status --env ${env}. ${wayBack}`
+  }
   if (live === before) return `wrangler deploy failed, and nothing changed in ${env}: see its message above.`
-  return `wrangler deploy failed, and version ${live} is live in ${env}: see its message above, and deploy again. ${describeWayBack(env, before)}`
+  return `wrangler deploy failed, and version ${live} is live in ${env}: see its message above, and deploy again. ${wayBack}`
 }

@@ -1,5 +1,6 @@
 // Creates what an environment lacks before its first deploy. Each step looks first, so an interrupted run is continued by
 // the next one, and a run with nothing to do changes nothing.
+import { describeCommand } from '../store/target.ts'
 import { UserError } from './user-error.ts'
 
 /** What an environment needs of its account. */
@@ -14,7 +15,8 @@ export interface EnvironmentResources {
   listPendingMigrations: (databaseId: string) => Promise<readonly string[]>
   /** Applies the pending migrations of the database whose ID is in wrangler.toml. */
   migrate: () => Promise<void>
-  hasSigningKey: () => Promise<boolean>
+  /** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
+  findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
   createSigningKey: () => Promise<void>
 }
 
@@ -83,8 +85,12 @@ export async function provision(
   }
 
   // After the migrations: the record of keys is a table.
-  if (await resources.hasSigningKey()) report('There is a signing key.')
-  else {
+  const signingKey = await resources.findSigningKey()
+  if (signingKey === 'rotated') report('There is a signing key.')
+  else if (signingKey === 'foreign') {
+    const rotate = describeCommand({ remote: true, env: names.env }, 'keys', 'rotate')
+    report(`JWT_KEYS was set by other means, and stays as it is. To replace it, run: ${rotate}`)
+  } else {
     await resources.createSigningKey()
     report('Created a signing key.')
   }

@@ -52,13 +52,15 @@ function openApi(account: string, authorization: string): Call {
     const refusals: object[] = Array.isArray(errors) ? errors.map(Object) : []
     const reasons = refusals.map((refusal) => Reflect.get(refusal, 'message'))
     const codes = refusals.map((refusal): unknown => Reflect.get(refusal, 'code'))
-    const reason = reasons.length > 0 ? reasons.join('; ') : 'it gave no reason'
+    // The answer was lost after its first line: the call may have had its effect.
+    const isCutOff = response.ok && success !== false
+    const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ') || 'it gave no reason'
     if (response.status === 401 || response.status === 403) {
       const fix = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
       throw new CloudflareError(`Cloudflare refuses the token (${response.status}): ${reason}. ${fix}`)
     }
     throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}.`, {
-      isUncertain: response.status >= 500,
+      isUncertain: response.status >= 500 || isCutOff,
       codes,
       isMissing: response.status === 404,
     })

@@ -15,7 +15,7 @@ const pageSize = 100
 /** @throws UserError when the environment is not in wrangler.toml, or its database has no name there. */
 export async function openResources(
   env: string,
-): Promise<Omit<EnvironmentResources, 'hasSigningKey' | 'createSigningKey'>> {
+): Promise<Omit<EnvironmentResources, 'findSigningKey' | 'createSigningKey'>> {
   const target = { remote: true, env }
   const { wrangler, call } = await openAccount(target)
   const { databaseId, databaseName, namespaceId } = findBindings(wrangler)

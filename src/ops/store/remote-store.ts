@@ -8,19 +8,17 @@ import { openAccount, type Call } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, retryTransient } from './cloudflare-error.ts'
 import type { Store } from './store.ts'
 import { describeCommand, describeMigration, type Target } from './target.ts'
+import { findBindings } from './wrangler.ts'
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { wrangler, call } = await openAccount(target)
-  const bindings: { binding: string; database_id?: string; id?: string }[] = [
-    ...wrangler.d1_databases,
-    ...wrangler.kv_namespaces,
-  ]
-  const databaseId = bindings.find(({ binding }) => binding === 'DB')?.database_id
-  const namespaceId = bindings.find(({ binding }) => binding === 'CATALOG_CACHE')?.id
+  const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
     const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
-    throw new UserError(`wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. Add it there.`)
+    throw new UserError(
+      `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. Run: npm run provision -- --env ${target.env}`,
+    )
   }
   const { change, describeOutcome } = watchChanges(target)
   try {
@@ -104,6 +102,7 @@ function readRows(result: unknown): unknown[] {
   const [first]: unknown[] = Array.isArray(result) ? result : []
   const results = isJsonObject(first) ? first['results'] : undefined
   const rows = isJsonObject(results) ? results['rows'] : undefined
-  if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
+  if (!Array.isArray(rows))
+    throw new CloudflareError('Cloudflare answered a query without rows.', { isUncertain: true })
   return rows
 }

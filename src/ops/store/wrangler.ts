@@ -48,9 +48,10 @@ export function findBindings(wrangler: Awaited<ReturnType<typeof readWranglerCon
   const namespaces: { binding: string; id?: string }[] = wrangler.kv_namespaces
   const database = databases.find(({ binding }) => binding === 'DB')
   return {
-    databaseId: database?.database_id,
+    // An empty ID is none.
+    databaseId: database?.database_id || undefined,
     databaseName: database?.database_name,
-    namespaceId: namespaces.find(({ binding }) => binding === 'CATALOG_CACHE')?.id,
+    namespaceId: namespaces.find(({ binding }) => binding === 'CATALOG_CACHE')?.id || undefined,
   }
 }
 

@@ -1,4 +1,6 @@
 // A backup is restored into an empty database, which then answers as the first one did.
+import { createHash } from 'node:crypto'
+import type { SQL } from 'drizzle-orm'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { backupParts, reserveEmptyDatabase } from '../../../src/db/backup-queries.ts'
@@ -14,6 +16,7 @@ import {
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
 import { verifyRecord } from '../../../src/ops/core/publication-log.ts'
+import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, requestPlans, requestToken } from '../../worker/support/requests.ts'
@@ -156,6 +159,39 @@ describe('a restore', () => {
     )
     await env.DB.exec(`delete from d1_migrations where name in ('9999_new.sql', '${last}')`)
     await expect(restore(text)).rejects.toThrow(`${last}, which this one lacks. Run: npm run -s migrate -- --local`)
+  })
+
+  test('is refused when a table has other columns, before anything is written', async () => {
+    await importPlans([makePlan({ name: 'Sold out.' })])
+    const text = await backup()
+    await emptyStores()
+    const { catalog } = await selectCatalogOrigin(store.db)
+    const swapped = text.replace(/("partners":\[)("\w+"),("\w+")/, '$1$3,$2')
+    const content = swapped.split('\n').slice(0, -2).join('\n')
+    expect(content).not.toBe(text.split('\n').slice(0, -2).join('\n'))
+    const sha256 = createHash('sha256').update(`${content}\n`).digest('hex')
+    await expect(restore(`${content}\n${JSON.stringify({ sha256 })}\n`)).rejects.toThrow(
+      'The backup has other columns, or another order of them, in partners. Restore it with the code that wrote it.',
+    )
+    expect((await selectCatalogOrigin(store.db)).catalog).toBe(catalog)
+  })
+
+  test('survives lost answers when it reserves and releases the database', async () => {
+    await importPlans([makePlan({ name: 'Sold out.' })])
+    const text = await backup()
+    await emptyStores()
+    let updateCount = 0
+    const run = store.db.run.bind(store.db)
+    vi.spyOn(store.db, 'run').mockImplementation((async (query: SQL) => {
+      const result = await run(query)
+      const isUpdate = JSON.stringify(query.queryChunks[0]).includes('update catalog_revision')
+      if (isUpdate && updateCount++ % 2 === 0) throw new CloudflareError('lost', { isUncertain: true })
+      return result
+    }) as never)
+    await restore(text)
+    // Each of the two, once more.
+    expect(updateCount).toBe(4)
+    expect(readRows(await backup())).toBe(readRows(text))
   })
 
   test('of another backup is refused while one is not complete', async () => {

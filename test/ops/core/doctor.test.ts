@@ -125,7 +125,18 @@ describe('names what must be fixed, and how', () => {
       'problem',
       'Cloudflare refuses the token (403): x. Check it.',
     ],
-    ['keys', { keys: [] }, 'problem', `No key signs tokens. Run: ${rotate}`],
+    [
+      'keys',
+      { keys: [], deployment: { ...healthy, listSecrets: async () => [] } },
+      'problem',
+      `No key signs tokens. Run: ${rotate}`,
+    ],
+    [
+      'keys',
+      { keys: [] },
+      'warning',
+      `JWT_KEYS was set by other means, so its age is not known. To replace it, run: ${rotate}`,
+    ],
     [
       'keys',
       { keys: [old] },

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/core/deploy-guard.ts'
 import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
+import { findIncompleteCredentials, readOrigin } from '../../../src/ops/core/smoke-input.ts'
 import { deployGuarded, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'
 
 const staging: ConfiguredEnvironment = {
@@ -161,6 +162,17 @@ test('a deploy that fails says whether the new version is live', async () => {
   )
 })
 
+test('a deploy that fails names the way back, also when Cloudflare no longer answers', async () => {
+  const answers = [Promise.resolve([{ versionId: 'old', percentage: 100 }])]
+  const { error } = await run({
+    deploy: () => Promise.resolve(undefined),
+    listLiveVersions: () => answers.shift() ?? Promise.reject(new Error('Cloudflare answered 503: down.')),
+  })
+  expect(error).toBe(
+    `wrangler deploy failed: see its message above. It is not known whether a new version is live in staging: Cloudflare answered 503: down. When Cloudflare answers, see: npx wrangler deployments status --env staging. ${back}`,
+  )
+})
+
 test('the smoke test uses the URL of the flag; without a host it is not run', async () => {
   expect((await run({ options: { url: 'http://localhost:1' } })).ran.at(-1)).toBe('smoke http://localhost:1 new')
   const { ran, error } = await run({ deploy: () => Promise.resolve({ versionId: 'new', targets: ['a.example/*'] }) })
@@ -176,4 +188,37 @@ test.each([
   [['example.com/*', 'schedule: * * * * *'], undefined],
 ])('the host among the targets %j is %s', (targets, url) => {
   expect(pickUrl(targets)).toBe(url)
+})
+
+test.each([
+  ['https://catalog.example.com', 'https://catalog.example.com'],
+  ['https://catalog.example.com:8443/', 'https://catalog.example.com:8443'],
+  ['http://localhost:8787', 'http://localhost:8787'],
+  ['http://127.0.0.1:8787', 'http://127.0.0.1:8787'],
+  ['http://[::1]:8787', 'http://[::1]:8787'],
+  ['catalog.example.com:8443', undefined],
+  ['catalog.example.com', undefined],
+  ['http://catalog.example.com', undefined],
+  ['http://localhost.example.com', undefined],
+  ['https://catalog.example.com/docs', undefined],
+  ['https://user:secret@catalog.example.com', undefined],
+  ['', undefined],
+])('the origin of a service in %j is %s', (text, origin) => {
+  expect(readOrigin(text)).toBe(origin)
+})
+
+test.each([
+  [{}, undefined],
+  [{ CLIENT_ID: '', CLIENT_SECRET: '', SHORT_NAME: '' }, undefined],
+  [{ CLIENT_ID: 'a', CLIENT_SECRET: 'b', SHORT_NAME: 'c' }, undefined],
+  [
+    { CLIENT_ID: 'a', CLIENT_SECRET: 'b', SHORT_NAME: '' },
+    'The smoke test lacks SHORT_NAME: set all of CLIENT_ID, CLIENT_SECRET, SHORT_NAME, or unset CLIENT_ID and CLIENT_SECRET.',
+  ],
+  [
+    { SHORT_NAME: 'c' },
+    'The smoke test lacks CLIENT_ID and CLIENT_SECRET: set all of CLIENT_ID, CLIENT_SECRET, SHORT_NAME, or unset SHORT_NAME.',
+  ],
+])('the credentials of the smoke test are all set, or none: %j', (variables, problem) => {
+  expect(findIncompleteCredentials(variables)).toBe(problem)
 })

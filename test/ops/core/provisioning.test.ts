@@ -8,7 +8,7 @@ function openAccount(failing = Infinity) {
     namespaces: new Map<string, string>(),
     isReplicated: false,
     pending: ['0001.sql', '0002.sql'],
-    hasKey: false,
+    key: 'none' as 'none' | 'rotated' | 'foreign',
     saved: new Map<string, string>(),
     changes: [] as string[],
     failing,
@@ -45,8 +45,8 @@ function openAccount(failing = Infinity) {
     switchReplicationOn: () => change('replication', () => (account.isReplicated = true)),
     listPendingMigrations: () => Promise.resolve(account.pending),
     migrate: () => change('migrate', () => (account.pending = [])),
-    hasSigningKey: () => Promise.resolve(account.hasKey),
-    createSigningKey: () => change('key', () => (account.hasKey = true)),
+    findSigningKey: () => Promise.resolve(account.key),
+    createSigningKey: () => change('key', () => (account.key = 'rotated')),
   })
   return { account, resources }
 }
@@ -87,6 +87,17 @@ test.each(everyChange.map((name, index) => [name, index + 1] as const))(
     expect(account.changes).toEqual(everyChange)
   },
 )
+
+test('a JWT_KEYS that was set by other means is left alone', async () => {
+  const { account, resources } = openAccount()
+  account.key = 'foreign'
+  const lines: string[] = []
+  await provision(resources(), 'weur', (line) => lines.push(line))
+  expect(account.changes).not.toContain('key')
+  expect(lines.at(-1)).toBe(
+    'JWT_KEYS was set by other means, and stays as it is. To replace it, run: npm run -s ops -- keys rotate --remote --env staging',
+  )
+})
 
 test('an ID in wrangler.toml that the account lacks is refused', async () => {
   const { account, resources } = openAccount()

@@ -1,5 +1,5 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPartnerAt, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
@@ -22,6 +22,8 @@ import { UserError } from '../../../src/ops/core/user-error.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
+import { setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
+import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
 import { getPartnerKey } from '../../../src/worker/cache/cache-keys.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
@@ -139,10 +141,24 @@ describe('a failure is one line that names the fix', () => {
     ['prodution', 'wrangler.toml has no environment "prodution". It has: staging, production.'],
     [
       'production',
-      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. Add it there.',
+      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. Run: npm run provision -- --env production',
     ],
   ])('--env %s', async (env, message) => {
     await expect(withRemoteStore({ remote: true, env }, listPartners)).rejects.toThrow(new UserError(message))
+  })
+
+  test('an empty ID in wrangler.toml is missing', async () => {
+    const toml = await readFile('wrangler.toml', 'utf8')
+    const withoutDatabase = setBindingId(toml, 'production', 'DB', '')
+    await writeFile('wrangler.toml', setBindingId(withoutDatabase, 'production', 'CATALOG_CACHE', 'x'))
+    try {
+      expect(findBindings(await readWranglerConfig('production'))).toMatchObject({
+        databaseId: undefined,
+        namespaceId: 'x',
+      })
+    } finally {
+      await writeFile('wrangler.toml', toml)
+    }
   })
 
   test('a read that fails is no change', async () => {
@@ -226,6 +242,29 @@ describe('when a change is made and the answer is lost', () => {
   )
 
   const lost = { call: /\/query$/, status: 502, message: 'lost', hasEffect: true }
+
+  test.each([
+    ['cut off', '{"success":tr'],
+    ['without rows', '{"success":true,"result":[]}'],
+  ])('an answer %s counts as lost', async (_, body) => {
+    await remote((store) => openPlan(store, 'plan-1', request))
+    const original = fetch
+    let lostCount = 0
+    vi.stubGlobal('fetch', async (...[url, init]: Parameters<typeof fetch>) => {
+      const response = await original(url, init)
+      const isPublishing = typeof init?.body === 'string' && init.body.startsWith('{"sql":"update')
+      if (!isPublishing || lostCount++ > 0) return response
+      await response.body?.cancel()
+      return new Response(body)
+    })
+    try {
+      await remote((store) => closePlan(store, 'plan-1', `Lost: ${body}`, request))
+    } finally {
+      vi.unstubAllGlobals()
+    }
+    expect(lostCount).toBeGreaterThan(0)
+    expect(await remote((store) => findPlan(store, 'plan-1'))).toMatchObject({ nonInvestableNote: `Lost: ${body}` })
+  })
 
   test('createPartner returns the credentials', async () => {
     cloudflare().failure = lost
