@@ -4,7 +4,12 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPartnerAt, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
-import { outdateLists, publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
+import {
+  cancelPublication,
+  outdateLists,
+  publishChange,
+  type PublicationRequest,
+} from '../../../src/ops/core/publications.ts'
 import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import {
   createPartner,
@@ -161,6 +166,15 @@ describe('a failure is one line that names the fix', () => {
     }
   })
 
+  test('restore from a pipe or a device, before anything is written', async () => {
+    const before = await remote(({ db }) => selectCatalogOrigin(db))
+    expect(await runCommand(['restore', '/dev/null', '--remote', '--env', 'staging'])).toMatchObject({
+      code: 2,
+      stderr: '"/dev/null" is no file. Name a file that the command backup wrote.\n',
+    })
+    expect(await remote(({ db }) => selectCatalogOrigin(db))).toEqual(before)
+  })
+
   test('a read that fails is no change', async () => {
     cloudflare().failure = { call: /\/raw$/, status: 503, message: 'overloaded' }
     await expect(remote(listPartners)).rejects.toThrow(new UserError('Cloudflare answered 503: overloaded.'))
@@ -252,18 +266,20 @@ describe('when a change is made and the answer is lost', () => {
     let lostCount = 0
     vi.stubGlobal('fetch', async (...[url, init]: Parameters<typeof fetch>) => {
       const response = await original(url, init)
-      const isPublishing = typeof init?.body === 'string' && init.body.startsWith('{"sql":"update')
-      if (!isPublishing || lostCount++ > 0) return response
+      const isUpdate = typeof init?.body === 'string' && init.body.startsWith('{"sql":"update')
+      if (!isUpdate || lostCount++ > 0) return response
       await response.body?.cancel()
       return new Response(body)
     })
+    const later = { ...request, dueAt: Math.floor(Date.now() / 60_000) * 60 + 86_400 }
     try {
-      await remote((store) => closePlan(store, 'plan-1', `Lost: ${body}`, request))
+      const { publication } = await remote((store) => closePlan(store, 'plan-1', 'Later.', later))
+      expect(publication).toMatchObject({ state: 'scheduled' })
+      await remote((store) => cancelPublication(store, publication?.id ?? 0, request.attribution))
     } finally {
       vi.unstubAllGlobals()
     }
     expect(lostCount).toBeGreaterThan(0)
-    expect(await remote((store) => findPlan(store, 'plan-1'))).toMatchObject({ nonInvestableNote: `Lost: ${body}` })
   })
 
   test('createPartner returns the credentials', async () => {
