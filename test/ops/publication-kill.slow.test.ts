@@ -1,6 +1,6 @@
 // Commands that change the catalog, cut off at every single statement. The stand-in for Cloudflare runs each statement
 // alone, so nothing here depends on a transaction of the transport.
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { formatCatalog } from '../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -51,8 +51,6 @@ const commands: TestCommand[] = [
 
 beforeAll(() => {
   cloudflare().isTransactional = false
-  // The pause before a retry is random: none here.
-  vi.spyOn(Math, 'random').mockReturnValue(0)
 })
 
 /** Without warnings and notes: the commands remove plans on purpose. */

@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishPlans } from '../support/publish-plans.ts'
@@ -18,8 +18,6 @@ let folder = ''
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'catalog-'))
   cloudflare().isTransactional = false
-  // The pause before a retry is random: none here.
-  vi.spyOn(Math, 'random').mockReturnValue(0)
 })
 afterAll(() => rm(folder, { recursive: true }))
 
