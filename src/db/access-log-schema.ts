@@ -1,5 +1,5 @@
-// The table of changes of partners and keys. In a file of its own because only the command line reads it, and the Worker's bundle would
-// contain it.
+// The table of changes of partners and keys. Only the command line reads it: in schema.ts, it would become part of the
+// Worker's bundle.
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 export const accessLog = sqliteTable(

@@ -1,4 +1,4 @@
-// A table of the fields of a JSON Schema: type, meaning, example.
+// The tables of the API reference, and the fields of a JSON Schema as one: type, meaning, example.
 import { html } from 'hono/html'
 import type { FieldSchema } from '../openapi/plan-json-schema.ts'
 import { renderInline } from './markdown.ts'
@@ -10,36 +10,52 @@ export interface Field extends FieldSchema {
   items?: Field
 }
 
-/** @param id starts the ID of each row, for links such as `#Plan.performance1` */
-export function renderFieldTable({ properties = {} }: Field, id: string): Markup {
+export interface Row {
+  id: string
+  name: string
+  /** What the other columns say about it. */
+  cells: readonly (string | Markup)[]
+}
+
+export function renderTable(columns: readonly string[], rows: readonly Row[]): Markup {
   return html`<div class="table">
     <table class="fields">
       <thead>
         <tr>
-          <th scope="col">field</th>
-          <th scope="col">type</th>
-          <th scope="col">meaning</th>
-          <th scope="col">example</th>
+          ${columns.map((column) => html`<th scope="col">${column}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${Object.entries(properties).flatMap(([name, field]) => renderField(id, name, field, field.examples?.[0]))}
+        ${rows.map(
+          ({ id, name, cells }) =>
+            html`<tr class="${name.includes('.') ? 'member' : ''}">
+              <th scope="row" id="${id}"><code>${name}</code></th>
+              ${cells.map((cell) => html`<td>${cell}</td>`)}
+            </tr>`,
+        )}
       </tbody>
     </table>
   </div>`
 }
 
-/** Renders a row for the field, and one for each member of an object. */
-function renderField(id: string, name: string, field: Field, example: unknown): Markup[] {
+/** @param id starts the ID of each row, for links such as `#Plan.performance1` */
+export function renderFieldTable({ properties = {} }: Field, id: string): Markup {
+  const rows = Object.entries(properties).flatMap(([name, field]) =>
+    describeField(id, name, field, field.examples?.[0]),
+  )
+  return renderTable(['field', 'type', 'meaning', 'example'], rows)
+}
+
+/** Returns a row for the field, and one for each member of an object. */
+function describeField(id: string, name: string, field: Field, example: unknown): Row[] {
   const members = Object.entries(findMembers(field))
-  const row = html`<tr class="${name.includes('.') ? 'member' : ''}">
-    <th scope="row" id="${id}.${name}"><code>${name}</code></th>
-    <td>${renderType(field)}</td>
-    <td>${renderInline(field.description ?? '')}</td>
-    <td>${members.length > 0 ? '' : renderValue(example)}</td>
-  </tr>`
+  const row = {
+    id: `${id}.${name}`,
+    name,
+    cells: [renderType(field), renderInline(field.description ?? ''), members.length > 0 ? '' : renderValue(example)],
+  }
   const inner = members.flatMap(([member, schema]) =>
-    renderField(
+    describeField(
       id,
       `${name}.${member}`,
       schema,

@@ -4,10 +4,8 @@ import { join } from 'node:path'
 import highlighter from 'highlight.js'
 import { html, raw } from 'hono/html'
 import { Marked } from 'marked'
+import { exampleOrigin } from './example-origin.ts'
 import type { Markup } from './page-shell.ts'
-
-/** The site's address in examples. src/site/browser/every-page.ts replaces it with the real one. */
-export const exampleOrigin = 'https://catalog.example.com'
 
 const marked = new Marked({
   async: false,

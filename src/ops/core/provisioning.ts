@@ -12,7 +12,7 @@ export interface EnvironmentResources {
   namespace: Resource & { create: (name: string) => Promise<string> }
   readReplication: (databaseId: string) => Promise<boolean>
   switchReplicationOn: (databaseId: string) => Promise<void>
-  listPendingMigrations: (databaseId: string) => Promise<readonly string[]>
+  listPendingMigrations: () => Promise<readonly string[]>
   /** Applies the pending migrations of the database whose ID is in wrangler.toml. */
   migrate: () => Promise<void>
   /** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
@@ -77,7 +77,7 @@ export async function provision(
     report('Switched read replication on.')
   }
 
-  const pending = await resources.listPendingMigrations(databaseId)
+  const pending = await resources.listPendingMigrations()
   if (pending.length === 0) report('Every migration is applied.')
   else {
     await resources.migrate()

@@ -6,8 +6,6 @@ import { CloudflareError, retryTransient } from './cloudflare-error.ts'
 import type { Target } from './target.ts'
 import { readWranglerConfig } from './wrangler.ts'
 
-export { CloudflareError }
-
 /** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 

@@ -8,7 +8,8 @@ import { promisify } from 'node:util'
 import { isJsonObject } from '../../json.ts'
 import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../core/deploy-guard.ts'
 import { UserError } from '../core/user-error.ts'
-import { CloudflareError, openAccount, type Call } from './cloudflare-api.ts'
+import { openAccount, type Call } from './cloudflare-api.ts'
+import { CloudflareError } from './cloudflare-error.ts'
 import { listPendingMigrations } from './remote-migrations.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
 import { findBindings, readWranglerConfig, startWrangler } from './wrangler.ts'
@@ -29,13 +30,13 @@ export async function readConfiguredEnvironment(env: string): Promise<Configured
 
 /** @throws UserError when the account can't be read. */
 export async function readDeployState(
-  { env, databaseId = '' }: ConfiguredEnvironment,
+  { env }: ConfiguredEnvironment,
   { allowDirty }: { allowDirty: boolean },
 ): Promise<DeployState> {
   const target = { remote: true, env }
-  const { wrangler, call } = await openAccount(target)
+  const { wrangler } = await openAccount(target)
   const [pendingMigrations, secretNames, changedFiles] = await Promise.all([
-    listPendingMigrations(call, databaseId).catch(refuse),
+    listPendingMigrations(target),
     openWorkerSecrets(target).listNames(),
     allowDirty ? ('any' as const) : listChangedFiles(),
   ])

@@ -4,7 +4,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { isJsonObject } from '../../json.ts'
 import type { EnvironmentResources } from '../core/provisioning.ts'
 import { UserError } from '../core/user-error.ts'
-import { CloudflareError, openAccount, type Call } from './cloudflare-api.ts'
+import { openAccount, type Call } from './cloudflare-api.ts'
+import { CloudflareError } from './cloudflare-error.ts'
 import { applyMigrations, listPendingMigrations } from './remote-migrations.ts'
 import { setBindingId, type BindingWithId } from './wrangler-toml.ts'
 import { findBindings } from './wrangler.ts'
@@ -48,7 +49,7 @@ export async function openResources(
     switchReplicationOn: async (id) => {
       await call('PUT', databasePath(id), { read_replication: { mode: 'auto' } })
     },
-    listPendingMigrations: (id) => listPendingMigrations(call, id),
+    listPendingMigrations: () => listPendingMigrations(target),
     migrate: () => applyMigrations(target),
   }
 }

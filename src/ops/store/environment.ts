@@ -1,22 +1,21 @@
 // What surrounds a store: the migrations of this checkout, its wrangler.toml, and what Cloudflare says about a deployed
 // environment.
-import { readdir } from 'node:fs/promises'
 import { isJsonObject } from '../../json.ts'
 import type { Environment } from '../core/doctor.ts'
 import { openAccount } from './cloudflare-api.ts'
+import { listMigrationFiles } from './remote-migrations.ts'
 import type { Target } from './target.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
-import { readWranglerConfig } from './wrangler.ts'
+import { findBindings, readWranglerConfig } from './wrangler.ts'
 
 type WranglerConfig = Awaited<ReturnType<typeof readWranglerConfig>>
 
 export async function inspectEnvironment(target: Target): Promise<Environment> {
-  const migrations = (await readdir('migrations')).filter((file) => file.endsWith('.sql')).toSorted()
+  const migrations = await listMigrationFiles()
   if (!target.remote) return { migrations, deployment: undefined }
   const [{ wrangler, call }, topLevel] = await Promise.all([openAccount(target), readWranglerConfig(undefined)])
   const bindings = new Set(listBindings(wrangler))
-  const databases: { binding: string; database_id?: string }[] = wrangler.d1_databases
-  const databaseId = databases.find(({ binding }) => binding === 'DB')?.database_id
+  const { databaseId } = findBindings(wrangler)
   return {
     migrations,
     deployment: {

@@ -1,7 +1,8 @@
 // The dataset that the Worker of a deployed environment counts requests in.
 import { UserError } from '../core/user-error.ts'
 import type { QueryUsage } from '../core/partner-usage.ts'
-import { CloudflareError, openAccount } from './cloudflare-api.ts'
+import { openAccount } from './cloudflare-api.ts'
+import { CloudflareError } from './cloudflare-error.ts'
 import type { Target } from './target.ts'
 
 /** @throws UserError when the environment has no dataset, or Cloudflare refuses. */

@@ -2,7 +2,8 @@
 // an empty Worker to hold the first ones.
 import type { WorkerSecrets } from '../core/deployed-keys.ts'
 import { UserError } from '../core/user-error.ts'
-import { CloudflareError, openAccount } from './cloudflare-api.ts'
+import { openAccount } from './cloudflare-api.ts'
+import { CloudflareError } from './cloudflare-error.ts'
 import type { Target } from './target.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
 

@@ -1,4 +1,5 @@
 // Runs on every page: puts the site's address into the examples, scrolls the navigation and adds the copy buttons.
+import { exampleOrigin } from '../example-origin.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
 
@@ -53,9 +54,7 @@ if (isSecureContext && heading && markdown) {
 async function copyPage(url: string): Promise<void> {
   const response = await fetch(url)
   if (!response.ok) throw new Error(`status ${response.status}`)
-  await navigator.clipboard.writeText(
-    (await response.text()).replaceAll('https://catalog.example.com', location.origin),
-  )
+  await navigator.clipboard.writeText((await response.text()).replaceAll(exampleOrigin, location.origin))
 }
 
 /** Shows a message on the button for two seconds and reads it to screen readers. */

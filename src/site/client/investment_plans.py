@@ -1,7 +1,7 @@
 """Lists the investment plans of your country, and says what changed.
 
-One file without dependencies, for Python 3.9 or newer: copy it into your project. Run it on a server only, because whoever can
-read its memory can read your client secret.
+One file without dependencies, for Python 3.9 or newer: copy it into your project. Run it on a server only. On a
+customer's device, your client secret would not stay secret.
 
     client = InvestmentPlansClient(base_url, client_id, client_secret, short_name, state_file="plans-state.json")
     for changes in client.watch_plans():

@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { html, raw } from 'hono/html'
-import { exampleOrigin, renderCode, renderInline } from '../markdown.ts'
+import { exampleOrigin } from '../example-origin.ts'
+import { renderCode, renderInline } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
-import { renderFieldTable, renderValue, type Field } from '../field-table.ts'
+import { renderFieldTable, renderTable, renderValue, type Field } from '../field-table.ts'
 
 interface Reference {
   $ref: string
@@ -109,12 +110,12 @@ function renderOperation({ components }: Document, path: string, method: string,
     ${
       parameters.length > 0 &&
       html`${renderHeading(3, `${operationId}-parameters`, 'Parameters')}
-      ${renderRows(
+      ${renderTable(
         ['parameter', 'where', 'meaning', 'example'],
         parameters.map(({ name, in: where, required, description: meaning, schema, example }) => ({
           id: `${operationId}.${name}`,
+          name,
           cells: [
-            name,
             html`${where}, ${schema.type}${required ? ', required' : ''}`,
             renderInline(meaning),
             renderValue(example),
@@ -194,45 +195,15 @@ function renderHeaders({ paths, components }: Document): Markup {
   )
   return html`<section>
     ${renderHeading(2, 'headers', 'Headers')}
-    ${renderRows(
+    ${renderTable(
       ['header', 'type', 'meaning', 'example'],
       Object.entries(components.headers).map(([component, { description, schema, example }]) => ({
         id: `header-${component}`,
-        cells: [
-          names.get(component) ?? component,
-          schema.type ?? '',
-          renderInline(description ?? ''),
-          renderValue(example ?? schema.const),
-        ],
+        name: names.get(component) ?? component,
+        cells: [schema.type ?? '', renderInline(description ?? ''), renderValue(example ?? schema.const)],
       })),
     )}
   </section>`
-}
-
-interface Row {
-  id: string
-  cells: (string | Markup)[]
-}
-
-function renderRows(columns: readonly string[], rows: readonly Row[]): Markup {
-  return html`<div class="table">
-    <table class="fields">
-      <thead>
-        <tr>
-          ${columns.map((column) => html`<th scope="col">${column}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          ({ id, cells: [name, ...cells] }) =>
-            html`<tr>
-              <th scope="row" id="${id}"><code>${name}</code></th>
-              ${cells.map((cell) => html`<td>${cell}</td>`)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`
 }
 
 function renderHeading(level: 2 | 3, id: string, text: string): Markup {

@@ -2,7 +2,8 @@
 import { html } from 'hono/html'
 import { renderCard, computeScale } from '../plan-card.ts'
 import type { Plan } from '../client/investment-plans.ts'
-import { exampleOrigin, readSiteFile, renderCode } from '../markdown.ts'
+import { exampleOrigin } from '../example-origin.ts'
+import { readSiteFile, renderCode } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
 
 const samples = [

@@ -130,7 +130,7 @@ test('with approval, another operator approves or rejects', async () => {
   await ops('plan open cash --as amina')
   expect((await ops('catalog reject 3 --as boris --note No.')).stdout).toBe('Publication 3 is rejected.\n')
   expect(withoutTimes((await ops('catalog show 3')).stdout)).toMatch(/^rejected +TIME, by boris\nreason +No\.$/m)
-  // Whoever approves a change sees its warnings, too.
+  // The operator who approves a change sees its warnings, too.
   await ops('plan set cash performance1=1300 --as amina')
   expect((await ops('catalog approve 4 --as boris')).stderr).toBe(
     'Warning: cash: performance1 is 1300 % per year. Is it a misplaced decimal point?\n',
