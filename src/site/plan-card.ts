@@ -8,7 +8,7 @@ import type { Markup } from './page-shell.ts'
 export function renderCard(plan: Plan, scale: Scale): Markup {
   const { category, productRiskLevel, fundManager } = plan
   return html`<article class="card" data-identifier="${plan.identifier}">
-    <div class="art" data-image="${plan.imageUrl}">${renderArtwork(plan.identifier)}</div>
+    <div class="art">${renderArtwork(plan.identifier)}</div>
     <div class="card-body">
       <p class="card-category">${category?.displayName ?? plan.sector}</p>
       <h2>${plan.coolName}</h2>
@@ -61,6 +61,8 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
         <p class="card-links">
           <a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>
           <a href="${plan.prospectus}" rel="noreferrer">Prospectus</a>
+          <a href="${plan.imageUrl}" rel="noreferrer">Artwork</a>
+          <a href="${plan.thumbnail}" rel="noreferrer">Thumbnail</a>
         </p>
       </details>
     </div>

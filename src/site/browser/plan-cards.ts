@@ -11,14 +11,10 @@ const filters = find('#filters', HTMLFormElement)
 const failure = find('#failure', HTMLElement)
 const count = find('#count', HTMLElement)
 const cards = find('#cards', HTMLElement)
-const artwork = find('[name=hasArtwork]', HTMLInputElement)
-const artworkLabel = find('#artwork-label', HTMLElement)
 const signOutButton = find('#sign-out', HTMLButtonElement)
 
 /** The only place that holds the credentials. */
 let client: InvestmentPlansClient | undefined
-/** The hosts that artwork may be loaded from. */
-let artworkHosts = new Set<string>()
 
 onSubmit(signIn, async ({ clientId = '', clientSecret = '', shortName = '' }) => {
   const next = new InvestmentPlansClient({ baseUrl: location.origin, clientId, clientSecret, shortName, fetch: send })
@@ -32,10 +28,7 @@ onSubmit(signIn, async ({ clientId = '', clientSecret = '', shortName = '' }) =>
   find('#filters select', HTMLSelectElement).focus()
 })
 
-filters.addEventListener('change', ({ target }) => {
-  if (target === artwork) showArtwork()
-  else void refresh()
-})
+filters.addEventListener('change', () => void refresh())
 
 signOutButton.addEventListener('click', () => {
   signOut()
@@ -119,7 +112,6 @@ async function showPlans(plans: Plan[], isFiltered: boolean): Promise<void> {
   const scale = computeScale(plans)
   count.textContent = describeCount(plans.length, isFiltered)
   cards.innerHTML = String(await html`${plans.map((plan) => renderCard(plan, scale))}`)
-  showArtwork()
 }
 
 function describeCount(total: number, isFiltered: boolean): string {
@@ -138,30 +130,10 @@ function offerFilters(plans: Plan[]): void {
     })
     offer(name, new Map(options))
   }
-  artworkHosts = new Set(plans.map(({ imageUrl }) => new URL(imageUrl).host))
-  artworkLabel.textContent = `Load the artwork from ${[...artworkHosts].join(', ')}`
 }
 
 function offer(name: string, values: Map<string, string>): void {
   const options = [...values].toSorted(([, one], [, other]) => one.localeCompare(other))
   const select = find(`[name=${name}]`, HTMLSelectElement)
   select.replaceChildren(new Option('Any', ''), ...options.map(([value, text]) => new Option(text, value)))
-}
-
-/**
- * Shows each plan's own artwork if the user has allowed it, because the servers that host it learn the user's address.
- * The site's own drawing stays when the artwork can't be loaded.
- */
-function showArtwork(): void {
-  for (const frame of cards.querySelectorAll<HTMLElement>('.art')) {
-    frame.querySelector('img')?.remove()
-    const { image: imageUrl = '' } = frame.dataset
-    if (!artwork.checked || !artworkHosts.has(new URL(imageUrl).host)) continue
-    const image = new Image()
-    image.alt = ''
-    image.referrerPolicy = 'no-referrer'
-    image.addEventListener('error', () => image.remove())
-    image.src = imageUrl
-    frame.append(image)
-  }
 }

@@ -23,7 +23,6 @@ export function renderPlans(): Markup {
             <select name="${name}"></select
           ></label> `,
       )}
-      <label class="check whole"><input name="hasArtwork" type="checkbox" /> <span id="artwork-label"></span></label>
     </form>
     <div id="failure" role="alert"></div>
     <div class="bar">
