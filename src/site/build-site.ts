@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { readDemoPlan } from '../catalog/demo-plan.ts'
 import { formatFeed, readChanges } from './change-history.ts'
+import { buildSearchIndex } from './search-index.ts'
 import { formatApiCatalog, formatLlmsFull, formatLlmsTxt, formatSecurityTxt } from './machine-files.ts'
 import { exampleOrigin } from './example-origin.ts'
 import { renderMarkdown } from './page-markdown.ts'
@@ -62,10 +63,11 @@ async function writeSite(folder: string): Promise<void> {
       .flatMap(({ pages }) => pages)
       .map(async (page) => {
         const file = page.path === '/' ? 'index.html' : `${page.path}.html`
-        await writeText(file, String(await renderPage(page, sections, lastChange)))
+        await writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange))))
         await writeText(getMarkdownPath(page), await renderMarkdown(page))
       }),
-    ...['styles.css', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
+    ...['favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
+    writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
     writeText('openapi.json', await readOpenapi(origin)),
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
@@ -83,10 +85,17 @@ async function writeSite(folder: string): Promise<void> {
       join(folder, 'figtree.woff2'),
     ),
     build({
-      entryPoints: ['every-page', 'plan-cards', 'try-calls'].map((name) => join(source, 'browser', `${name}.ts`)),
-      outdir: join(folder, 'browser'),
+      entryPoints: [
+        ...['every-page', 'plan-cards', 'try-calls'].map((name) =>
+          makeEntry('browser', `${name}.ts`, `browser/${name}`),
+        ),
+        ...['styles', 'search'].map((name) => makeEntry('static', `${name}.css`, name)),
+      ],
+      outdir: folder,
+      chunkNames: 'browser/[name]-[hash]',
       bundle: true,
       splitting: true,
+      external: ['/figtree.woff2'],
       format: 'esm',
       minify: true,
       target: 'es2022',
@@ -95,11 +104,22 @@ async function writeSite(folder: string): Promise<void> {
   ])
 }
 
-/** The licences of what browsers load from other authors: hono/html in the scripts, and the font. */
+function makeEntry(folder: string, file: string, out: string) {
+  return { in: join(source, folder, file), out }
+}
+
+/** Removes the spaces at the start and end of each line, which are a tenth of a page, but not those of code. */
+function collapseIndentation(markup: string): string {
+  const parts = markup.split(/(<pre[^]*?<\/pre>)/)
+  return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll(/\s*\n\s*/g, '\n'))).join('')
+}
+
+/** The licences of what browsers load from other authors: hono/html and the search engine in the scripts, and the font. */
 async function readNotices(): Promise<string> {
   const licences = await Promise.all(
-    ['hono', '@fontsource-variable/figtree'].map(async (name) => {
-      const text = await readFile(join(source, '../../node_modules', name, 'LICENSE'), 'utf8')
+    ['hono/LICENSE', 'minisearch/LICENSE.txt', '@fontsource-variable/figtree/LICENSE'].map(async (file) => {
+      const text = await readFile(join(source, '../../node_modules', file), 'utf8')
+      const name = dirname(file)
       return `${name}\n\n${text.trim()}\n`
     }),
   )

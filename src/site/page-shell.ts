@@ -62,6 +62,7 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
           <nav aria-label="Tools">
             ${['/reference', '/try', '/plans'].map((path) => renderLink(findPage(sections, path), page))}
           </nav>
+          <button class="search" type="button">Search <kbd>/</kbd></button>
         </header>
         <div class="frame">
           <nav class="pages" aria-label="Pages">

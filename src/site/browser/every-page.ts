@@ -10,6 +10,27 @@ if (pageNavigation && current) {
   pageNavigation.scrollLeft += current.getBoundingClientRect().left - pageNavigation.clientWidth / 2
 }
 
+// "/", Ctrl+K and Command+K open the search, as on other sites for developers.
+const searchButton = document.querySelector<HTMLButtonElement>('button.search')
+let openSearch: (() => void) | undefined
+async function startSearch(): Promise<void> {
+  try {
+    openSearch ??= (await import('./search.ts')).createSearchDialog()
+    openSearch()
+  } catch {
+    // For example after a deploy that replaced the script.
+    if (searchButton) announce(searchButton, 'Search', 'Can’t load: reload the page')
+  }
+}
+searchButton?.addEventListener('click', () => void startSearch())
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.closest('input, select, textarea') !== null
+  const isShortcut = event.key === 'k' && (event.ctrlKey || event.metaKey)
+  if (!isShortcut && (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey)) return
+  event.preventDefault()
+  void startSearch()
+})
+
 const liveRegion = document.createElement('p')
 liveRegion.className = 'visually-hidden'
 liveRegion.setAttribute('role', 'status')

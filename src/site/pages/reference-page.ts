@@ -95,12 +95,14 @@ export function renderReference(): Markup {
   </article>`
 }
 
-function renderOperation({ components }: Document, path: string, method: string, operation: Operation): Markup {
+function renderOperation({ paths, components }: Document, path: string, method: string, operation: Operation): Markup {
   const { operationId, summary, description, security, parameters = [], responses } = operation
   const schemes = security
     .flatMap((each) => Object.keys(each))
     .slice(0, 1)
     .map((name) => components.securitySchemes[name])
+  // HEAD takes the parameters of GET.
+  const { get: twin } = method === 'HEAD' ? (paths[path] ?? {}) : {}
   return html`<section>
     ${renderHeading(2, operationId, summary)}
     <p class="endpoint"><code>${method} ${path}</code></p>
@@ -110,18 +112,11 @@ function renderOperation({ components }: Document, path: string, method: string,
     ${
       parameters.length > 0 &&
       html`${renderHeading(3, `${operationId}-parameters`, 'Parameters')}
-      ${renderTable(
-        ['parameter', 'where', 'meaning', 'example'],
-        parameters.map(({ name, in: where, required, description: meaning, schema, example }) => ({
-          id: `${operationId}.${name}`,
-          name,
-          cells: [
-            html`${where}, ${schema.type}${required ? ', required' : ''}`,
-            renderInline(meaning),
-            renderValue(example),
-          ],
-        })),
-      )}`
+      ${
+        twin
+          ? html`<p>The same as those of <a href="#${twin.operationId}-parameters">${twin.summary}</a>.</p>`
+          : renderParameters(operationId, parameters)
+      }`
     }
     ${
       requests[operationId] &&
@@ -130,6 +125,21 @@ function renderOperation({ components }: Document, path: string, method: string,
     }
     ${Object.entries(responses).map(([status, response]) => renderResponse(operationId, status, response))}
   </section>`
+}
+
+function renderParameters(operationId: string, parameters: Parameter[]): Markup {
+  return renderTable(
+    ['parameter', 'where', 'meaning', 'example'],
+    parameters.map(({ name, in: where, required, description, schema, example }) => ({
+      id: `${operationId}.${name}`,
+      name,
+      cells: [
+        html`${where}, ${schema.type}${required ? ', required' : ''}`,
+        renderInline(description),
+        renderValue(example),
+      ],
+    })),
+  )
 }
 
 /** The request of each operation in curl and JavaScript. The start page has complete programs in five languages. */

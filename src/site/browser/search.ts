@@ -1,0 +1,104 @@
+// The search dialog. every-page.ts loads it, and this loads the index and the styles, when the reader opens it.
+import { createSearchEngine, cutExcerpt, type SearchEntry, type SearchResult } from '../search-engine.ts'
+
+const maxResults = 12
+const excerptLength = 140
+
+/** Returns the function that opens the dialog. */
+export function createSearchDialog(): () => void {
+  // In an input of type "search", the first Escape would only clear the text.
+  const input = make('input', { role: 'searchbox', placeholder: 'Search all pages', autocomplete: 'off' })
+  input.spellcheck = false
+  input.setAttribute('aria-label', 'Search all pages')
+  const status = make('p', { role: 'status' })
+  const list = make('ul', {})
+  const dialog = make('dialog', { className: 'search-dialog' })
+  dialog.setAttribute('aria-label', 'Search')
+  dialog.append(input, status, list)
+  document.head.append(make('link', { rel: 'stylesheet', href: '/search.css' }))
+  document.body.append(dialog)
+
+  let engine: Promise<ReturnType<typeof createSearchEngine>> | undefined
+
+  /** Shows the results of the input's text. */
+  async function show(): Promise<void> {
+    const query = input.value.trim()
+    try {
+      const find = await (engine ??= loadEngine())
+      // The reader may have typed on while the index was loading.
+      if (query !== input.value.trim()) return
+      const results = query === '' ? [] : find(query)
+      list.replaceChildren(...results.slice(0, maxResults).map(renderResult))
+      status.textContent = describeCount(query, results.length)
+    } catch {
+      engine = undefined
+      list.replaceChildren()
+      status.textContent = 'The search index can’t be loaded. Check your connection and type again.'
+    }
+  }
+
+  input.addEventListener('input', () => void show())
+  dialog.addEventListener('keydown', (event) => {
+    const links = [...list.querySelectorAll('a')]
+    if (event.key === 'Enter' && event.target === input) links[0]?.click()
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
+    event.preventDefault()
+    const stops = [input, ...links]
+    const step = event.key === 'ArrowDown' ? 1 : -1
+    const current = stops.findIndex((stop) => stop === document.activeElement)
+    stops.at((current + step) % stops.length)?.focus()
+  })
+  // A click beside the dialog's content closes it, and so does a link: its target may be on this page.
+  dialog.addEventListener('click', ({ target }) => {
+    if (target === dialog || (target instanceof Element && target.closest('a'))) dialog.close()
+  })
+
+  return () => {
+    if (dialog.open) return
+    dialog.showModal()
+    input.select()
+    void show()
+  }
+}
+
+async function loadEngine(): Promise<ReturnType<typeof createSearchEngine>> {
+  const response = await fetch('/search-index.json')
+  if (!response.ok) throw new Error(`status ${response.status}`)
+  const entries: SearchEntry[] = await response.json()
+  return createSearchEngine(entries)
+}
+
+function describeCount(query: string, count: number): string {
+  if (query === '') return 'Arrow keys choose a result, Enter opens it, Escape closes the search.'
+  if (count === 0) return 'No page matches. Try fewer or other words.'
+  return count === 1 ? '1 result' : `${count > maxResults ? `The best ${maxResults} of ${count}` : count} results`
+}
+
+function renderResult({ entry, terms }: SearchResult): HTMLElement {
+  const link = make('a', { href: entry.url })
+  const title = make('strong', {})
+  title.append(...markTerms(entry.title, terms))
+  const excerpt = make('span', { className: 'excerpt' })
+  excerpt.append(...markTerms(cutExcerpt(entry.text, terms, excerptLength), terms))
+  link.append(title, ' ')
+  if (entry.page !== entry.title) link.append(make('span', { className: 'page', textContent: entry.page }), ' ')
+  link.append(excerpt)
+  const item = make('li', {})
+  item.append(link)
+  return item
+}
+
+/** The text, with each of the terms in a `mark`. */
+function markTerms(text: string, terms: readonly string[]): (string | HTMLElement)[] {
+  // Terms are letters and digits only.
+  const longestFirst = terms.toSorted((one, other) => other.length - one.length)
+  const parts = text.split(new RegExp(`(${longestFirst.join('|')})`, 'i'))
+  return parts.map((part, index) => (index % 2 === 1 ? make('mark', { textContent: part }) : part))
+}
+
+function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  properties: Partial<HTMLElementTagNameMap[Name]>,
+): HTMLElementTagNameMap[Name] {
+  return Object.assign(document.createElement(name), properties)
+}

@@ -1,0 +1,66 @@
+// Finds the entries of the search index that match a query. Runs in the browser. Pure.
+import MiniSearch from 'minisearch'
+
+/** A page, or a part of a page that a link can point to. */
+export interface SearchEntry {
+  /** For example `/tokens#get-a-token`. */
+  url: string
+  /** The page's title. */
+  page: string
+  title: string
+  text: string
+}
+
+export interface SearchResult {
+  entry: SearchEntry
+  /** The words of the index that the query matched, in lower case. */
+  terms: string[]
+}
+
+/** Returns a function that lists the matching entries, the best first. */
+export function createSearchEngine(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
+  const index = new MiniSearch<SearchEntry>({
+    idField: 'url',
+    fields: ['title', 'page', 'text'],
+    tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
+    processTerm: listTerms,
+  })
+  index.addAll(entries)
+  const byUrl = new Map(entries.map((entry) => [entry.url, entry]))
+  const find = (query: string, combineWith: 'AND' | 'OR') =>
+    index.search(query, {
+      combineWith,
+      boost: { title: 4, page: 2 },
+      // A guide explains what many parts of the reference only mention.
+      boostDocument: (url) => (String(url).startsWith('/reference') ? 0.5 : 1),
+      prefix: true,
+      // Allows one or two typing errors, but none in a short word.
+      fuzzy: (term) => (term.length > 4 ? 0.2 : false),
+      // Only the index splits names at capitals: "lockIn" is to match `lockInPeriod` as its prefix, and not every "in".
+      processTerm: (term) => term.toLowerCase(),
+    })
+  return (query) => {
+    const all = find(query, 'AND')
+    return (all.length > 0 ? all : find(query, 'OR')).flatMap(({ id, terms }) => {
+      const entry = byUrl.get(String(id))
+      return entry ? [{ entry, terms }] : []
+    })
+  }
+}
+
+/** `lockInPeriod` is found by "lockin", by "period", and by "lock in". */
+function listTerms(term: string): string[] {
+  const parts = term.split(/(?<=[a-z0-9])(?=[A-Z])/)
+  return [...new Set([term, ...parts])].map((each) => each.toLowerCase())
+}
+
+/** Cuts `text` to some `length` characters around the first of the `terms`, at spaces. */
+export function cutExcerpt(text: string, terms: readonly string[], length: number): string {
+  if (text.length <= length) return text
+  const lower = text.toLowerCase()
+  const positions = terms.map((term) => lower.indexOf(term)).filter((position) => position >= 0)
+  const first = positions.length > 0 ? Math.min(...positions) : 0
+  const from = first < length / 2 ? 0 : text.indexOf(' ', first - length / 3) + 1
+  const to = from + length >= text.length ? text.length : text.lastIndexOf(' ', from + length)
+  return `${from > 0 ? '… ' : ''}${text.slice(from, to)}${to < text.length ? ' …' : ''}`
+}

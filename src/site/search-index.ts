@@ -1,0 +1,40 @@
+// The index of the search: one entry for each heading and each row of a table that has an ID. Node only.
+import type { SearchEntry } from './search-engine.ts'
+import type { Page, Section } from './page-shell.ts'
+
+/** Everything that a link can point to: a heading, or the first cell of a row. */
+const target = /<(h[1-3]|th)\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g
+
+export async function buildSearchIndex(sections: readonly Section[]): Promise<SearchEntry[]> {
+  const entries = await Promise.all(sections.flatMap(({ pages }) => pages).map(listEntries))
+  return entries.flat()
+}
+
+async function listEntries(page: Page): Promise<SearchEntry[]> {
+  // Code is left out: on the page of the clients it would bury the text.
+  const body = String(await page.body).replaceAll(/<(pre|svg|form)\b[^]*?<\/\1>/g, '')
+  const targets = [...body.matchAll(target)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
+  return targets.map((match, index) => {
+    const [whole, tag, id = '', title = ''] = match
+    const end = targets[index + 1]?.index ?? body.length
+    const text = readText(body.slice(match.index + whole.length, end))
+    return {
+      url: id === '' ? page.path : `${page.path}#${id}`,
+      page: page.title,
+      // A row says what it belongs to only in its ID, such as `Plan.currency`.
+      title: tag === 'th' && id.endsWith(`.${readText(title)}`) ? id : readText(title),
+      text: tag === 'h1' ? `${page.description} ${text}` : text,
+    }
+  })
+}
+
+function readText(markup: string): string {
+  return markup
+    .replaceAll(/<\/?(?:a|code|em|span|strong)\b[^>]*>/g, '')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] ?? entity)
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+}
+
+const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" }

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import { findViolations, visit } from './visit.ts'
+
+test('the keyboard alone finds a field and opens it; nothing is loaded before', async () => {
+  await visit('/tokens', async ({ page, complaints }) => {
+    const files: string[] = []
+    page.on('request', (request) => files.push(new URL(request.url()).pathname))
+    await page.waitForLoadState('networkidle')
+    expect(files.filter((file) => file.includes('search'))).toEqual([])
+
+    await page.keyboard.press('/')
+    await page.getByRole('searchbox').waitFor()
+    await page.keyboard.type('lockin')
+    await page.getByRole('link', { name: 'Plan.lockInPeriod' }).waitFor()
+    expect(await page.getByRole('searchbox').inputValue()).toBe('lockin')
+    expect(await page.getByRole('dialog').getByRole('status').innerText()).toBe('1 result')
+    expect(await page.locator('dialog mark').first().innerText()).toBe('lockInPeriod')
+    await page.keyboard.press('ArrowDown')
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toBe('/reference#Plan.lockInPeriod')
+    await page.keyboard.press('ArrowDown')
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('INPUT')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/reference#Plan.lockInPeriod')
+    expect(complaints).toEqual([])
+  })
+})
+
+test('Enter opens the best result, also on the same page; Escape gives the focus back', async () => {
+  await visit('/errors', async ({ page }) => {
+    await page.waitForLoadState('networkidle')
+    const button = page.getByRole('button', { name: 'Search' })
+    await button.press('Enter')
+    await page.getByRole('searchbox').fill('too many')
+    await page.getByRole('link', { name: '429 rate_limited Errors' }).waitFor()
+    await page.getByRole('searchbox').press('Enter')
+    await page.waitForURL('**/errors#rate_limited')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+
+    await button.focus()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('searchbox').waitFor()
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('search')
+  })
+})
+
+test('a key in a field of a form is only typed', async () => {
+  await visit('/try', async ({ page }) => {
+    await page.locator('[name=clientId]').press('/')
+    expect(await page.locator('[name=clientId]').inputValue()).toBe('/')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+})
+
+test('says when nothing matches, and when the index can’t be loaded', async () => {
+  await visit('/', async ({ page }) => {
+    await page.route('**/search-index.json', (route) => route.abort(), { times: 1 })
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByText('The search index can’t be loaded.').waitFor()
+    await page.getByRole('searchbox').fill('zebra')
+    await page.getByText('No page matches.').waitFor()
+    await page.getByRole('searchbox').fill('<b>filters')
+    await page.locator('dialog li').first().waitFor()
+    expect(await page.locator('dialog b').count()).toBe(0)
+  })
+})
+
+test.each(['light', 'dark'] as const)(
+  'the results have no accessibility violations in %s colors',
+  async (colorScheme) => {
+    await visit(
+      '/',
+      async ({ page, complaints }) => {
+        for (const width of [1280, 390]) {
+          await page.setViewportSize({ width, height: 700 })
+          await page.getByRole('button', { name: 'Search' }).click()
+          await page.getByRole('searchbox').fill('token')
+          await page.locator('dialog li').nth(11).waitFor()
+          await page.waitForLoadState('networkidle')
+          expect(await findViolations(page)).toEqual([])
+          const overflow = await page.locator('dialog').evaluate((dialog) => dialog.scrollWidth - dialog.clientWidth)
+          expect(overflow).toBe(0)
+          await page.keyboard.press('Escape')
+        }
+        expect(complaints).toEqual([])
+      },
+      { colorScheme },
+    )
+  },
+)
