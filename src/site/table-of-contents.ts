@@ -16,7 +16,7 @@ export function listSections(plan: Plan): Section[] {
       pages: [
         {
           path: '/',
-          title: 'Start',
+          title: 'Quick start',
           description: 'Get an access token and list your investment plans with curl, JavaScript, Python, PHP or Go.',
           body: renderStart(plan),
         },
