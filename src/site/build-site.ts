@@ -3,8 +3,12 @@ import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { strToU8, zipSync } from 'fflate'
 import { readDemoPlan } from '../catalog/demo-plan.ts'
 import { formatFeed, readChanges } from './change-history.ts'
+import { writeBrunoCollection } from './collections/bruno-collection.ts'
+import { readCollection } from './collections/collection-requests.ts'
+import { writePostmanCollection, writePostmanEnvironment } from './collections/postman-collection.ts'
 import { buildSearchIndex } from './search-index.ts'
 import { formatApiCatalog, formatLlmsFull, formatLlmsTxt, formatSecurityTxt } from './machine-files.ts'
 import { exampleOrigin } from './example-origin.ts'
@@ -55,9 +59,11 @@ async function writeSite(folder: string): Promise<void> {
   const sections = listSections(await readDemoPlan(101))
   const [lastChange] = readChanges()
   const origin = readOrigin()
-  const writeText = (file: string, text: string) =>
-    writeFile(join(folder, file), text.replaceAll(exampleOrigin, origin))
-  await mkdir(join(folder, '.well-known'))
+  const nameOrigin = (text: string) => text.replaceAll(exampleOrigin, origin)
+  const writeText = (file: string, text: string) => writeFile(join(folder, file), nameOrigin(text))
+  const openapi = await readOpenapi(origin)
+  const collection = readCollection(openapi)
+  for (const name of ['.well-known', 'collections']) await mkdir(join(folder, name))
   await Promise.all([
     ...sections
       .flatMap(({ pages }) => pages)
@@ -68,7 +74,13 @@ async function writeSite(folder: string): Promise<void> {
       }),
     ...['favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
-    writeText('openapi.json', await readOpenapi(origin)),
+    writeText('openapi.json', openapi),
+    writeText('collections/investment-plans.postman_collection.json', writePostmanCollection(collection)),
+    writeText('collections/investment-plans.postman_environment.json', writePostmanEnvironment(collection)),
+    writeFile(
+      join(folder, 'collections/investment-plans-bruno.zip'),
+      zipFolder('investment-plans', writeBrunoCollection(collection), nameOrigin),
+    ),
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(sections)),
@@ -112,6 +124,12 @@ function makeEntry(folder: string, file: string, out: string) {
 function collapseIndentation(markup: string): string {
   const parts = markup.split(/(<pre[^]*?<\/pre>)/)
   return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll(/\s*\n\s*/g, '\n'))).join('')
+}
+
+/** A zip of one folder. The same files give the same bytes: fflate writes the date as local time, and the earliest of the format. */
+function zipFolder(name: string, files: Record<string, string>, edit: (text: string) => string): Uint8Array {
+  const entries = Object.entries(files).map(([file, text]) => [file, strToU8(edit(text))])
+  return zipSync({ [name]: Object.fromEntries(entries) }, { mtime: new Date(1980, 0, 1) })
 }
 
 /** The licences of what browsers load from other authors: hono/html and the search engine in the scripts, and the font. */

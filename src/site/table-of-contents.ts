@@ -57,6 +57,11 @@ export function listSections(plan: Plan): Section[] {
           'client.md',
           'Clients for TypeScript and Python, one file each, without dependencies.',
         ),
+        readProsePage(
+          '/collections',
+          'collections.md',
+          'Collections for Postman and Bruno, which get the access token themselves.',
+        ),
       ],
     },
     {

@@ -14,6 +14,7 @@ const textPaths = [
   '/limits',
   '/sync',
   '/client',
+  '/collections',
   '/reference',
   '/errors',
   '/changes',
