@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs'
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-workers'
 import { defineConfig } from 'vitest/config'
 import { generateJwk } from './src/crypto/signing-keys.ts'
@@ -16,6 +17,9 @@ const bindings = {
 const workerTests = ['test/{worker,crypto,db,ops/core,site/client}/**/*.test.ts']
 const nodeTests = ['test/{account,ops,catalog,bench,simulation}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
+/** The files with properties, which try many more cases in the slow mode. */
+const listProperties = (glob: string) =>
+  globSync(glob).filter((file) => readFileSync(file, 'utf8').includes("from 'fast-check'"))
 const onlySlow = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.slow.test.ts'))
 
 /**
@@ -40,7 +44,9 @@ export default defineConfig(({ mode }) => {
           ],
           test: {
             name: 'worker',
-            include: isSlow ? [...onlySlow(workerTests), 'test/{worker,crypto}/**/*.test.ts'] : workerTests,
+            include: isSlow
+              ? [...onlySlow(workerTests), ...listProperties('test/{worker,crypto}/**/*.test.ts')]
+              : workerTests,
             exclude: isSlow ? [] : onlySlow(workerTests),
             // Starting workerd takes longer than most files. fresh-stores.ts keeps the files apart.
             isolate: false,
@@ -51,7 +57,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             name: 'node',
-            include: isSlow ? [...onlySlow(nodeTests), 'test/catalog/**/*.test.ts'] : nodeTests,
+            include: isSlow ? [...onlySlow(nodeTests), ...listProperties('test/catalog/*.test.ts')] : nodeTests,
             exclude: ['test/ops/core/**', ...(isSlow ? [] : onlySlow(nodeTests))],
             setupFiles: ['test/support/properties.ts'],
             testTimeout,
