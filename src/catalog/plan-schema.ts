@@ -56,7 +56,12 @@ const httpsUrl = text(2000)
   })
 
 const integer = `an integer from 0 to ${maxId}`
-export const nonNegativeInteger = z.int({ error: integer, abort: true }).min(0, integer).max(maxId, integer)
+/** The format is for code generators: without it, those for Java, C# and Go choose 32 bits. */
+export const nonNegativeInteger = z
+  .int({ error: integer, abort: true })
+  .min(0, integer)
+  .max(maxId, integer)
+  .meta({ format: 'int64' })
 
 /** SQLite reads and writes numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
@@ -125,6 +130,7 @@ const planShape = {
   identifier: z
     .string(identifierRule)
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, identifierRule)
+    .meta({ maxLength: 100 })
     .describe('Stable machine-readable identifier of the plan.'),
   name: text(200).describe('Formal plan name.'),
   coolName: text(200).describe('Short friendly display name. Prefer it in your user interface.'),

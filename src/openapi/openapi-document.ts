@@ -134,6 +134,7 @@ export function buildOpenapi(examplePlan: Plan) {
             },
             expires_in: {
               type: 'integer',
+              format: 'int64',
               minimum: 1,
               description: 'Lifetime of the token in seconds.',
               examples: [3600],
@@ -159,7 +160,7 @@ export function buildOpenapi(examplePlan: Plan) {
           type: 'object',
           description: 'The plans and their number.',
           properties: {
-            total: { type: 'integer', minimum: 0, description: 'Number of plans.', examples: [1] },
+            total: { type: 'integer', format: 'int32', minimum: 0, description: 'Number of plans.', examples: [1] },
             plans: {
               type: 'array',
               description: 'The full list. It is never paginated.',

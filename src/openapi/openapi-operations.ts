@@ -101,7 +101,7 @@ function describePlansParameters() {
       in: 'path',
       required: true,
       description: 'Your short name. It must be the short name of the partner that the access token belongs to.',
-      schema: { type: 'string', minLength: 1 },
+      schema: { type: 'string', minLength: 2, maxLength: 32 },
       example: 'acme',
     },
     ...Object.entries(planFilters).map(([name, { description, schema, example }]) => ({

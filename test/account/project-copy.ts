@@ -6,7 +6,7 @@ import { join, relative, resolve } from 'node:path'
 
 const project = resolve(import.meta.dirname, '../..')
 /** As in .gitignore. */
-const ignored = /^(node_modules|dist|\.git|\.wrangler|\.dev\.vars.*|\.env.*)$/
+const ignored = /^(dist|\.git|\.wrangler|\.dev\.vars.*|\.env.*)$|(^|\/)node_modules$/
 const loopbackFetch = join(import.meta.dirname, 'loopback-fetch.ts')
 
 export interface ProjectCopy {

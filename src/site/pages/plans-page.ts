@@ -13,8 +13,9 @@ export function renderPlans(): Markup {
     </header>
     <form id="sign-in" class="form" method="post" autocomplete="off">
       ${clientFields} ${shortNameField}
-      <button class="primary">Show my plans</button>
+      <button class="primary" type="submit">Show my plans</button>
     </form>
+    <!-- [html-validate-disable-next wcag/h32 -- each change applies at once, so there is nothing to submit] -->
     <form id="filters" class="form" method="post" autocomplete="off" hidden>
       ${Object.entries(planFilters).map(
         ([name, { label }]) =>

@@ -17,7 +17,7 @@ export function renderTry(): Markup {
       <h2 id="token-heading">1. Get a token</h2>
       <form id="token-form" class="form" method="post" autocomplete="off">
         ${clientFields}
-        <button class="primary">Get a token</button>
+        <button class="primary" type="submit">Get a token</button>
       </form>
       <div id="token-outcome" class="outcome" role="status"></div>
       <div id="token-response" class="response"></div>
@@ -46,7 +46,7 @@ export function renderTry(): Markup {
           <input name="isConditional" type="checkbox" /> Only if the list has changed: send the ETag of the last list as
           If-None-Match
         </label>
-        <button class="primary">List the plans</button>
+        <button class="primary" type="submit">List the plans</button>
       </form>
       <div id="plans-outcome" class="outcome" role="status"></div>
       <div id="plans-response" class="response"></div>
