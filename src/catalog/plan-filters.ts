@@ -10,7 +10,7 @@ interface FilterDefinition<Value extends string | number | boolean> {
   /** Completes the sentence "categoryId must be …". */
   expected: string
   /** JSON Schema of the parameter, for openapi.json. Its type is the type of Value. */
-  schema: { type: 'string' | 'integer' | 'boolean'; format?: 'int64'; minimum?: number; pattern?: string }
+  schema: { type: 'string' | 'integer' | 'boolean'; minimum?: number; pattern?: string }
   /** The value of plan 110 of the demo catalog, for openapi.json. */
   example: Value
   /** Returns the canonical value of a non-empty text, or undefined when the text is invalid. */
@@ -28,7 +28,7 @@ const definitions = {
     label: 'Category',
     description: 'Only plans whose `category.id` is this number.',
     expected: 'a decimal integer of 0 or more, such as 3',
-    schema: { type: 'integer', format: 'int64', minimum: 0 },
+    schema: { type: 'integer', minimum: 0 },
     example: 707,
     // A plan's category ID is below MAX_SAFE_INTEGER (see maxId in plan-schema.ts), so the cap matches nothing.
     parse: (text) => (/^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined),

@@ -108,7 +108,8 @@ function describePlansParameters() {
       name,
       in: 'query',
       description,
-      schema,
+      // For code generators, as for the numbers of a plan.
+      schema: schema.type === 'integer' ? { ...schema, format: 'int64' } : schema,
       example,
     })),
     {

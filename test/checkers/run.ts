@@ -3,25 +3,29 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
+import { unzipSync } from 'fflate'
 import { originRule, readOrigin } from '../../src/ops/core/smoke-input.ts'
 
 const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
+const collections = join(root, 'dist/site/collections')
 const deadlineMs = 60_000
 
 /** Each check rejects with an error that has the output of its program. They run side by side. */
 function listChecks(origin: string, shortName: string): Record<string, () => Promise<void>> {
+  const atOrigin = ['--env-var', `baseUrl=${origin}`]
   return {
     'html-validate: every page of dist/site': () =>
-      run(tool('html-validate'), '--preset', 'standard,a11y', 'dist/site/**/*.html'),
+      run(tool('html-validate'), ['--preset', 'standard,a11y', 'dist/site/**/*.html']),
 
     // Skips other hosts: CI may have no internet, and a change must not fail because another site is down.
     'linkinator: every link and fragment on this host': () =>
-      run(
-        tool('linkinator'),
+      run(tool('linkinator'), [
         origin,
         '--recurse',
         '--check-fragments',
@@ -29,20 +33,40 @@ function listChecks(origin: string, shortName: string): Record<string, () => Pro
         '--redirects=error',
         `--skip=^(?!${origin}/)`,
         '--verbosity=error',
-      ),
+      ]),
 
     'spectral: openapi.json, with the OWASP rules': () =>
-      run(tool('spectral'), 'lint', '--ruleset', 'test/checkers/spectral.yaml', '--fail-severity', 'warn', document),
+      run(tool('spectral'), ['lint', '--ruleset', 'test/checkers/spectral.yaml', '--fail-severity', 'warn', document]),
 
     // The smoke test sends wrong requests on purpose, and asks for two paths that the document doesn't have.
     'prism: the smoke test, through a proxy that knows openapi.json': () =>
-      runThroughPrism(origin, (proxy) => run(process.execPath, 'src/ops/smoke.ts', '--url', proxy), [
+      runThroughPrism(origin, (proxy) => run(process.execPath, ['src/ops/smoke.ts', '--url', proxy]), [
         'post /api/v3/partners/auth: request Invalid security scheme used',
         'get /api/v3/partners/any/plans: request Invalid security scheme used',
         'get /api/v3/partners/nothing/here: request Selected route not found',
         'get /: request Selected route not found',
         `get /api/v3/partners/${shortName}/plans: request.query.categoryid Request query parameter categoryid must be integer`,
       ]),
+
+    // These two don't go through Prism, which answers 500 to HEAD: it reads the empty body as JSON.
+    'newman: the collection for Postman': () =>
+      inFolder(async (folder) => {
+        const environment = join(folder, 'environment.json')
+        await writeFile(environment, await fillEnvironment(process.env), { mode: 0o600 })
+        await run(tool('newman'), [
+          'run',
+          join(collections, 'investment-plans.postman_collection.json'),
+          '-e',
+          environment,
+          ...atOrigin,
+        ])
+      }),
+
+    'bru: the collection for Bruno': () =>
+      inFolder(async (folder) => {
+        await unzip(join(collections, 'investment-plans-bruno.zip'), folder)
+        await run(tool('bru'), ['run', ...atOrigin], join(folder, 'investment-plans'))
+      }),
   }
 }
 
@@ -74,11 +98,40 @@ function tool(name: string): string {
   return join(root, 'test/checkers/node_modules/.bin', name)
 }
 
-/** Runs a program in the root of the project. */
-async function run(command: string, ...args: string[]): Promise<void> {
-  const { child, output } = start(command, args)
+async function run(command: string, args: readonly string[], folder = root): Promise<void> {
+  const { child, output } = start(command, args, folder)
   const [code] = await once(child, 'close')
   if (code !== 0) throw new Error(`Exit code ${code}.\n${output()}`)
+}
+
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'checkers-'))
+  try {
+    await work(folder)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** Puts the credentials into Postman's environment: a command line would show the secret to other users. */
+async function fillEnvironment({ CLIENT_ID, CLIENT_SECRET, SHORT_NAME }: NodeJS.ProcessEnv): Promise<string> {
+  const text = await readFile(join(collections, 'investment-plans.postman_environment.json'), 'utf8')
+  const environment: { values: { key: string; value: string }[] } = JSON.parse(text)
+  const credentials = new Map([
+    ['clientId', CLIENT_ID],
+    ['clientSecret', CLIENT_SECRET],
+    ['shortName', SHORT_NAME],
+  ])
+  const values = environment.values.map((each) => ({ ...each, value: credentials.get(each.key) }))
+  return JSON.stringify({ ...environment, values })
+}
+
+async function unzip(file: string, folder: string): Promise<void> {
+  for (const [name, bytes] of Object.entries(unzipSync(await readFile(file)))) {
+    if (name.endsWith('/')) continue
+    await mkdir(dirname(join(folder, name)), { recursive: true })
+    await writeFile(join(folder, name), bytes)
+  }
 }
 
 /**
@@ -133,8 +186,8 @@ interface Program {
   output: () => string
 }
 
-function start(command: string, args: readonly string[]): Program {
-  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: deadlineMs })
+function start(command: string, args: readonly string[], folder = root): Program {
+  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], timeout: deadlineMs })
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => {

@@ -128,8 +128,8 @@ function readOperation(document: Document, path: string, method: string, operati
   const etagVariable = `${operationId}Etag`
   const conditional = {
     ...plain,
-    id: `${operationId}-if-changed`,
-    name: `${summary}, if changed`,
+    id: `${operationId}-conditional`,
+    name: `${summary} (conditional)`,
     description: `Sends the ETag of the last response to "${summary}". Send that request first, with the same query parameters. The status is 304 if nothing has changed since.`,
     headers: plain.headers.map((header) =>
       header.name === 'If-None-Match' ? { ...header, value: `{{${etagVariable}}}`, isSent: true } : header,
