@@ -3,7 +3,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -15,6 +15,10 @@ const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
 const collections = join(root, 'dist/site/collections')
 const deadlineMs = 60_000
+/** Lighthouse's, of 1. */
+const minScore = 0.95
+/** The speed is measured, and now and then Chromium loses the measurements of a page. */
+const maxAttempts = 3
 
 /** Each check rejects with an error that has the output of its program. They run side by side. */
 function listChecks(origin: string, shortName: string): Record<string, () => Promise<void>> {
@@ -34,6 +38,16 @@ function listChecks(origin: string, shortName: string): Record<string, () => Pro
         `--skip=^(?!${origin}/)`,
         '--verbosity=error',
       ]),
+
+    'lighthouse: every page, on a phone': async () => {
+      const pages = (await readdir(join(root, 'dist/site'))).filter((file) => file.endsWith('.html')).values()
+      const problems: string[] = []
+      const checkRest = async () => {
+        for (const page of pages) problems.push(...(await checkWithLighthouse(origin, page)))
+      }
+      await Promise.all(Array.from({ length: 3 }, checkRest))
+      if (problems.length > 0) throw new Error(problems.join('\n'))
+    },
 
     'spectral: openapi.json, with the OWASP rules': () =>
       run(tool('spectral'), ['lint', '--ruleset', 'test/checkers/spectral.yaml', '--fail-severity', 'warn', document]),
@@ -70,6 +84,8 @@ function listChecks(origin: string, shortName: string): Record<string, () => Pro
   }
 }
 
+// Lighthouse looks there.
+process.env['CHROME_PATH'] ??= process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 process.exitCode = await checkAll(process.argv.slice(2))
 
 async function checkAll(args: string[]): Promise<0 | 1 | 2> {
@@ -104,10 +120,33 @@ async function run(command: string, args: readonly string[], folder = root): Pro
   if (code !== 0) throw new Error(`Exit code ${code}.\n${output()}`)
 }
 
-async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
+/** Returns a line with the outcome of each attempt, or nothing when an attempt reached the scores. */
+async function checkWithLighthouse(origin: string, page: string): Promise<string[]> {
+  const url = `${origin}/${page === 'index.html' ? '' : page.replace('.html', '')}`
+  const attempts: string[] = []
+  while (attempts.length < maxAttempts) {
+    const outcome = await readScores(url).catch(String)
+    if (typeof outcome !== 'string' && outcome.every(([, score]) => score !== null && score >= minScore)) return []
+    attempts.push(typeof outcome === 'string' ? outcome : outcome.map(([name, score]) => `${name} ${score}`).join(', '))
+  }
+  return [`${page}: ${attempts.join('; ')}`]
+}
+
+async function readScores(url: string): Promise<[string, number | null][]> {
+  return inFolder(async (folder) => {
+    const file = join(folder, 'report.json')
+    const categories = '--only-categories=performance,accessibility,best-practices,seo'
+    const chromium = '--chrome-flags=--headless=new --no-sandbox'
+    await run(tool('lighthouse'), [url, '--quiet', '--output=json', `--output-path=${file}`, categories, chromium])
+    const report: { categories: Record<string, { score: number | null }> } = JSON.parse(await readFile(file, 'utf8'))
+    return Object.entries(report.categories).map(([name, { score }]) => [name, score])
+  })
+}
+
+async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'checkers-'))
   try {
-    await work(folder)
+    return await work(folder)
   } finally {
     await rm(folder, { recursive: true })
   }

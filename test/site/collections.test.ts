@@ -80,7 +80,7 @@ test('a query parameter is in the requests of its operation, switched off', () =
   const files = Object.entries(writeBrunoCollection(readCollection(document)))
   expect(files.filter(([, file]) => file.includes('\n  ~sector: Gold\n')).map(([name]) => name)).toEqual([
     'listPlans.bru',
-    'listPlans-if-changed.bru',
+    'listPlans-conditional.bru',
   ])
   expect(Object.fromEntries(files)['listPlans.bru']).toContain('- `sector`: Only plans of this sector.')
 })
@@ -96,7 +96,7 @@ test('only the second request of an operation sends an ETag, the one that the fi
   const files = writeBrunoCollection(readCollection(text))
   expect(files['listPlans.bru']).toContain('\n  ~If-None-Match: "')
   expect(files['listPlans.bru']).toContain("bru.setVar('listPlansEtag'")
-  expect(files['listPlans-if-changed.bru']).toContain('\n  If-None-Match: {{listPlansEtag}}\n')
+  expect(files['listPlans-conditional.bru']).toContain('\n  If-None-Match: {{listPlansEtag}}\n')
 })
 
 test('the environment of Postman has no values, and hides the secret', () => {
