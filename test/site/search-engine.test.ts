@@ -23,7 +23,7 @@ test.each([
   ['wrong secret', '/errors#invalid_client'],
   ['rate limit', '/errors#rate_limited'],
   ['expires_in', '/reference#AccessToken.expires_in'],
-  ['nightly sync', '/sync#a-sync-in-five-minutes'],
+  ['nightly sync', '/sync#a-nightly-job'],
   ['plan disappears', '/sync#apply-a-list'],
   ['fund mannager', '/reference#Plan.fundManager'],
 ])('"%s" finds %s first', (query, url) => {

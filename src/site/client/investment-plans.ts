@@ -114,11 +114,11 @@ export type Amounts = Plan['minInvestableAmounts']
 
 export interface PlanList {
   plans: Plan[]
-  /** The service said that this is the list of the request before: there is nothing to do. */
+  /** The service said that this is the list of the request before. To apply changes to a copy, use `watchPlans`. */
   isUnchanged: boolean
 }
 
-/** What changed since the list before. Plans are matched by `identifier`. */
+/** What changed since the list that you handled last. Plans are matched by `identifier`. */
 export interface PlanChanges {
   /** The whole new list. */
   plans: Plan[]
@@ -126,14 +126,16 @@ export interface PlanChanges {
   /** No longer to be offered. Who holds such a plan keeps it. */
   removed: Plan[]
   changed: { before: Plan; after: Plan }[]
-  /** The list had plans and has none now. Ask a person before you act on it. */
-  isEmptied: boolean
+  /** The removed plans, as a share of the list before: 1 if none of them is left. Ask a person before you act on a large one. */
+  removedShare: number
 }
 
 export interface WatchOptions {
   filter?: PlanFilter
   /** Time between two requests in milliseconds. Each one varies by a tenth. Default: 60,000. */
   intervalMs?: number
+  /** Asks once and ends, for a job that runs every night. A failure is thrown. */
+  once?: boolean
   /** Ends the watch. */
   signal?: AbortSignal
   /** Gets each failure that the watch survives. Default: ignores it. */
@@ -175,6 +177,8 @@ export class InvestmentPlansClient {
   #token: { value: string; renewAtMs: number } | undefined
   #tokenRequest: Promise<string> | undefined
   readonly #lists = new Map<string, { etag: string; plans: Plan[] }>()
+  /** The lists whose changes the caller of `watchPlans` has handled. */
+  readonly #handled = new Map<string, Plan[]>()
   #loading: Promise<void> | undefined
   #saving: Promise<void> = Promise.resolve()
 
@@ -201,33 +205,37 @@ export class InvestmentPlansClient {
   }
 
   /**
-   * Asks again and again, and yields each difference. The first one is the difference to the stored list, so without a store
-   * every plan is added. Waits longer after failures, as long as `Retry-After` says.
+   * Asks again and again, and yields each difference. A difference counts as handled when the body of your loop has ended. If it
+   * throws or breaks, or the program ends, the next run with the same store gets the difference again. Without a store, every plan is
+   * added at first. Waits longer after failures, as long as `Retry-After` says.
    * @throws InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials
    */
   async *watchPlans({
     filter = {},
     intervalMs = 60_000,
+    once = false,
     signal,
     onError,
   }: WatchOptions = {}): AsyncGenerator<PlanChanges> {
     await (this.#loading ??= this.#load())
-    let known = this.#lists.get(formatQuery(filter))?.plans ?? []
-    let isFirst = true
+    const query = formatQuery(filter)
     let failures = 0
     for (;;) {
       if (signal?.aborted) return
       let waitMs = intervalMs
       try {
-        const { plans, isUnchanged } = await this.fetchPlans(filter)
+        const { plans } = await this.fetchPlans(filter)
         failures = 0
-        const changes = comparePlans(known, plans)
-        const isDifferent = !isUnchanged && changes.added.length + changes.removed.length + changes.changed.length > 0
-        known = plans
-        if (isDifferent || (isFirst && !isUnchanged)) yield changes
-        isFirst = false
+        const changes = comparePlans(this.#handled.get(query) ?? [], plans)
+        if (changes.added.length + changes.removed.length + changes.changed.length > 0) {
+          yield changes
+          this.#handled.set(query, plans)
+          this.#save()
+          await this.#saving
+        }
+        if (once) return
       } catch (error) {
-        if (isPermanent(error)) throw error
+        if (once || isPermanent(error)) throw error
         onError?.(error)
         failures++
         const retryAfterMs = error instanceof InvestmentPlansError ? 1000 * (error.retryAfterSeconds ?? 0) : 0
@@ -298,9 +306,11 @@ export class InvestmentPlansClient {
     const text = await this.#options.store?.read()
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `save` wrote it
     const state = (text === undefined ? undefined : parseJson(text)) as StoredState | undefined
-    if (state?.clientId !== this.#options.clientId || state.baseUrl !== this.#options.baseUrl) return
+    if (state?.format !== stateFormat) return
+    if (state.clientId !== this.#options.clientId || state.baseUrl !== this.#options.baseUrl) return
     this.#token = state.token
     for (const [query, list] of state.lists) this.#lists.set(query, list)
+    for (const [query, plans] of state.handled) this.#handled.set(query, plans)
   }
 
   /** One write at a time. A failure fails the request that waits for it. */
@@ -310,7 +320,14 @@ export class InvestmentPlansClient {
     this.#saving = this.#saving
       .catch(() => {})
       .then(() => {
-        const state: StoredState = { clientId, baseUrl, token: this.#token, lists: [...this.#lists] }
+        const state: StoredState = {
+          format: stateFormat,
+          clientId,
+          baseUrl,
+          token: this.#token,
+          lists: [...this.#lists],
+          handled: [...this.#handled],
+        }
         return store.write(JSON.stringify(state))
       })
     // `fetchPlans` waits for it.
@@ -324,25 +341,30 @@ export class InvestmentPlansClient {
   }
 }
 
+const stateFormat = 1
+
 interface StoredState {
+  format: typeof stateFormat
   clientId: string
   baseUrl: string
   token: { value: string; renewAtMs: number } | undefined
   lists: [query: string, list: { etag: string; plans: Plan[] }][]
+  handled: [query: string, plans: Plan[]][]
 }
 
 export function comparePlans(before: readonly Plan[], after: readonly Plan[]): PlanChanges {
   const old = new Map(before.map((plan) => [plan.identifier, plan]))
   const identifiers = new Set(after.map(({ identifier }) => identifier))
+  const removed = before.filter(({ identifier }) => !identifiers.has(identifier))
   return {
     plans: [...after],
     added: after.filter(({ identifier }) => !old.has(identifier)),
-    removed: before.filter(({ identifier }) => !identifiers.has(identifier)),
+    removed,
     changed: after.flatMap((plan) => {
       const known = old.get(plan.identifier)
       return known && JSON.stringify(known) !== JSON.stringify(plan) ? [{ before: known, after: plan }] : []
     }),
-    isEmptied: before.length > 0 && after.length === 0,
+    removedShare: before.length === 0 ? 0 : removed.length / before.length,
   }
 }
 

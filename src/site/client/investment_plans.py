@@ -151,12 +151,12 @@ class InvestmentPlansError(Exception):
 class PlanList:
     plans: List[Plan]
     is_unchanged: bool
-    """The service said that this is the list of the request before: there is nothing to do."""
+    """The service said that this is the list of the request before. To apply changes to a copy, use watch_plans."""
 
 
 @dataclass(frozen=True)
 class PlanChanges:
-    """What changed since the list before. Plans are matched by identifier."""
+    """What changed since the list that you handled last. Plans are matched by identifier."""
 
     plans: List[Plan]
     added: List[Plan]
@@ -164,13 +164,14 @@ class PlanChanges:
     """No longer to be offered. Who holds such a plan keeps it."""
     changed: List[Tuple[Plan, Plan]]
     """Before and after."""
-    is_emptied: bool
-    """The list had plans and has none now. Ask a person before you act on it."""
+    removed_share: float
+    """The removed plans, as a share of the list before: 1.0 if none of them is left. Ask a person before you act on a large one."""
 
 
 USABLE_LIFETIME_SHARE = 0.9
 """Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""
 MAX_BACK_OFF_SECONDS = 15 * 60.0
+STATE_FORMAT = 1
 
 
 class InvestmentPlansClient:
@@ -199,6 +200,7 @@ class InvestmentPlansClient:
         self._token: Optional[str] = None
         self._renew_at = 0.0
         self._lists: Dict[str, Dict[str, Any]] = {}
+        self._handled: Dict[str, List[Plan]] = {}
         self._load()
 
     def list_plans(self, filter: Filter = {}) -> List[Plan]:
@@ -226,27 +228,33 @@ class InvestmentPlansClient:
         filter: Filter = {},
         *,
         interval_seconds: float = 60.0,
+        once: bool = False,
         on_error: Optional[Callable[[Exception], None]] = None,
     ) -> Iterator[PlanChanges]:
-        """Asks again and again, and yields each difference.
+        """Asks again and again, and yields each difference. With once, it asks once and ends, for a job that runs every night.
 
-        The first one is the difference to the stored list, so without a state file every plan is added. Waits longer after
-        failures. Raises InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials.
+        A difference counts as handled when the body of your loop has ended. If it raises or breaks, or the program ends, the next run with
+        the same state file gets the difference again. Without a state file, every plan is added at first.
+
+        Waits longer after failures. With once, a failure is raised. Otherwise only an InvestmentPlansError is raised, when a
+        further attempt would be refused, too, such as after wrong credentials.
         """
         query = urllib.parse.urlencode(sorted((name, value) for name, value in filter.items() if value is not None))
-        known: List[Plan] = self._lists.get(query, {}).get("plans", [])
         failures = 0
         while True:
             wait = interval_seconds
             try:
                 result = self.fetch_plans(filter)
                 failures = 0
-                changes = compare_plans(known, result.plans)
-                known = result.plans
+                changes = compare_plans(self._handled.get(query, []), result.plans)
                 if changes.added or changes.removed or changes.changed:
                     yield changes
+                    self._handled[query] = result.plans
+                    self._save()
+                if once:
+                    return
             except (InvestmentPlansError, OSError) as error:
-                if _is_permanent(error):
+                if once or _is_permanent(error):
                     raise
                 if on_error:
                     on_error(error)
@@ -309,19 +317,24 @@ class InvestmentPlansClient:
             return
         with open(self._state_file, "rb") as file:
             state = _parse_json(file.read())
-        if not isinstance(state, dict) or state.get("client") != [self._base_url, self._client_id]:
+        if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
             return
-        self._token, self._renew_at, self._lists = state["token"], state["renew_at"], state["lists"]
+        if state["client"] != [self._base_url, self._client_id]:
+            return
+        self._token, self._renew_at = state["token"], state["renew_at"]
+        self._lists, self._handled = state["lists"], state["handled"]
 
     def _save(self) -> None:
         """Replaces the file at once, so that a crash leaves the old one. mkstemp makes it readable by its owner only."""
         if self._state_file is None:
             return
         state = {
+            "format": STATE_FORMAT,
             "client": [self._base_url, self._client_id],
             "token": self._token,
             "renew_at": self._renew_at,
             "lists": self._lists,
+            "handled": self._handled,
         }
         folder = os.path.dirname(os.path.abspath(self._state_file))
         handle, draft = tempfile.mkstemp(dir=folder)
@@ -333,16 +346,17 @@ class InvestmentPlansClient:
 def compare_plans(before: List[Plan], after: List[Plan]) -> PlanChanges:
     old = {plan["identifier"]: plan for plan in before}
     identifiers = {plan["identifier"] for plan in after}
+    removed = [plan for plan in before if plan["identifier"] not in identifiers]
     return PlanChanges(
         plans=after,
         added=[plan for plan in after if plan["identifier"] not in old],
-        removed=[plan for plan in before if plan["identifier"] not in identifiers],
+        removed=removed,
         changed=[
             (old[plan["identifier"]], plan)
             for plan in after
             if plan["identifier"] in old and old[plan["identifier"]] != plan
         ],
-        is_emptied=bool(before) and not after,
+        removed_share=len(removed) / len(before) if before else 0.0,
     )
 
 

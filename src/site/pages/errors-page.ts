@@ -1,5 +1,6 @@
 // Every error code with its cause and fix. Status and message come from the table that the Worker uses.
 import { html } from 'hono/html'
+import { contact } from '../../openapi/contact.ts'
 import { refusals, type ErrorCode } from '../../worker/http/api-error.ts'
 import { advice, isErrorCode } from '../error-advice.ts'
 import { formatCurl, rehearsals } from '../error-rehearsals.ts'
@@ -18,9 +19,9 @@ export function renderErrors(): Markup {
     <p>
       <code>message</code> is for people. It often says more than the table below, and its wording can change.
       <code>error</code> is a stable code for programs. <code>requestId</code> identifies the request. It is also in the
-      <code>X-Request-Id</code> header of every response; include it when you contact support. Errors of the token
-      endpoint also have <code>error_description</code>, with the text of <code>message</code>: OAuth 2 libraries show
-      it.
+      <code>X-Request-Id</code> header of every response; include it when you contact
+      <a href="mailto:${contact.email}">support</a>. Errors of the token endpoint also have
+      <code>error_description</code>, with the text of <code>message</code>: OAuth 2 libraries show it.
     </p>
     <p>
       Rehearse how your program handles each error before your customers do. The requests below use the variables of the

@@ -44,16 +44,41 @@ test('the Python client lists what the TypeScript client lists, and its next run
 
 test('watch_plans tells the difference to the stored list', async () => {
   const code = `
-client.list_plans()
-stored = client._lists[""]["plans"]
+for changes in client.watch_plans(once=True):
+    pass
+stored = client._handled[""]
 gone = stored.pop(0)
 stored[0]["name"] = "Old name"
 stored.append({**gone, "identifier": "removed"})
-client._lists[""]["etag"] = '"old"'
+client._lists.clear()
 changes = next(client.watch_plans(interval_seconds=0.01))
 ids = lambda plans: [p["identifier"] for p in plans]
-print(json.dumps([ids(changes.added) == [gone["identifier"]], ids(changes.removed), [b["name"] for b, a in changes.changed], changes.is_emptied]))`
-  expect(await runPython(code)).toEqual([true, ['removed'], ['Old name'], false])
+print(json.dumps([ids(changes.added) == [gone["identifier"]], ids(changes.removed), [b["name"] for b, a in changes.changed], changes.removed_share > 0]))`
+  expect(await runPython(code)).toEqual([true, ['removed'], ['Old name'], true])
+})
+
+test('a difference comes again in the next run until the loop has handled it', async () => {
+  await rm(join(folder, 'state.json'), { force: true })
+  const code = (end: string) => `
+counts = []
+try:
+    for changes in client.watch_plans(once=True):
+        counts.append(len(changes.added))
+        ${end}
+except KeyError:
+    pass
+print(json.dumps(counts))`
+  const first = await runPython(code('raise KeyError()'))
+  expect(first).toEqual([expect.any(Number)])
+  expect(await runPython(code('pass'))).toEqual(first)
+  expect(await runPython(code('pass'))).toEqual([])
+})
+
+test('a damaged state file counts as none', async () => {
+  for (const text of ['{"format": 1', '{}', '[]']) {
+    await writeFile(join(folder, 'state.json'), text)
+    expect(await runPython('print(json.dumps(client.fetch_plans().is_unchanged))')).toBe(false)
+  }
 })
 
 test('a refusal is an error with code, status and request ID, which ends the watch', async () => {

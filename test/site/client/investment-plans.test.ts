@@ -155,36 +155,59 @@ test('a store keeps token and list for the next run, which gets a 304 and says s
 
 test('a store with something else in it counts as empty', async () => {
   const store = createStore()
-  store.text = 'not JSON'
-  expect((await createClient({ store }).listPlans()).length).toBe(2)
+  for (const text of ['not JSON', '{}', 'null', JSON.stringify({ ...partner, baseUrl: origin })]) {
+    store.text = text
+    expect((await createClient({ store }).listPlans()).length).toBe(2)
+  }
 })
 
 test('watchPlans yields what was added, removed and changed, and nothing while the list stays the same', async () => {
-  const store = createStore()
-  await createClient({ store }).listPlans()
   const end = new AbortController()
   let requests = 0
   const fetch: ClientOptions['fetch'] = async (url, init) => {
     const response = await sendToWorker(url, init)
-    // The list changes after two requests, and once more after four.
+    // The list changes after two requests.
     if (url.includes('/plans') && ++requests === 2) {
       await seedPlans(makePlan({ id: 3 }), makePlan({ id: 1, name: 'New name' }))
       startNewIsolate()
     }
     return response
   }
-  const client = createClient({ store, fetch })
-  for await (const { added, removed, changed, plans, isEmptied } of client.watchPlans({
-    intervalMs: 1,
-    signal: end.signal,
-  })) {
-    expect(added.map(({ id }) => id)).toEqual([3])
-    expect(removed).toEqual([])
-    expect(changed.map(({ before, after }) => [before.name === after.name, after.name])).toEqual([[false, 'New name']])
-    expect([plans.length, isEmptied]).toEqual([3, false])
-    end.abort()
+  const seen: unknown[] = []
+  for await (const changes of createClient({ fetch }).watchPlans({ intervalMs: 1, signal: end.signal })) {
+    const { added, removed, changed, plans, removedShare } = changes
+    seen.push([added.map(({ id }) => id), removed, changed.map(({ after }) => after.name), plans.length, removedShare])
+    if (seen.length === 2) end.abort()
   }
+  expect(seen).toEqual([
+    [[1, 2], [], [], 2, 0],
+    [[3], [], ['New name'], 3, 0],
+  ])
   expect(requests).toBe(3)
+})
+
+test('a difference comes again in the next run until the loop has handled it', async () => {
+  const store = createStore()
+  const runOnce = async (handle: (added: number) => void) => {
+    for await (const { added } of createClient({ store }).watchPlans({ once: true })) handle(added.length)
+  }
+  const counts: number[] = []
+  const crash = runOnce((count) => {
+    counts.push(count)
+    throw new Error('the database is down')
+  })
+  await expect(crash).rejects.toThrow('the database is down')
+  exchanges = []
+  await runOnce((count) => counts.push(count))
+  expect(exchanges).toEqual([`/${partner.shortName}/plans 304`])
+  await runOnce((count) => counts.push(count))
+  expect(counts).toEqual([counts[0], counts[0]])
+  expect(counts[0]).toBeGreaterThan(0)
+})
+
+test('watchPlans with `once` throws the first failure', async () => {
+  const fetch: ClientOptions['fetch'] = async () => Response.json({}, { status: 503 })
+  await expect(createClient({ fetch }).watchPlans({ once: true }).next()).rejects.toMatchObject({ status: 503 })
 })
 
 test('watchPlans survives failures with longer pauses, and ends with an error that would come again', async () => {
@@ -199,8 +222,9 @@ test('watchPlans survives failures with longer pauses, and ends with an error th
   expect(failures).toMatchObject([{ status: 503 }, { status: 429 }])
 })
 
-test('comparePlans marks a list that lost all of its plans', () => {
-  const plan = makePlan({ id: 1 })
-  expect(comparePlans([plan], [])).toMatchObject({ isEmptied: true, removed: [{ id: 1 }] })
-  expect(comparePlans([], []).isEmptied).toBe(false)
+test('comparePlans tells which share of the plans is gone', () => {
+  const plans = [1, 2, 3, 4].map((id) => makePlan({ id }))
+  expect(comparePlans(plans, [])).toMatchObject({ removedShare: 1, removed: plans })
+  expect(comparePlans(plans, plans.slice(1)).removedShare).toBe(0.25)
+  expect(comparePlans([], []).removedShare).toBe(0)
 })
