@@ -132,7 +132,7 @@ export interface PlanChanges {
 
 export interface WatchOptions {
   filter?: PlanFilter
-  /** Time between two requests in milliseconds. Each one varies by a tenth. Default: 60,000. */
+  /** Time between two requests in milliseconds. Each pause is up to a fifth longer, so that clients spread. Default: 60,000. */
   intervalMs?: number
   /** Asks once and ends, for a job that runs every night. A failure is thrown. */
   once?: boolean
@@ -198,9 +198,13 @@ export class InvestmentPlansClient {
 
   /** Like `listPlans`, and says whether the list is the one of the request before. */
   async fetchPlans(filter: PlanFilter = {}): Promise<PlanList> {
-    await (this.#loading ??= this.#load())
+    this.#loading ??= this.#load()
+    await this.#loading.catch((error: unknown) => {
+      this.#loading = undefined
+      throw error
+    })
     const list = await this.#fetchPlans(filter)
-    await this.#saving
+    await this.#saved()
     return list
   }
 
@@ -217,7 +221,6 @@ export class InvestmentPlansClient {
     signal,
     onError,
   }: WatchOptions = {}): AsyncGenerator<PlanChanges> {
-    await (this.#loading ??= this.#load())
     const query = formatQuery(filter)
     let failures = 0
     for (;;) {
@@ -231,7 +234,7 @@ export class InvestmentPlansClient {
           yield changes
           this.#handled.set(query, plans)
           this.#save()
-          await this.#saving
+          await this.#saved()
         }
         if (once) return
       } catch (error) {
@@ -241,7 +244,7 @@ export class InvestmentPlansClient {
         const retryAfterMs = error instanceof InvestmentPlansError ? 1000 * (error.retryAfterSeconds ?? 0) : 0
         waitMs = Math.max(Math.min(intervalMs * 2 ** failures, maxBackOffMs), retryAfterMs, intervalMs)
       }
-      await sleep(waitMs * (0.9 + 0.2 * Math.random()), signal)
+      await sleep(waitMs * (1 + 0.2 * Math.random()), signal)
     }
   }
 
@@ -313,7 +316,15 @@ export class InvestmentPlansClient {
     for (const [query, plans] of state.handled) this.#handled.set(query, plans)
   }
 
-  /** One write at a time. A failure fails the request that waits for it. */
+  /** Waits until the state is stored. A failure fails the requests that wait for it, and no later ones. */
+  async #saved(): Promise<void> {
+    const saving = this.#saving
+    await saving.finally(() => {
+      if (this.#saving === saving) this.#saving = Promise.resolve()
+    })
+  }
+
+  /** One write at a time. */
   #save(): void {
     const { store, clientId, baseUrl } = this.#options
     if (!store) return
@@ -330,7 +341,7 @@ export class InvestmentPlansClient {
         }
         return store.write(JSON.stringify(state))
       })
-    // `fetchPlans` waits for it.
+    // `#saved` reports the failure.
     this.#saving.catch(() => {})
   }
 
@@ -362,10 +373,18 @@ export function comparePlans(before: readonly Plan[], after: readonly Plan[]): P
     removed,
     changed: after.flatMap((plan) => {
       const known = old.get(plan.identifier)
-      return known && JSON.stringify(known) !== JSON.stringify(plan) ? [{ before: known, after: plan }] : []
+      return known && !isEqual(known, plan) ? [{ before: known, after: plan }] : []
     }),
     removedShare: before.length === 0 ? 0 : removed.length / before.length,
   }
+}
+
+/** Compares JSON values. The order of keys, such as currencies, has no meaning. */
+function isEqual(one: unknown, other: unknown): boolean {
+  if (!(one instanceof Object && other instanceof Object)) return one === other
+  const keys = Object.keys(one)
+  const isSame = (key: string) => isEqual(Reflect.get(one, key), Reflect.get(other, key))
+  return keys.length === Object.keys(other).length && keys.every(isSame)
 }
 
 /** Whether the service would refuse the same request again: every 4xx but a timeout and the rate limit. */

@@ -11,6 +11,7 @@ customer's device, your client secret would not stay secret.
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import os
 import random
@@ -144,7 +145,7 @@ class InvestmentPlansError(Exception):
         self.code: str = known.get("error") or "unknown"
         self.request_id: Optional[str] = known.get("requestId") or headers.get("X-Request-Id")
         retry_after = headers.get("Retry-After") or ""
-        self.retry_after_seconds: Optional[float] = float(retry_after) if retry_after.isdigit() else None
+        self.retry_after_seconds: Optional[float] = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,8 @@ class InvestmentPlansClient:
                 failures += 1
                 retry_after = getattr(error, "retry_after_seconds", None) or 0.0
                 wait = max(min(interval_seconds * 2**failures, MAX_BACK_OFF_SECONDS), retry_after, interval_seconds)
-            time.sleep(wait * random.uniform(0.9, 1.1))
+            # Up to a fifth longer, so that clients spread.
+            time.sleep(wait * random.uniform(1.0, 1.2))
 
     def _request_plans(self, query: str, token: str) -> PlanList:
         known = self._lists.get(query)
@@ -303,13 +305,17 @@ class InvestmentPlansClient:
             headers={"User-Agent": "investment-plans-python", **headers},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout_seconds) as response:
-                return response.status, response.headers, _parse_json(response.read())
-        except urllib.error.HTTPError as error:
-            body = _parse_json(error.read())
-            if error.code == 304:
-                return 304, error.headers, None
-            raise InvestmentPlansError(error.code, body, error.headers) from None
+            try:
+                response = urllib.request.urlopen(request, timeout=self._timeout_seconds)
+            except urllib.error.HTTPError as error:
+                response = error
+            with response:
+                status, body = response.status, _parse_json(response.read())
+        except http.client.HTTPException as error:
+            raise OSError("The connection ended before the response did.") from error
+        if status >= 400:
+            raise InvestmentPlansError(status, body, response.headers)
+        return status, response.headers, body
 
     def _load(self) -> None:
         """State of other credentials, or something else, counts as none."""
@@ -338,9 +344,13 @@ class InvestmentPlansClient:
         }
         folder = os.path.dirname(os.path.abspath(self._state_file))
         handle, draft = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(state, file)
-        os.replace(draft, self._state_file)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(state, file)
+            os.replace(draft, self._state_file)
+        except BaseException:
+            os.unlink(draft)
+            raise
 
 
 def compare_plans(before: List[Plan], after: List[Plan]) -> PlanChanges:
