@@ -1,7 +1,7 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
 import type { Plan } from '../catalog/plan-schema.ts'
 import { contact } from './contact.ts'
-import { refusals } from '../worker/http/api-error.ts'
+import { refusals, type ErrorCode } from '../worker/http/api-error.ts'
 import {
   describePlansHeadOperation,
   describePlansOperation,
@@ -17,7 +17,7 @@ export function buildOpenapi(examplePlan: Plan) {
     openapi: '3.1.1',
     info: {
       title: 'Partner Investment Plan Catalog',
-      version: '3.0.0',
+      version: '3.1.0',
       description:
         'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server. A request over plain HTTP is refused with status 400, and nothing that it sent is read.',
       contact,
@@ -128,7 +128,7 @@ export function buildOpenapi(examplePlan: Plan) {
           properties: {
             access_token: {
               type: 'string',
-              description: 'A JWT, sent as a bearer token on later requests.',
+              description: 'The token (a JWT), sent as a bearer token on later requests. Treat it as an opaque string.',
               pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$',
               examples: ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJBQiJ9.c2lnbmF0dXJl'],
             },
@@ -174,7 +174,7 @@ export function buildOpenapi(examplePlan: Plan) {
         ErrorResponse: {
           type: 'object',
           description: 'The body of every response of the API whose status is not 2xx or 304.',
-          properties: errorProperties,
+          properties: describeError('invalid_token'),
           required: ['message', 'error', 'requestId'],
         },
         TokenErrorResponse: {
@@ -182,7 +182,7 @@ export function buildOpenapi(examplePlan: Plan) {
           description:
             'The same from the token endpoint, with the member that OAuth 2 libraries show (RFC 6749 section 5.2).',
           properties: {
-            ...errorProperties,
+            ...describeError('invalid_client'),
             error_description: {
               type: 'string',
               description: 'The text of message.',
@@ -196,21 +196,24 @@ export function buildOpenapi(examplePlan: Plan) {
   }
 }
 
-const errorProperties = {
-  message: {
-    type: 'string',
-    description: 'Human-readable text that says what is wrong and how to fix it.',
-    examples: [refusals.invalid_token.message],
-  },
-  error: {
-    type: 'string',
-    description: 'Stable error code for programs. New codes may be added.',
-    examples: Object.keys(refusals),
-  },
-  requestId: {
-    type: 'string',
-    format: 'uuid',
-    description: 'The value of X-Request-Id.',
-    examples: [exampleRequestId],
-  },
+/** @param code comes first among the examples: a mock server sends the first of each property. */
+function describeError(code: ErrorCode) {
+  return {
+    message: {
+      type: 'string',
+      description: 'Human-readable text that says what is wrong and how to fix it.',
+      examples: [refusals[code].message],
+    },
+    error: {
+      type: 'string',
+      description: 'Stable error code for programs. New codes may be added.',
+      examples: [...new Set([code, ...Object.keys(refusals)])],
+    },
+    requestId: {
+      type: 'string',
+      format: 'uuid',
+      description: 'The value of X-Request-Id.',
+      examples: [exampleRequestId],
+    },
+  }
 }

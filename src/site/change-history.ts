@@ -28,7 +28,7 @@ export async function formatFeed(origin: string): Promise<string> {
           <id>${origin}/changes#${date}-${version}</id>
           <link rel="alternate" type="text/html" href="${origin}/changes#history" />
           <updated>${date}T00:00:00Z</updated>
-          <content type="text">${text}</content>
+          <content type="text">${text.replaceAll('`', '')}</content>
         </entry>`,
     )}
   </feed>`

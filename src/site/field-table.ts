@@ -18,7 +18,7 @@ export interface Row {
 }
 
 export function renderTable(columns: readonly string[], rows: readonly Row[]): Markup {
-  return html`<div class="table">
+  return html`<div class="table" tabindex="0">
     <table class="fields">
       <thead>
         <tr>

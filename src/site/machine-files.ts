@@ -12,7 +12,8 @@ export function formatLlmsTxt(sections: readonly Section[]): string {
     const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)
     return `## ${heading}\n\n${links.join('\n')}\n`
   })
-  const others = '- [openapi.json](/openapi.json): the API description\n- [All pages in one file](/llms-full.txt)\n'
+  const others =
+    '- [openapi.json](/openapi.json): the API description\n- [All pages in one file](/llms-full.txt)\n- [API catalog](/.well-known/api-catalog), RFC 9727\n'
   return `# Investment Plan Catalog\n\n> ${summary.replaceAll('\n', ' ')}\n\n${lists.join('\n')}\n## Optional\n\n${others}`
 }
 
@@ -29,6 +30,7 @@ export function formatApiCatalog(origin: string): string {
     anchor: `${origin}/api/v3/partners`,
     'service-desc': link('/openapi.json', 'application/json'),
     'service-doc': link('/', 'text/html'),
+    'service-meta': link('/llms.txt', 'text/plain'),
   }
   return `${JSON.stringify({ linkset: [api] }, null, 2)}\n`
 }

@@ -25,7 +25,7 @@ const marked = new Marked({
       const body = rows
         .map((cells) => `<tr>${cells.map(({ tokens }) => `<td>${this.parser.parseInline(tokens)}</td>`).join('')}</tr>`)
         .join('\n')
-      return `<div class="table"><table><thead><tr>${head}</tr></thead><tbody>\n${body}</tbody></table></div>\n`
+      return `<div class="table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>\n${body}</tbody></table></div>\n`
     },
   },
 })

@@ -5,7 +5,7 @@ import type { Page } from './page-shell.ts'
 
 const turndown = new Turndown({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' })
 turndown.use(gfm)
-turndown.remove(['script', 'noscript', 'form'])
+turndown.remove(['script', 'noscript', 'form', 'button'])
 turndown.remove(({ nodeName }) => nodeName === 'svg' || nodeName === 'SVG')
 turndown.addRule('deep link', {
   filter: (node) => node.className === 'deep-link',

@@ -49,6 +49,7 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
         <link rel="alternate" type="text/markdown" href="${getMarkdownPath(page)}" />
         <link rel="alternate" type="application/atom+xml" title="Changes of the API" href="/changes.xml" />
         <link rel="service-desc" type="application/json" href="/openapi.json" />
+        <link rel="api-catalog" href="/.well-known/api-catalog" />
         <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
         <link rel="preload" href="/figtree.woff2" as="font" type="font/woff2" crossorigin />
         <link rel="stylesheet" href="/styles.css" />
@@ -62,7 +63,7 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
           <nav aria-label="Tools">
             ${['/reference', '/try', '/plans'].map((path) => renderLink(findPage(sections, path), page))}
           </nav>
-          <button class="search" type="button">Search <kbd>/</kbd></button>
+          <button class="search" type="button"><span>Search</span> <kbd>Ctrl K</kbd></button>
         </header>
         <div class="frame">
           <nav class="pages" aria-label="Pages">
@@ -82,8 +83,8 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
           <p>
             API version ${lastChange.version}, <a href="/changes">last changed on ${lastChange.date}</a>. Questions:
             <a href="mailto:${contact.email}">${contact.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
-            the API description for tools, and the clients
-            <a href="/client/investment-plans.ts">investment-plans.ts</a> and
+            the API description for tools; <a href="/llms.txt">llms.txt</a>, all pages for language models; and the
+            clients <a href="/client/investment-plans.ts">investment-plans.ts</a> and
             <a href="/client/investment_plans.py">investment_plans.py</a>. <a href="/notices.txt">Licences</a> of fonts
             and libraries.
           </p>

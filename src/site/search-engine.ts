@@ -5,10 +5,12 @@ import MiniSearch from 'minisearch'
 export interface SearchEntry {
   /** For example `/tokens#get-a-token`. */
   url: string
-  /** The page's title. */
+  /** The page's title, and the heading above if there is one. */
   page: string
   title: string
   text: string
+  /** The names in the code. Results don't show them. */
+  names: string
 }
 
 export interface SearchResult {
@@ -21,7 +23,7 @@ export interface SearchResult {
 export function createSearchEngine(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
   const index = new MiniSearch<SearchEntry>({
     idField: 'url',
-    fields: ['title', 'page', 'text'],
+    fields: ['title', 'page', 'text', 'names'],
     tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
     processTerm: listTerms,
   })
@@ -30,7 +32,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
   const find = (query: string, combineWith: 'AND' | 'OR') =>
     index.search(query, {
       combineWith,
-      boost: { title: 4, page: 2 },
+      boost: { title: 4, page: 2, names: 0.5 },
       // A guide explains what many parts of the reference only mention.
       boostDocument: (url) => (String(url).startsWith('/reference') ? 0.5 : 1),
       prefix: true,

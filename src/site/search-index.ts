@@ -11,21 +11,34 @@ export async function buildSearchIndex(sections: readonly Section[]): Promise<Se
 }
 
 async function listEntries(page: Page): Promise<SearchEntry[]> {
-  // Code is left out: on the page of the clients it would bury the text.
-  const body = String(await page.body).replaceAll(/<(pre|svg|form)\b[^]*?<\/\1>/g, '')
+  const body = String(await page.body).replaceAll(/<(svg|form)\b[^]*?<\/\1>/g, '')
   const targets = [...body.matchAll(target)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
+  let section = ''
   return targets.map((match, index) => {
-    const [whole, tag, id = '', title = ''] = match
+    const [whole, tag, id = '', content = ''] = match
     const end = targets[index + 1]?.index ?? body.length
-    const text = readText(body.slice(match.index + whole.length, end))
+    const part = body.slice(match.index + whole.length, end)
+    const text = readText(part.replaceAll(code, ''))
+    const title = readText(content)
+    if (tag === 'h2') section = title
     return {
       url: id === '' ? page.path : `${page.path}#${id}`,
-      page: page.title,
+      page: tag === 'h3' ? `${page.title}: ${section}` : page.title,
       // A row says what it belongs to only in its ID, such as `Plan.currency`.
-      title: tag === 'th' && id.endsWith(`.${readText(title)}`) ? id : readText(title),
+      title: tag === 'th' && id.endsWith(`.${title}`) ? id : title,
       text: tag === 'h1' ? `${page.description} ${text}` : text,
+      names: listNames(part),
     }
   })
+}
+
+const code = /<pre\b[^]*?<\/pre>/g
+
+/** The names in code, such as `watchPlans` and `Retry-After`. The whole code would bury the text. */
+function listNames(markup: string): string {
+  const text = [...markup.matchAll(code)].map(([block]) => readText(block)).join(' ')
+  const names = text.match(/\b[A-Za-z]+(?:[_-][A-Za-z]+|[a-z][A-Z][A-Za-z]*)+\b/g) ?? []
+  return [...new Set(names)].join(' ')
 }
 
 function readText(markup: string): string {

@@ -24,6 +24,9 @@ test.each([
   ['rate limit', '/errors#rate_limited'],
   ['expires_in', '/reference#AccessToken.expires_in'],
   ['nightly sync', '/sync#a-nightly-job'],
+  ['poll', '/sync#how-often-to-ask'],
+  ['InvestmentPlansError', '/client'],
+  ['rotate secret', '/tokens#rotate-the-client-secret'],
   ['plan disappears', '/sync#apply-a-list'],
   ['fund mannager', '/reference#Plan.fundManager'],
 ])('"%s" finds %s first', (query, url) => {

@@ -10,8 +10,11 @@ if (pageNavigation && current) {
   pageNavigation.scrollLeft += current.getBoundingClientRect().left - pageNavigation.clientWidth / 2
 }
 
-// "/", Ctrl+K and Command+K open the search, as on other sites for developers.
-const searchButton = document.querySelector<HTMLButtonElement>('button.search')
+// Ctrl+K and Command+K open the search. No key without a modifier does: speech input would press it (WCAG 2.1.4).
+const searchButton = document.querySelector('button.search')
+const searchLabel = document.querySelector<HTMLElement>('button.search span')
+const searchKey = document.querySelector('button.search kbd')
+if (searchKey && navigator.userAgent.includes('Mac')) searchKey.textContent = '⌘ K'
 let openSearch: (() => void) | undefined
 async function startSearch(): Promise<void> {
   try {
@@ -19,14 +22,12 @@ async function startSearch(): Promise<void> {
     openSearch()
   } catch {
     // For example after a deploy that replaced the script.
-    if (searchButton) announce(searchButton, 'Search', 'Can’t load: reload the page')
+    if (searchLabel) announce(searchLabel, 'Search', 'Can’t load: reload the page')
   }
 }
 searchButton?.addEventListener('click', () => void startSearch())
 document.addEventListener('keydown', (event) => {
-  const isTyping = event.target instanceof Element && event.target.closest('input, select, textarea') !== null
-  const isShortcut = event.key === 'k' && (event.ctrlKey || event.metaKey)
-  if (!isShortcut && (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey)) return
+  if (event.key !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
   event.preventDefault()
   void startSearch()
 })
@@ -78,8 +79,8 @@ async function copyPage(url: string): Promise<void> {
   await navigator.clipboard.writeText((await response.text()).replaceAll(exampleOrigin, location.origin))
 }
 
-/** Shows a message on the button for two seconds and reads it to screen readers. */
-function announce(button: HTMLButtonElement, label: string, message: string): void {
+/** Shows a message in place of the label for two seconds, and reads it to screen readers. */
+function announce(button: HTMLElement, label: string, message: string): void {
   button.textContent = message
   liveRegion.textContent = message
   setTimeout(() => {

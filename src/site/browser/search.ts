@@ -23,6 +23,7 @@ export function createSearchDialog(): () => void {
   /** Shows the results of the input's text. */
   async function show(): Promise<void> {
     const query = input.value.trim()
+    if (!engine) status.textContent = 'Loading the search …'
     try {
       const find = await (engine ??= loadEngine())
       // The reader may have typed on while the index was loading.
@@ -39,6 +40,8 @@ export function createSearchDialog(): () => void {
 
   input.addEventListener('input', () => void show())
   dialog.addEventListener('keydown', (event) => {
+    // Enter and arrows choose among the candidates of an input method.
+    if (event.isComposing) return
     const links = [...list.querySelectorAll('a')]
     if (event.key === 'Enter' && event.target === input) links[0]?.click()
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
@@ -90,9 +93,9 @@ function renderResult({ entry, terms }: SearchResult): HTMLElement {
 
 /** The text, with each of the terms in a `mark`. */
 function markTerms(text: string, terms: readonly string[]): (string | HTMLElement)[] {
-  // Terms are letters and digits only.
+  // Terms are letters and digits only. They are marked at the start of a word only.
   const longestFirst = terms.toSorted((one, other) => other.length - one.length)
-  const parts = text.split(new RegExp(`(${longestFirst.join('|')})`, 'i'))
+  const parts = text.split(new RegExp(`(?<![\\p{L}\\p{N}])(${longestFirst.join('|')})`, 'iu'))
   return parts.map((part, index) => (index % 2 === 1 ? make('mark', { textContent: part }) : part))
 }
 

@@ -54,14 +54,23 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-rehears
 }
 
 async function rehearse(code: string): Promise<void> {
-  const rehearsal = isErrorCode(code) ? rehearsals[code] : ''
-  if (typeof rehearsal === 'string') return
+  const rehearsal = isErrorCode(code) ? rehearsals[code] : undefined
+  if (!rehearsal || 'prefer' in rehearsal) return
   const { method, path, authorization } = rehearsal
   const { shortName = '', accessToken: text = '' } = readForm(plansForm)
   const { clientId = '' } = readForm(tokenForm)
   const value = authorization?.value.replace('$TOKEN', readToken(text)).replace('$CLIENT_ID', clientId.trim()) ?? ''
   const headers = authorization && {
     Authorization: `${authorization.scheme} ${authorization.scheme === 'Basic' ? encodeBase64(value) : value}`,
+  }
+  if (authorization?.value === '$TOKEN' && value === '') {
+    const noToken = {
+      message: 'This error needs an access token.',
+      fix: 'Get a token above, then press the button again.',
+    }
+    find('#rehearsal-outcome', HTMLElement).innerHTML = String(await renderFailure(noToken))
+    find('#rehearsal-response', HTMLElement).replaceChildren()
+    return
   }
   const fullPath = path.replace('$SHORT_NAME', encodeURIComponent(shortName.trim() || 'your-short-name'))
   await call('rehearsal', method, fullPath, headers ?? {}, () => undefined)

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { contact } from '../../openapi/contact.ts'
 import { refusals, type ErrorCode } from '../../worker/http/api-error.ts'
 import { advice, isErrorCode } from '../error-advice.ts'
-import { formatCurl, rehearsals } from '../error-rehearsals.ts'
+import { formatCurl, formatMockCurl, rehearsals } from '../error-rehearsals.ts'
 import { renderCode } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
 
@@ -14,7 +14,9 @@ export function renderErrors(): Markup {
   const example = { message: refusals.forbidden.message, error: 'forbidden', requestId }
   return html`<article class="prose">
     <h1>Errors</h1>
-    <p>Every API response with a status other than 2xx and 304 has a JSON body of this form:</p>
+    <p>
+      Every API response with a status other than 2xx and 304 has a JSON body of this form, except the response to HEAD:
+    </p>
     ${renderCode(JSON.stringify(example, null, 2), 'json')}
     <p>
       <code>message</code> is for people. It often says more than the table below, and its wording can change.
@@ -24,11 +26,12 @@ export function renderErrors(): Markup {
       <code>error_description</code>, with the text of <code>message</code>: OAuth 2 libraries show it.
     </p>
     <p>
-      Rehearse how your program handles each error before your customers do. The requests below use the variables of the
-      <a href="/">start page</a>, change nothing and lock nothing. <a href="/try#rehearse">Try it</a> has a button for
-      each.
+      Rehearse how your program handles each error before your customers do. The requests below change nothing, and they
+      don’t lock your account. They use the variables of the <a href="/">start page</a> and a token, which you get with
+      this command. <a href="/try#rehearse">Try it</a> has a button for every code that a request can provoke.
     </p>
-    <div class="table">
+    ${renderCode(`TOKEN=$(curl -sS -X POST -u "$CLIENT_ID:$CLIENT_SECRET" "$API/api/v3/partners/auth" | jq -r .access_token)`, 'sh')}
+    <div class="table" tabindex="0">
       <table>
         <thead>
           <tr>
@@ -76,5 +79,8 @@ export function renderErrors(): Markup {
 
 function renderRehearsal(code: ErrorCode): Markup | string {
   const rehearsal = rehearsals[code]
-  return typeof rehearsal === 'string' ? rehearsal : html`<code>${formatCurl(rehearsal)}</code>`
+  if ('prefer' in rehearsal)
+    return html`${rehearsal.reason} Let the <a href="/client#other-languages-and-tests">mock server</a> answer with it:
+      <code>${formatMockCurl(rehearsal)}</code>`
+  return html`<code>${formatCurl(rehearsal)}</code>`
 }

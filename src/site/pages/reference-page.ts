@@ -43,6 +43,7 @@ interface Operation {
   description: string
   security: Record<string, string[]>[]
   parameters?: Parameter[]
+  requestBody?: { description: string; content: Record<string, unknown> }
   responses: Record<string, Response>
 }
 
@@ -96,7 +97,7 @@ export function renderReference(): Markup {
 }
 
 function renderOperation({ paths, components }: Document, path: string, method: string, operation: Operation): Markup {
-  const { operationId, summary, description, security, parameters = [], responses } = operation
+  const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation
   const schemes = security
     .flatMap((each) => Object.keys(each))
     .slice(0, 1)
@@ -117,6 +118,14 @@ function renderOperation({ paths, components }: Document, path: string, method: 
           ? html`<p>The same as those of <a href="#${twin.operationId}-parameters">${twin.summary}</a>.</p>`
           : renderParameters(operationId, parameters)
       }`
+    }
+    ${
+      requestBody &&
+      html`${renderHeading(3, `${operationId}-body`, 'Request body')}
+        <p>
+          Optional: ${Object.keys(requestBody.content).map((type) => html`<code>${type}</code>`)}.
+          ${requestBody.description}
+        </p>`
     }
     ${
       requests[operationId] &&
@@ -145,7 +154,8 @@ function renderParameters(operationId: string, parameters: Parameter[]): Markup 
 /** The request of each operation in curl and JavaScript. The start page has complete programs in five languages. */
 const requests: Record<string, Record<string, string>> = {
   issueAccessToken: {
-    bash: `curl -X POST -u "$CLIENT_ID:$CLIENT_SECRET" ${exampleOrigin}/api/v3/partners/auth`,
+    bash: `# curl asks for the client secret.
+curl -X POST -u "$CLIENT_ID" ${exampleOrigin}/api/v3/partners/auth`,
     javascript: `const credentials = Buffer.from(\`\${clientId}:\${clientSecret}\`).toString('base64')
 const response = await fetch('${exampleOrigin}/api/v3/partners/auth', {
   method: 'POST',
@@ -159,6 +169,9 @@ const { access_token, expires_in } = await response.json()`,
   headers: { Authorization: \`Bearer \${token}\`, 'If-None-Match': lastEtag },
 })
 if (response.status !== 304) plans = (await response.json()).data.plans`,
+  },
+  checkPlans: {
+    bash: `curl -I -H "Authorization: Bearer $TOKEN" ${exampleOrigin}/api/v3/partners/acme/plans`,
   },
 }
 

@@ -55,12 +55,12 @@ export function renderTry(): Markup {
       <h2 id="rehearse">3. Rehearse an error</h2>
       <p>
         Each button sends a request that is refused with this code. They use the client ID, token and short name from
-        above. <a href="/errors">Errors</a> has the causes and fixes.
+        above. No request provokes the other codes: <a href="/errors">Errors</a> has the causes and fixes.
       </p>
       <p class="rehearsals">
         ${Object.entries(rehearsals).map(
           ([code, rehearsal]) =>
-            typeof rehearsal !== 'string' &&
+            !('prefer' in rehearsal) &&
             html`<button class="quiet" type="button" data-rehearse="${code}">${code}</button> `,
         )}
       </p>

@@ -29,7 +29,7 @@ describe.each(['light', 'dark'] as const)('in %s colors', (colorScheme) => {
         async ({ page, complaints }) => {
           await page.getByRole('heading').nth(0).waitFor()
           await page.waitForLoadState('networkidle')
-          for (const width of [1280, 768, 390]) {
+          for (const width of [1280, 768, 320]) {
             await page.setViewportSize({ width, height: 900 })
             expect(await findViolations(page)).toEqual([])
             const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)

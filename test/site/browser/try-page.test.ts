@@ -114,6 +114,8 @@ async function listPlans(page: Page, shortName: string): Promise<string> {
 
 test('each button of "Rehearse an error" is refused with its code', async () => {
   await visit('/try', async ({ page }) => {
+    await page.locator('[data-rehearse=forbidden]').click()
+    await page.getByText('This error needs an access token.').waitFor()
     await getToken(page, demo)
     // A token pasted with its scheme.
     const token = await page.locator('[name=accessToken]').inputValue()
