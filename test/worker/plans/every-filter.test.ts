@@ -96,7 +96,8 @@ describe.each(filterNames)('%s', (name) => {
   test('is in openapi.json, with an example that the filter accepts', () => {
     const { parameters } = openapi.paths['/api/v3/partners/{shortName}/plans'].get
     const { description, schema, example, parse } = planFilters[name]
-    expect(parameters).toContainEqual({ name, in: 'query', description, schema, example })
+    const documented = expect.objectContaining(schema)
+    expect(parameters).toContainEqual({ name, in: 'query', description, schema: documented, example })
     expect(parse(String(example))).toBe(example)
   })
 
