@@ -76,10 +76,13 @@ async function writeSite(folder: string): Promise<void> {
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
     writeText('openapi.json', openapi),
     writeText('collections/investment-plans.postman_collection.json', writePostmanCollection(collection)),
-    writeText('collections/investment-plans.postman_environment.json', writePostmanEnvironment(collection)),
+    writeText(
+      'collections/investment-plans.postman_environment.json',
+      writePostmanEnvironment(collection, origin === exampleOrigin ? '' : origin),
+    ),
     writeFile(
       join(folder, 'collections/investment-plans-bruno.zip'),
-      zipFolder('investment-plans', writeBrunoCollection(collection), nameOrigin),
+      zipFolder('investment-plans', writeBrunoCollection(collection)),
     ),
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
@@ -127,8 +130,8 @@ function collapseIndentation(markup: string): string {
 }
 
 /** A zip of one folder. The same files give the same bytes: fflate writes the date as local time, and the earliest of the format. */
-function zipFolder(name: string, files: Record<string, string>, edit: (text: string) => string): Uint8Array {
-  const entries = Object.entries(files).map(([file, text]) => [file, strToU8(edit(text))])
+function zipFolder(name: string, files: Record<string, string>): Uint8Array {
+  const entries = Object.entries(files).map(([file, text]) => [file, strToU8(text)])
   return zipSync({ [name]: Object.fromEntries(entries) }, { mtime: new Date(1980, 0, 1) })
 }
 
