@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { strFromU8, unzipSync } from 'fflate'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { buildSite } from '../../src/site/build-site.ts'
+import { buildSite, readOrigin } from '../../src/site/build-site.ts'
 import { writeBrunoCollection } from '../../src/site/collections/bruno-collection.ts'
 import { readCollection } from '../../src/site/collections/collection-requests.ts'
 import { writePostmanCollection, writePostmanEnvironment } from '../../src/site/collections/postman-collection.ts'
@@ -168,6 +168,7 @@ describe('in the built site', () => {
     return {
       postman: String(await read(`${start}.postman_collection.json`)),
       zip: await read(`${start}-bruno.zip`),
+      openapi: JSON.parse(String(await read('openapi.json'))) as object,
       baseUrl: environment.values.find(({ key }) => key === 'baseUrl')?.value,
     }
   }
@@ -189,4 +190,49 @@ describe('in the built site', () => {
     expect(unnamed.postman).toBe(postman)
     expect(unnamed.zip.equals(zip)).toBe(true)
   }, 120_000)
+
+  test('the addresses in openapi.json are absolute if the origin is known', async () => {
+    const built = await build('https://plans.example.org')
+    expect(built.openapi).toMatchObject({
+      servers: [{ url: 'https://plans.example.org' }],
+      components: {
+        securitySchemes: {
+          oauth2: { flows: { clientCredentials: { tokenUrl: 'https://plans.example.org/api/v3/partners/auth' } } },
+        },
+      },
+    })
+    const unnamed = await build('')
+    expect(unnamed.openapi).toEqual(openapi)
+  }, 120_000)
+
+  test('the build ends without HTTPS', async () => {
+    await expect(build('http://api.real.test')).rejects.toThrow(
+      'SITE_ORIGIN must be an origin such as https://catalog.example.com, not http://api.real.test; http: only for this machine.',
+    )
+  })
+})
+
+test.each([
+  'https://api.real.test',
+  'https://api.real.test:8443',
+  'http://localhost:8787',
+  'http://127.0.0.1',
+  'http://[::1]:1',
+])('SITE_ORIGIN can be %s', (origin) => expect(readOrigin(origin)).toBe(origin))
+
+test.each([
+  'http://api.real.test',
+  'http://localhost.real.test',
+  'http://localhost:1@real.test',
+  'https://api.real.test/',
+  'https://id@api.real.test',
+  'ftp://api.real.test',
+  'api.real.test',
+])('SITE_ORIGIN cannot be %s', (value) => expect(() => readOrigin(value)).toThrow(`not ${value};`))
+
+test('the token endpoint is on the same host as the other requests', () => {
+  const elsewhere = text.replace('"tokenUrl": "/', '"tokenUrl": "https://elsewhere.example/')
+  expect(() => readCollection(elsewhere)).toThrow(
+    'The collections need a tokenUrl that is a path, not https://elsewhere.example/api/v3/partners/auth.',
+  )
 })

@@ -94,7 +94,7 @@ export function readCollection(openapi: string): Collection {
   const { info, paths, components } = document
   const flows = Object.values(components.securitySchemes).flatMap((scheme) => scheme.flows ?? [])
   const [tokenPath] = flows.map(({ clientCredentials }) => clientCredentials.tokenUrl)
-  if (tokenPath === undefined) throw new Error('No security scheme of the OpenAPI document has a tokenUrl.')
+  if (!tokenPath?.startsWith('/')) throw new Error(`The collections need a tokenUrl that is a path, not ${tokenPath}.`)
   const requests = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => readOperation(document, path, method, operation)),
   )
