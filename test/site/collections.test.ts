@@ -6,7 +6,7 @@ import { strFromU8, unzipSync } from 'fflate'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { buildSite, readOrigin } from '../../src/site/build-site.ts'
 import { writeBrunoCollection } from '../../src/site/collections/bruno-collection.ts'
-import { readCollection } from '../../src/site/collections/collection-requests.ts'
+import { readCollection, writeTests } from '../../src/site/collections/collection-requests.ts'
 import { writePostmanCollection, writePostmanEnvironment } from '../../src/site/collections/postman-collection.ts'
 
 interface Entry {
@@ -99,7 +99,7 @@ test('only the second request of an operation sends an ETag, the one that the fi
   ])
   const files = writeBrunoCollection(readCollection(text))
   expect(files['listPlans.bru']).toContain('\n  ~If-None-Match: "')
-  expect(files['listPlans.bru']).toContain("bru.setVar('listPlansEtag'")
+  expect(files['listPlans.bru']).toContain('bru.setVar("listPlansEtag"')
   expect(files['listPlans-conditional.bru']).toContain('\n  If-None-Match: {{listPlansEtag}}\n')
 })
 
@@ -145,6 +145,68 @@ describe('without an address, the script stops the request and names the empty v
     const sent: Promise<void> = runInNewContext(`(async () => {${tokenScript}})()`, { bru, req })
     await expect(sent).rejects.toThrow('Fill in .env beside the collection: API.')
     expect(sendRequest).not.toHaveBeenCalled()
+  })
+})
+
+test('a line `}` in a description does not end its block in Bruno', () => {
+  const changed = structuredClone(openapi)
+  Object.assign(changed.paths[plansPath]!['get']!, { description: 'An object:\n{\n}\nAnd more.' })
+  const file = writeBrunoCollection(readCollection(JSON.stringify(changed)))['listPlans.bru']
+  expect(file).toContain('\ndocs {\n  An object:\n  {\n  }\n  And more.\n')
+})
+
+test('the tests of a response are JavaScript, whatever the names of its fields', () => {
+  const expected = { status: '200', contentType: 'text/x', fields: ["owner's", 'a"b\\'], list: "owner's-plans" }
+  const dialect = { test: 'test', expect: 'expect', status: '200', contentType: "'text/x'", body: 'body' }
+  const names: string[] = []
+  const context = {
+    test: (name: string, check: () => void) => {
+      names.push(name)
+      check()
+    },
+    expect,
+    body: { "owner's": 1, 'a"b\\': 2, data: { total: 3, "owner's-plans": [1, 2, 3] } },
+  }
+  runInNewContext(writeTests(expected, dialect).join('\n'), context)
+  expect(names).toEqual(['Status 200', 'Content-Type text/x', `Has owner's, a"b\\`, "total counts owner's-plans"])
+})
+
+describe('the build ends on what a request would lack', () => {
+  const listPlans = openapi.paths[plansPath]!['get']!
+  test.each<[string, object, string]>([
+    [
+      'parameters of a path',
+      { [plansPath]: { parameters: [] } },
+      `parameters of ${plansPath}: it is for the whole path, and must be in each operation`,
+    ],
+    [
+      'a reference to a parameter',
+      { [plansPath]: { get: { ...listPlans, parameters: [{ $ref: '#/components/parameters/sector' }] } } },
+      `get of ${plansPath}: {"$ref":"#/components/parameters/sector"} is not a parameter in path, query or header`,
+    ],
+    [
+      'a cookie',
+      { [plansPath]: { get: { ...listPlans, parameters: [{ name: 'id', in: 'cookie' }] } } },
+      `get of ${plansPath}: {"name":"id","in":"cookie"} is not a parameter in path, query or header`,
+    ],
+    [
+      'another variable in the path',
+      { [`${plansPath}/{plan-id}`]: { get: listPlans } },
+      `get of ${plansPath}/{plan-id}: {plan-id} needs a variable in bruno-collection.ts and postman-collection.ts, as {shortName} has`,
+    ],
+    [
+      'a request body',
+      { [plansPath]: { put: { ...listPlans, requestBody: { required: true } } } },
+      `put of ${plansPath}: the request body is not "required": false`,
+    ],
+    ...[[], undefined].map((security): [string, object, string] => [
+      `no credentials: ${JSON.stringify(security)}`,
+      { [plansPath]: { get: { ...listPlans, security } } },
+      'listPlans: its "security" has neither Basic credentials nor a bearer token',
+    ]),
+  ])('%s', (_, paths, problem) => {
+    const document = JSON.stringify({ ...openapi, paths })
+    expect(() => readCollection(document)).toThrow(`The collections don't support ${problem}.`)
   })
 })
 

@@ -17,8 +17,8 @@ export function writeBrunoCollection(collection: Collection): Record<string, str
     'bruno.json': `${JSON.stringify(config, null, 2)}\n`,
     'collection.bru': joinBlocks([
       block('vars:pre-request', ['shortName: {{process.env.SHORT_NAME}}']),
-      block('script:pre-request', writeTokenScript(tokenPath).split('\n')),
-      block('script:post-response', forgetScript.split('\n')),
+      block('script:pre-request', [writeTokenScript(tokenPath)]),
+      block('script:post-response', [forgetScript]),
       block('docs', [description, '', setUp]),
     ]),
     '.gitignore': '.env\n',
@@ -39,7 +39,10 @@ function writeRequest(request: CollectionRequest, seq: number): string {
     block('params:query', query.map(writeOption)),
     block('headers', headers.map(writeOption)),
     block(`auth:${auth}`, auths[auth]),
-    block('script:post-response', etagVariable ? [`bru.setVar('${etagVariable}', res.getHeader('etag'))`] : []),
+    block(
+      'script:post-response',
+      etagVariable ? [`bru.setVar(${JSON.stringify(etagVariable)}, res.getHeader('etag'))`] : [],
+    ),
     block('tests', writeTests(expected, dialect)),
     block('docs', [description, '', ...meanings]),
   ])
@@ -54,9 +57,10 @@ function writeOption({ name, value, isSent }: Option): string {
   return `${isSent ? '' : '~'}${name}: ${value}`
 }
 
-/** The indentation keeps a `}` of the text from ending the block. */
-function block(name: string, lines: readonly string[]): string {
-  return lines.length === 0 ? '' : `${name} {\n${lines.map((line) => `  ${line}`.trimEnd()).join('\n')}\n}\n`
+/** The indentation keeps a line `}` of the text from ending the block. */
+function block(name: string, texts: readonly string[]): string {
+  const lines = texts.flatMap((text) => text.split('\n')).map((line) => `  ${line}`.trimEnd())
+  return lines.length === 0 ? '' : `${name} {\n${lines.join('\n')}\n}\n`
 }
 
 function joinBlocks(blocks: readonly string[]): string {
@@ -80,7 +84,7 @@ function isTokenFresh() {
 
 if (req.getAuthMode() === 'bearer' && !isTokenFresh()) {
   const { status, data } = await bru.sendRequest({
-    url: origin + '${tokenPath}',
+    url: origin + ${JSON.stringify(tokenPath)},
     method: 'POST',
     auth: { username: clientId, password: clientSecret },
     // By default, an error status is an exception without the body.

@@ -47,7 +47,7 @@ function writeItem(request: CollectionRequest) {
   const { name, method, path, description, auth, query, headers, expected, etagVariable } = request
   const tests = writeTests(expected, dialect)
   if (etagVariable !== undefined)
-    tests.push(`pm.collectionVariables.set('${etagVariable}', pm.response.headers.get('ETag'))`)
+    tests.push(`pm.collectionVariables.set(${JSON.stringify(etagVariable)}, pm.response.headers.get('ETag'))`)
   return {
     name,
     event: [writeEvent('test', tests.join('\n'))],
@@ -111,7 +111,7 @@ if (empty.length > 0) {
   stop('Select the environment, and fill in: ' + empty.join(', ') + '.')
 } else if (pm.request.auth?.type === 'bearer' && !isTokenFresh()) {
   const basic = [{ key: 'username', value: clientId }, { key: 'password', value: clientSecret }]
-  pm.sendRequest({ url: baseUrl + '${tokenPath}', method: 'POST', auth: { type: 'basic', basic } }, (error, response) => {
+  pm.sendRequest({ url: baseUrl + ${JSON.stringify(tokenPath)}, method: 'POST', auth: { type: 'basic', basic } }, (error, response) => {
     try {
       if (error) throw new Error(error.message ?? error.code)
       const body = response.json()
