@@ -21,13 +21,12 @@ const source = import.meta.dirname
 
 /**
  * The origin that the deployed copy names, such as https://catalog.example.com. Scripts show the real one on every page; files
- * for programs need it here.
+ * for programs need it here. Those send credentials there, so it is HTTPS, or HTTP on this machine.
  */
-function readOrigin(): string {
-  // An unset variable of CI is empty.
-  const text = process.env['SITE_ORIGIN'] || exampleOrigin
-  if (URL.canParse(text) && new URL(text).origin === text) return text
-  throw new Error(`SITE_ORIGIN must be an origin, such as https://catalog.example.com, not ${text}.`)
+export function readOrigin(text: string): string {
+  const isSafe = /^https:|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(text)
+  if (isSafe && URL.canParse(text) && new URL(text).origin === text) return text
+  throw new Error(`SITE_ORIGIN must be an origin such as ${exampleOrigin}, not ${text}; http: only for this machine.`)
 }
 
 /** Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file. */
@@ -58,10 +57,11 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
 async function writeSite(folder: string): Promise<void> {
   const sections = listSections(await readDemoPlan(101))
   const [lastChange] = readChanges()
-  const origin = readOrigin()
+  // An unset variable of CI is empty.
+  const origin = readOrigin(process.env['SITE_ORIGIN'] || exampleOrigin)
   const nameOrigin = (text: string) => text.replaceAll(exampleOrigin, origin)
   const writeText = (file: string, text: string) => writeFile(join(folder, file), nameOrigin(text))
-  const openapi = await readOpenapi(origin)
+  const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
   const collection = readCollection(openapi)
   for (const name of ['.well-known', 'collections']) await mkdir(join(folder, name))
   await Promise.all([
@@ -74,12 +74,15 @@ async function writeSite(folder: string): Promise<void> {
       }),
     ...['favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
-    writeText('openapi.json', openapi),
+    writeText('openapi.json', origin === exampleOrigin ? openapi : makeAbsolute(openapi, origin)),
     writeText('collections/investment-plans.postman_collection.json', writePostmanCollection(collection)),
-    writeText('collections/investment-plans.postman_environment.json', writePostmanEnvironment(collection)),
+    writeText(
+      'collections/investment-plans.postman_environment.json',
+      writePostmanEnvironment(collection, origin === exampleOrigin ? '' : origin),
+    ),
     writeFile(
       join(folder, 'collections/investment-plans-bruno.zip'),
-      zipFolder('investment-plans', writeBrunoCollection(collection), nameOrigin),
+      zipFolder('investment-plans', writeBrunoCollection(collection)),
     ),
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
@@ -127,8 +130,8 @@ function collapseIndentation(markup: string): string {
 }
 
 /** A zip of one folder. The same files give the same bytes: fflate writes the date as local time, and the earliest of the format. */
-function zipFolder(name: string, files: Record<string, string>, edit: (text: string) => string): Uint8Array {
-  const entries = Object.entries(files).map(([file, text]) => [file, strToU8(edit(text))])
+function zipFolder(name: string, files: Record<string, string>): Uint8Array {
+  const entries = Object.entries(files).map(([file, text]) => [file, strToU8(text)])
   return zipSync({ [name]: Object.fromEntries(entries) }, { mtime: new Date(1980, 0, 1) })
 }
 
@@ -144,12 +147,20 @@ async function readNotices(): Promise<string> {
   return licences.join('\n---\n\n')
 }
 
-/** Absolute `servers` in the deployed copy: some tools don't resolve `/` against the document's own address. */
-async function readOpenapi(origin: string): Promise<string> {
-  const text = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
-  if (origin === exampleOrigin) return text
-  const document: object = JSON.parse(text)
-  return `${JSON.stringify({ ...document, servers: [{ url: origin }] }, null, 2)}\n`
+interface OAuth2Document {
+  servers: { url: string }[]
+  components: { securitySchemes: Record<string, { flows?: Record<string, { tokenUrl: string }> }> }
+}
+
+/** For the deployed copy of openapi.json: some tools don't resolve `/` against the document's own address. */
+function makeAbsolute(openapi: string, origin: string): string {
+  const document: OAuth2Document = JSON.parse(openapi)
+  document.servers = [{ url: origin }]
+  const flows = Object.values(document.components.securitySchemes).flatMap((scheme) =>
+    Object.values(scheme.flows ?? {}),
+  )
+  for (const flow of flows) flow.tokenUrl = new URL(flow.tokenUrl, origin).href
+  return `${JSON.stringify(document, null, 2)}\n`
 }
 
 function resolvePackaged(name: string, file: string): string {

@@ -22,7 +22,6 @@ const maxAttempts = 3
 
 /** Each check rejects with an error that has the output of its program. They run side by side. */
 function listChecks(origin: string, shortName: string): Record<string, () => Promise<void>> {
-  const atOrigin = ['--env-var', `baseUrl=${origin}`]
   return {
     'html-validate: every page of dist/site': () =>
       run(tool('html-validate'), ['--preset', 'standard,a11y', 'dist/site/**/*.html']),
@@ -66,20 +65,20 @@ function listChecks(origin: string, shortName: string): Record<string, () => Pro
     'newman: the collection for Postman': () =>
       inFolder(async (folder) => {
         const environment = join(folder, 'environment.json')
-        await writeFile(environment, await fillEnvironment(process.env), { mode: 0o600 })
+        await writeFile(environment, await fillEnvironment(origin, process.env), { mode: 0o600 })
         await run(tool('newman'), [
           'run',
           join(collections, 'investment-plans.postman_collection.json'),
           '-e',
           environment,
-          ...atOrigin,
         ])
       }),
 
     'bru: the collection for Bruno': () =>
       inFolder(async (folder) => {
         await unzip(join(collections, 'investment-plans-bruno.zip'), folder)
-        await run(tool('bru'), ['run', ...atOrigin], join(folder, 'investment-plans'))
+        await writeFile(join(folder, 'investment-plans/.env'), `API=${origin}\n`)
+        await run(tool('bru'), ['run'], join(folder, 'investment-plans'))
       }),
   }
 }
@@ -152,16 +151,20 @@ async function inFolder<Result>(work: (folder: string) => Promise<Result>): Prom
   }
 }
 
-/** Puts the credentials into Postman's environment: a command line would show the secret to other users. */
-async function fillEnvironment({ CLIENT_ID, CLIENT_SECRET, SHORT_NAME }: NodeJS.ProcessEnv): Promise<string> {
+/** Puts the address and the credentials into Postman's environment: a command line would show the secret to other users. */
+async function fillEnvironment(
+  origin: string,
+  { CLIENT_ID, CLIENT_SECRET, SHORT_NAME }: NodeJS.ProcessEnv,
+): Promise<string> {
   const text = await readFile(join(collections, 'investment-plans.postman_environment.json'), 'utf8')
   const environment: { values: { key: string; value: string }[] } = JSON.parse(text)
-  const credentials = new Map([
+  const filled = new Map([
+    ['baseUrl', origin],
     ['clientId', CLIENT_ID],
     ['clientSecret', CLIENT_SECRET],
     ['shortName', SHORT_NAME],
   ])
-  const values = environment.values.map((each) => ({ ...each, value: credentials.get(each.key) }))
+  const values = environment.values.map((each) => ({ ...each, value: filled.get(each.key) }))
   return JSON.stringify({ ...environment, values })
 }
 

@@ -1,11 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { strFromU8, unzipSync } from 'fflate'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { buildSite } from '../../src/site/build-site.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { buildSite, readOrigin } from '../../src/site/build-site.ts'
 import { writeBrunoCollection } from '../../src/site/collections/bruno-collection.ts'
-import { readCollection } from '../../src/site/collections/collection-requests.ts'
+import { readCollection, writeTests } from '../../src/site/collections/collection-requests.ts'
 import { writePostmanCollection, writePostmanEnvironment } from '../../src/site/collections/postman-collection.ts'
 
 interface Entry {
@@ -16,6 +17,7 @@ interface Entry {
 
 interface PostmanCollection {
   info: { schema: string }
+  event: { listen: string; script: { exec: string[] } }[]
   item: { name: string; request: { method: string; header: Entry[]; url: { raw: string; query: Entry[] } } }[]
 }
 
@@ -40,7 +42,7 @@ function readPostman(document: string): PostmanCollection {
 describe('every operation is a request', () => {
   const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { responses }]) => {
-      const call = `${method.toUpperCase()} {{baseUrl}}${path.replace('{shortName}', '{{shortName}}')}`
+      const call = `${method.toUpperCase()} ${path.replace('{shortName}', '{{shortName}}')}`
       // The second request sends an ETag.
       return '304' in responses ? [call, call] : [call]
     }),
@@ -48,7 +50,9 @@ describe('every operation is a request', () => {
 
   test('in Postman', () => {
     const { info, item } = readPostman(text)
-    expect(item.map(({ request }) => `${request.method} ${request.url.raw}`)).toEqual(operations)
+    expect(item.map(({ request }) => `${request.method} ${request.url.raw}`)).toEqual(
+      operations.map((call) => call.replace(' ', ' {{baseUrl}}')),
+    )
     expect(info.schema).toBe('https://schema.getpostman.com/json/collection/v2.1.0/collection.json')
   })
 
@@ -58,7 +62,7 @@ describe('every operation is a request', () => {
       const [, method, url] = /^(\w+) \{\n  url: (.*)$/m.exec(file) ?? []
       return method === undefined ? [] : [`${method.toUpperCase()} ${url}`]
     })
-    expect(calls).toEqual(operations)
+    expect(calls).toEqual(operations.map((call) => call.replace(' ', ' {{process.env.API}}')))
   })
 })
 
@@ -95,53 +99,202 @@ test('only the second request of an operation sends an ETag, the one that the fi
   ])
   const files = writeBrunoCollection(readCollection(text))
   expect(files['listPlans.bru']).toContain('\n  ~If-None-Match: "')
-  expect(files['listPlans.bru']).toContain("bru.setVar('listPlansEtag'")
+  expect(files['listPlans.bru']).toContain('bru.setVar("listPlansEtag"')
   expect(files['listPlans-conditional.bru']).toContain('\n  If-None-Match: {{listPlansEtag}}\n')
 })
 
-test('the environment of Postman has no values, and hides the secret', () => {
-  const { values } = JSON.parse(writePostmanEnvironment(readCollection(text))) as {
+test('the environment of Postman has no credentials, and hides the secret', () => {
+  const { values } = JSON.parse(writePostmanEnvironment(readCollection(text), 'https://plans.example.org')) as {
     values: (Entry & { type: string })[]
   }
   expect(values.map(({ key, value, type }) => [key, value, type])).toEqual([
+    ['baseUrl', 'https://plans.example.org', 'default'],
     ['clientId', '', 'default'],
     ['clientSecret', '', 'secret'],
     ['shortName', '', 'default'],
   ])
 })
 
+describe('without an address, the script stops the request and names the empty value', () => {
+  test('in Postman', () => {
+    const [tokenScript] = readPostman(text).event.map(({ script }) => script.exec.join('\n'))
+    const values = new Map(Object.entries({ baseUrl: '', clientId: 'id', clientSecret: 'secret', shortName: 'acme' }))
+    const [sendRequest, skipRequest, fail] = Array.from({ length: 3 }, () => vi.fn<() => void>())
+    const pm = {
+      variables: values,
+      request: { auth: { type: 'bearer' } },
+      collectionVariables: new Map(),
+      execution: { skipRequest },
+      expect: { fail },
+      test: (_: string, check: () => void) => check(),
+      sendRequest,
+    }
+    runInNewContext(tokenScript!, { pm, console: { error: () => undefined } })
+    expect(fail).toHaveBeenCalledWith('Select the environment, and fill in: baseUrl.')
+    expect(skipRequest).toHaveBeenCalledOnce()
+    expect(sendRequest).not.toHaveBeenCalled()
+  })
+
+  test('in Bruno', async () => {
+    const file = writeBrunoCollection(readCollection(text))['collection.bru']!
+    const [, tokenScript] = /^script:pre-request \{\n([^]*?)\n\}$/m.exec(file) ?? []
+    const values = new Map(Object.entries({ API: '', CLIENT_ID: 'id', CLIENT_SECRET: 'secret', SHORT_NAME: 'acme' }))
+    const sendRequest = vi.fn<() => void>()
+    const bru = { getProcessEnv: (name: string) => values.get(name), getVar: () => undefined, sendRequest }
+    const req = { getAuthMode: () => 'bearer' }
+    const sent: Promise<void> = runInNewContext(`(async () => {${tokenScript}})()`, { bru, req })
+    await expect(sent).rejects.toThrow('Fill in .env beside the collection: API.')
+    expect(sendRequest).not.toHaveBeenCalled()
+  })
+})
+
+test('a line `}` in a description does not end its block in Bruno', () => {
+  const changed = structuredClone(openapi)
+  Object.assign(changed.paths[plansPath]!['get']!, { description: 'An object:\n{\n}\nAnd more.' })
+  const file = writeBrunoCollection(readCollection(JSON.stringify(changed)))['listPlans.bru']
+  expect(file).toContain('\ndocs {\n  An object:\n  {\n  }\n  And more.\n')
+})
+
+test('the tests of a response are JavaScript, whatever the names of its fields', () => {
+  const expected = { status: '200', contentType: 'text/x', fields: ["owner's", 'a"b\\'], list: "owner's-plans" }
+  const dialect = { test: 'test', expect: 'expect', status: '200', contentType: "'text/x'", body: 'body' }
+  const names: string[] = []
+  const context = {
+    test: (name: string, check: () => void) => {
+      names.push(name)
+      check()
+    },
+    expect,
+    body: { "owner's": 1, 'a"b\\': 2, data: { total: 3, "owner's-plans": [1, 2, 3] } },
+  }
+  runInNewContext(writeTests(expected, dialect).join('\n'), context)
+  expect(names).toEqual(['Status 200', 'Content-Type text/x', `Has owner's, a"b\\`, "total counts owner's-plans"])
+})
+
+describe('the build ends on what a request would lack', () => {
+  const listPlans = openapi.paths[plansPath]!['get']!
+  test.each<[string, object, string]>([
+    [
+      'parameters of a path',
+      { [plansPath]: { parameters: [] } },
+      `parameters of ${plansPath}: it is for the whole path, and must be in each operation`,
+    ],
+    [
+      'a reference to a parameter',
+      { [plansPath]: { get: { ...listPlans, parameters: [{ $ref: '#/components/parameters/sector' }] } } },
+      `get of ${plansPath}: {"$ref":"#/components/parameters/sector"} is not a parameter in path, query or header`,
+    ],
+    [
+      'a cookie',
+      { [plansPath]: { get: { ...listPlans, parameters: [{ name: 'id', in: 'cookie' }] } } },
+      `get of ${plansPath}: {"name":"id","in":"cookie"} is not a parameter in path, query or header`,
+    ],
+    [
+      'another variable in the path',
+      { [`${plansPath}/{plan-id}`]: { get: listPlans } },
+      `get of ${plansPath}/{plan-id}: {plan-id} needs a variable in bruno-collection.ts and postman-collection.ts, as {shortName} has`,
+    ],
+    [
+      'a request body',
+      { [plansPath]: { put: { ...listPlans, requestBody: { required: true } } } },
+      `put of ${plansPath}: the request body is not "required": false`,
+    ],
+    ...[[], undefined].map((security): [string, object, string] => [
+      `no credentials: ${JSON.stringify(security)}`,
+      { [plansPath]: { get: { ...listPlans, security } } },
+      'listPlans: its "security" has neither Basic credentials nor a bearer token',
+    ]),
+  ])('%s', (_, paths, problem) => {
+    const document = JSON.stringify({ ...openapi, paths })
+    expect(() => readCollection(document)).toThrow(`The collections don't support ${problem}.`)
+  })
+})
+
 describe('in the built site', () => {
   let folder: string
-  const origin = 'https://plans.example.org'
-  const read = async (file: string) => await readFile(join(folder, 'collections/investment-plans') + file)
-  const unzip = async () => Object.entries(unzipSync(await read('-bruno.zip')))
-
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'collections-'))
-    vi.stubEnv('SITE_ORIGIN', origin)
-    await buildSite(folder)
+  })
+  afterEach(() => {
+    vi.useRealTimers()
     vi.unstubAllEnvs()
-  }, 60_000)
+  })
   afterAll(() => rm(folder, { recursive: true }))
 
-  test('both collections call the origin of the site', async () => {
-    const postman = JSON.parse(String(await read('.postman_collection.json'))) as { variable: Entry[] }
-    expect(postman.variable).toEqual([{ key: 'baseUrl', value: origin }])
-    const files = Object.fromEntries((await unzip()).map(([name, bytes]) => [name, strFromU8(bytes)]))
-    expect(files['investment-plans/collection.bru']).toContain(`\n  baseUrl: ${origin}\n`)
+  async function build(origin: string) {
+    vi.stubEnv('SITE_ORIGIN', origin)
+    await buildSite(folder)
+    const read = async (file: string) => await readFile(join(folder, file))
+    const start = 'collections/investment-plans'
+    const environment = JSON.parse(String(await read(`${start}.postman_environment.json`))) as { values: Entry[] }
+    return {
+      postman: String(await read(`${start}.postman_collection.json`)),
+      zip: await read(`${start}-bruno.zip`),
+      openapi: JSON.parse(String(await read('openapi.json'))) as object,
+      baseUrl: environment.values.find(({ key }) => key === 'baseUrl')?.value,
+    }
+  }
+
+  test('only the environment of Postman has the origin; the collections are the same, whatever it is', async () => {
+    const { postman, zip, baseUrl } = await build('https://plans.example.org')
+    expect(baseUrl).toBe('https://plans.example.org')
+    const files = Object.fromEntries(Object.entries(unzipSync(zip)).map(([name, bytes]) => [name, strFromU8(bytes)]))
     expect(files['investment-plans/.gitignore']).toBe('.env\n')
     expect(Object.keys(files)).toContain('investment-plans/bruno.json')
     expect(Object.keys(files)).not.toContain('investment-plans/.env')
-  })
+    expect([postman, ...Object.values(files)].join('')).not.toMatch(/https?:..(plans|catalog)\.example/)
 
-  test('the same files give the same zip, whatever the time and the time zone', async () => {
-    const before = await read('-bruno.zip')
-    vi.stubEnv('SITE_ORIGIN', origin)
+    // Nor do the time and the time zone change a byte.
     vi.stubEnv('TZ', 'Pacific/Auckland')
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 })
-    await buildSite(folder)
-    vi.useRealTimers()
-    vi.unstubAllEnvs()
-    expect((await read('-bruno.zip')).equals(before)).toBe(true)
-  }, 60_000)
+    const unnamed = await build('')
+    expect(unnamed.baseUrl).toBe('')
+    expect(unnamed.postman).toBe(postman)
+    expect(unnamed.zip.equals(zip)).toBe(true)
+  }, 120_000)
+
+  test('the addresses in openapi.json are absolute if the origin is known', async () => {
+    const built = await build('https://plans.example.org')
+    expect(built.openapi).toMatchObject({
+      servers: [{ url: 'https://plans.example.org' }],
+      components: {
+        securitySchemes: {
+          oauth2: { flows: { clientCredentials: { tokenUrl: 'https://plans.example.org/api/v3/partners/auth' } } },
+        },
+      },
+    })
+    const unnamed = await build('')
+    expect(unnamed.openapi).toEqual(openapi)
+  }, 120_000)
+
+  test('the build ends without HTTPS', async () => {
+    await expect(build('http://api.real.test')).rejects.toThrow(
+      'SITE_ORIGIN must be an origin such as https://catalog.example.com, not http://api.real.test; http: only for this machine.',
+    )
+  })
+})
+
+test.each([
+  'https://api.real.test',
+  'https://api.real.test:8443',
+  'http://localhost:8787',
+  'http://127.0.0.1',
+  'http://[::1]:1',
+])('SITE_ORIGIN can be %s', (origin) => expect(readOrigin(origin)).toBe(origin))
+
+test.each([
+  'http://api.real.test',
+  'http://localhost.real.test',
+  'http://localhost:1@real.test',
+  'https://api.real.test/',
+  'https://id@api.real.test',
+  'ftp://api.real.test',
+  'api.real.test',
+])('SITE_ORIGIN cannot be %s', (value) => expect(() => readOrigin(value)).toThrow(`not ${value};`))
+
+test('the token endpoint is on the same host as the other requests', () => {
+  const elsewhere = text.replace('"tokenUrl": "/', '"tokenUrl": "https://elsewhere.example/')
+  expect(() => readCollection(elsewhere)).toThrow(
+    'The collections need a tokenUrl that is a path, not https://elsewhere.example/api/v3/partners/auth.',
+  )
 })

@@ -1,5 +1,4 @@
 // A collection for Bruno: a folder of .bru files, https://docs.usebruno.com/bru-lang/overview
-import { exampleOrigin } from '../example-origin.ts'
 import { writeTests, type Collection, type CollectionRequest, type Option } from './collection-requests.ts'
 
 const dialect = {
@@ -17,15 +16,18 @@ export function writeBrunoCollection(collection: Collection): Record<string, str
   return {
     'bruno.json': `${JSON.stringify(config, null, 2)}\n`,
     'collection.bru': joinBlocks([
-      block('vars:pre-request', [`baseUrl: ${exampleOrigin}`, 'shortName: {{process.env.SHORT_NAME}}']),
-      block('script:pre-request', writeTokenScript(tokenPath).split('\n')),
-      block('script:post-response', forgetScript.split('\n')),
-      block('docs', [description, '', `To fill in your credentials: ${exampleOrigin}/collections`]),
+      block('vars:pre-request', ['shortName: {{process.env.SHORT_NAME}}']),
+      block('script:pre-request', [writeTokenScript(tokenPath)]),
+      block('script:post-response', [forgetScript]),
+      block('docs', [description, '', setUp]),
     ]),
     '.gitignore': '.env\n',
     ...Object.fromEntries(requests.map((request, index) => [`${request.id}.bru`, writeRequest(request, index + 1)])),
   }
 }
+
+const setUp = `Fill in API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME in a file named .env in the folder of the collection. API is the
+address of the site that you downloaded the collection from, without a path.`
 
 function writeRequest(request: CollectionRequest, seq: number): string {
   const { name, method, path, description, auth, query, headers, expected, etagVariable } = request
@@ -33,11 +35,14 @@ function writeRequest(request: CollectionRequest, seq: number): string {
   const meanings = options.map((option) => `- \`${option.name}\`: ${option.description}`)
   return joinBlocks([
     block('meta', [`name: ${name}`, 'type: http', `seq: ${seq}`]),
-    block(method.toLowerCase(), [`url: {{baseUrl}}${path}`, 'body: none', `auth: ${auth}`]),
+    block(method.toLowerCase(), [`url: {{process.env.API}}${path}`, 'body: none', `auth: ${auth}`]),
     block('params:query', query.map(writeOption)),
     block('headers', headers.map(writeOption)),
     block(`auth:${auth}`, auths[auth]),
-    block('script:post-response', etagVariable ? [`bru.setVar('${etagVariable}', res.getHeader('etag'))`] : []),
+    block(
+      'script:post-response',
+      etagVariable ? [`bru.setVar(${JSON.stringify(etagVariable)}, res.getHeader('etag'))`] : [],
+    ),
     block('tests', writeTests(expected, dialect)),
     block('docs', [description, '', ...meanings]),
   ])
@@ -52,9 +57,10 @@ function writeOption({ name, value, isSent }: Option): string {
   return `${isSent ? '' : '~'}${name}: ${value}`
 }
 
-/** The indentation keeps a `}` of the text from ending the block. */
-function block(name: string, lines: readonly string[]): string {
-  return lines.length === 0 ? '' : `${name} {\n${lines.map((line) => `  ${line}`.trimEnd()).join('\n')}\n}\n`
+/** The indentation keeps a line `}` of the text from ending the block. */
+function block(name: string, texts: readonly string[]): string {
+  const lines = texts.flatMap((text) => text.split('\n')).map((line) => `  ${line}`.trimEnd())
+  return lines.length === 0 ? '' : `${name} {\n${lines.join('\n')}\n}\n`
 }
 
 function joinBlocks(blocks: readonly string[]): string {
@@ -64,13 +70,12 @@ function joinBlocks(blocks: readonly string[]): string {
 // Runtime variables are in memory: Bruno writes them to no file.
 function writeTokenScript(tokenPath: string): string {
   return `// Gets an access token if there is none for this client, or if it ends within a minute.
-const clientId = bru.getProcessEnv('CLIENT_ID')
-const clientSecret = bru.getProcessEnv('CLIENT_SECRET')
-const empty = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME'].filter((name) => !bru.getProcessEnv(name))
+const names = ['API', 'CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
+const [origin, clientId, clientSecret] = names.map((name) => bru.getProcessEnv(name))
+const empty = names.filter((name) => !bru.getProcessEnv(name))
 if (empty.length > 0) throw new Error('Fill in .env beside the collection: ' + empty.join(', ') + '.')
 
-const baseUrl = bru.interpolate('{{baseUrl}}')
-const owner = clientId + ' at ' + baseUrl
+const owner = clientId + ' at ' + origin
 
 function isTokenFresh() {
   const secondsLeft = (bru.getVar('accessTokenEnds') - Date.now()) / 1000
@@ -79,7 +84,7 @@ function isTokenFresh() {
 
 if (req.getAuthMode() === 'bearer' && !isTokenFresh()) {
   const { status, data } = await bru.sendRequest({
-    url: baseUrl + '${tokenPath}',
+    url: origin + ${JSON.stringify(tokenPath)},
     method: 'POST',
     auth: { username: clientId, password: clientSecret },
     // By default, an error status is an exception without the body.

@@ -72,8 +72,9 @@ interface Operation {
   operationId: string
   summary: string
   description: string
-  security: Record<string, string[]>[]
+  security?: Record<string, string[]>[]
   parameters?: Parameter[]
+  requestBody?: { required?: boolean }
   responses: Record<string, Response>
 }
 
@@ -94,15 +95,32 @@ export function readCollection(openapi: string): Collection {
   const { info, paths, components } = document
   const flows = Object.values(components.securitySchemes).flatMap((scheme) => scheme.flows ?? [])
   const [tokenPath] = flows.map(({ clientCredentials }) => clientCredentials.tokenUrl)
-  if (tokenPath === undefined) throw new Error('No security scheme of the OpenAPI document has a tokenUrl.')
+  if (!tokenPath?.startsWith('/')) throw new Error(`The collections need a tokenUrl that is a path, not ${tokenPath}.`)
   const requests = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => readOperation(document, path, method, operation)),
   )
   return { name: info.title, description: info.description, tokenPath, requests }
 }
 
+const methodNames = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'])
+
+/** @returns the part of the document that a request would silently lack. */
+function findUnsupported(path: string, method: string, operation: Operation): string | undefined {
+  const { parameters = [], requestBody } = operation
+  if (!methodNames.has(method)) return 'it is for the whole path, and must be in each operation'
+  const parameter = parameters.find(({ in: place }) => !['path', 'query', 'header'].includes(place))
+  if (parameter) return `${JSON.stringify(parameter)} is not a parameter in path, query or header`
+  const [variable] = path.replaceAll('{shortName}', '').match(/\{.*?\}/) ?? []
+  if (variable !== undefined)
+    return `${variable} needs a variable in bruno-collection.ts and postman-collection.ts, as {shortName} has`
+  if (requestBody && requestBody.required !== false) return 'the request body is not "required": false'
+  return undefined
+}
+
 /** An operation that documents 304 also gets a request that sends the ETag of the first. */
 function readOperation(document: Document, path: string, method: string, operation: Operation): CollectionRequest[] {
+  const unsupported = findUnsupported(path, method, operation)
+  if (unsupported !== undefined) throw new Error(`The collections don't support ${method} of ${path}: ${unsupported}.`)
   const { operationId, summary, description, parameters = [], responses } = operation
   const readOptions = (place: 'query' | 'header') =>
     parameters
@@ -117,7 +135,7 @@ function readOperation(document: Document, path: string, method: string, operati
     id: operationId,
     name: summary,
     method: method.toUpperCase(),
-    path: path.replaceAll(/\{(\w+)\}/g, '{{$1}}'),
+    path: path.replaceAll('{shortName}', '{{shortName}}'),
     description,
     auth: readAuth(document, operation),
     query: readOptions('query'),
@@ -139,12 +157,14 @@ function readOperation(document: Document, path: string, method: string, operati
   return [{ ...plain, etagVariable }, conditional]
 }
 
-function readAuth({ components }: Document, { operationId, security }: Operation): 'basic' | 'bearer' {
+function readAuth({ components }: Document, { operationId, security = [] }: Operation): 'basic' | 'bearer' {
   for (const name of security.flatMap((scheme) => Object.keys(scheme))) {
     const scheme = components.securitySchemes[name]?.scheme
     if (scheme === 'basic' || scheme === 'bearer') return scheme
   }
-  throw new Error(`${operationId} takes neither Basic credentials nor a bearer token.`)
+  throw new Error(
+    `The collections don't support ${operationId}: its "security" has neither Basic credentials nor a bearer token.`,
+  )
 }
 
 function readExpected({ components }: Document, { operationId, responses }: Operation): Expected {
@@ -168,11 +188,15 @@ function readExpected({ components }: Document, { operationId, responses }: Oper
 export function writeTests({ status, contentType, fields, list }: Expected, dialect: TestDialect): string[] {
   const { test, expect, body } = dialect
   const write = (name: string, value: string, check: string) =>
-    `${test}('${name}', () => ${expect}(${value}).to.${check})`
+    `${test}(${JSON.stringify(name)}, () => ${expect}(${value}).to.${check})`
   return [
     write(`Status ${status}`, dialect.status, `equal(${status})`),
-    ...(contentType ? [write(`Content-Type ${contentType}`, dialect.contentType, `include('${contentType}')`)] : []),
+    ...(contentType
+      ? [write(`Content-Type ${contentType}`, dialect.contentType, `include(${JSON.stringify(contentType)})`)]
+      : []),
     ...(fields ? [write(`Has ${fields.join(', ')}`, body, `include.all.keys(${JSON.stringify(fields)})`)] : []),
-    ...(list ? [write(`total counts ${list}`, `${body}.data.total`, `equal(${body}.data.${list}.length)`)] : []),
+    ...(list
+      ? [write(`total counts ${list}`, `${body}.data.total`, `equal(${body}.data[${JSON.stringify(list)}].length)`)]
+      : []),
   ]
 }

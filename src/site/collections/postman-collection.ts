@@ -1,5 +1,4 @@
 // A collection and an environment for Postman: https://schema.postman.com/collection/json/v2.1.0/draft-07/docs/
-import { exampleOrigin } from '../example-origin.ts'
 import { writeTests, type Collection, type CollectionRequest, type Option } from './collection-requests.ts'
 
 const dialect = {
@@ -14,21 +13,27 @@ export function writePostmanCollection({ name, description, tokenPath, requests 
   const collection = {
     info: {
       name,
-      description: `${description}\n\nTo fill in your credentials: ${exampleOrigin}/collections`,
+      description: `${description}\n\n${setUp}`,
       schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json',
     },
-    variable: [{ key: 'baseUrl', value: exampleOrigin }],
     event: [writeEvent('prerequest', writeTokenScript(tokenPath)), writeEvent('test', forgetScript)],
     item: requests.map(writeItem),
   }
   return `${JSON.stringify(collection, null, 2)}\n`
 }
 
-/** Credentials are in an environment, because Postman exports it apart from the collection, and hides a secret in it. */
-export function writePostmanEnvironment({ name }: Collection): string {
+const setUp = `Fill in baseUrl, clientId, clientSecret and shortName in the environment. baseUrl is the address of the site that you
+downloaded the collection from, without a path.`
+
+/**
+ * Credentials are in an environment, because Postman exports it apart from the collection, and hides a secret in it.
+ * @param baseUrl is empty if the build doesn't know the origin: a placeholder would get the partner's credentials.
+ */
+export function writePostmanEnvironment({ name }: Collection, baseUrl: string): string {
   const environment = {
     name,
     values: [
+      { key: 'baseUrl', value: baseUrl, type: 'default', enabled: true },
       { key: 'clientId', value: '', type: 'default', enabled: true },
       { key: 'clientSecret', value: '', type: 'secret', enabled: true },
       { key: 'shortName', value: '', type: 'default', enabled: true },
@@ -42,7 +47,7 @@ function writeItem(request: CollectionRequest) {
   const { name, method, path, description, auth, query, headers, expected, etagVariable } = request
   const tests = writeTests(expected, dialect)
   if (etagVariable !== undefined)
-    tests.push(`pm.collectionVariables.set('${etagVariable}', pm.response.headers.get('ETag'))`)
+    tests.push(`pm.collectionVariables.set(${JSON.stringify(etagVariable)}, pm.response.headers.get('ETag'))`)
   return {
     name,
     event: [writeEvent('test', tests.join('\n'))],
@@ -100,13 +105,13 @@ function stop(message) {
   pm.execution.skipRequest()
 }
 
-const empty = ['clientId', 'clientSecret', 'shortName'].filter((name) => !pm.variables.get(name))
+const empty = ['baseUrl', 'clientId', 'clientSecret', 'shortName'].filter((name) => !pm.variables.get(name))
 
 if (empty.length > 0) {
   stop('Select the environment, and fill in: ' + empty.join(', ') + '.')
 } else if (pm.request.auth?.type === 'bearer' && !isTokenFresh()) {
   const basic = [{ key: 'username', value: clientId }, { key: 'password', value: clientSecret }]
-  pm.sendRequest({ url: baseUrl + '${tokenPath}', method: 'POST', auth: { type: 'basic', basic } }, (error, response) => {
+  pm.sendRequest({ url: baseUrl + ${JSON.stringify(tokenPath)}, method: 'POST', auth: { type: 'basic', basic } }, (error, response) => {
     try {
       if (error) throw new Error(error.message ?? error.code)
       const body = response.json()
