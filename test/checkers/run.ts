@@ -1,48 +1,69 @@
 // npm run checkers -- --url http://localhost:8787 : checks the site, openapi.json and the API of a running service with other
 // people's programs, and prints one line per check. The credentials of a partner are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
-import { spawn, type ChildProcessByStdio } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { parseArgs, stripVTControlCharacters } from 'node:util'
+import { constants, tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
 import { unzipSync } from 'fflate'
 import { originRule, readOrigin } from '../../src/ops/core/smoke-input.ts'
+import { runThroughPrism } from './prism-proxy.ts'
+import { createPrograms, type Programs } from './programs.ts'
 
 const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
-const collections = join(root, 'dist/site/collections')
-const deadlineMs = 60_000
+const site = join(root, 'dist/site')
+const collections = join(site, 'collections')
+const categories = ['performance', 'accessibility', 'best-practices', 'seo']
 /** Lighthouse's, of 1. */
 const minScore = 0.95
 /** The speed is measured, and now and then Chromium loses the measurements of a page. */
 const maxAttempts = 3
 
-/** Each check rejects with an error that has the output of its program. They run side by side. */
-function listChecks(origin: string, shortName: string): Record<string, () => Promise<void>> {
+interface Link {
+  url: string
+  parent?: string
+  status: number
+  state: string
+}
+
+interface NewmanReport {
+  run: { executions: { request: { method: string; url: { path: string[] } }; response?: { code: number } }[] }
+}
+
+type BruReport = [{ results: { request: { method: string; url: string }; response: { status: number } }[] }]
+
+interface Service {
+  origin: string
+  credentials: { CLIENT_ID: string; CLIENT_SECRET: string; SHORT_NAME: string }
+  /** The files of dist/site that it serves. */
+  files: readonly string[]
+}
+
+/**
+ * Each check rejects with an error that has the output of its program. They run side by side. A program that found nothing to
+ * check also ends with code 0, so each check makes sure that its program had its files and requests.
+ *
+ * @param folder is empty, and readable for this user only.
+ */
+function listChecks(
+  service: Service,
+  { start, run }: Programs,
+  folder: string,
+): Record<string, () => Promise<unknown>> {
+  const { origin, credentials, files } = service
+  const pages = files.filter((file) => file.endsWith('.html'))
   return {
     'html-validate: every page of dist/site': () =>
-      run(tool('html-validate'), ['--preset', 'standard,a11y', 'dist/site/**/*.html']),
+      run(tool('html-validate'), ['--preset', 'standard,a11y', ...pages.map((page) => join(site, page))]),
 
-    // Skips other hosts: CI may have no internet, and a change must not fail because another site is down.
-    'linkinator: every link and fragment on this host': () =>
-      run(tool('linkinator'), [
-        origin,
-        '--recurse',
-        '--check-fragments',
-        '--check-css',
-        '--redirects=error',
-        `--skip=^(?!${origin}/)`,
-        '--verbosity=error',
-      ]),
+    'linkinator: every link, fragment and file on this host': () => checkLinks(service, start),
 
     'lighthouse: every page, on a phone': async () => {
-      const pages = (await readdir(join(root, 'dist/site'))).filter((file) => file.endsWith('.html')).values()
+      const rest = pages.values()
       const problems: string[] = []
       const checkRest = async () => {
-        for (const page of pages) problems.push(...(await checkWithLighthouse(origin, page)))
+        for (const page of rest) problems.push(...(await checkWithLighthouse(getUrl(origin, page), run, folder)))
       }
       await Promise.all(Array.from({ length: 3 }, checkRest))
       if (problems.length > 0) throw new Error(problems.join('\n'))
@@ -52,45 +73,58 @@ function listChecks(origin: string, shortName: string): Record<string, () => Pro
       run(tool('spectral'), ['lint', '--ruleset', 'test/checkers/spectral.yaml', '--fail-severity', 'warn', document]),
 
     // The smoke test sends wrong requests on purpose, and asks for two paths that the document doesn't have.
-    'prism: the smoke test, through a proxy that knows openapi.json': () =>
-      runThroughPrism(origin, (proxy) => run(process.execPath, ['src/ops/smoke.ts', '--url', proxy]), [
-        'post /api/v3/partners/auth: request Invalid security scheme used',
-        'get /api/v3/partners/any/plans: request Invalid security scheme used',
-        'get /api/v3/partners/nothing/here: request Selected route not found',
-        'get /: request Selected route not found',
-        `get /api/v3/partners/${shortName}/plans: request.query.categoryid Request query parameter categoryid must be integer`,
-      ]),
+    'prism: the smoke test, through a proxy that knows openapi.json': async () =>
+      runThroughPrism(
+        start(tool('prism'), ['proxy', document, origin, '--port', '0']),
+        (proxy) => run(process.execPath, ['src/ops/smoke.ts', '--url', proxy], { env: credentials }),
+        [
+          'post /api/v3/partners/auth: request Invalid security scheme used',
+          'get /api/v3/partners/any/plans: request Invalid security scheme used',
+          'get /api/v3/partners/nothing/here: request Selected route not found',
+          'get /: request Selected route not found',
+          `get /api/v3/partners/${credentials.SHORT_NAME}/plans: request.query.categoryid Request query parameter categoryid must be integer`,
+        ],
+      ),
 
     // These two don't go through Prism, which answers 500 to HEAD: it reads the empty body as JSON.
-    'newman: the collection for Postman': () =>
-      inFolder(async (folder) => {
-        const environment = join(folder, 'environment.json')
-        await writeFile(environment, await fillEnvironment(origin, process.env), { mode: 0o600 })
-        await run(tool('newman'), [
-          'run',
-          join(collections, 'investment-plans.postman_collection.json'),
-          '-e',
-          environment,
-        ])
-      }),
+    'newman: the collection for Postman': async () => {
+      const environment = join(folder, 'environment.json')
+      const report = join(folder, 'newman.json')
+      await writeFile(environment, await fillEnvironment(service))
+      const collection = join(collections, 'investment-plans.postman_collection.json')
+      const reporters = ['--reporters', 'cli,json', '--reporter-json-export', report]
+      await run(tool('newman'), ['run', collection, '-e', environment, ...reporters])
+      const { run: result }: NewmanReport = await readJson(report)
+      await checkOperations(
+        service,
+        result.executions.map(({ request, response }) => [
+          request.method,
+          `/${request.url.path.join('/')}`,
+          response?.code,
+        ]),
+      )
+    },
 
-    'bru: the collection for Bruno': () =>
-      inFolder(async (folder) => {
-        await unzip(join(collections, 'investment-plans-bruno.zip'), folder)
-        await writeFile(join(folder, 'investment-plans/.env'), `API=${origin}\n`)
-        await run(tool('bru'), ['run'], join(folder, 'investment-plans'))
-      }),
+    'bru: the collection for Bruno': async () => {
+      const report = join(folder, 'bru.json')
+      await unzip(join(collections, 'investment-plans-bruno.zip'), folder)
+      const settings = { env: { API: origin, ...credentials }, folder: join(folder, 'investment-plans') }
+      await run(tool('bru'), ['run', '--reporter-json', report], settings)
+      const [{ results }]: BruReport = await readJson(report)
+      await checkOperations(
+        service,
+        results.map(({ request, response }) => [request.method, new URL(request.url).pathname, response.status]),
+      )
+    },
   }
 }
 
-// Lighthouse looks there.
-process.env['CHROME_PATH'] ??= process.env['CHROMIUM'] ?? '/usr/bin/chromium'
-process.exitCode = await checkAll(process.argv.slice(2))
+process.exitCode = await main(process.argv.slice(2))
 
-async function checkAll(args: string[]): Promise<0 | 1 | 2> {
+async function main(args: string[]): Promise<number> {
   const { url = '' } = parseArgs({ args, options: { url: { type: 'string' } } }).values
   const origin = readOrigin(url)
-  const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
+  const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME, ...env } = process.env
   if (origin === undefined || !CLIENT_ID || !CLIENT_SECRET || !SHORT_NAME) {
     process.stderr.write(`${originRule} CLIENT_ID, CLIENT_SECRET and SHORT_NAME must be set.\n`)
     return 2
@@ -99,73 +133,142 @@ async function checkAll(args: string[]): Promise<0 | 1 | 2> {
     process.stderr.write('Install the programs first: npm ci --prefix test/checkers\n')
     return 2
   }
-  const results = Object.entries(listChecks(origin, SHORT_NAME)).map(async ([name, check]) => {
+  const files = await listFiles()
+  if (!files.some((file) => file.endsWith('.html'))) {
+    process.stderr.write('dist/site has no pages. Build it first: npm run site\n')
+    return 2
+  }
+
+  // Not once: at Ctrl+C npm sends a second SIGINT.
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort(signal))
+  const folder = await mkdtemp(join(tmpdir(), 'checkers-'))
+  try {
+    // The programs get no credentials, except those that send requests with them. Lighthouse finds Chromium in CHROME_PATH.
+    const CHROME_PATH = env['CHROME_PATH'] ?? env['CHROMIUM'] ?? '/usr/bin/chromium'
+    const programs = createPrograms({ env: { ...env, CHROME_PATH, TMPDIR: folder }, folder: root }, stop.signal)
+    const service = { origin, credentials: { CLIENT_ID, CLIENT_SECRET, SHORT_NAME }, files }
+    const isOk = await runChecks(listChecks(service, programs, folder), stop.signal)
+    const { aborted, reason } = stop.signal
+    if (aborted) return 128 + constants.signals[reason as NodeJS.Signals]
+    return isOk ? 0 : 1
+  } finally {
+    await rm(folder, { recursive: true, maxRetries: 10 })
+  }
+}
+
+/** Resolves to false when a check failed. */
+async function runChecks(checks: ReturnType<typeof listChecks>, stop: AbortSignal): Promise<boolean> {
+  const results = Object.entries(checks).map(async ([name, check]) => {
     const startMs = performance.now()
-    const output = await check().then(() => undefined, String)
+    const failure = await check().then(() => undefined, String)
     const time = `${((performance.now() - startMs) / 1000).toFixed(1)} s`
-    process.stdout.write(output === undefined ? `ok    ${name} (${time})\n` : `FAIL  ${name} (${time})\n${output}\n`)
-    return output === undefined
+    if (failure === undefined) process.stdout.write(`ok    ${name} (${time})\n`)
+    else if (!stop.aborted) process.stdout.write(`FAIL  ${name} (${time})\n${failure}\n`)
+    return failure === undefined
   })
-  return (await Promise.all(results)).every(Boolean) ? 0 : 1
+  return (await Promise.all(results)).every(Boolean)
 }
 
 function tool(name: string): string {
   return join(root, 'test/checkers/node_modules/.bin', name)
 }
 
-async function run(command: string, args: readonly string[], folder = root): Promise<void> {
-  const { child, output } = start(command, args, folder)
-  const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`Exit code ${code}.\n${output()}`)
+/** Without the file that Cloudflare reads. */
+async function listFiles(): Promise<string[]> {
+  const entries = await readdir(site, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  return files.map((file) => relative(site, file)).filter((file) => file !== '_headers')
+}
+
+function getUrl(origin: string, file: string): string {
+  return `${origin}/${file === 'index.html' ? '' : file.replace(/\.html$/, '')}`
+}
+
+/** Follows the links from the start page, and requires that they reach every page. Requests the other files, too. */
+async function checkLinks({ origin, files }: Service, start: Programs['start']): Promise<void> {
+  const others = files.filter((file) => !file.endsWith('.html'))
+  const { closed, stdout, output } = start(tool('linkinator'), [
+    origin,
+    ...others.map((file) => getUrl(origin, file)),
+    '--recurse',
+    '--check-fragments',
+    '--check-css',
+    '--redirects=error',
+    // Skips other hosts: CI may have no internet, and a change must not fail because another site is down.
+    `--skip=^(?!${origin}/)`,
+    '--format=json',
+  ])
+  const code = await closed
+  if (!stdout().startsWith('{')) throw new Error(`Exit code: ${code}.\n${output()}`)
+  const { links }: { links: Link[] } = JSON.parse(stdout())
+  const broken = links.filter(({ state }) => state !== 'OK')
+  const found = new Set(links.map(({ url }) => url))
+  const problems = [
+    ...broken.map(({ url, status, parent }) => `${url}: ${status}, from ${parent ?? 'dist/site'}`),
+    ...files
+      .map((file) => getUrl(origin, file))
+      .filter((url) => !found.has(url))
+      .map((url) => `${url}: no link leads to it`),
+  ]
+  if (code !== '0' || problems.length > 0) throw new Error([`Exit code: ${code}.`, ...problems].join('\n'))
 }
 
 /** Returns a line with the outcome of each attempt, or nothing when an attempt reached the scores. */
-async function checkWithLighthouse(origin: string, page: string): Promise<string[]> {
-  const url = `${origin}/${page === 'index.html' ? '' : page.replace('.html', '')}`
+async function checkWithLighthouse(url: string, run: Programs['run'], folder: string): Promise<string[]> {
   const attempts: string[] = []
   while (attempts.length < maxAttempts) {
-    const outcome = await readScores(url).catch(String)
-    if (typeof outcome !== 'string' && outcome.every(([, score]) => score !== null && score >= minScore)) return []
-    attempts.push(typeof outcome === 'string' ? outcome : outcome.map(([name, score]) => `${name} ${score}`).join(', '))
+    const outcome = await readScores(url, run, folder).catch(String)
+    if (typeof outcome !== 'string' && outcome.every((score) => score !== null && score >= minScore)) return []
+    attempts.push(
+      typeof outcome === 'string' ? outcome : categories.map((name, i) => `${name} ${outcome[i]}`).join(', '),
+    )
   }
-  return [`${page}: ${attempts.join('; ')}`]
+  return [`${url}: ${attempts.join('; ')}`]
 }
 
-async function readScores(url: string): Promise<[string, number | null][]> {
-  return inFolder(async (folder) => {
-    const file = join(folder, 'report.json')
-    const categories = '--only-categories=performance,accessibility,best-practices,seo'
-    const chromium = '--chrome-flags=--headless=new --no-sandbox'
-    await run(tool('lighthouse'), [url, '--quiet', '--output=json', `--output-path=${file}`, categories, chromium])
-    const report: { categories: Record<string, { score: number | null }> } = JSON.parse(await readFile(file, 'utf8'))
-    return Object.entries(report.categories).map(([name, { score }]) => [name, score])
-  })
+async function readScores(url: string, run: Programs['run'], folder: string): Promise<(number | null)[]> {
+  const file = join(folder, `${encodeURIComponent(url)}.json`)
+  const only = `--only-categories=${categories.join(',')}`
+  const chromium = '--chrome-flags=--headless=new --no-sandbox'
+  await run(tool('lighthouse'), [url, '--quiet', '--output=json', `--output-path=${file}`, only, chromium])
+  const report: { categories: Record<string, { score: number | null }> } = await readJson(file)
+  return categories.map((name) => report.categories[name]?.score ?? null)
 }
 
-async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
-  const folder = await mkdtemp(join(tmpdir(), 'checkers-'))
-  try {
-    return await work(folder)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+/** Requires a successful request for each operation of openapi.json. */
+async function checkOperations(
+  { credentials }: Service,
+  sent: [method: string, path: string, status: number | undefined][],
+): Promise<void> {
+  const { paths }: { paths: Record<string, object> } = await readJson(join(root, document))
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(
+      (method) => `${method.toUpperCase()} ${path.replace('{shortName}', credentials.SHORT_NAME)}`,
+    ),
+  )
+  const successful = new Set(sent.filter(([, , status]) => status === 200).map(([method, path]) => `${method} ${path}`))
+  const missing = operations.filter((operation) => !successful.has(operation))
+  if (missing.length > 0) throw new Error(`No request with status 200: ${missing.join(', ')}.`)
 }
 
-/** Puts the address and the credentials into Postman's environment: a command line would show the secret to other users. */
-async function fillEnvironment(
-  origin: string,
-  { CLIENT_ID, CLIENT_SECRET, SHORT_NAME }: NodeJS.ProcessEnv,
-): Promise<string> {
-  const text = await readFile(join(collections, 'investment-plans.postman_environment.json'), 'utf8')
-  const environment: { values: { key: string; value: string }[] } = JSON.parse(text)
+/** Puts address and credentials into Postman's environment: a command line would show the secret to other users. */
+async function fillEnvironment({ origin, credentials }: Service): Promise<string> {
+  const environment: { values: { key: string }[] } = await readJson(
+    join(collections, 'investment-plans.postman_environment.json'),
+  )
   const filled = new Map([
     ['baseUrl', origin],
-    ['clientId', CLIENT_ID],
-    ['clientSecret', CLIENT_SECRET],
-    ['shortName', SHORT_NAME],
+    ['clientId', credentials.CLIENT_ID],
+    ['clientSecret', credentials.CLIENT_SECRET],
+    ['shortName', credentials.SHORT_NAME],
   ])
   const values = environment.values.map((each) => ({ ...each, value: filled.get(each.key) }))
   return JSON.stringify({ ...environment, values })
+}
+
+async function readJson<Content>(file: string): Promise<Content> {
+  return JSON.parse(await readFile(file, 'utf8'))
 }
 
 async function unzip(file: string, folder: string): Promise<void> {
@@ -174,67 +277,4 @@ async function unzip(file: string, folder: string): Promise<void> {
     await mkdir(dirname(join(folder, name)), { recursive: true })
     await writeFile(join(folder, name), bytes)
   }
-}
-
-/**
- * Runs `work` with the address of a proxy that compares each request and each response with the document. The proxy forwards
- * wrong ones, too, and reports them. Requires that it reports exactly `expected`; without an expected violation an unused
- * proxy would pass.
- */
-async function runThroughPrism(
-  origin: string,
-  work: (proxy: string) => Promise<void>,
-  expected: string[],
-): Promise<void> {
-  const prism = start(tool('prism'), ['proxy', document, origin, '--port', '0'])
-  const closed = once(prism.child, 'close')
-  try {
-    await work(await findAddress(prism))
-  } finally {
-    prism.child.kill()
-    await closed
-  }
-  const found = listViolations(prism.output())
-  const unexpected = found.filter((violation) => !expected.includes(violation))
-  const missing = expected.filter((violation) => !found.includes(violation))
-  if (unexpected.length + missing.length === 0) return
-  throw new Error([...unexpected, ...missing.map((violation) => `Not reported: ${violation}`)].join('\n'))
-}
-
-/** Resolves to the address that Prism prints when it listens. */
-function findAddress({ child, output }: Program): Promise<string> {
-  return new Promise((resolve, reject) => {
-    child.stdout.on('data', () => {
-      const [, address] = /is listening on (http:\S+)/.exec(output()) ?? []
-      if (address !== undefined) resolve(address)
-    })
-    child.once('close', () => reject(new Error(`Prism does not listen.\n${output()}`)))
-  })
-}
-
-/** Reads Prism's log. Works for requests that are sent one after another. */
-function listViolations(log: string): string[] {
-  let request = ''
-  return log.split('\n').flatMap((line) => {
-    request = /\[HTTP SERVER\] (\w+ \S+)/.exec(line)?.[1] ?? request
-    const [, violation] = / Violation: (.*)/.exec(line) ?? []
-    return violation === undefined ? [] : `${request}: ${violation.trim()}`
-  })
-}
-
-interface Program {
-  child: ChildProcessByStdio<null, Readable, Readable>
-  /** What it has printed so far, without colors. */
-  output: () => string
-}
-
-function start(command: string, args: readonly string[], folder = root): Program {
-  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], timeout: deadlineMs })
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk
-    })
-  }
-  return { child, output: () => stripVTControlCharacters(text) }
 }
