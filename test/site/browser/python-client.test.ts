@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -78,6 +81,30 @@ test('a damaged state file counts as none', async () => {
   for (const text of ['{"format": 1', '{}', '[]']) {
     await writeFile(join(folder, 'state.json'), text)
     expect(await runPython('print(json.dumps(client.fetch_plans().is_unchanged))')).toBe(false)
+  }
+})
+
+test('a response that is cut off is a failure like any other, after which watch_plans asks again', async () => {
+  let requests = 0
+  const server = createServer((request, response) => {
+    if (request.method === 'POST') response.end(JSON.stringify({ access_token: 'a.b.c', expires_in: 3600 }))
+    else if (++requests > 1) response.end('{"data":{"total":1,"plans":[{"identifier":"one"}]}}')
+    else {
+      response.writeHead(200, { 'Content-Length': 500 })
+      response.write('{"data":', () => response.destroy())
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const { port } = server.address() as AddressInfo
+    const code = `
+errors = []
+local = ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme")
+changes = next(local.watch_plans(interval_seconds=0.01, on_error=errors.append))
+print(json.dumps([[type(error).__name__ for error in errors], changes.added]))`
+    expect(await runPython(code)).toEqual([['OSError'], [{ identifier: 'one' }]])
+  } finally {
+    server.close()
   }
 })
 
