@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, onTestFinished, vi } from 'vitest'
 import { importSigningKeys } from '../../../src/crypto/signing-keys.ts'
 import { systemClock } from '../../../src/ops/core/clock.ts'
 import { createLocalKeyRing, rotateLocalKey } from '../../../src/ops/core/local-keys.ts'
@@ -60,6 +60,10 @@ test('several rotations and drops at once keep every key', async () => {
 test('a lock that nobody releases is named', async () => {
   const lock = `${file}.lock`
   await writeFile(lock, '')
+  // Each look at the clock takes a second.
+  let nowMs = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 1000))
+  onTestFinished(() => clock.mockRestore())
   await expect(rotate(file)).rejects.toThrow(
     new UserError(`Another program is changing ${file}. Try again; if there is none, delete ${lock} first.`),
   )
