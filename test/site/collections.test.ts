@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { strFromU8, unzipSync } from 'fflate'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { buildSite, readOrigin } from '../../src/site/build-site.ts'
 import { writeBrunoCollection } from '../../src/site/collections/bruno-collection.ts'
 import { readCollection, writeTests } from '../../src/site/collections/collection-requests.ts'
@@ -115,36 +115,127 @@ test('the environment of Postman has no credentials, and hides the secret', () =
   ])
 })
 
-describe('without an address, the script stops the request and names the empty value', () => {
-  test('in Postman', () => {
-    const [tokenScript] = readPostman(text).event.map(({ script }) => script.exec.join('\n'))
-    const values = new Map(Object.entries({ baseUrl: '', clientId: 'id', clientSecret: 'secret', shortName: 'acme' }))
-    const [sendRequest, skipRequest, fail] = Array.from({ length: 3 }, () => vi.fn<() => void>())
-    const pm = {
-      variables: values,
-      request: { auth: { type: 'bearer' } },
-      collectionVariables: new Map(),
-      execution: { skipRequest },
-      expect: { fail },
-      test: (_: string, check: () => void) => check(),
-      sendRequest,
-    }
-    runInNewContext(tokenScript!, { pm, console: { error: () => undefined } })
-    expect(fail).toHaveBeenCalledWith('Select the environment, and fill in: baseUrl.')
-    expect(skipRequest).toHaveBeenCalledOnce()
-    expect(sendRequest).not.toHaveBeenCalled()
+interface Sent {
+  url: string
+  method: string
+}
+
+/** One tool with an empty memory. Its scripts run as before and after a request that needs a token. */
+interface Session {
+  values: Map<string, string>
+  /** The token requests, each of which gets a token of one hour. */
+  sent: Sent[]
+  runTokenScript: () => Promise<void>
+  runForgetScript: (status: number) => void
+}
+
+function startPostman(): Session {
+  const [tokenScript = '', forgetScript = ''] = readPostman(text).event.map(({ script }) => script.exec.join('\n'))
+  const values = new Map(
+    Object.entries({ baseUrl: service, clientId: 'id', clientSecret: 'secret', shortName: 'acme' }),
+  )
+  const sent: Sent[] = []
+  const memory = new Map<string, unknown>()
+  const pm = {
+    variables: values,
+    request: { auth: { type: 'bearer' } },
+    collectionVariables: {
+      get: (name: string) => memory.get(name),
+      set: (name: string, value: unknown) => memory.set(name, value),
+      unset: (name: string) => memory.delete(name),
+    },
+    execution: { skipRequest: () => undefined },
+    expect: {
+      fail: (message: string) => {
+        throw new Error(message)
+      },
+    },
+    test: (_: string, check: () => void) => check(),
+    sendRequest: (request: Sent, callback: (error: null, response: object) => void) => {
+      sent.push({ url: request.url, method: request.method })
+      callback(null, { code: 200, json: () => token })
+    },
+  }
+  const run = (script: string, response?: { code: number }) =>
+    runInNewContext(script, { pm: { ...pm, response }, Date, console: { error: () => undefined } })
+  return {
+    values,
+    sent,
+    runTokenScript: async () => run(tokenScript),
+    runForgetScript: (code) => run(forgetScript, { code }),
+  }
+}
+
+function startBruno(): Session {
+  const file = writeBrunoCollection(readCollection(text))['collection.bru'] ?? ''
+  const [tokenScript, forgetScript] = ['pre-request', 'post-response'].map(
+    (when) => new RegExp(`^script:${when} \\{\n([^]*?)\n\\}$`, 'm').exec(file)?.[1],
+  )
+  const values = new Map(Object.entries({ API: service, CLIENT_ID: 'id', CLIENT_SECRET: 'secret', SHORT_NAME: 'acme' }))
+  const sent: Sent[] = []
+  const memory = new Map<string, unknown>()
+  const bru = {
+    getProcessEnv: (name: string) => values.get(name),
+    getVar: (name: string) => memory.get(name),
+    setVar: (name: string, value: unknown) => memory.set(name, value),
+    deleteVar: (name: string) => memory.delete(name),
+    sendRequest: async ({ url, method }: Sent) => {
+      sent.push({ url, method })
+      return { status: 200, data: token }
+    },
+  }
+  const req = { getAuthMode: () => 'bearer' }
+  return {
+    values,
+    sent,
+    runTokenScript: () => runInNewContext(`(async () => {${tokenScript}})()`, { bru, req, Date }),
+    runForgetScript: (status) => runInNewContext(String(forgetScript), { bru, res: { getStatus: () => status } }),
+  }
+}
+
+const service = 'https://plans.example.org'
+const token = { access_token: 'a.b.c', expires_in: 3600 }
+
+describe.each([
+  { tool: 'Postman', start: startPostman, address: 'baseUrl', place: 'Select the environment, and fill in' },
+  { tool: 'Bruno', start: startBruno, address: 'API', place: 'Fill in .env beside the collection' },
+])('the token script in $tool', ({ start, address, place }) => {
+  test('stops without an address, and names the empty value', async () => {
+    const { values, sent, runTokenScript } = start()
+    values.set(address, '')
+    await expect(runTokenScript()).rejects.toThrow(`${place}: ${address}.`)
+    expect(sent).toEqual([])
   })
 
-  test('in Bruno', async () => {
-    const file = writeBrunoCollection(readCollection(text))['collection.bru']!
-    const [, tokenScript] = /^script:pre-request \{\n([^]*?)\n\}$/m.exec(file) ?? []
-    const values = new Map(Object.entries({ API: '', CLIENT_ID: 'id', CLIENT_SECRET: 'secret', SHORT_NAME: 'acme' }))
-    const sendRequest = vi.fn<() => void>()
-    const bru = { getProcessEnv: (name: string) => values.get(name), getVar: () => undefined, sendRequest }
-    const req = { getAuthMode: () => 'bearer' }
-    const sent: Promise<void> = runInNewContext(`(async () => {${tokenScript}})()`, { bru, req })
-    await expect(sent).rejects.toThrow('Fill in .env beside the collection: API.')
-    expect(sendRequest).not.toHaveBeenCalled()
+  test('gets a token once, and another one a minute before it ends', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { sent, runTokenScript } = start()
+    await runTokenScript()
+    expect(sent).toEqual([{ url: `${service}/api/v3/partners/auth`, method: 'POST' }])
+    vi.advanceTimersByTime(3539_000)
+    await runTokenScript()
+    expect(sent.length).toBe(1)
+    vi.advanceTimersByTime(2_000)
+    await runTokenScript()
+    expect(sent.length).toBe(2)
+  })
+
+  test('gets another token for another address or client, and after a 401', async () => {
+    const { values, sent, runTokenScript, runForgetScript } = start()
+    await runTokenScript()
+    values.set(address, 'https://staging.example.org')
+    await runTokenScript()
+    expect(sent.map(({ url }) => new URL(url).origin)).toEqual([service, 'https://staging.example.org'])
+    runForgetScript(200)
+    await runTokenScript()
+    expect(sent.length).toBe(2)
+    runForgetScript(401)
+    await runTokenScript()
+    expect(sent.length).toBe(3)
+    values.set(address === 'API' ? 'CLIENT_ID' : 'clientId', 'other')
+    await runTokenScript()
+    expect(sent.length).toBe(4)
   })
 })
 

@@ -118,7 +118,7 @@ export interface PlanList {
   isUnchanged: boolean
 }
 
-/** What changed since the list that you handled last. Plans are matched by `identifier`. */
+/** What changed since the list that you handled last. Plans are matched by `identifier`. Don't modify them. */
 export interface PlanChanges {
   /** The whole new list. */
   plans: Plan[]
@@ -136,7 +136,7 @@ export interface WatchOptions {
   intervalMs?: number
   /** Asks once and ends, for a job that runs every night. A failure is thrown. */
   once?: boolean
-  /** Ends the watch. */
+  /** Ends the watch, after the request in flight. */
   signal?: AbortSignal
   /** Gets each failure that the watch survives. Default: ignores it. */
   onError?: (error: unknown) => void
@@ -171,6 +171,8 @@ const foreignResponse = 'The response did not come from the service.'
 const maxLists = 100
 /** The longest pause of `watchPlans` after failures. */
 const maxBackOffMs = 15 * 60_000
+/** The longest pause that `Retry-After` can ask for. A timer takes at most 24.8 days. */
+const maxPauseMs = 24 * 3600_000
 
 export class InvestmentPlansClient {
   readonly #options: ClientOptions
@@ -183,7 +185,7 @@ export class InvestmentPlansClient {
   #saving: Promise<void> = Promise.resolve()
 
   constructor(options: ClientOptions) {
-    this.#options = options
+    this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/$/, '') }
   }
 
   /**
@@ -209,9 +211,10 @@ export class InvestmentPlansClient {
   }
 
   /**
-   * Asks again and again, and yields each difference. A difference counts as handled when the body of your loop has ended. If it
-   * throws or breaks, or the program ends, the next run with the same store gets the difference again. Without a store, every plan is
-   * added at first. Waits longer after failures, as long as `Retry-After` says.
+   * Asks again and again, and yields the difference to the list that you handled last. A list counts as handled when the body of
+   * your loop has ended. If it throws or breaks, or the program ends, the next run with the same store compares with the same list
+   * again, so apply a difference as a whole or not at all. Without a store, every plan is added at first. Use one watch for each
+   * set of filters, and one program for each store. Waits longer after failures, as long as `Retry-After` says.
    * @throws InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials
    */
   async *watchPlans({
@@ -242,7 +245,11 @@ export class InvestmentPlansClient {
         onError?.(error)
         failures++
         const retryAfterMs = error instanceof InvestmentPlansError ? 1000 * (error.retryAfterSeconds ?? 0) : 0
-        waitMs = Math.max(Math.min(intervalMs * 2 ** failures, maxBackOffMs), retryAfterMs, intervalMs)
+        waitMs = Math.max(
+          Math.min(intervalMs * 2 ** failures, maxBackOffMs),
+          Math.min(retryAfterMs, maxPauseMs),
+          intervalMs,
+        )
       }
       await sleep(waitMs * (1 + 0.2 * Math.random()), signal)
     }
@@ -309,7 +316,7 @@ export class InvestmentPlansClient {
     const text = await this.#options.store?.read()
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `save` wrote it
     const state = (text === undefined ? undefined : parseJson(text)) as StoredState | undefined
-    if (state?.format !== stateFormat) return
+    if (state?.format !== stateFormat || !Array.isArray(state.lists) || !Array.isArray(state.handled)) return
     if (state.clientId !== this.#options.clientId || state.baseUrl !== this.#options.baseUrl) return
     this.#token = state.token
     for (const [query, list] of state.lists) this.#lists.set(query, list)
@@ -348,7 +355,8 @@ export class InvestmentPlansClient {
   #send(path: string, init: RequestInit): Promise<Response> {
     const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
     const signal = AbortSignal.timeout(timeoutMs)
-    return send(`${baseUrl.replace(/\/$/, '')}/api/v3/partners${path}`, { ...init, signal })
+    // A redirect would send the credentials to another address.
+    return send(`${baseUrl}/api/v3/partners${path}`, { ...init, redirect: 'manual', signal })
   }
 }
 

@@ -172,14 +172,25 @@ class PlanChanges:
 USABLE_LIFETIME_SHARE = 0.9
 """Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""
 MAX_BACK_OFF_SECONDS = 15 * 60.0
+MAX_PAUSE_SECONDS = 24 * 3600.0
+"""The longest pause that Retry-After can ask for."""
+MAX_LISTS = 100
+"""The client keeps at most this many lists with their ETags, one per set of filters."""
 STATE_FORMAT = 1
+
+
+class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would send the credentials to another address."""
+
+    def redirect_request(self, *_args: Any) -> None:
+        return None
 
 
 class InvestmentPlansClient:
     """For one thread.
 
     state_file keeps the token and the lists between runs, so that a nightly job is told what changed since the last night. The
-    file is readable by its owner only.
+    file is readable by its owner only. timeout_seconds limits the connection and each wait for data.
     """
 
     def __init__(
@@ -202,10 +213,11 @@ class InvestmentPlansClient:
         self._renew_at = 0.0
         self._lists: Dict[str, Dict[str, Any]] = {}
         self._handled: Dict[str, List[Plan]] = {}
+        self._opener = urllib.request.build_opener(_RefuseRedirects)
         self._load()
 
     def list_plans(self, filter: Filter = {}) -> List[Plan]:
-        """Returns the plans that match all filters, in ascending order of id."""
+        """Returns the plans that match all filters, in ascending order of id. Don't modify them: the client keeps them."""
         return self.fetch_plans(filter).plans
 
     def fetch_plans(self, filter: Filter = {}) -> PlanList:
@@ -234,8 +246,10 @@ class InvestmentPlansClient:
     ) -> Iterator[PlanChanges]:
         """Asks again and again, and yields each difference. With once, it asks once and ends, for a job that runs every night.
 
-        A difference counts as handled when the body of your loop has ended. If it raises or breaks, or the program ends, the next run with
-        the same state file gets the difference again. Without a state file, every plan is added at first.
+        The difference is the one to the list that you handled last. A list counts as handled when the body of your loop has ended. If
+        it raises or breaks, or the program ends, the next run with the same state file compares with the same list again, so apply a
+        difference as a whole or not at all. Without a state file, every plan is added at first. Use one watch for each set of
+        filters, and one program for each state file.
 
         Waits longer after failures. With once, a failure is raised. Otherwise only an InvestmentPlansError is raised, when a
         further attempt would be refused, too, such as after wrong credentials.
@@ -261,7 +275,8 @@ class InvestmentPlansClient:
                     on_error(error)
                 failures += 1
                 retry_after = getattr(error, "retry_after_seconds", None) or 0.0
-                wait = max(min(interval_seconds * 2**failures, MAX_BACK_OFF_SECONDS), retry_after, interval_seconds)
+                back_off = min(interval_seconds * 2 ** min(failures, 20), MAX_BACK_OFF_SECONDS)
+                wait = max(back_off, min(retry_after, MAX_PAUSE_SECONDS), interval_seconds)
             # Up to a fifth longer, so that clients spread.
             time.sleep(wait * random.uniform(1.0, 1.2))
 
@@ -280,7 +295,10 @@ class InvestmentPlansClient:
             raise InvestmentPlansError(status, {"message": "The response did not come from the service."}, answer_headers)
         etag = answer_headers.get("ETag")
         if etag:
+            self._lists.pop(query, None)
             self._lists[query] = {"etag": etag, "plans": plans}
+            if len(self._lists) > MAX_LISTS:
+                del self._lists[next(iter(self._lists))]
             self._save()
         return PlanList(plans, bool(known) and known["etag"] == etag)
 
@@ -306,14 +324,14 @@ class InvestmentPlansClient:
         )
         try:
             try:
-                response = urllib.request.urlopen(request, timeout=self._timeout_seconds)
+                response = self._opener.open(request, timeout=self._timeout_seconds)
             except urllib.error.HTTPError as error:
                 response = error
             with response:
                 status, body = response.status, _parse_json(response.read())
         except http.client.HTTPException as error:
             raise OSError("The connection ended before the response did.") from error
-        if status >= 400:
+        if status >= 300 and status != 304:
             raise InvestmentPlansError(status, body, response.headers)
         return status, response.headers, body
 
@@ -325,9 +343,11 @@ class InvestmentPlansClient:
             state = _parse_json(file.read())
         if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
             return
-        if state["client"] != [self._base_url, self._client_id]:
+        if not isinstance(state.get("lists"), dict) or not isinstance(state.get("handled"), dict):
             return
-        self._token, self._renew_at = state["token"], state["renew_at"]
+        if state.get("client") != [self._base_url, self._client_id]:
+            return
+        self._token, self._renew_at = state.get("token"), state.get("renew_at", 0.0)
         self._lists, self._handled = state["lists"], state["handled"]
 
     def _save(self) -> None:
@@ -358,7 +378,7 @@ def compare_plans(before: List[Plan], after: List[Plan]) -> PlanChanges:
     identifiers = {plan["identifier"] for plan in after}
     removed = [plan for plan in before if plan["identifier"] not in identifiers]
     return PlanChanges(
-        plans=after,
+        plans=list(after),
         added=[plan for plan in after if plan["identifier"] not in old],
         removed=removed,
         changed=[

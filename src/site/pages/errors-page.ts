@@ -30,7 +30,7 @@ export function renderErrors(): Markup {
       don’t lock your account. They use the variables of the <a href="/">start page</a> and a token, which you get with
       this command. <a href="/try#rehearse">Try it</a> has a button for every code that a request can provoke.
     </p>
-    ${renderCode(`TOKEN=$(curl -sS -X POST -u "$CLIENT_ID:$CLIENT_SECRET" "$API/api/v3/partners/auth" | jq -r .access_token)`, 'sh')}
+    ${renderCode(`TOKEN=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" |\n  curl -sS --config - -X POST "$API/api/v3/partners/auth" | jq -r .access_token)`, 'sh')}
     <div class="table" tabindex="0">
       <table>
         <thead>

@@ -31,7 +31,9 @@ test('shows each plan that the API returns as a card', async () => {
     }
     expect(complaints).toEqual([])
     expect(await findViolations(page)).toEqual([])
-    for (const [index, { factSheet, prospectus }] of plans.entries()) {
+    for (const [index, { factSheet, prospectus, imageUrl, thumbnail }] of plans.entries()) {
+      expect(await cards[index]?.getByText('Artwork').getAttribute('href')).toBe(imageUrl)
+      expect(await cards[index]?.getByText('Thumbnail').getAttribute('href')).toBe(thumbnail)
       expect(await cards[index]?.getByText('Fact sheet').getAttribute('href')).toBe(factSheet)
       expect(await cards[index]?.getByText('Prospectus').getAttribute('href')).toBe(prospectus)
     }

@@ -78,7 +78,7 @@ print(json.dumps(counts))`
 })
 
 test('a damaged state file counts as none', async () => {
-  for (const text of ['{"format": 1', '{}', '[]']) {
+  for (const text of ['{"format": 1', '{"format": 1}', '{}', '[]']) {
     await writeFile(join(folder, 'state.json'), text)
     expect(await runPython('print(json.dumps(client.fetch_plans().is_unchanged))')).toBe(false)
   }
@@ -103,6 +103,27 @@ local = ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme")
 changes = next(local.watch_plans(interval_seconds=0.01, on_error=errors.append))
 print(json.dumps([[type(error).__name__ for error in errors], changes.added]))`
     expect(await runPython(code)).toEqual([['OSError'], [{ identifier: 'one' }]])
+  } finally {
+    server.close()
+  }
+})
+
+test('a redirect is refused, because it would send the credentials to another address', async () => {
+  const urls: string[] = []
+  const server = createServer((request, response) => {
+    urls.push(`${request.method} ${request.url}`)
+    response.writeHead(302, { Location: '/elsewhere' }).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const { port } = server.address() as AddressInfo
+    const code = `
+try:
+    ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme").list_plans()
+except ip.InvestmentPlansError as error:
+    print(json.dumps([error.status, error.code]))`
+    expect(await runPython(code)).toEqual([302, 'unknown'])
+    expect(urls).toEqual(['POST /api/v3/partners/auth'])
   } finally {
     server.close()
   }

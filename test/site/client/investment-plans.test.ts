@@ -222,12 +222,50 @@ test('a store that fails once fails one request, and loses no difference', async
   expect(failures).toEqual([])
 })
 
+test('comparePlans finds a change in an amount, and an amount that is gone', () => {
+  const amounts = [{ KES: 1, USD: 2 }, { KES: 1, USD: 3 }, { KES: 1 }]
+  const [first, ...others] = amounts.map((minTopUpAmounts) => makePlan({ id: 1, minTopUpAmounts }))
+  for (const other of others) expect(comparePlans([first!], [other]).changed).toEqual([{ before: first, after: other }])
+})
+
 test('comparePlans ignores the order of keys', () => {
   const [before, after] = [
     { KES: 1, USD: 2 },
     { USD: 2, KES: 1 },
   ].map((minTopUpAmounts) => makePlan({ id: 1, minTopUpAmounts }))
   expect(comparePlans(before ? [before] : [], after ? [after] : []).changed).toEqual([])
+})
+
+test('a run ends only after what it has handled is stored', async () => {
+  const store = createStore()
+  const write = store.write
+  vi.spyOn(store, 'write').mockImplementation(async (state) => {
+    await scheduler.wait(5)
+    await write(state)
+  })
+  for await (const { plans } of createClient({ store }).watchPlans({ once: true })) expect(plans).not.toEqual([])
+  const stored = store.text
+  await scheduler.wait(20)
+  expect(store.text).toBe(stored)
+  expect(stored).toMatch(/"handled":\[\["",\[\{/)
+})
+
+test('pauses double after each failure', async () => {
+  const statuses = [503, 503, 503, 401]
+  const fetch: ClientOptions['fetch'] = async () => Response.json({}, { status: statuses.shift() ?? 500 })
+  const startMs = performance.now()
+  await expect(createClient({ fetch }).watchPlans({ intervalMs: 10 }).next()).rejects.toMatchObject({ status: 401 })
+  expect(performance.now() - startMs).toBeGreaterThanOrEqual(20 + 40 + 80)
+})
+
+test('a redirect is refused, because it would send the credentials to another address', async () => {
+  const redirects: unknown[] = []
+  const fetch: ClientOptions['fetch'] = async (_, init) => {
+    redirects.push(init.redirect)
+    return new Response(null, { status: 302, headers: { Location: 'https://elsewhere.example' } })
+  }
+  await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject({ status: 302, code: 'unknown' })
+  expect(redirects).toEqual(['manual'])
 })
 
 test('watchPlans with `once` throws the first failure', async () => {
