@@ -22,7 +22,8 @@ export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
     fix: 'Get a new token with your credentials and send the request again. Next time, renew the token before it expires.',
   },
   invalid_token: {
-    cause: 'The token is incomplete, was not issued by this service or was revoked, or your account is suspended.',
+    cause:
+      'The token is incomplete or was not issued by this service, its signing key was removed, or your account is suspended.',
     fix: 'Get a new token with your credentials. If that request is refused too, contact support.',
   },
   forbidden: {

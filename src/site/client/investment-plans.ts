@@ -17,7 +17,7 @@ export interface ClientOptions {
   fetch?: (url: string, init: RequestInit) => Promise<Response>
   /** Timeout of one request in milliseconds. Default: 15,000. */
   timeoutMs?: number
-  /** Keeps the token and the lists between runs, so that a nightly job is told what changed since the last night. */
+  /** Keeps the token and the lists with their ETags between runs. Without it, each run needs a new token and the whole list. */
   store?: StateStore
 }
 
@@ -114,11 +114,11 @@ export type Amounts = Plan['minInvestableAmounts']
 
 export interface PlanList {
   plans: Plan[]
-  /** The service said that this is the list of the request before. To apply changes to a copy, use `watchPlans`. */
+  /** The service said that this is the list of the request before. Your copy may differ from it: `comparePlans` says so. */
   isUnchanged: boolean
 }
 
-/** What changed since the list that you handled last. Plans are matched by `identifier`. Don't modify them. */
+/** The difference between your copy and the list. Plans are matched by `identifier`. */
 export interface PlanChanges {
   /** The whole new list. */
   plans: Plan[]
@@ -131,11 +131,11 @@ export interface PlanChanges {
 }
 
 export interface WatchOptions {
+  /** The plans that you have. Default: none, so that every plan is added at first. */
+  copy?: readonly Plan[]
   filter?: PlanFilter
   /** Time between two requests in milliseconds. Each pause is up to a fifth longer, so that clients spread. Default: 60,000. */
   intervalMs?: number
-  /** Asks once and ends, for a job that runs every night. A failure is thrown. */
-  once?: boolean
   /** Ends the watch, after the request in flight. */
   signal?: AbortSignal
   /** Gets each failure that the watch survives. Default: ignores it. */
@@ -179,8 +179,6 @@ export class InvestmentPlansClient {
   #token: { value: string; renewAtMs: number } | undefined
   #tokenRequest: Promise<string> | undefined
   readonly #lists = new Map<string, { etag: string; plans: Plan[] }>()
-  /** The lists whose changes the caller of `watchPlans` has handled. */
-  readonly #handled = new Map<string, Plan[]>()
   #loading: Promise<void> | undefined
   #saving: Promise<void> = Promise.resolve()
 
@@ -211,20 +209,18 @@ export class InvestmentPlansClient {
   }
 
   /**
-   * Asks again and again, and yields the difference to the list that you handled last. A list counts as handled when the body of
-   * your loop has ended. If it throws or breaks, or the program ends, the next run with the same store compares with the same list
-   * again, so apply a difference as a whole or not at all. Without a store, every plan is added at first. Use one watch for each
-   * set of filters, and one program for each store. Waits longer after failures, as long as `Retry-After` says.
+   * Asks again and again, and yields each difference: at first the one to your copy, then the one to the list of the loop before.
+   * After a restart, pass your copy again. Waits longer after failures, as long as `Retry-After` says.
    * @throws InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials
    */
   async *watchPlans({
+    copy = [],
     filter = {},
     intervalMs = 60_000,
-    once = false,
     signal,
     onError,
   }: WatchOptions = {}): AsyncGenerator<PlanChanges> {
-    const query = formatQuery(filter)
+    let known = copy
     let failures = 0
     for (;;) {
       if (signal?.aborted) return
@@ -232,16 +228,13 @@ export class InvestmentPlansClient {
       try {
         const { plans } = await this.fetchPlans(filter)
         failures = 0
-        const changes = comparePlans(this.#handled.get(query) ?? [], plans)
+        const changes = comparePlans(known, plans)
         if (changes.added.length + changes.removed.length + changes.changed.length > 0) {
           yield changes
-          this.#handled.set(query, plans)
-          this.#save()
-          await this.#saved()
+          known = plans
         }
-        if (once) return
       } catch (error) {
-        if (once || isPermanent(error)) throw error
+        if (isPermanent(error)) throw error
         onError?.(error)
         failures++
         const retryAfterMs = error instanceof InvestmentPlansError ? 1000 * (error.retryAfterSeconds ?? 0) : 0
@@ -316,11 +309,10 @@ export class InvestmentPlansClient {
     const text = await this.#options.store?.read()
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `save` wrote it
     const state = (text === undefined ? undefined : parseJson(text)) as StoredState | undefined
-    if (state?.format !== stateFormat || !Array.isArray(state.lists) || !Array.isArray(state.handled)) return
+    if (state?.format !== stateFormat || !Array.isArray(state.lists)) return
     if (state.clientId !== this.#options.clientId || state.baseUrl !== this.#options.baseUrl) return
     this.#token = state.token
     for (const [query, list] of state.lists) this.#lists.set(query, list)
-    for (const [query, plans] of state.handled) this.#handled.set(query, plans)
   }
 
   /** Waits until the state is stored. A failure fails the requests that wait for it, and no later ones. */
@@ -338,14 +330,8 @@ export class InvestmentPlansClient {
     this.#saving = this.#saving
       .catch(() => {})
       .then(() => {
-        const state: StoredState = {
-          format: stateFormat,
-          clientId,
-          baseUrl,
-          token: this.#token,
-          lists: [...this.#lists],
-          handled: [...this.#handled],
-        }
+        const lists = [...this.#lists]
+        const state: StoredState = { format: stateFormat, clientId, baseUrl, token: this.#token, lists }
         return store.write(JSON.stringify(state))
       })
     // `#saved` reports the failure.
@@ -368,9 +354,9 @@ interface StoredState {
   baseUrl: string
   token: { value: string; renewAtMs: number } | undefined
   lists: [query: string, list: { etag: string; plans: Plan[] }][]
-  handled: [query: string, plans: Plan[]][]
 }
 
+/** The difference between the plans that you have and the plans of the list. */
 export function comparePlans(before: readonly Plan[], after: readonly Plan[]): PlanChanges {
   const old = new Map(before.map((plan) => [plan.identifier, plan]))
   const identifiers = new Set(after.map(({ identifier }) => identifier))

@@ -21,7 +21,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, TypedDict
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypedDict
 
 # BEGIN GENERATED from the plan schema of the service
 
@@ -140,24 +140,25 @@ class InvestmentPlansError(Exception):
 
     def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
         known = body if isinstance(body, dict) else {}
-        super().__init__(known.get("message") or f"The service answered with status {status}.")
+        self.message: str = known.get("message") or f"The service answered with status {status}."
         self.status = status
         self.code: str = known.get("error") or "unknown"
         self.request_id: Optional[str] = known.get("requestId") or headers.get("X-Request-Id")
         retry_after = headers.get("Retry-After") or ""
         self.retry_after_seconds: Optional[float] = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
+        super().__init__(f"{status} {self.code}: {self.message} (request {self.request_id})")
 
 
 @dataclass(frozen=True)
 class PlanList:
     plans: List[Plan]
     is_unchanged: bool
-    """The service said that this is the list of the request before. To apply changes to a copy, use watch_plans."""
+    """The service said that this is the list of the request before. Your copy may differ from it: compare_plans says so."""
 
 
 @dataclass(frozen=True)
 class PlanChanges:
-    """What changed since the list that you handled last. Plans are matched by identifier."""
+    """The difference between your copy and the list. Plans are matched by identifier."""
 
     plans: List[Plan]
     added: List[Plan]
@@ -189,8 +190,8 @@ class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
 class InvestmentPlansClient:
     """For one thread.
 
-    state_file keeps the token and the lists between runs, so that a nightly job is told what changed since the last night. The
-    file is readable by its owner only. timeout_seconds limits the connection and each wait for data.
+    state_file keeps the token and the lists with their ETags between runs. Without it, each run needs a new token and downloads the
+    list again. The file is readable by its owner only. timeout_seconds limits the connection and each wait for data.
     """
 
     def __init__(
@@ -212,7 +213,6 @@ class InvestmentPlansClient:
         self._token: Optional[str] = None
         self._renew_at = 0.0
         self._lists: Dict[str, Dict[str, Any]] = {}
-        self._handled: Dict[str, List[Plan]] = {}
         self._opener = urllib.request.build_opener(_RefuseRedirects)
         self._load()
 
@@ -240,36 +240,27 @@ class InvestmentPlansClient:
         self,
         filter: Filter = {},
         *,
+        copy: Sequence[Plan] = (),
         interval_seconds: float = 60.0,
-        once: bool = False,
         on_error: Optional[Callable[[Exception], None]] = None,
     ) -> Iterator[PlanChanges]:
-        """Asks again and again, and yields each difference. With once, it asks once and ends, for a job that runs every night.
+        """Asks again and again, and yields each difference: at first the one to your copy, then the one to the list of the loop before.
 
-        The difference is the one to the list that you handled last. A list counts as handled when the body of your loop has ended. If
-        it raises or breaks, or the program ends, the next run with the same state file compares with the same list again, so apply a
-        difference as a whole or not at all. Without a state file, every plan is added at first. Use one watch for each set of
-        filters, and one program for each state file.
-
-        Waits longer after failures. With once, a failure is raised. Otherwise only an InvestmentPlansError is raised, when a
-        further attempt would be refused, too, such as after wrong credentials.
+        After a restart, pass your copy again. Waits longer after failures, as long as Retry-After says. Raises
+        InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials.
         """
-        query = urllib.parse.urlencode(sorted((name, value) for name, value in filter.items() if value is not None))
         failures = 0
         while True:
             wait = interval_seconds
             try:
                 result = self.fetch_plans(filter)
                 failures = 0
-                changes = compare_plans(self._handled.get(query, []), result.plans)
+                changes = compare_plans(copy, result.plans)
                 if changes.added or changes.removed or changes.changed:
                     yield changes
-                    self._handled[query] = result.plans
-                    self._save()
-                if once:
-                    return
+                    copy = result.plans
             except (InvestmentPlansError, OSError) as error:
-                if once or _is_permanent(error):
+                if _is_permanent(error):
                     raise
                 if on_error:
                     on_error(error)
@@ -343,12 +334,12 @@ class InvestmentPlansClient:
             state = _parse_json(file.read())
         if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
             return
-        if not isinstance(state.get("lists"), dict) or not isinstance(state.get("handled"), dict):
+        if not isinstance(state.get("lists"), dict):
             return
         if state.get("client") != [self._base_url, self._client_id]:
             return
         self._token, self._renew_at = state.get("token"), state.get("renew_at", 0.0)
-        self._lists, self._handled = state["lists"], state["handled"]
+        self._lists = state["lists"]
 
     def _save(self) -> None:
         """Replaces the file at once, so that a crash leaves the old one. mkstemp makes it readable by its owner only."""
@@ -360,7 +351,6 @@ class InvestmentPlansClient:
             "token": self._token,
             "renew_at": self._renew_at,
             "lists": self._lists,
-            "handled": self._handled,
         }
         folder = os.path.dirname(os.path.abspath(self._state_file))
         handle, draft = tempfile.mkstemp(dir=folder)
@@ -373,7 +363,8 @@ class InvestmentPlansClient:
             raise
 
 
-def compare_plans(before: List[Plan], after: List[Plan]) -> PlanChanges:
+def compare_plans(before: Sequence[Plan], after: Sequence[Plan]) -> PlanChanges:
+    """The difference between the plans that you have and the plans of the list."""
     old = {plan["identifier"]: plan for plan in before}
     identifiers = {plan["identifier"] for plan in after}
     removed = [plan for plan in before if plan["identifier"] not in identifiers]

@@ -26,9 +26,9 @@ export function renderErrors(): Markup {
       <code>error_description</code>, with the text of <code>message</code>: OAuth 2 libraries show it.
     </p>
     <p>
-      Rehearse how your program handles each error before your customers do. The requests below change nothing, and they
-      don’t lock your account. They use the variables of the <a href="/">start page</a> and a token, which you get with
-      this command. <a href="/try#rehearse">Try it</a> has a button for every code that a request can provoke.
+      See each error before your customers do. The requests below change nothing, and they don’t lock your account. They
+      use the variables of the <a href="/">start page</a> and a token, which you get with this command.
+      <a href="/try#rehearse">Try it</a> has a button for every code that a request can provoke.
     </p>
     ${renderCode(`TOKEN=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" |\n  curl -sS --config - -X POST "$API/api/v3/partners/auth" | jq -r .access_token)`, 'sh')}
     <div class="table" tabindex="0">

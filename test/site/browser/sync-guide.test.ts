@@ -36,16 +36,20 @@ test.each([
   const plans = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).listPlans()
   expect(await sync()).toEqual(plans.map(({ identifier }) => `offer ${identifier}`))
   expect(await sync()).toEqual([])
-  expect((await readdir(folder)).filter((name) => name.startsWith('plans-state'))).toEqual(['plans-state.json'])
 
   // As after a move to a country with other plans.
-  const stateFile = join(folder, 'plans-state.json')
-  const [lists = '', handled = ''] = (await readFile(stateFile, 'utf8')).split(/(?="handled")/)
-  await writeFile(stateFile, lists + handled.replaceAll(/(?<="identifier": ?")/g, 'old-'))
+  const copyFile = join(folder, 'plans.json')
+  const copy = await readFile(copyFile, 'utf8')
+  await writeFile(copyFile, copy.replaceAll(/(?<="identifier": ?")/g, 'old-'))
   for (let night = 1; night <= 2; night++) await expect(sync()).rejects.toThrow('More than half of the plans are gone')
   const confirmed = await sync('--confirmed')
   expect(confirmed).toContain(`offer ${plans[0]?.identifier}`)
   expect(confirmed).toContain(`stop offering old-${plans[0]?.identifier}`)
+  await rm(join(folder, 'plans-state.json'))
   expect(await sync()).toEqual([])
+  expect((await readdir(folder)).filter((name) => name.startsWith('plans')).toSorted()).toEqual([
+    'plans-state.json',
+    'plans.json',
+  ])
   await rm(folder, { recursive: true })
 })
