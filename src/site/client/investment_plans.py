@@ -291,7 +291,7 @@ class InvestmentPlansClient:
             if len(self._lists) > MAX_LISTS:
                 del self._lists[next(iter(self._lists))]
             self._save()
-        return PlanList(plans, bool(known) and known["etag"] == etag)
+        return PlanList(plans, known is not None and known["etag"] == etag)
 
     def _get_token(self) -> str:
         if self._token and time.time() < self._renew_at:
