@@ -56,7 +56,7 @@ const httpsUrl = text(2000)
   })
 
 const integer = `an integer from 0 to ${maxId}`
-/** The format is for code generators: without it, those for Java, C# and Go choose 32 bits. */
+/** The format is for code generators: an integer without one can become a number of 32 bits. */
 export const nonNegativeInteger = z
   .int({ error: integer, abort: true })
   .min(0, integer)

@@ -3,7 +3,8 @@
 // --version WORKER=ID asks for one version of a gradual deployment.
 import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
-import { findIncompleteCredentials, originRule, readOrigin } from './core/smoke-input.ts'
+import { readOrigin } from '../origin.ts'
+import { findIncompleteCredentials, originRule } from './core/smoke-input.ts'
 
 const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com\n'
 const deadlineMs = 10_000

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { strToU8, zipSync } from 'fflate'
 import { readDemoPlan } from '../catalog/demo-plan.ts'
+import { readOrigin } from '../origin.ts'
 import { formatFeed, readChanges } from './change-history.ts'
 import { writeBrunoCollection } from './collections/bruno-collection.ts'
 import { readCollection } from './collections/collection-requests.ts'
@@ -21,11 +22,10 @@ const source = import.meta.dirname
 
 /**
  * The origin that the deployed copy names, such as https://catalog.example.com. Scripts show the real one on every page; files
- * for programs need it here. Those send credentials there, so it is HTTPS, or HTTP on this machine.
+ * for programs need it here.
  */
-export function readOrigin(text: string): string {
-  const isSafe = /^https:|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(text)
-  if (isSafe && URL.canParse(text) && new URL(text).origin === text) return text
+export function readSiteOrigin(text: string): string {
+  if (readOrigin(text) === text) return text
   throw new Error(`SITE_ORIGIN must be an origin such as ${exampleOrigin}, not ${text}; http: only for this machine.`)
 }
 
@@ -58,7 +58,7 @@ async function writeSite(folder: string): Promise<void> {
   const sections = listSections(await readDemoPlan(101))
   const [lastChange] = readChanges()
   // An unset variable of CI is empty.
-  const origin = readOrigin(process.env['SITE_ORIGIN'] || exampleOrigin)
+  const origin = readSiteOrigin(process.env['SITE_ORIGIN'] || exampleOrigin)
   const nameOrigin = (text: string) => text.replaceAll(exampleOrigin, origin)
   const writeText = (file: string, text: string) => writeFile(join(folder, file), nameOrigin(text))
   const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')

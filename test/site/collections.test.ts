@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { strFromU8, unzipSync } from 'fflate'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { buildSite, readOrigin } from '../../src/site/build-site.ts'
+import { buildSite, readSiteOrigin } from '../../src/site/build-site.ts'
 import { writeBrunoCollection } from '../../src/site/collections/bruno-collection.ts'
 import { readCollection, writeTests } from '../../src/site/collections/collection-requests.ts'
 import { writePostmanCollection, writePostmanEnvironment } from '../../src/site/collections/postman-collection.ts'
@@ -371,7 +371,7 @@ test.each([
   'http://localhost:8787',
   'http://127.0.0.1',
   'http://[::1]:1',
-])('SITE_ORIGIN can be %s', (origin) => expect(readOrigin(origin)).toBe(origin))
+])('SITE_ORIGIN can be %s', (origin) => expect(readSiteOrigin(origin)).toBe(origin))
 
 test.each([
   'http://api.real.test',
@@ -381,7 +381,7 @@ test.each([
   'https://id@api.real.test',
   'ftp://api.real.test',
   'api.real.test',
-])('SITE_ORIGIN cannot be %s', (value) => expect(() => readOrigin(value)).toThrow(`not ${value};`))
+])('SITE_ORIGIN cannot be %s', (value) => expect(() => readSiteOrigin(value)).toThrow(`not ${value};`))
 
 test('the token endpoint is on the same host as the other requests', () => {
   const elsewhere = text.replace('"tokenUrl": "/', '"tokenUrl": "https://elsewhere.example/')
