@@ -14,7 +14,7 @@ const bindings = {
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 
-const workerTests = ['test/{worker,crypto,db,ops/core,site/client}/**/*.test.ts']
+const workerTests = ['test/{worker,api,crypto,db,ops/core,site/client}/**/*.test.ts']
 const nodeTests = ['test/{account,ops,catalog,bench,simulation}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 /** The files with properties, which try many more cases in the slow mode. */

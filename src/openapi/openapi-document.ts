@@ -1,7 +1,7 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
 import type { Plan } from '../catalog/plan-schema.ts'
 import { contact } from './contact.ts'
-import { refusals, type ErrorCode } from '../worker/http/api-error.ts'
+import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import {
   describePlansHeadOperation,
   describePlansOperation,

@@ -1,7 +1,7 @@
 // The two operations of the OpenAPI document: their parameters, responses and examples.
 import { planFilters } from '../catalog/plan-filters.ts'
 import type { Plan } from '../catalog/plan-schema.ts'
-import { refusals, type ErrorCode } from '../worker/http/api-error.ts'
+import { refusals, type ErrorCode } from '../api/error-codes.ts'
 
 export const exampleRequestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
 

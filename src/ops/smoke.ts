@@ -3,7 +3,7 @@
 // --version WORKER=ID asks for one version of a gradual deployment.
 import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
-import { readOrigin } from '../origin.ts'
+import { readOrigin } from '../api/origin.ts'
 import { findIncompleteCredentials, originRule } from './core/smoke-input.ts'
 
 const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com\n'

@@ -1,5 +1,5 @@
 // The cause and fix of each error code, for the errors page and for the pages that call the API.
-import type { ErrorCode } from '../worker/http/api-error.ts'
+import type { ErrorCode } from '../api/error-codes.ts'
 
 /** Covers every error code: a new code without an entry doesn't compile. */
 export const advice: Record<ErrorCode, { cause: string; fix: string }> = {

@@ -1,5 +1,5 @@
 // How a partner's developer provokes each error code, for the errors page and for the buttons of "Try it".
-import type { ErrorCode } from '../worker/http/api-error.ts'
+import type { ErrorCode } from '../api/error-codes.ts'
 
 export interface RehearsedRequest {
   method: string

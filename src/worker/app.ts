@@ -1,5 +1,5 @@
 // The table of contents: middleware, routes, and the answers to everything else.
-import { ConfigError } from './config.ts'
+import { ConfigError } from '../api/config.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
 import { createRoutes } from './http/routes.ts'

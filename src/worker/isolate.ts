@@ -1,7 +1,7 @@
 // Everything that one isolate remembers between requests, with its bounds. Nothing else in src/worker holds state.
 import { createVerifiedTokens, type VerifyToken } from './access/verified-tokens.ts'
 import { createCatalogCache, type OpenCatalog } from './cache/catalog-cache.ts'
-import { createConfigReader, type ReadConfig } from './config.ts'
+import { createConfigReader, type ReadConfig } from '../api/config.ts'
 import { createRespondConditionally, type RespondConditionally } from './http/conditional-response.ts'
 import { createVerifiedSecrets, type VerifiedSecrets } from './token/verified-secrets.ts'
 

@@ -1,7 +1,7 @@
 // What the benchmark compares: a request to the Worker with the same request to a bare Worker.
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { getPlanListKey } from '../../src/worker/cache/cache-keys.ts'
+import { getPlanListKey } from '../../src/api/cache-keys.ts'
 import { largeBodyKey, smallBodyKey, type Bench } from './bench-setup.ts'
 import { defaultConnections, type Target } from './load.ts'
 import { createPartner } from './service.ts'
@@ -129,10 +129,10 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
 
 /** Stores lists under filters that no other request uses, as the Worker stores them. */
 async function storeKvLists({ kv, d1 }: Bench, etag: string, body: ArrayBuffer) {
-  const queries = Array.from({ length: kvListCount }, (_, index) => `?fundType=bench-${index}`)
-  const keys = queries.map((query) => getPlanListKey('KE', query.slice(1)))
+  const fundTypes = Array.from({ length: kvListCount }, (_, index) => `bench-${index}`)
+  const keys = fundTypes.map((fundType) => getPlanListKey('KE', { fundType }))
   const { revision } = await selectCatalogOrigin(openDatabase(d1))
   const metadata = { etag, revision, currentAtMs: Date.now(), bytes: body.byteLength }
   for (const key of keys) await kv.put(key, body, { metadata })
-  return { queries, keys }
+  return { queries: fundTypes.map((fundType) => `?fundType=${fundType}`), keys }
 }

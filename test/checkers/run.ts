@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { unzipSync } from 'fflate'
 import { originRule } from '../../src/ops/core/smoke-input.ts'
-import { readOrigin } from '../../src/origin.ts'
+import { readOrigin } from '../../src/api/origin.ts'
 import { runThroughPrism } from './prism-proxy.ts'
 import { createPrograms, type Programs } from './programs.ts'
 

@@ -7,7 +7,7 @@ import type { RuleName } from './rules.ts'
 
 interface Mutant {
   mistake: string
-  /** In src/worker/cache. */
+  /** In src/worker/cache, or in src/api. */
   file: string
   replace: string
   by: string
@@ -39,16 +39,16 @@ export const mutants: Record<string, Mutant> = {
   },
   'key-without-filters': {
     mistake: 'the key of a list lacks its filters',
-    file: 'cache-keys.ts',
-    replace: '`plans:${listFormat}:${country}:${filters}`',
-    by: '`plans:${listFormat}:${country}:${filters.slice(0, 0)}`',
+    file: '../../api/cache-keys.ts',
+    replace: '${country}:${formatFilter(filter)}`',
+    by: '${country}:${formatFilter({})}`',
     caughtBy: ['right-list'],
   },
   'key-without-country': {
     mistake: 'the key of a list lacks its country',
-    file: 'cache-keys.ts',
-    replace: '`plans:${listFormat}:${country}:${filters}`',
-    by: '`plans:v2:${country.slice(0, 0)}:${filters}`',
+    file: '../../api/cache-keys.ts',
+    replace: '${country}:${formatFilter(filter)}`',
+    by: '${country.slice(0, 0)}:${formatFilter(filter)}`',
     caughtBy: ['right-list'],
   },
   'three-days': {

@@ -1,8 +1,7 @@
 // What must be true of every answer. A rule has a name; a violation names the rule, the time and the facts.
-import { formatFilter } from '../../src/worker/plans/filter-query.ts'
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import type { PartnerAccess } from '../../src/db/partner-queries.ts'
-import { getPartnerKey, getPlanListKey } from '../../src/worker/cache/cache-keys.ts'
+import { formatFilter, getPartnerKey, getPlanListKey } from '../../src/api/cache-keys.ts'
 import type { Answer } from '../../src/worker/cache/catalog-cache.ts'
 import type { HeldList } from '../../src/worker/cache/list-memory.ts'
 import { renderList, type CatalogHistory } from './catalog-history.ts'
@@ -131,7 +130,7 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
     const { isolate, arrivedAtMs } = request
     const revisions = answered.get(isolate) ?? new Map<string, { revision: number; atMs: number }>()
     answered.set(isolate, revisions)
-    const key = getPlanListKey(country, formatFilter(filter))
+    const key = getPlanListKey(country, filter)
     const before = revisions.get(key)
     // A restore takes everybody back, within the time that a check is used.
     const isSame = before && before.atMs > history.restoredAtMs() + twoMinutesMs + maxLagMs + slackMs
@@ -193,14 +192,16 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
       if (request.isolate.kvFailsUntilMs >= request.arrivedAtMs) return
       const country = knownCountry ?? parsePartner(kv.peek(getPartnerKey(clientId))?.bytes)?.country
       if (country === undefined) return
-      const filters = formatFilter(filter)
-      const copy = kv.peek(getPlanListKey(country, filters))
+      const copy = kv.peek(getPlanListKey(country, filter))
       const { currentAtMs, bytes } = (copy?.metadata ?? {}) as { currentAtMs?: number; bytes?: number }
       if (currentAtMs === undefined || bytes !== copy?.bytes.length) return
       // Some minutes off the limit, because this looks at KV after the request did.
       if (clock.now() - currentAtMs < dayMs - 10 * 60_000) {
         const ageMinutes = Math.round((clock.now() - currentAtMs) / 60_000)
-        report('no-needless-503', `${clientId} (${reason}): KV has ${country}?${filters} of ${ageMinutes} minutes`)
+        report(
+          'no-needless-503',
+          `${clientId} (${reason}): KV has ${country}?${formatFilter(filter)} of ${ageMinutes} minutes`,
+        )
       }
     },
   }

@@ -1,7 +1,7 @@
 // npm run deploy
 import type { Command } from 'commander'
 import { deployGuarded } from '../core/guarded-deploy.ts'
-import { readOrigin } from '../../origin.ts'
+import { readOrigin } from '../../api/origin.ts'
 import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
 import { UserError } from '../core/user-error.ts'
 import {

@@ -1,7 +1,7 @@
 // What the command lines of this folder share: their output, and the only place that decides an exit code.
 import { Command, CommanderError } from 'commander'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
-import { ConfigError } from '../../worker/config.ts'
+import { ConfigError } from '../../api/config.ts'
 import { UserError } from '../core/user-error.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
 import type { CommandContext } from './command-context.ts'

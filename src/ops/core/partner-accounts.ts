@@ -10,7 +10,7 @@ import {
   type Partner,
   type PartnerSummary,
 } from '../../db/partner-queries.ts'
-import { readPbkdf2Iterations } from '../../worker/config.ts'
+import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../../db/database.ts'
 import { isVisibleLine } from '../../visible-text.ts'
 import type { Store } from '../store/store.ts'

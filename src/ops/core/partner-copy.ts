@@ -1,6 +1,6 @@
 // KV's copy of a partner. It decides access only while D1 fails. The Worker also reads it after a response, to
 // save a write.
-import { getPartnerKey } from '../../worker/cache/cache-keys.ts'
+import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { Store } from '../store/store.ts'
 
 /** Receives a line for the user about a change that was made, but not completely. */

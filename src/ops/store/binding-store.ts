@@ -1,5 +1,5 @@
 // A store over the bindings of a Worker, as the local runtime provides them.
-import type { ConfigSource } from '../../worker/config.ts'
+import type { ConfigSource } from '../../api/config.ts'
 import { openDatabase, runStatements } from '../../db/database.ts'
 import type { Store } from './store.ts'
 import type { Target } from './target.ts'

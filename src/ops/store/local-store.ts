@@ -1,7 +1,7 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { ConfigSource } from '../../worker/config.ts'
+import type { ConfigSource } from '../../api/config.ts'
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy, runStatements } from '../../db/database.ts'
 import { UserError } from '../core/user-error.ts'

@@ -1,5 +1,5 @@
 // The store that core reads and writes: the local state, or with --remote a deployed environment.
-import type { ConfigSource } from '../../worker/config.ts'
+import type { ConfigSource } from '../../api/config.ts'
 import type { Database, Statement } from '../../db/database.ts'
 import type { Target } from './target.ts'
 

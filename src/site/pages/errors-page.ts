@@ -1,7 +1,7 @@
 // Every error code with its cause and fix. Status and message come from the table that the Worker uses.
 import { html } from 'hono/html'
 import { contact } from '../../openapi/contact.ts'
-import { refusals, type ErrorCode } from '../../worker/http/api-error.ts'
+import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { advice, isErrorCode } from '../error-advice.ts'
 import { formatCurl, formatMockCurl, rehearsals } from '../error-rehearsals.ts'
 import { renderCode } from '../markdown.ts'

@@ -1,13 +1,12 @@
 // Serves partners and plan lists from the isolate's memory, KV and D1, and keeps them fresh by revision. README.md in this
 // folder explains the policy.
-import { formatFilter } from '../plans/filter-query.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/partner-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
-import { getPartnerKey, getPlanListKey } from './cache-keys.ts'
+import { getPartnerKey, getPlanListKey } from '../../api/cache-keys.ts'
 import type { CatalogSession } from './catalog-source.ts'
 import { computeEtag } from './etag.ts'
 import { computeAgeMs, kvRewriteMs, maxAgeMs, staleIfErrorMs, staleWhileRevalidateMs } from './freshness.ts'
@@ -121,7 +120,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     return {
       partner,
       readList: (country, filter) => {
-        const key = getPlanListKey(country, formatFilter(filter))
+        const key = getPlanListKey(country, filter)
         const copy = prefetched?.key === key ? prefetched.copy : undefined
         return readList({ context, session, key, country, filter, checkedAtMs, d1Failure, copy })
       },
@@ -286,7 +285,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
     country: string,
     filter: PlanFilter,
   ): Promise<void> {
-    const key = getPlanListKey(country, formatFilter(filter))
+    const key = getPlanListKey(country, filter)
     const held = getHeldList(key)
     if (held && held.revision !== newestRevision) await loadList({ context, session, key, country, filter }, 0)
   }
@@ -297,7 +296,7 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
   }
 
   function prefetchList(context: CacheContext, country: string, filter: PlanFilter): Prefetched | undefined {
-    const key = getPlanListKey(country, formatFilter(filter))
+    const key = getPlanListKey(country, filter)
     return getHeldList(key) ? undefined : { key, copy: readSharedCopy(context, key) }
   }
 

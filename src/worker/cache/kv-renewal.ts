@@ -1,7 +1,7 @@
 // Decides when KV's copies are written: at once after a change, otherwise once an hour by one isolate.
 import type { PartnerAccess } from '../../db/partner-queries.ts'
 import type { CacheContext } from './cache-context.ts'
-import { getPartnerKey } from './cache-keys.ts'
+import { getPartnerKey } from '../../api/cache-keys.ts'
 import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
 import { canStore, readListCopy, readPartnerCopy, writeListCopy, writePartnerCopy } from './kv-copies.ts'
 import type { HeldList } from './list-memory.ts'

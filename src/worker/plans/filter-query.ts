@@ -1,4 +1,4 @@
-// Reads the filters of a plan list from a URL, and writes them into the list's cache key. Pure.
+// Reads the filters of a plan list from a URL. Pure.
 import { filterNames, planFilters, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
 
 export type FilterResult = { kind: 'filter'; filter: PlanFilter } | { kind: 'invalid'; problems: string[] }
@@ -18,12 +18,4 @@ export function parsePlanFilter(url: string): FilterResult {
     }
   }
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'filter', filter }
-}
-
-/** Equal filters give equal texts. Values are escaped, so that no value can pass for another filter. */
-export function formatFilter(filter: PlanFilter): string {
-  const given = filterNames.filter((name) => filter[name] !== undefined)
-  // Fast path: no filter.
-  if (given.length === 0) return ''
-  return new URLSearchParams(given.map((name) => [name, String(filter[name])])).toString()
 }

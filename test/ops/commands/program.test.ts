@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { UserError } from '../../../src/ops/core/user-error.ts'
-import { ConfigError } from '../../../src/worker/config.ts'
+import { ConfigError } from '../../../src/api/config.ts'
 import { runCommand } from '../support/run-ops.ts'
 
 const failWith = (error: Error) => ({ withStore: () => Promise.reject(error) })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/core/deploy-guard.ts'
 import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
 import { findIncompleteCredentials } from '../../../src/ops/core/smoke-input.ts'
-import { readOrigin } from '../../../src/origin.ts'
+import { readOrigin } from '../../../src/api/origin.ts'
 import { deployGuarded, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'
 
 const staging: ConfiguredEnvironment = {

@@ -22,7 +22,7 @@ import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
 import { selectClient, selectPartnerCheck } from '../../../src/db/partner-queries.ts'
-import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
+import { getPartnerKey, getPlanListKey } from '../../../src/api/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { attribution, failOnWarning as warn, importPlans, store, storeWithoutCache } from '../support/worker-store.ts'
@@ -227,7 +227,7 @@ describe('rotateSecret', () => {
 
 test('suspendPartner and resumePartner change the partner once, and delete its cached copy', async () => {
   const { clientId } = await create()
-  const others = [getPartnerKey('other'), getPlanListKey('KE', '')]
+  const others = [getPartnerKey('other'), getPlanListKey('KE', {})]
   const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId), ...others], async () => {
     const { partner, isChanged } = await suspendPartner(store, 'acme', attribution, warn)
     expect([isChanged, partner]).toEqual([true, await find()])

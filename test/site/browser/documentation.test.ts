@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { refusals } from '../../../src/worker/http/api-error.ts'
+import { refusals } from '../../../src/api/error-codes.ts'
 import { advice, isErrorCode } from '../../../src/site/error-advice.ts'
 import { visit } from './visit.ts'
 

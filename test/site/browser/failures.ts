@@ -1,6 +1,6 @@
 // Failures of the API that both the Try it page and the plans page must explain.
 import type { Page } from 'playwright-core'
-import { refusals } from '../../../src/worker/http/api-error.ts'
+import { refusals } from '../../../src/api/error-codes.ts'
 import { advice } from '../../../src/site/error-advice.ts'
 import type { Credentials } from './provided-site.ts'
 

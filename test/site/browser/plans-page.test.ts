@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { filterNames, planFilters } from '../../../src/catalog/plan-filters.ts'
-import { refusals } from '../../../src/worker/http/api-error.ts'
+import { refusals } from '../../../src/api/error-codes.ts'
 import { advice } from '../../../src/site/error-advice.ts'
 import { InvestmentPlansClient, type Plan } from '../../../src/site/client/investment-plans.ts'
 import { failWith, wrongCredentials } from './failures.ts'

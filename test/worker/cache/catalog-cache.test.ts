@@ -4,11 +4,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { PlanFilter } from '../../../src/catalog/plan-filters.ts'
 import { StorageError } from '../../../src/db/database.ts'
 import type { PartnerAccess } from '../../../src/db/partner-queries.ts'
-import { getPartnerKey, getPlanListKey } from '../../../src/worker/cache/cache-keys.ts'
+import { getPartnerKey, getPlanListKey } from '../../../src/api/cache-keys.ts'
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
 import { createCatalogCache, type OpenCatalog } from '../../../src/worker/cache/catalog-cache.ts'
 import type { CatalogSession } from '../../../src/worker/cache/catalog-source.ts'
-import { formatFilter } from '../../../src/worker/plans/filter-query.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -113,7 +112,7 @@ function changeCatalog(text: string): void {
   db.text = text
 }
 
-const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, formatFilter(filter))
+const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, filter)
 
 describe('a request', () => {
   test('reads D1 twice for the first list of a country, and stores the list in KV', async () => {

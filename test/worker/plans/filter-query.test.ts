@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { filterNames, type PlanFilter } from '../../../src/catalog/plan-filters.ts'
-import { formatFilter, parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
+import { formatFilter } from '../../../src/api/cache-keys.ts'
+import { parsePlanFilter } from '../../../src/worker/plans/filter-query.ts'
 
 const parse = (query: string) => parsePlanFilter(`https://catalog.example.com/plans?${query}`)
 

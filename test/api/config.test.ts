@@ -1,7 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
 import { generateJwk } from '../../src/crypto/signing-keys.ts'
-import { createConfigReader, parseConfig } from '../../src/worker/config.ts'
+import { createConfigReader, parseConfig } from '../../src/api/config.ts'
 
 // app.test.ts has the effects of a broken configuration.
 test('checks the configuration once per env object', async () => {

@@ -1,0 +1,18 @@
+// The keys of KV and of the isolate's memory. A version changes when the format of a value changes.
+import { filterNames, type PlanFilter } from '../catalog/plan-filters.ts'
+
+export function getPlanListKey(country: string, filter: PlanFilter): string {
+  return `plans:v3:${country}:${formatFilter(filter)}`
+}
+
+export function getPartnerKey(clientId: string): string {
+  return `partner:v2:${clientId}`
+}
+
+/** Equal filters give equal texts. Values are escaped, so that no value can pass for another filter. */
+export function formatFilter(filter: PlanFilter): string {
+  const given = filterNames.filter((name) => filter[name] !== undefined)
+  // Fast path: no filter.
+  if (given.length === 0) return ''
+  return new URLSearchParams(given.map((name) => [name, String(filter[name])])).toString()
+}
