@@ -13,8 +13,15 @@ export interface Isolate {
   respondConditionally: RespondConditionally
 }
 
+const largeBodyBytes = 512 * 1024
+
 /** 24 MB hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
-export const cacheBounds = { maxBytes: 24 * 1024 * 1024, maxEmptyBytes: 1024 * 1024, maxPartners: 10_000 }
+export const cacheBounds = {
+  maxBytes: 24 * 1024 * 1024,
+  maxEmptyBytes: 1024 * 1024,
+  largeBodyBytes,
+  maxPartners: 10_000,
+}
 
 /** Four lists of 10,000 plans, besides those that the cache holds. An isolate has 128 MB. */
 const maxStreamedBytes = 72 * 1024 * 1024
@@ -25,6 +32,6 @@ export function createIsolate(): Isolate {
     verifyToken: createVerifiedTokens({ maxTokens: 1000 }),
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
     openCatalog: createCatalogCache(cacheBounds),
-    respondConditionally: createRespondConditionally({ maxStreamedBytes }),
+    respondConditionally: createRespondConditionally({ largeBodyBytes, maxStreamedBytes }),
   }
 }

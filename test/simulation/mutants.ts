@@ -25,16 +25,16 @@ export const mutants: Record<string, Mutant> = {
   },
   'memory-unrevised': {
     mistake: 'a list in memory is served whatever its revision',
-    file: 'catalog-cache.ts',
-    replace: 'if (held && !isOutage && held.revision === newestRevision)',
-    by: 'if (held && !isOutage)',
+    file: 'plan-lists.ts',
+    replace: 'if (held && !d1Failure && newestRevision.is(held.revision))',
+    by: 'if (held && !d1Failure)',
     caughtBy: ['fresh-list', 'honest-age'],
   },
   'kv-unrevised': {
     mistake: 'a list in KV is served whatever its revision',
-    file: 'catalog-cache.ts',
-    replace: 'if (copy && !isOutage && copy.revision === newestRevision)',
-    by: 'if (copy && !isOutage)',
+    file: 'plan-lists.ts',
+    replace: 'if (copy && !d1Failure && newestRevision.is(copy.revision))',
+    by: 'if (copy && !d1Failure)',
     caughtBy: ['fresh-list', 'honest-age', 'no-step-back'],
   },
   'key-without-filters': {
@@ -68,9 +68,9 @@ export const mutants: Record<string, Mutant> = {
   },
   'unequal-sessions': {
     mistake: 'a lagging replica is believed',
-    file: 'catalog-cache.ts',
-    replace: 'if (nearest.revision === newestRevision && nearest.revision >= minRevision) return nearest',
-    by: 'if (nearest.revision <= newestRevision) return nearest',
+    file: 'newest-revision.ts',
+    replace: 'if (nearest.revision === newest && nearest.revision >= minRevision) return nearest',
+    by: 'if (nearest.revision <= newest) return nearest',
     caughtBy: ['no-step-back', 'fresh-list', 'honest-age'],
   },
   'endless-pause': {

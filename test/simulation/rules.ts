@@ -2,7 +2,7 @@
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import type { PartnerAccess } from '../../src/db/partner-queries.ts'
 import { formatFilter, getPartnerKey, getPlanListKey } from '../../src/api/cache-keys.ts'
-import type { Answer } from '../../src/worker/cache/catalog-cache.ts'
+import type { Answer } from '../../src/worker/cache/plan-lists.ts'
 import type { HeldList } from '../../src/worker/cache/list-memory.ts'
 import { renderList, type CatalogHistory } from './catalog-history.ts'
 import { maxLagMs } from './simulated-d1.ts'
@@ -166,12 +166,13 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
     report,
     checkList: (asked, partner, answer) => {
       const { request, filter } = asked
-      const { list, ageSeconds, cacheStatus } = answer
+      const { list, tier, ageSeconds, cacheStatus } = answer
       const { country } = partner
       const text = verifyList(list, country, filter)
       const isOld = cacheStatus.includes('storage-unavailable')
       const facts = `${country}?${formatFilter(filter)} at revision ${list.revision} of ${history.newest().revision}, ${cacheStatus}`
-      checkAccess(asked, partner, isOld)
+      // After a failure, a request with an old check loads a list that nobody has a copy of.
+      checkAccess(asked, partner, isOld || (tier === 'd1' && didD1Fail(asked)))
       if (isOld && !didD1Fail(asked)) report('only-in-outage', facts)
       // Fast path: most lists are those of this moment.
       const isNewest = renderList(history.newest().catalog, country, filter).text === text

@@ -67,7 +67,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   function startIsolate(city: number): SimulatedIsolate {
     const { bounds, smallShare, maxIdleMs, meanLifetimeMs } = shape.isolates
     const isSmall = isolateRandom.chance(smallShare)
-    const isolateBounds = isSmall ? smallBounds : bounds
+    const isolateBounds = isSmall ? { ...bounds, ...smallBounds } : bounds
     const clockErrorMs = Math.round(isolateRandom.between(-500, 500))
     const isolate: SimulatedIsolate = {
       id: ++meter.isolates,

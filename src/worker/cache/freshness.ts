@@ -21,3 +21,8 @@ export function computeAgeMs(timeMs: number, nowMs: number): number {
   const ageMs = nowMs - timeMs
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
 }
+
+/** Whether a check or a list that was true at `timeMs` may be used while D1 fails. */
+export function isUsableInOutage(timeMs: number, nowMs: number): boolean {
+  return computeAgeMs(timeMs, nowMs) <= staleIfErrorMs
+}

@@ -22,9 +22,6 @@ export interface ListMemory {
 /** The approximate size of an entry without its body. */
 const entryBytes = 512
 
-/** A larger body is sent in slices, so it stays alive until its slowest reader has it. */
-export const largeBodyBytes = 512 * 1024
-
 /** An evicted list, whose body the garbage collector takes when no reader needs it. */
 interface EvictedList extends Omit<HeldList, 'body'> {
   body: WeakRef<Uint8Array>
@@ -32,11 +29,18 @@ interface EvictedList extends Omit<HeldList, 'body'> {
 
 const maxEvicted = 1000
 
+export interface MemoryBounds {
+  /** Limit for the lists in memory. */
+  maxBytes: number
+  /** A larger body is sent in slices, so it stays alive until its slowest reader has it. */
+  largeBodyBytes: number
+}
+
 /**
  * Evicts the least recently used lists beyond `maxBytes`. Does not hold a list that is larger than that. As long as slow
- * readers keep the body of such a list alive, `get` still finds it: another copy would only add to it.
+ * readers keep the large body of an evicted list alive, `get` still finds it: another copy would only add to it.
  */
-export function createListMemory({ maxBytes }: { maxBytes: number }): ListMemory {
+export function createListMemory({ maxBytes, largeBodyBytes }: MemoryBounds): ListMemory {
   const lists = new Map<string, HeldList>()
   const evictedLists = createBoundedMap<EvictedList>(maxEvicted)
   let heldBytes = 0

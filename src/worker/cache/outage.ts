@@ -1,5 +1,9 @@
 // Remembers that D1 failed, so that a failing D1 gets few queries and callers get old copies at once.
+import { StorageError } from '../../db/database.ts'
 import { outagePauseMs, outageProbeMs } from './freshness.ts'
+
+/** Why a request uses old copies. `failed`: D1 failed for this request. `paused`: for another request, a moment ago. */
+export type D1Failure = 'failed' | 'paused'
 
 export interface Outage {
   /**
@@ -7,8 +11,8 @@ export interface Outage {
    * the others until that one has an answer.
    */
   mayAsk: () => boolean
-  start: () => void
-  end: () => void
+  /** Asks D1. A StorageError starts the outage, an answer ends it. */
+  ask: <T>(query: () => Promise<T>) => Promise<T>
 }
 
 /** @param clock the time in Unix milliseconds */
@@ -22,13 +26,19 @@ export function createOutage(clock: () => number): Outage {
       if (nowMs < failedAtMs + outagePauseMs + outageProbeMs) pausedUntilMs = nowMs + outageProbeMs
       return true
     },
-    start: () => {
-      failedAtMs = clock()
-      pausedUntilMs = failedAtMs + outagePauseMs
-    },
-    end: () => {
-      failedAtMs = -Infinity
-      pausedUntilMs = -Infinity
+    ask: async (query) => {
+      try {
+        const answer = await query()
+        failedAtMs = -Infinity
+        pausedUntilMs = -Infinity
+        return answer
+      } catch (error) {
+        if (error instanceof StorageError) {
+          failedAtMs = clock()
+          pausedUntilMs = failedAtMs + outagePauseMs
+        }
+        throw error
+      }
     },
   }
 }

@@ -1,5 +1,4 @@
 // JSON bytes as a response: 304 for a known ETag, a stream for large bodies.
-import { largeBodyBytes } from '../cache/list-memory.ts'
 import { ApiError } from './api-error.ts'
 
 const sliceBytes = 64 * 1024
@@ -24,8 +23,14 @@ interface StreamedBody {
   readers: number
 }
 
-/** @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once. */
-export function createRespondConditionally({ maxStreamedBytes }: { maxStreamedBytes: number }): RespondConditionally {
+interface StreamBounds {
+  /** A larger body is streamed in slices. */
+  largeBodyBytes: number
+  /** Limit for the large bodies that readers are receiving. Each body counts once. */
+  maxStreamedBytes: number
+}
+
+export function createRespondConditionally({ largeBodyBytes, maxStreamedBytes }: StreamBounds): RespondConditionally {
   /** One entry per body. Weak, because a request that is cancelled never says so. */
   const streamed = new Set<StreamedBody>()
 

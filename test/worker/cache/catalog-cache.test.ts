@@ -13,7 +13,7 @@ const second = 1000
 const minute = 60 * second
 const hour = 3600 * second
 const start = Date.UTC(2026, 0, 1)
-const bounds = { maxBytes: 1_000_000, maxEmptyBytes: 10_000, maxPartners: 100 }
+const bounds = { maxBytes: 1_000_000, maxEmptyBytes: 10_000, largeBodyBytes: 500_000, maxPartners: 100 }
 
 /** The database: what it holds, how it fails, and what it was asked. */
 let db: {
@@ -110,6 +110,15 @@ async function finishWork(): Promise<void> {
 function changeCatalog(text: string): void {
   db.revision++
   db.text = text
+}
+
+/** A replica that lags behind from now on. */
+function copyDatabase(): CatalogSession {
+  const { partner, revision, text, isEmpty } = db
+  return {
+    checkPartner: async () => ({ partner, revision }),
+    loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
+  }
 }
 
 const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, filter)
@@ -267,13 +276,11 @@ describe('KV', () => {
 
   test('keeps a copy of a newer revision', async () => {
     await request(0)
-    const stale = { ...session }
-    const old = { partner: db.partner, revision: db.revision }
+    const replica = copyDatabase()
     startNewIsolate()
     changeCatalog('second')
     await request(second)
     startNewIsolate()
-    const replica: CatalogSession = { ...stale, checkPartner: async () => old }
     const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? session : replica)
     expect(await request(2 * second, {}, { openSession })).toMatchObject({ text: 'second' })
     expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'second' })
@@ -455,11 +462,25 @@ describe('while D1 fails', () => {
     expect(await request(121 * second, {}, { openSession: () => failing })).toMatchObject({ text: 'first' })
   })
 
-  test('a partner in memory keeps its access', async () => {
+  test('a partner in memory keeps its access for 24 h', async () => {
     await request(0)
     db.isDown = true
-    expect((await request(hour)).partner).toEqual({ shortName: 'acme', country, isSuspended: false })
+    expect((await request(24 * hour)).partner).toEqual({ shortName: 'acme', country, isSuspended: false })
     expect(warnings).toContain('served_stale')
+    nowMs += second
+    const late = openCatalog(makeContext({ kv: undefined }), { clientId, countryHint: country, filter: {} })
+    await expect(late).rejects.toThrow(StorageError)
+  })
+
+  test('KV’s copy of a partner decides if it is newer than memory’s check', async () => {
+    await request(0)
+    const here = openCatalog
+    startNewIsolate()
+    db.partner = { shortName: 'acme', country, isSuspended: true }
+    await request(hour)
+    openCatalog = here
+    db.isDown = true
+    expect((await request(2 * hour)).partner?.isSuspended).toBe(true)
   })
 
   test.each([
@@ -578,18 +599,15 @@ describe('an older result', () => {
     expect(await request(122 * second, filter)).toMatchObject({ text: 'second' })
   })
 
-  test('of a slow primary does not lower the newest revision', async () => {
-    const first = { body: encodeList('first'), isEmpty: false, revision: 7 }
+  test('of a slow primary does not lower the newest revision, and is not kept', async () => {
+    const replica = copyDatabase()
     changeCatalog('second')
     await request(0)
-    let answerPrimary: (() => void) | undefined
-    const replica: CatalogSession = { ...session, loadList: async () => first }
+    const primary = copyDatabase()
+    let answerPrimary = () => {}
     const slowPrimary: CatalogSession = {
-      ...session,
-      loadList: (...args) => {
-        if (answerPrimary) return session.loadList(...args)
-        return new Promise((resolve) => (answerPrimary = () => resolve({ ...first, revision: 8 })))
-      },
+      ...primary,
+      loadList: (...args) => new Promise((resolve) => (answerPrimary = () => resolve(primary.loadList(...args)))),
     }
     const filter = { fundType: 'BOND' }
     const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? slowPrimary : replica)
@@ -599,21 +617,17 @@ describe('an older result', () => {
     await new Promise((resolve) => setTimeout(resolve, 20))
     changeCatalog('third')
     await request(121 * second)
-    answerPrimary?.()
-    await answered
+    answerPrimary()
+    expect(decodeList((await answered).list.body)).toBe('second')
     expect(await request(122 * second)).toMatchObject({ text: 'third', tier: 'memory', calls: [] })
-    expect(await request(123 * second, filter)).toMatchObject({ text: 'third' })
+    expect(await request(123 * second, filter)).toMatchObject({ text: 'third', cacheStatus: 'kv; fwd=miss; stored' })
   })
 
   test('of a replica that lags behind is read again from the primary', async () => {
     await request(0)
-    const old = { partner: db.partner, revision: db.revision }
+    const replica = copyDatabase()
     changeCatalog('second')
     await request(121 * second)
-    const replica: CatalogSession = {
-      checkPartner: async () => old,
-      loadList: async () => ({ body: encodeList('first'), isEmpty: false, revision: old.revision }),
-    }
     const openSession = vi.fn<CacheContext['openSession']>((from) => (from === 'primary' ? session : replica))
     expect(await request(300 * second, {}, { openSession })).toMatchObject({ text: 'second', tier: 'memory' })
     expect(await request(301 * second, { currency: 'KES' }, { openSession })).toMatchObject({ text: 'second' })

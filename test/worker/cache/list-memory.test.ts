@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createListMemory, largeBodyBytes, type ListMemory } from '../../../src/worker/cache/list-memory.ts'
+import { createListMemory, type ListMemory } from '../../../src/worker/cache/list-memory.ts'
 
 const kilobyte = 1024
-const maxBytes = 24 * kilobyte
+const largeBodyBytes = 512 * kilobyte
+const bounds = { maxBytes: 24 * kilobyte, largeBodyBytes }
 const makeList = (bytes: number) => ({
   body: new Uint8Array(bytes),
   etag: '"x"',
@@ -13,7 +14,7 @@ const makeList = (bytes: number) => ({
 const listHeld = (memory: ListMemory, keys: string[]) => keys.filter((key) => memory.get(key))
 
 test('evicts the least recently used lists beyond maxBytes', () => {
-  const memory = createListMemory({ maxBytes })
+  const memory = createListMemory(bounds)
   const keys = Array.from({ length: 40 }, (_, index) => `key-${index}`)
   for (const key of keys) {
     memory.set(key, makeList(kilobyte))
@@ -24,21 +25,21 @@ test('evicts the least recently used lists beyond maxBytes', () => {
 })
 
 test('counts a list once that is set again', () => {
-  const memory = createListMemory({ maxBytes })
+  const memory = createListMemory(bounds)
   memory.set('small', makeList(1))
   for (let count = 0; count < 100; count++) memory.set('large', makeList(10 * kilobyte))
   expect(listHeld(memory, ['small', 'large'])).toEqual(['small', 'large'])
 })
 
 test('does not hold a list that is larger than maxBytes, and evicts nothing for it', () => {
-  const memory = createListMemory({ maxBytes })
+  const memory = createListMemory(bounds)
   memory.set('small', makeList(1))
   memory.set('huge', makeList(25 * kilobyte))
   expect(listHeld(memory, ['small', 'huge'])).toEqual(['small'])
 })
 
 describe('a large list that was evicted', () => {
-  const limits = { maxBytes: 2 * largeBodyBytes }
+  const limits = { maxBytes: 2 * largeBodyBytes, largeBodyBytes }
   const bytes = largeBodyBytes + 1
 
   test('is found again, and held, while a reader keeps its body alive', () => {

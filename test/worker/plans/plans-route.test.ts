@@ -254,9 +254,11 @@ describe('readers of large lists', () => {
   const bytes = 20 * 1024 * 1024
   const makeBody = () => ({ body: new Uint8Array(bytes), etag: '"x"' })
   const get = new Request('https://catalog.example.com')
+  const createRespond = (maxStreamedBytes: number) =>
+    createRespondConditionally({ largeBodyBytes: bytes - 1, maxStreamedBytes })
 
   test('share the bytes of a list, and are refused when they hold too many different ones', async () => {
-    const respond = createRespondConditionally({ maxStreamedBytes: 2 * bytes })
+    const respond = createRespond(2 * bytes)
     const [first, second, third] = [makeBody(), makeBody(), makeBody()]
     const responses = [first, second, first, second].map((large) => respond(get, large, {}))
     expect(() => respond(get, third, {})).toThrow(ApiError)
@@ -275,20 +277,20 @@ describe('readers of large lists', () => {
       }
     }
     vi.stubGlobal('FixedLengthStream', Counted)
-    const response = createRespondConditionally({ maxStreamedBytes: bytes })(get, makeBody(), {})
+    const response = createRespond(bytes)(get, makeBody(), {})
     vi.unstubAllGlobals()
     expect((await response.arrayBuffer()).byteLength).toBe(bytes)
     expect(lengths).toEqual([bytes])
   })
 
   test('get a list that alone is larger than the limit', async () => {
-    const respond = createRespondConditionally({ maxStreamedBytes: bytes - 1 })
+    const respond = createRespond(bytes - 1)
     expect((await respond(get, makeBody(), {}).arrayBuffer()).byteLength).toBe(bytes)
   })
 
   test('lose their connection when they take nothing for a minute', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
-    const respond = createRespondConditionally({ maxStreamedBytes: bytes })
+    const respond = createRespond(bytes)
     const reader = respond(get, makeBody(), {}).body?.getReader()
     await vi.advanceTimersByTimeAsync(29_000)
     expect((await reader?.read())?.done).toBe(false)

@@ -1,0 +1,33 @@
+// The newest revision of the catalog that an isolate has seen. A list of any other revision is outdated.
+import type { CacheContext } from './cache-context.ts'
+import type { CatalogSession } from './catalog-source.ts'
+
+export interface NewestRevision {
+  is: (revision: number) => boolean
+  /**
+   * Reads from the nearest replica. A revision below the newest, or below `minRevision`, means that this replica lags behind
+   * another one, or that the database was restored to an earlier time. The primary's answer decides.
+   */
+  read: <T extends { revision: number }>(
+    context: CacheContext,
+    minRevision: number,
+    read: (from: CatalogSession) => Promise<T>,
+  ) => Promise<T>
+}
+
+export function createNewestRevision(): NewestRevision {
+  let newest = 0
+  return {
+    is: (revision) => revision === newest,
+    read: async (context, minRevision, read) => {
+      const nearest = await read(context.openSession('nearest'))
+      newest = Math.max(newest, nearest.revision)
+      if (nearest.revision === newest && nearest.revision >= minRevision) return nearest
+      const newestBefore = newest
+      const primary = await read(context.openSession('primary'))
+      // Another request may have seen a newer revision meanwhile.
+      if (newest === newestBefore) newest = primary.revision
+      return primary
+    },
+  }
+}

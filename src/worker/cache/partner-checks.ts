@@ -1,0 +1,103 @@
+// The checks of partners: in memory, renewed from D1, and copied to KV for an outage.
+import { getPartnerKey } from '../../api/cache-keys.ts'
+import type { PartnerAccess } from '../../db/partner-queries.ts'
+import { createBoundedMap } from '../bounded-map.ts'
+import type { CacheContext } from './cache-context.ts'
+import { computeAgeMs, isUsableInOutage, kvRetryMs, kvRewriteMs, maxAgeMs } from './freshness.ts'
+import { readPartnerCopy, writePartnerCopy, type PartnerCopy } from './kv-copies.ts'
+import type { NewestRevision } from './newest-revision.ts'
+import type { D1Failure, Outage } from './outage.ts'
+import { createSharedWork } from './shared-work.ts'
+
+/** The check of a client in the memory of an isolate. */
+export interface HeldCheck {
+  /** Undefined if no partner has the client ID. */
+  partner: PartnerAccess | undefined
+  /** Unix milliseconds at which D1 was asked. */
+  checkedAtMs: number
+  /** The `checkedAtMs` that this isolate last saw in KV's copy, 0 if it saw none. */
+  storedAtMs: number
+}
+
+/** @param clock the time in Unix milliseconds */
+export function createPartnerChecks(
+  maxPartners: number,
+  newestRevision: NewestRevision,
+  outage: Outage,
+  clock: () => number,
+) {
+  const checks = createBoundedMap<HeldCheck>(maxPartners)
+  /** KV's copies, read while D1 fails. They have no revision, so they must not become checks. */
+  const copies = createBoundedMap<PartnerCopy & { readAtMs: number }>(maxPartners)
+  const shareCheck = createSharedWork<HeldCheck>(clock)
+
+  /** Reads KV once a minute. */
+  async function readCopy(context: CacheContext, clientId: string): Promise<PartnerCopy | undefined> {
+    const known = copies.get(clientId)
+    if (known && clock() - known.readAtMs < maxAgeMs && isUsableInOutage(known.checkedAtMs, context.nowMs)) return known
+    const copy = await readPartnerCopy(context, getPartnerKey(clientId))
+    if (copy) copies.set(clientId, { ...copy, readAtMs: clock() })
+    return copy
+  }
+
+  return {
+    /** The check in memory, of any age. */
+    get: (clientId: string) => checks.get(clientId),
+
+    /** Asks D1. Shared by all requests of the isolate that need the same partner. */
+    renew: (context: CacheContext, clientId: string) =>
+      shareCheck(clientId, context, async () => {
+        const { partner } = await outage.ask(async () => {
+          const check = await newestRevision.read(context, 0, (from) => from.checkPartner(clientId))
+          // A token proves that its partner existed: a replica without it may lag behind.
+          return check.partner ? check : context.openSession('primary').checkPartner(clientId)
+        })
+        const held = checks.get(clientId)
+        if (held && held.checkedAtMs > context.nowMs) return held
+        const check = { partner, checkedAtMs: context.nowMs, storedAtMs: held?.storedAtMs ?? 0 }
+        checks.set(clientId, check)
+        context.waitUntil(storeCopy(context, clientId, check, held?.partner))
+        return check
+      }),
+
+    /** While D1 fails: the newer one of memory's check and KV's copy. In a pause, memory's check, without waiting for KV. */
+    readOld: async (context: CacheContext, clientId: string, d1Failure: D1Failure) => {
+      const held = checks.get(clientId)
+      const old = held && isUsableInOutage(held.checkedAtMs, context.nowMs) ? held : undefined
+      if (old && d1Failure === 'paused') return old
+      const copy = await readCopy(context, clientId)
+      return old && old.checkedAtMs >= (copy?.checkedAtMs ?? 0) ? old : copy
+    },
+  }
+}
+
+/**
+ * Writes a partner to KV if it changed, or if the copy is old and no other isolate has written it.
+ * @param before the partner of the previous check, undefined if this isolate had none
+ */
+async function storeCopy(
+  context: CacheContext,
+  clientId: string,
+  check: HeldCheck,
+  before: PartnerAccess | undefined,
+): Promise<void> {
+  const { partner, checkedAtMs } = check
+  if (partner === undefined) return
+  // The response goes first: in a new isolate, calling KV takes several milliseconds of CPU.
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  const key = getPartnerKey(clientId)
+  const isChanged = before !== undefined && !isSamePartner(before, partner)
+  if (!isChanged && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
+  check.storedAtMs = checkedAtMs
+  const copy = isChanged ? undefined : await readPartnerCopy(context, key)
+  const isRecent =
+    copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs
+  if (isRecent) check.storedAtMs = copy.checkedAtMs
+  else if (!(await writePartnerCopy(context, key, { partner, checkedAtMs }))) {
+    check.storedAtMs = checkedAtMs - kvRewriteMs + kvRetryMs
+  }
+}
+
+function isSamePartner(one: PartnerAccess, other: PartnerAccess): boolean {
+  return one.shortName === other.shortName && one.country === other.country && one.isSuspended === other.isSuspended
+}
