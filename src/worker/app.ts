@@ -5,14 +5,13 @@ import { ApiError } from './http/api-error.ts'
 import { createRoutes } from './http/routes.ts'
 import { logRequest } from './http/request-log.ts'
 import { requireHttps } from './http/require-https.ts'
-import type { Isolate } from './isolate.ts'
 import { describeError } from './log.ts'
-import { createPlansRoute } from './plans/plans-route.ts'
-import { createTokenRoute } from './token/token-route.ts'
+import { createPlansRoute, type PlansDependencies } from './plans/plans-route.ts'
+import { createTokenRoute, type TokenDependencies } from './token/token-route.ts'
 
 const tokenPath = '/api/v3/partners/auth'
 
-export function createApp(isolate: Isolate) {
+export function createApp(isolate: TokenDependencies & PlansDependencies) {
   return createRoutes()
     .use(logRequest)
     .use(requireHttps)
@@ -24,13 +23,13 @@ export function createApp(isolate: Isolate) {
       return refusal.toResponse(c.get('requestId'))
     })
     .onError((error, c) => {
-      const refusal = toApiError(error)
+      const refusal = createRefusal(error)
       c.set('refusal', refusal)
       return refusal.toResponse(c.get('requestId'), c.req.path === tokenPath)
     })
 }
 
-function toApiError(error: unknown): ApiError {
+function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const reason = describeError(error)
   if (error instanceof StorageError) return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })

@@ -1,17 +1,9 @@
 // Everything that one isolate remembers between requests, with its bounds. Nothing else in src/worker holds state.
-import { createVerifiedTokens, type VerifyToken } from './access/verified-tokens.ts'
-import { createCatalogCache, type OpenCatalog } from './cache/catalog-cache.ts'
-import { createConfigReader, type ReadConfig } from '../api/config.ts'
-import { createRespondConditionally, type RespondConditionally } from './http/conditional-response.ts'
-import { createVerifiedSecrets, type VerifiedSecrets } from './token/verified-secrets.ts'
-
-export interface Isolate {
-  readConfig: ReadConfig
-  verifyToken: VerifyToken
-  verifiedSecrets: VerifiedSecrets
-  openCatalog: OpenCatalog
-  respondConditionally: RespondConditionally
-}
+import { createConfigReader } from '../api/config.ts'
+import { createVerifiedTokens } from './access/verified-tokens.ts'
+import { createCatalogCache } from './cache/catalog-cache.ts'
+import { createRespondConditionally } from './http/conditional-response.ts'
+import { createVerifiedSecrets } from './token/verified-secrets.ts'
 
 const largeBodyBytes = 512 * 1024
 
@@ -26,7 +18,7 @@ export const cacheBounds = {
 /** Four lists of 10,000 plans, besides those that the cache holds. An isolate has 128 MB. */
 const maxStreamedBytes = 72 * 1024 * 1024
 
-export function createIsolate(): Isolate {
+export function createIsolate() {
   return {
     readConfig: createConfigReader(),
     verifyToken: createVerifiedTokens({ maxTokens: 1000 }),

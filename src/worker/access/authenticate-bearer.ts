@@ -19,31 +19,31 @@ export async function authenticateBearer(
   nowSeconds: number,
 ): Promise<AccessTokenClaims> {
   const token = /^Bearer +(.*[^ \t])[ \t]*$/i.exec(authorization ?? '')?.[1]
-  if (token === undefined) throw toApiError({ code: 'missing_token' })
+  if (token === undefined) throw createChallenge({ code: 'missing_token' })
   const verified = await verifyToken(token, keys, nowSeconds)
   switch (verified.kind) {
     case 'valid':
       return verified.claims
     case 'expired':
-      throw toApiError({ code: 'expired_token' })
+      throw createChallenge({ code: 'expired_token' })
     case 'invalid':
-      throw toApiError({ code: 'invalid_token', reason: verified.reason })
+      throw createChallenge({ code: 'invalid_token', reason: verified.reason })
   }
 }
 
 /** @throws ApiError with a 401 unless the token's partner exists under the same short name */
 export function requirePartner(partner: PartnerAccess | undefined, { partner: shortName }: AccessTokenClaims) {
-  if (partner?.shortName !== shortName) throw toApiError({ code: 'invalid_token', reason: 'unknown_partner' })
+  if (partner?.shortName !== shortName) throw createChallenge({ code: 'invalid_token', reason: 'unknown_partner' })
   return partner
 }
 
 /** @throws ApiError with a 401 if the partner is suspended */
 export function requireActive({ isSuspended }: PartnerAccess): void {
-  if (isSuspended) throw toApiError({ code: 'invalid_token', reason: 'suspended_partner' })
+  if (isSuspended) throw createChallenge({ code: 'invalid_token', reason: 'suspended_partner' })
 }
 
 /** RFC 6750 section 3.1: the challenge names an error only if the request had a token. */
-function toApiError(refusal: BearerRefusal): ApiError {
+function createChallenge(refusal: BearerRefusal): ApiError {
   const error = refusal.code === 'missing_token' ? '' : ', error="invalid_token"'
   const headers = { 'WWW-Authenticate': `Bearer realm="partners"${error}` }
   return new ApiError(refusal.code, 'reason' in refusal ? { headers, reason: refusal.reason } : { headers })

@@ -1,8 +1,8 @@
 // One log line and one usage data point per request.
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
-import type { AppEnv } from '../context.ts'
 import { log, readVersionId } from '../log.ts'
+import type { AppEnv } from './app-env.ts'
 import { recordUsage } from './usage.ts'
 
 /** Sets the request's ID and its clock. Each function that makes a response sends the ID in `X-Request-Id`. */

@@ -1,5 +1,5 @@
 import { HonoBase } from 'hono/hono-base'
-import type { AppEnv } from '../context.ts'
+import type { AppEnv } from './app-env.ts'
 import { createExactRouter } from './exact-router.ts'
 
 /** An empty Hono app. The package's main entry would add its default routers, 4 KB. */

@@ -1,20 +1,28 @@
 // GET /api/v3/partners/{shortName}/plans: lists the plans that are viewable in the partner's country.
+import type { Context } from 'hono'
+import type { ReadConfig } from '../../api/config.ts'
 import { authenticateBearer, requireActive, requirePartner } from '../access/authenticate-bearer.ts'
-import { createCacheContext } from '../context.ts'
+import type { VerifyToken } from '../access/verified-tokens.ts'
+import type { CacheContext } from '../cache/cache-context.ts'
+import type { OpenCatalog } from '../cache/catalog-cache.ts'
+import { createOpenSession } from '../catalog-database.ts'
 import { ApiError } from '../http/api-error.ts'
+import { createWarn, type AppEnv } from '../http/app-env.ts'
 import { commonHeaders } from '../http/common-headers.ts'
+import type { RespondConditionally } from '../http/conditional-response.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
 import { createRoutes } from '../http/routes.ts'
-import type { Isolate } from '../isolate.ts'
 import { parsePlanFilter } from './filter-query.ts'
 
+export interface PlansDependencies {
+  readConfig: ReadConfig
+  verifyToken: VerifyToken
+  openCatalog: OpenCatalog
+  respondConditionally: RespondConditionally
+}
+
 /** Refusals come in this order: 401 for the token, 401 for the partner, 403 for the path, 400 for the filters. */
-export function createPlansRoute({
-  readConfig,
-  verifyToken,
-  openCatalog,
-  respondConditionally,
-}: Pick<Isolate, 'readConfig' | 'verifyToken' | 'openCatalog' | 'respondConditionally'>) {
+export function createPlansRoute({ readConfig, verifyToken, openCatalog, respondConditionally }: PlansDependencies) {
   return createRoutes()
     .get('/', async function plans(c) {
       const { signingKeys } = await readConfig(c.env)
@@ -41,4 +49,14 @@ export function createPlansRoute({
       })
     })
     .all('/', methodNotAllowed('GET, HEAD'))
+}
+
+function createCacheContext(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>): CacheContext {
+  return {
+    openSession: createOpenSession(c.env.DB),
+    kv: c.env.CATALOG_CACHE,
+    nowMs: c.get('nowMs'),
+    waitUntil: (work) => c.executionCtx.waitUntil(work),
+    warn: createWarn(c),
+  }
 }

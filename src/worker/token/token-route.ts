@@ -1,16 +1,22 @@
 // POST /api/v3/partners/auth: exchanges client credentials for a short-lived access token.
 import { issueAccessToken } from '../../crypto/access-token.ts'
-import { createWarn } from '../context.ts'
+import type { ReadConfig } from '../../api/config.ts'
 import { ApiError } from '../http/api-error.ts'
+import { createWarn } from '../http/app-env.ts'
 import { commonHeaders } from '../http/common-headers.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
 import { createRoutes } from '../http/routes.ts'
-import type { Isolate } from '../isolate.ts'
 import { authenticateClient, type ClientAuthentication } from './authenticate-client.ts'
 import { parseBasic, type BasicDefect, type ClientCredentials } from './basic-credentials.ts'
 import { ratePeriodSeconds } from './rate-limit.ts'
+import type { VerifiedSecrets } from './verified-secrets.ts'
 
-export function createTokenRoute({ readConfig, verifiedSecrets }: Pick<Isolate, 'readConfig' | 'verifiedSecrets'>) {
+export interface TokenDependencies {
+  readConfig: ReadConfig
+  verifiedSecrets: VerifiedSecrets
+}
+
+export function createTokenRoute({ readConfig, verifiedSecrets }: TokenDependencies) {
   return (
     createRoutes()
       // Never reads the body. OAuth libraries may send one, and it must not carry credentials.
@@ -24,7 +30,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets }: Pick<Isolate, 
           { address: c.req.header('CF-Connecting-IP'), nowMs },
         )
         if (client.shortName !== undefined) c.set('partner', { shortName: client.shortName })
-        if (client.kind !== 'authenticated') throw toApiError(client)
+        if (client.kind !== 'authenticated') throw createClientRefusal(client)
 
         const accessToken = await issueAccessToken(
           { sub: credentials.clientId, partner: client.shortName, country: client.country },
@@ -52,7 +58,7 @@ function readCredentials(header: string | undefined): ClientCredentials {
   throw new ApiError('invalid_request', { message: basicDefectMessages[parsed.kind], reason: parsed.kind })
 }
 
-function toApiError(client: Exclude<ClientAuthentication, { kind: 'authenticated' }>): ApiError {
+function createClientRefusal(client: Exclude<ClientAuthentication, { kind: 'authenticated' }>): ApiError {
   switch (client.kind) {
     case 'rate_limited':
       return new ApiError('rate_limited', { headers: { 'Retry-After': String(ratePeriodSeconds) } })

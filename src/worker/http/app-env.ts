@@ -1,10 +1,8 @@
 // The variables that a request carries through the app.
 import type { Context } from 'hono'
-import type { CacheContext } from './cache/cache-context.ts'
-import { createOpenSession } from './catalog-database.ts'
-import type { PartnerAccess } from '../db/partner-queries.ts'
-import type { ApiError } from './http/api-error.ts'
-import { log, readVersionId, type Warn } from './log.ts'
+import type { PartnerAccess } from '../../db/partner-queries.ts'
+import { log, readVersionId, type Warn } from '../log.ts'
+import type { ApiError } from './api-error.ts'
 
 export interface AppEnv {
   Bindings: Env
@@ -23,14 +21,4 @@ export interface AppEnv {
 
 export function createWarn(c: Pick<Context<AppEnv>, 'env' | 'get'>): Warn {
   return (event) => log('warn', { ...event, requestId: c.get('requestId'), version: readVersionId(c.env.VERSION) })
-}
-
-export function createCacheContext(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>): CacheContext {
-  return {
-    openSession: createOpenSession(c.env.DB),
-    kv: c.env.CATALOG_CACHE,
-    nowMs: c.get('nowMs'),
-    waitUntil: (work) => c.executionCtx.waitUntil(work),
-    warn: createWarn(c),
-  }
 }
