@@ -28,23 +28,6 @@ export interface NextEntry {
   previousHash: string
 }
 
-const columns = {
-  kind: 'kind',
-  kid: 'kid',
-  partner: 'partner',
-  name: 'name',
-  country: 'country',
-  contact: 'contact',
-  clientId: 'client_id',
-  secretHash: 'secret_hash',
-  graceSeconds: 'grace_seconds',
-  id: 'id',
-  previousHash: 'previous_hash',
-  actor: 'actor',
-  command: 'command',
-  note: 'note',
-} as const
-
 /**
  * Makes a change and its entry, in one statement. Times are those of D1's clock. Is refused with `entry_order` when `next` is
  * outdated, with `partner_closed` when the partner is closed, and with `two_live_secrets` when the secret of an earlier
@@ -55,16 +38,12 @@ export function buildChangeStatement(
   { actor, command, note }: Pick<ChangeEntry, 'actor' | 'command' | 'note'>,
   next: NextEntry,
 ): Statement {
-  const values = new Map<string, string | number | null>(Object.entries({ ...change, ...next, actor, command, note }))
   // The HTTP API takes no null as a parameter: a column that is left out is null.
-  const fields = Object.entries(columns).flatMap(([field, column]) => {
-    const value = values.get(field) ?? null
-    return value === null ? [] : [{ column, value }]
-  })
-  const names = fields.map(({ column }) => column).join(', ')
+  const fields = Object.entries({ ...change, ...next, actor, command, note }).filter(([, value]) => value !== null)
+  const columns = fields.map(([field]) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
   return {
-    sql: `insert into change_requests (${names}) values (${fields.map(() => '?').join(', ')})`,
-    params: fields.map(({ value }) => value),
+    sql: `insert into change_requests (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
+    params: fields.map(([, value]) => value),
   }
 }
 

@@ -30,7 +30,7 @@ export function addChangeRecordCommand(
 ): void {
   command
     .option('--since <time>', 'only changes since then: 7d, 2026-10-03, or a time with its zone')
-    .option('--verify', 'check instead that nobody has changed an entry of the record of partners and keys')
+    .option('--verify', 'check instead that nobody has changed an entry of the change record of partners and keys')
     .option('--json', 'print an array, the newest entry first; with --verify an object')
     .action(async () => {
       const [shortName] = command.args
@@ -47,7 +47,7 @@ export function addChangeRecordCommand(
 
   async function verify(store: Store, { json }: LogOptions): Promise<void> {
     const { entryCount, hash } = await verifyChangeRecord(store)
-    const sentence = `The record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.\n`
+    const sentence = `The change record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.\n`
     io.stdout.write(json ? `${JSON.stringify({ entryCount, hash })}\n` : sentence)
   }
 

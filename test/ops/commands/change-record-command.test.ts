@@ -109,7 +109,7 @@ describe('--verify', () => {
     const { code, stdout, stderr } = await run(['partner', 'log', '--verify'])
     expect([code, stderr]).toEqual([0, ''])
     const [, hash] =
-      /^The record of partners and keys is intact up to entry 1\. The next entry will hold the hash ([0-9a-f]{64})\.\n$/.exec(
+      /^The change record of partners and keys is intact up to entry 1\. The next entry will hold the hash ([0-9a-f]{64})\.\n$/.exec(
         stdout,
       ) ?? []
     expect(await readJson('keys', 'log', '--verify')).toEqual({ entryCount: 1, hash })
