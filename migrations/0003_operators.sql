@@ -1,15 +1,5 @@
 -- For the operators' command line.
 
--- Rotation keeps the old secret for a grace period. A partner never has three live secrets.
-CREATE TRIGGER partner_secrets_at_most_two_live BEFORE INSERT ON partner_secrets
-WHEN (
-  SELECT count(*) FROM partner_secrets
-  WHERE partner_id = NEW.partner_id AND (expires_at IS NULL OR expires_at > NEW.created_at)
-) >= 2
-BEGIN
-  SELECT RAISE(ABORT, 'two live secrets');
-END;
-
 -- The version rises with every change of the catalog. A change is based on one version, and fails if there is a newer one.
 CREATE TABLE catalog_version (
   id      INTEGER PRIMARY KEY CHECK (id = 1),

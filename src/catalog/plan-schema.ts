@@ -88,11 +88,11 @@ const amounts = (description: string) =>
 
 const performance = (years: string) =>
   z
-    .number({ error: 'a number of per cent per year, or null' })
+    .number({ error: 'a number in percent per year, or null' })
     .min(-100, { error: 'a number of -100 or more, or null', abort: true })
     .refine(isShortDecimal, shortDecimal)
     .nullable()
-    .describe(`Annualised return over ${years} in per cent per year; null if unknown.`)
+    .describe(`Annualized return over ${years} in percent per year; null if unknown.`)
 
 const named = (description: string) =>
   z

@@ -1,7 +1,7 @@
 // SQL that reads the whole database for a backup, and writes it back into an empty one.
 import { sql, type SQL } from 'drizzle-orm'
 import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { accessLog } from './access-log-schema.ts'
+import { changeRecord } from './change-record-schema.ts'
 import type { Database } from './database.ts'
 import {
   fundManagers,
@@ -48,7 +48,7 @@ export const backupParts: readonly BackupPart[] = [
   describePart(planViewability, ['country', 'plan_id']),
   describePart(publications, ['revision'], isPublished),
   describePart(publicationPlans, ['publication_id', 'plan_id'], ofPublications(isPublished)),
-  describePart(accessLog, ['id']),
+  describePart(changeRecord, ['id']),
   describePart(partners, ['id']),
   describePart(partnerSecrets, ['id']),
   describePart(publications, ['id'], isPending),
@@ -96,7 +96,7 @@ export async function countRows(db: Database): Promise<number[]> {
  */
 export async function selectFingerprint(db: Database): Promise<string> {
   const rows = await db.values<Row>(
-    sql`select (select catalog || ' ' || revision from catalog_revision), (select max(id) from access_log),
+    sql`select (select catalog || ' ' || revision from catalog_revision), (select max(id) from change_record),
         count(*), total(id), total(ended_at), total(approved_at), total(pruned_before), total(state = 'waiting'),
         total(state = 'scheduled'), total(state = 'conflicted')
       from publications where state != 'staging'`,

@@ -1,4 +1,4 @@
-// SQL that reads partners and their client secrets. access-log-queries.ts changes them.
+// SQL that reads partners and their client secrets. change-record-queries.ts changes them.
 import { and, asc, count, eq, isNull, min, or, sql } from 'drizzle-orm'
 import { QueryBuilder } from 'drizzle-orm/sqlite-core'
 import { StorageError, type Database } from './database.ts'

@@ -13,6 +13,7 @@ export const partners = sqliteTable('partners', {
   suspendedAt: integer('suspended_at'),
   contact: text(),
   closedAt: integer('closed_at'),
+  tokensValidFrom: integer('tokens_valid_from'),
 })
 
 export const partnerSecrets = sqliteTable(

@@ -135,16 +135,16 @@ function zipFolder(name: string, files: Record<string, string>): Uint8Array {
   return zipSync({ [name]: Object.fromEntries(entries) }, { mtime: new Date(1980, 0, 1) })
 }
 
-/** The licences of what browsers load from other authors: hono/html and the search engine in the scripts, and the font. */
+/** The licenses of what browsers load from other authors: hono/html and the search engine in the scripts, and the font. */
 async function readNotices(): Promise<string> {
-  const licences = await Promise.all(
+  const licenses = await Promise.all(
     ['hono/LICENSE', 'minisearch/LICENSE.txt', '@fontsource-variable/figtree/LICENSE'].map(async (file) => {
       const text = await readFile(join(source, '../../node_modules', file), 'utf8')
       const name = dirname(file)
       return `${name}\n\n${text.trim()}\n`
     }),
   )
-  return licences.join('\n---\n\n')
+  return licenses.join('\n---\n\n')
 }
 
 interface OAuth2Document {

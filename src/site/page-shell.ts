@@ -85,7 +85,7 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
             <a href="mailto:${contact.email}">${contact.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
             the API description for tools; <a href="/llms.txt">llms.txt</a>, all pages for language models; and the
             clients <a href="/client/investment-plans.ts">investment-plans.ts</a> and
-            <a href="/client/investment_plans.py">investment_plans.py</a>. <a href="/notices.txt">Licences</a> of fonts
+            <a href="/client/investment_plans.py">investment_plans.py</a>. <a href="/notices.txt">Licenses</a> of fonts
             and libraries.
           </p>
         </footer>

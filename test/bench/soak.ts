@@ -8,7 +8,7 @@ import { generateClientSecret, hashSecret } from '../../src/crypto/client-secret
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
-import type { AccessChange } from '../../src/db/access-log-queries.ts'
+import type { ChangeRequest } from '../../src/db/change-record-queries.ts'
 import { writeRecorded } from '../../src/ops/core/recorded-change.ts'
 import type { Conditions } from './faulty.ts'
 import { buildBundle, createPartner, importPlans, startService, type BenchPartner } from './service.ts'
@@ -170,7 +170,7 @@ async function operate() {
   }
 }
 
-async function changePartner(change: AccessChange) {
+async function changePartner(change: ChangeRequest) {
   const attribution = { actor: 'soak', command: 'npm run soak', note: null }
   await writeRecorded(
     { db, write: (statements) => runStatements(service.d1, statements) },

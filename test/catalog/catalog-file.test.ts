@@ -168,7 +168,7 @@ describe('a defect names the plan, the field, the expected and the found value',
     [{ ...makePlan(), imageUrl: 'http://x' }, 'Plan "plan-1": imageUrl: expected an https URL; found "http://x".'],
     [
       { ...makePlan(), performance1: '13%' },
-      'Plan "plan-1": performance1: expected a number of per cent per year, or null; found "13%".',
+      'Plan "plan-1": performance1: expected a number in percent per year, or null; found "13%".',
     ],
     [
       { ...makePlan(), performanceDate: '2026-02-29' },
@@ -215,7 +215,7 @@ describe('a defect names the plan, the field, the expected and the found value',
       { ...makePlan(), planType: 'Bond' },
       'Plan "plan-1": planType: expected an object with id and name, or null; found "Bond".',
     ],
-    [{ ...makePlan(), colour: 'red' }, 'Plan "plan-1": unknown field "colour".'],
+    [{ ...makePlan(), color: 'red' }, 'Plan "plan-1": unknown field "color".'],
     [
       { ...makePlan(), viewableIn: ['KE', 'XX'] },
       'Plan "plan-1": viewableIn.1: expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "XX".',

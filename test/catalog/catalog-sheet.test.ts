@@ -163,17 +163,17 @@ describe('what people and spreadsheets do to a sheet is read', () => {
 
 describe('a defect names the sheet, the row, the column, the expected and the found value', () => {
   test.each<[string, Cell, string]>([
-    ['performance1', 'abc', 'expected a number of per cent per year, or null; found "abc".'],
-    ['performance1', '12,4', 'expected a number of per cent per year, or null; found "12,4".'],
+    ['performance1', 'abc', 'expected a number in percent per year, or null; found "abc".'],
+    ['performance1', '12,4', 'expected a number in percent per year, or null; found "12,4".'],
     [
       'performance1',
       new UnusableCell('#N/A, an error'),
-      'expected a number of per cent per year, or null; found #N/A, an error.',
+      'expected a number in percent per year, or null; found #N/A, an error.',
     ],
     [
       'performance1',
       new Date('2026-05-01T00:00:00Z'),
-      'expected a number of per cent per year, or null; found the date 2026-05-01.',
+      'expected a number in percent per year, or null; found the date 2026-05-01.',
     ],
     ['performanceDate', '30/10/2026', 'expected a calendar date as YYYY-MM-DD; found "30/10/2026".'],
     ['performanceDate', 7, 'expected a calendar date as YYYY-MM-DD; found 7.'],
@@ -197,12 +197,12 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
   })
 
   test('of the names of the columns', () => {
-    const header = ['identifier', 'colour', 'name', 'name', 'minTopUpAmounts.KSH', null, 5, 'category', 'name.x']
+    const header = ['identifier', 'color', 'name', 'name', 'minTopUpAmounts.KSH', null, 5, 'category', 'name.x']
     const rows = [header, ['a', 1, 'b', 'b', 1, 'x']]
     expect(parse({ ...makeSheet(), rows })).toMatchObject({
       kind: 'invalid',
       defects: expect.arrayContaining([
-        'Sheet "Plans", row 1: unknown column "colour". Delete it, or correct its name.',
+        'Sheet "Plans", row 1: unknown column "color". Delete it, or correct its name.',
         'Sheet "Plans", row 1: there are two columns name.',
         'Sheet "Plans", row 1, column "minTopUpAmounts.KSH": expected an ISO 4217 currency code in upper case, such as "KES" after the dot.',
         'Sheet "Plans", row 1: column F has values, but no name.',

@@ -59,7 +59,7 @@ describe('a row that can’t be applied is named', () => {
     [
       'cash',
       { performance1: 'abc' },
-      'column performance1: expected a number of per cent per year, or null; found "abc".',
+      'column performance1: expected a number in percent per year, or null; found "abc".',
     ],
     ['cash', { name: 'null' }, 'column name: expected text of 1 to 200 characters; found "null".'],
     [
@@ -137,19 +137,19 @@ test('assignments of a command line', () => {
   expect(set('category=null', 'viewableIn=KE UG')).toEqual({
     plans: [{ ...cash, category: null, viewableIn: ['KE', 'UG'] }],
   })
-  expect(set('name', 'id=2', 'identifier=x', 'colour=red', 'minTopUpAmounts.KSH=1', 'hint=a', 'hint=b')).toEqual({
+  expect(set('name', 'id=2', 'identifier=x', 'color=red', 'minTopUpAmounts.KSH=1', 'hint=a', 'hint=b')).toEqual({
     defects: [
       'Write a field and its value as name=value; found "name".',
       "id: it can't be changed, because partners know the plan by it.",
       "identifier: it can't be changed, because partners know the plan by it.",
-      'Unknown field "colour".',
+      'Unknown field "color".',
       'minTopUpAmounts.KSH: expected an ISO 4217 currency code in upper case, such as "KES" after the dot.',
       'hint: it is given twice.',
     ],
   })
   expect(set('performance1=12,4', 'category=x')).toEqual({
     defects: [
-      'performance1: expected a number of per cent per year, or null; found "12,4".',
+      'performance1: expected a number in percent per year, or null; found "12,4".',
       'category: expected an object with id, name, displayName and tagLine, or null; found "x".',
     ],
   })

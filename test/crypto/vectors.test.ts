@@ -11,7 +11,7 @@ describe('HS256 by Wycheproof', () => {
   /** Valid for a lenient verifier. Ours accepts only its own header and canonical Base64url. */
   const tooLenient = new Set([372, 373, 376, 377])
   /** Marked invalid for their padding, but published without it: they equal test 357, which is valid. */
-  const mislabelled = new Set([367, 370])
+  const mislabeled = new Set([367, 370])
 
   test.each(groups.map(({ comment, jwk, tests }) => ({ comment, jwk, tests })))(
     '$comment',
@@ -19,7 +19,7 @@ describe('HS256 by Wycheproof', () => {
       const [key] = await importSigningKeys(JSON.stringify({ keys: [jwk] }))
       const ours = { verifyKey: key.verifyKey, encodedHeader: vectors[0]?.jws.split('.')[0] ?? '' }
       const accepted = []
-      for (const { tcId, jws } of vectors.filter((vector) => !mislabelled.has(vector.tcId))) {
+      for (const { tcId, jws } of vectors.filter((vector) => !mislabeled.has(vector.tcId))) {
         if ((await verifyJws(jws, [ours])).kind === 'verified') accepted.push(tcId)
       }
       const valid = vectors.filter(({ tcId, result }) => result === 'valid' && !tooLenient.has(tcId))

@@ -2,12 +2,12 @@ import { env } from 'cloudflare:workers'
 import { getTableColumns } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, test } from 'vitest'
-import * as accessLogSchema from '../../src/db/access-log-schema.ts'
+import * as changeRecordSchema from '../../src/db/change-record-schema.ts'
 import * as schema from '../../src/db/schema.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { seedPartner, seedPlans } from '../worker/support/seed.ts'
 
-const tables = [...Object.values(schema), ...Object.values(accessLogSchema)].filter(
+const tables = [...Object.values(schema), ...Object.values(changeRecordSchema)].filter(
   (table) => table instanceof SQLiteTable,
 )
 
@@ -117,6 +117,6 @@ describe('the database refuses', () => {
   ])('%s', async (_, statement) => {
     await seedPlans(makePlan())
     await seedPartner()
-    await expect(env.DB.prepare(statement).run()).rejects.toThrow(/constraint failed|cannot store|two live secrets/)
+    await expect(env.DB.prepare(statement).run()).rejects.toThrow(/constraint failed|cannot store|two_live_secrets/)
   })
 })

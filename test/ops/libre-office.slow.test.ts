@@ -135,7 +135,7 @@ test('decimal commas of a German LibreOffice need --decimal-comma', async () => 
   const refused = await catalog('import', at('german.csv'))
   expect([refused.code, refused.stderr.split('\n').slice(1, 2), refused.stderr.split('\n').slice(-3)]).toEqual([
     2,
-    ['Row 2, column performance1: expected a number of per cent per year, or null; found "13,1".'],
+    ['Row 2, column performance1: expected a number in percent per year, or null; found "13,1".'],
     ['If the commas are decimal commas, add --decimal-comma.', 'Nothing was imported.', ''],
   ])
   const { stderr, stdout } = await catalog('update', at('german.csv'), '--dry-run', '--json', '--decimal-comma')
@@ -158,7 +158,7 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
   sheet.getCellByPosition(Column(sheet, "performanceDate"), 4).String = "30/10/2026"`,
   )
   const { code, stderr } = await catalog('update', at('wrong.xlsx'))
-  const number = 'expected a number of per cent per year, or null; found'
+  const number = 'expected a number in percent per year, or null; found'
   expect([code, stderr.split('\n').slice(1)]).toEqual([
     2,
     [

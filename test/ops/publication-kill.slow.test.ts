@@ -28,7 +28,7 @@ const open = makePlan({ id: 1 })
 const closed = makePlan({ id: 2, isInvestable: false, nonInvestableNote: 'Not yet.' })
 /** Only the next command changes this plan. */
 const other = makePlan({ id: 3, viewableIn: ['RW'] })
-const nextCommand = 'plan view plan-3 --country UG'
+const nextCommand = 'plan offer plan-3 --country UG'
 const small = [open, other, closed]
 
 /** Long enough that an import stages them in several statements. */
@@ -42,9 +42,9 @@ const commands: TestCommand[] = [
   { words: 'catalog import - --prune --yes --accept', stdin: file, catalog: large },
   { words: 'catalog import - --prune --yes --accept --at 2100-01-01T00:00Z', stdin: file, catalog: large },
   { words: 'catalog undo LAST --yes --accept', catalog: small },
-  { words: 'catalog purge', catalog: small },
-  { words: 'plan view plan-1 --country RW', catalog: small },
-  { words: 'plan view plan-1 --country KE --off --accept --at 2100-01-01T00:00Z', catalog: small },
+  { words: 'catalog invalidate', catalog: small },
+  { words: 'plan offer plan-1 --country RW', catalog: small },
+  { words: 'plan withdraw plan-1 --country KE --accept --at 2100-01-01T00:00Z', catalog: small },
   { words: 'plan close plan-1 --note Sold', catalog: small },
   { words: 'plan close plan-1 --note Sold --at 2100-01-01T00:00Z', catalog: small },
 ]
@@ -113,7 +113,7 @@ describe.each<[string, Omit<Outage, 'after'>]>([
     const before = await readLists()
     expect(await run(words.replace('LAST', id), stdin)).toMatchObject({ code: 0, stderr: '' })
     const after = await readListsAfterSchedule()
-    expect(after === before).toBe(words === 'catalog purge')
+    expect(after === before).toBe(words === 'catalog invalidate')
 
     let isReached = true
     for (let number = 0; isReached; number++) {

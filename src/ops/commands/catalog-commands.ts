@@ -1,4 +1,4 @@
-// catalog import, update, export, purge
+// catalog import, update, export, invalidate
 import { Option, type Command } from 'commander'
 import type { CatalogDifference } from '../core/catalog-difference.ts'
 import {
@@ -129,7 +129,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     })
 
   addAttributionOptions(
-    add('purge', 'invalidate every cached plan list; every change of the catalog does it by itself', 'purge'),
+    add('invalidate', 'invalidate every cached plan list; every change of the catalog does it by itself', 'invalidate'),
   )
     .option('--json', 'print an object with the new revision of the catalog')
     .action(async ({ json, ...options }: { json?: boolean } & AttributionOptions) => {

@@ -60,9 +60,9 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
     case 'filtered_out':
       return 'Without this filter, the plan is on the list.'
     case 'not_viewable':
-      return `To put it on the list: ${command('plan', 'view', explanation.plan.identifier, '--country', partner.country)}`
+      return `To put it on the list: ${command('plan', 'offer', explanation.plan.identifier, '--country', partner.country)}`
     case 'viewable':
-      return `To take it off the list: ${command('plan', 'view', explanation.plan.identifier, '--country', partner.country, '--off')}`
+      return `To take it off the list: ${command('plan', 'withdraw', explanation.plan.identifier, '--country', partner.country)}`
   }
 }
 

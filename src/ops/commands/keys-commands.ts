@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
-import { listKeyEntries, type AccessEntry } from '../core/access-log.ts'
+import { listKeyEntries, type ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import {
   describeRevivedKey,
@@ -17,7 +17,7 @@ import { confirm } from '../terminal/confirm.ts'
 import { formatAge } from '../terminal/age.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
-import { addAccessLogCommand } from './access-log-command.ts'
+import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
 import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 
@@ -93,12 +93,12 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
       noteRestart(options)
     })
 
-  addAccessLogCommand(context, addCommand(noun, 'log', 'show who changed keys, when and why', 'log'), {
+  addChangeRecordCommand(context, addCommand(noun, 'log', 'show who changed keys, when and why', 'log'), {
     subject: 'KEY',
     list: listKeyEntries,
   })
 
-  async function print(keys: KeyRing, entries: readonly AccessEntry[], options: KeyOptions): Promise<void> {
+  async function print(keys: KeyRing, entries: readonly ChangeEntry[], options: KeyOptions): Promise<void> {
     const known = await keys.list()
     const revived = findRevivedKeys(known, entries)
     const rows = known.map(({ kid, use }) => {
@@ -122,7 +122,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
   }
 
   /** The keys themselves are not in the database, so they are listed without it, too. */
-  async function readEntries(options: KeyOptions): Promise<AccessEntry[]> {
+  async function readEntries(options: KeyOptions): Promise<ChangeEntry[]> {
     try {
       return await withStore(options, (store) => listKeyEntries(store, {}))
     } catch (error) {

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
-import { listPartnerEntries } from '../core/access-log.ts'
+import { listPartnerEntries } from '../core/change-record.ts'
 import type { Attribution } from '../core/attribution.ts'
 import {
   closePartner,
@@ -36,7 +36,7 @@ import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
-import { addAccessLogCommand } from './access-log-command.ts'
+import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
 import { printWarnings, readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 
@@ -222,7 +222,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       ),
     )
 
-  addAccessLogCommand(context, add('log [short-name]', 'show who changed partners, when and why', 'log acme'), {
+  addChangeRecordCommand(context, add('log [short-name]', 'show who changed partners, when and why', 'log acme'), {
     subject: 'PARTNER',
     list: listPartnerEntries,
   })

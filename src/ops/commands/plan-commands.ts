@@ -1,4 +1,4 @@
-// plan list, show, view, close, open, set, why
+// plan list, show, offer, withdraw, close, open, set, why
 import type { Command } from 'commander'
 import type { FilterName } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
@@ -58,7 +58,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       const plans = await withProgress(io, 'Reading the catalog', () =>
         withStore(target, (store) => listPlans(store, country)),
       )
-      io.stdout.write(json ? `${JSON.stringify(plans.map(summarise))}\n` : formatPlans(plans))
+      io.stdout.write(json ? `${JSON.stringify(plans.map(summarize))}\n` : formatPlans(plans))
       if (!json && plans.length === 0) {
         const all = describeCommand(target, 'plan', 'list')
         const importFile = describeCommand(target, 'catalog', 'import', 'FILE')
@@ -83,19 +83,14 @@ export function addPlanCommands(program: Command, context: CommandContext): void
   const addChange = (usage: string, description: string, example: string) =>
     add(usage, description, example, 'an object with plan and publication')
 
-  addPublicationOptions(
-    addChange(
-      'view <id>',
-      'put a plan on the list of a country, or take it off',
-      'view mwamba-money-market-fund --country KE --off',
-    ),
-  )
-    .option('--country <code>', 'the country, ISO 3166-1 alpha-2')
-    .option('--off', 'take the plan off the list')
-    .action((id: string, options: { country?: string; off?: boolean } & ChangeOptions) => {
-      const { country = '', off = false } = options
-      return change(options, (store, request) => setViewable(store, id, { country, isViewable: !off }, request))
-    })
+  const addViewability = (verb: string, description: string, isViewable: boolean) =>
+    addPublicationOptions(addChange(`${verb} <id>`, description, `${verb} mwamba-money-market-fund --country KE`))
+      .requiredOption('--country <code>', 'the country, ISO 3166-1 alpha-2')
+      .action((id: string, options: { country: string } & ChangeOptions) =>
+        change(options, (store, request) => setViewable(store, id, { country: options.country, isViewable }, request)),
+      )
+  addViewability('offer', 'put a plan on the list of a country', true)
+  addViewability('withdraw', 'take a plan off the list of a country', false)
 
   addChange(
     'close <id>',
@@ -213,6 +208,6 @@ function formatPlan(plan: CatalogPlan): string {
   )
 }
 
-function summarise({ id, identifier, name, fundType, currency, category, isInvestable, viewableIn }: CatalogPlan) {
+function summarize({ id, identifier, name, fundType, currency, category, isInvestable, viewableIn }: CatalogPlan) {
   return { id, identifier, name, fundType, currency, categoryId: category?.id ?? null, isInvestable, viewableIn }
 }

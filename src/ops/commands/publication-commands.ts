@@ -1,7 +1,7 @@
 // catalog log, show, undo, approve, reject, cancel, prune
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { readDatabaseSeconds } from '../core/access-log.ts'
+import { readDatabaseSeconds } from '../core/change-record.ts'
 import type { CatalogDifference } from '../core/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPublications, readPublication, verifyRecord, type PublicationDetails } from '../core/publication-log.ts'

@@ -1,6 +1,6 @@
 // partner usage
 import type { Command } from 'commander'
-import { readDatabaseSeconds } from '../core/access-log.ts'
+import { readDatabaseSeconds } from '../core/change-record.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import { readPartnerUsage, type PartnerUsage } from '../core/partner-usage.ts'
 import { parsePast } from '../core/time-arguments.ts'

@@ -6,7 +6,7 @@ import { countPlansAndCountries, selectLastImport, selectMigrations } from '../.
 import { selectClashes, selectNowSeconds, selectPublicationsInState } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, describeMigration, type Target } from '../store/target.ts'
-import { listKeyEntries, type AccessEntry } from './access-log.ts'
+import { listKeyEntries, type ChangeEntry } from './change-record.ts'
 import type { Clock } from './clock.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { describeRevivedKey, findRevivedKeys, type KeyRing } from './key-ring.ts'
@@ -172,7 +172,7 @@ async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target
 async function checkKeys(
   keys: KeyRing,
   deployment: Deployment | undefined,
-  entries: readonly AccessEntry[],
+  entries: readonly ChangeEntry[],
   target: Target,
   nowMs: number,
 ): Promise<HealthCheck> {

@@ -1,6 +1,6 @@
 // The keys that sign access tokens, as operators work with them.
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import type { AccessEntry, KeyChangeKind } from '../../db/access-log-queries.ts'
+import type { ChangeEntry, KeyChangeKind } from '../../db/change-record-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
@@ -58,7 +58,7 @@ export interface RevivedKey extends Key {
 /** @param entries of the keys, the newest first. */
 export function findRevivedKeys(
   keys: readonly Key[],
-  entries: readonly Pick<AccessEntry, 'kind' | 'kid' | 'changedAt'>[],
+  entries: readonly Pick<ChangeEntry, 'kind' | 'kid' | 'changedAt'>[],
 ): RevivedKey[] {
   return keys.flatMap((key) => {
     const last = entries.find(({ kid, kind }) => kid === key.kid && kind.startsWith('keys-drop'))

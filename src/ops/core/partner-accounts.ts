@@ -1,7 +1,7 @@
 // Partners and their credentials.
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
-import type { AccessChange } from '../../db/access-log-queries.ts'
+import type { ChangeRequest } from '../../db/change-record-queries.ts'
 import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
   selectLiveSecrets,
@@ -317,7 +317,7 @@ async function changePartner(
   shortName: string,
   attribution: Attribution,
   warn: Warn,
-  decide: (known: Partner) => AccessChange | undefined,
+  decide: (known: Partner) => ChangeRequest | undefined,
 ): Promise<PartnerChange> {
   const { clientId } = await findPartner(store, shortName)
   try {

@@ -18,7 +18,7 @@ export interface PartnerUsage {
 }
 
 /**
- * Counts the requests that were recognised as the partner's. A refused token request belongs to nobody.
+ * Counts the requests that were recognized as the partner's. A refused token request belongs to nobody.
  * @throws UserError when there is no such partner.
  */
 export async function readPartnerUsage(
@@ -33,7 +33,7 @@ export async function readPartnerUsage(
     'blob1 AS route, blob2 AS status, blob5 AS error, SUM(_sample_interval) AS requests, MAX(timestamp) AS latest',
     `index1 = '${shortName}' AND timestamp > toDateTime(${sinceSeconds}) GROUP BY route, status, error`,
   )
-  return summarise(rows.map(readRow))
+  return summarize(rows.map(readRow))
 }
 
 interface UsageRow {
@@ -55,7 +55,7 @@ function readRow(row: Record<string, unknown>): UsageRow {
   }
 }
 
-function summarise(rows: readonly UsageRow[]): PartnerUsage {
+function summarize(rows: readonly UsageRow[]): PartnerUsage {
   const count = (isCounted: (row: UsageRow) => boolean) =>
     rows.filter(isCounted).reduce((sum, { requests }) => sum + requests, 0)
   const findLatest = (isCounted: (row: UsageRow) => boolean) =>

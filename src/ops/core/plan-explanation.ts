@@ -9,7 +9,7 @@ import {
   type PlanChange,
 } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { findPartnerAt } from './access-log.ts'
+import { findPartnerAt } from './change-record.ts'
 import { selectPlanAt } from './catalog-history.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
 

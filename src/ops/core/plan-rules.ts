@@ -20,7 +20,7 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
 
 const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
 
-/** Per cent per year. */
+/** Percent per year. */
 const plausibleReturn = { min: -50, max: 100 }
 /** Percentage points. */
 const maxJump = 25

@@ -1,13 +1,14 @@
 // Making a change of a partner or a signing key, together with its entry in the record.
 import {
-  accessChangeStatement,
+  buildChangeStatement,
   selectEntry,
   selectNextEntry,
-  type AccessChange,
+  type ChangeRequest,
   type NextEntry,
-} from '../../db/access-log-queries.ts'
-import { isCausedBy, type Database } from '../../db/database.ts'
+} from '../../db/change-record-queries.ts'
+import type { Database } from '../../db/database.ts'
 import { isSecretStored } from '../../db/partner-queries.ts'
+import { findRefusal } from '../../db/refusal.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
 import { settle } from './settle.ts'
@@ -16,7 +17,7 @@ import { UserError } from './user-error.ts'
 /** Whether an entry, and the secret that came with it, is ours. */
 async function isStored(
   db: Database,
-  change: AccessChange,
+  change: ChangeRequest,
   { actor, command, note }: Attribution,
   { id, previousHash }: NextEntry,
 ): Promise<boolean> {
@@ -41,7 +42,7 @@ const maxAttempts = 10
 export async function writeRecorded(
   { db, write }: Pick<Store, 'db' | 'write'>,
   attribution: Attribution,
-  decide: () => Promise<AccessChange | undefined>,
+  decide: () => Promise<ChangeRequest | undefined>,
 ): Promise<boolean> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     // Before `decide` reads: the entry is refused when anything was changed since.
@@ -51,14 +52,14 @@ export async function writeRecorded(
     try {
       const isMade = await settle(
         async () => {
-          await write([accessChangeStatement(change, attribution, next)])
+          await write([buildChangeStatement(change, attribution, next)])
           return true
         },
         async () => (await isStored(db, change, attribution, next)) || undefined,
       )
       return isMade === true
     } catch (error) {
-      if (!isCausedBy(error, 'another entry came first')) throw error
+      if (findRefusal(error) !== 'entry_order') throw error
     }
   }
   throw new UserError('Other changes of partners and keys came in between each time. Nothing was changed: try again.')

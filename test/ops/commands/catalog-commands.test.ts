@@ -217,7 +217,7 @@ test('catalog update changes the fields of a file, also with decimal commas, and
     stdout: '',
     stderr: [
       'Importing into the local state.',
-      'Row 2, column performance1: expected a number of per cent per year, or null; found "12,5".',
+      'Row 2, column performance1: expected a number in percent per year, or null; found "12,5".',
       'Row 3, column identifier: expected the identifier of a plan in the catalog; found "plan-8".',
       'If the commas are decimal commas, add --decimal-comma.',
       'Nothing was imported.',
@@ -233,17 +233,17 @@ test('catalog update changes the fields of a file, also with decimal commas, and
   expect(await exportPlans()).toEqual(before)
 })
 
-test('catalog purge raises the revision, and changes nothing else', async () => {
+test('catalog invalidate raises the revision, and changes nothing else', async () => {
   const readRevision = async () => (await selectCatalogOrigin(openDatabase(bindings().DB))).revision
   const [revision, exported] = [await readRevision(), await exportPlans()]
-  expect(await catalog(['purge'])).toEqual({
+  expect(await catalog(['invalidate'])).toEqual({
     code: 0,
     stdout: 'Every cached plan list is invalid. Requests read the database within two minutes.\n',
     stderr: '',
   })
   const next = await readRevision()
   expect(next).toBeGreaterThan(revision)
-  const { stdout } = await catalog(['purge', '--json'])
+  const { stdout } = await catalog(['invalidate', '--json'])
   expect(JSON.parse(stdout)).toEqual({ revision: await readRevision() })
   expect(await readRevision()).toBeGreaterThan(next)
   expect(await exportPlans()).toEqual(exported)

@@ -74,13 +74,13 @@ test('plan show prints every field, each on one line', async () => {
   for (const name of Object.keys(gold)) expect(stdout).toMatch(new RegExp(`^${name} +\\S`, 'm'))
 })
 
-test('plan view, close and open print the plan as it is now', async () => {
+test('plan offer, withdraw, close and open print the plan as it is now', async () => {
   const sentences = [
-    [['view', 'changing', '--country', 'KE'], 'changing is viewable in KE, TZ, and open to investment.\n'],
-    [['view', 'changing', '--country', 'KE', '--off'], 'changing is viewable in TZ, and open to investment.\n'],
+    [['offer', 'changing', '--country', 'KE'], 'changing is viewable in KE, TZ, and open to investment.\n'],
+    [['withdraw', 'changing', '--country', 'KE'], 'changing is viewable in TZ, and open to investment.\n'],
     [['close', 'changing', '--note', 'Sold out.'], 'changing is viewable in TZ, and closed to investment.\n'],
     [['open', 'changing'], 'changing is viewable in TZ, and open to investment.\n'],
-    [['view', 'changing', '--country', 'TZ', '--off'], 'changing is viewable nowhere, and open to investment.\n'],
+    [['withdraw', 'changing', '--country', 'TZ'], 'changing is viewable nowhere, and open to investment.\n'],
   ] as const
   let id = 1
   for (const [args, sentence] of sentences) {
@@ -92,7 +92,7 @@ test('plan view, close and open print the plan as it is now', async () => {
     'changing is already viewable nowhere, and open to investment.\n',
   )
   const publication = { id: id + 1, state: 'published', dueAt: null, overlaps: [] }
-  expect(await readJson('view', 'changing', '--country', 'TZ')).toEqual({ plan: changing, publication })
+  expect(await readJson('offer', 'changing', '--country', 'TZ')).toEqual({ plan: changing, publication })
 })
 
 test('plan set prints the difference, and how to take it back', async () => {
@@ -111,13 +111,20 @@ test('plan set prints the difference, and how to take it back', async () => {
 test.each([
   [
     ['set', 'cash', 'performance1=1,5'],
-    'performance1: expected a number of per cent per year, or null; found "1,5".\nNothing was changed.',
+    'performance1: expected a number in percent per year, or null; found "1,5".\nNothing was changed.',
   ],
   [
     ['set', 'cash', 'viewableIn='],
     'viewableIn: write a value after the equals sign, or null for no value.\nNothing was changed.',
   ],
-  [['view', 'cash'], 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".'],
+  [
+    ['offer', 'cash', '--country', 'ke'],
+    'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "ke".',
+  ],
+  [
+    ['withdraw', 'cash'],
+    "Required option '--country <code>' not specified. See: npm run -s ops -- plan withdraw --help",
+  ],
   [['close', 'cash'], 'A closed plan needs a reason for partners: add --note "Sold out."'],
   [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- plan why --help"],
   [['show', 'x', '--persist-to', '/a b'], `There is no plan "x". See: npm run -s ops -- plan list --persist-to '/a b'`],
@@ -132,22 +139,22 @@ test.each([
   [
     'acme',
     'cash',
-    `acme sees cash: it is viewable in KE, without a filter or with any of ${filters(cash)}. To take it off the list: ${command} plan view cash --country KE --off`,
+    `acme sees cash: it is viewable in KE, without a filter or with any of ${filters(cash)}. To take it off the list: ${command} plan withdraw cash --country KE`,
   ],
   [
     'acme',
     'closed',
-    `acme sees closed: it is viewable in KE, without a filter or with any of ${filters(closed)}. It is closed to investment, which does not affect the list. To take it off the list: ${command} plan view closed --country KE --off`,
+    `acme sees closed: it is viewable in KE, without a filter or with any of ${filters(closed)}. It is closed to investment, which does not affect the list. To take it off the list: ${command} plan withdraw closed --country KE`,
   ],
   [
     'acme',
     'gold',
-    `acme does not see gold: it lists the plans of KE, and the plan is not viewable there, only in RW. To put it on the list: ${command} plan view gold --country KE`,
+    `acme does not see gold: it lists the plans of KE, and the plan is not viewable there, only in RW. To put it on the list: ${command} plan offer gold --country KE`,
   ],
   [
     'acme',
     'hidden',
-    `acme does not see hidden: it lists the plans of KE, and the plan is not viewable anywhere. To put it on the list: ${command} plan view hidden --country KE`,
+    `acme does not see hidden: it lists the plans of KE, and the plan is not viewable anywhere. To put it on the list: ${command} plan offer hidden --country KE`,
   ],
   [
     'acme',
@@ -168,7 +175,7 @@ test('plan why prints an object for scripts, with commands on the same target', 
     isSeen: false,
     reason: 'not_viewable',
     sentence: 'acme does not see gold: it lists the plans of KE, and the plan is not viewable there, only in RW.',
-    fix: `To put it on the list: ${command} plan view gold --country KE --persist-to /tmp/x`,
+    fix: `To put it on the list: ${command} plan offer gold --country KE --persist-to /tmp/x`,
     pending: [],
   })
   expect(await readJson('why', 'cash', '--partner', 'acme')).toMatchObject({ isSeen: true, reason: 'viewable' })

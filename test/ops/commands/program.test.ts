@@ -70,7 +70,7 @@ const commands = {
     'import',
     'update',
     'export',
-    'purge',
+    'invalidate',
     'log',
     'show',
     'undo',
@@ -80,7 +80,7 @@ const commands = {
     'prune',
     'check',
   ],
-  plan: ['list', 'show', 'view', 'close', 'open', 'set', 'why'],
+  plan: ['list', 'show', 'offer', 'withdraw', 'close', 'open', 'set', 'why'],
   keys: ['rotate', 'list', 'drop', 'log'],
 }
 

@@ -109,7 +109,7 @@ test('a publication at a time is listed until it is cancelled, and a change of t
 Publication 2 is scheduled for ${nextYear}-12-01T03:00:00Z. To stop it: npm run -s ops -- catalog cancel 2
 `)
   expect(JSON.parse((await ops('catalog log --pending --json')).stdout)).toMatchObject([{ id: 2, state: 'scheduled' }])
-  expect((await ops('plan view cash --country UG')).stderr).toBe(
+  expect((await ops('plan offer cash --country UG')).stderr).toBe(
     'Warning: the pending publication 2 changes the same plans and will conflict. Cancel it, and make its change again: npm run -s ops -- catalog cancel 2\n',
   )
   expect(await ops('catalog cancel 2')).toEqual({ code: 0, stdout: 'Publication 2 is cancelled.\n', stderr: '' })
@@ -236,7 +236,7 @@ test('a change that looks wrong is a warning locally, and a question with --remo
   expect((await ops('plan set cash performance1=13.5 --remote --env staging')).stderr).toBe('')
   expect((await ops(`${set} --remote --env staging --accept`)).code).toBe(0)
   expect((await ops('plan set cash performance1=13')).stderr).toBe('')
-  expect((await ops('plan view cash --country KE --off')).stderr).toBe(
+  expect((await ops('plan withdraw cash --country KE')).stderr).toBe(
     'Warning: KE loses its last plan: its list will be empty.\nWarning: cash: It becomes viewable in no country.\n',
   )
   // The figures of a month are published after its end.

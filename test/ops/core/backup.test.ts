@@ -5,7 +5,7 @@ import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { backupParts, reserveEmptyDatabase } from '../../../src/db/backup-queries.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
-import { verifyAccessLog } from '../../../src/ops/core/access-log.ts'
+import { verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import { readBackup } from '../../../src/ops/core/backup.ts'
 import {
   createPartner,
@@ -81,7 +81,7 @@ test('both endpoints answer as before, byte for byte, and both records are as be
   await closePlan(store, 'plan-1', 'Sold out.', request)
   await createPartner(store, { shortName: 'next', name: 'Next', country: 'KE' }, attribution)
   expect((await verifyRecord(store)).problem).toBeUndefined()
-  expect((await verifyAccessLog(store)).entryCount).toBe(records.verifiedLog.entryCount + 1)
+  expect((await verifyChangeRecord(store)).entryCount).toBe(records.verifiedRecord.entryCount + 1)
 })
 
 test('a backup holds every table', async () => {
@@ -122,7 +122,7 @@ describe('a restore', () => {
     [
       'an entry of the log',
       async () => createPartner(store, { shortName: 'other', name: 'Other', country: 'KE' }, attribution),
-      'access_log has 1, partners has 1, partner_secrets has 1',
+      'change_record has 1, partners has 1, partner_secrets has 1',
     ],
   ])('is refused when the database has %s', async (_, fill, found) => {
     await importPlans([makePlan({ name: 'Sold out.' })])

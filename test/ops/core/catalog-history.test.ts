@@ -41,7 +41,7 @@ const country = fc.constantFrom('KE', 'UG')
 
 /** What operators do. A change that is refused counts as none. */
 const action = fc.oneof(
-  fc.record({ kind: fc.constant('view' as const), plan: planId, country, isViewable: fc.boolean() }),
+  fc.record({ kind: fc.constant('set-viewable' as const), plan: planId, country, isViewable: fc.boolean() }),
   fc.record({ kind: fc.constant('close' as const), plan: planId, note: fc.constantFrom('Sold out.', 'Paused.') }),
   fc.record({ kind: fc.constant('open' as const), plan: planId }),
   fc.record({
@@ -51,15 +51,15 @@ const action = fc.oneof(
     isPruning: fc.boolean(),
   }),
   fc.record({ kind: fc.constant('undo' as const), back: fc.nat(3) }),
-  fc.record({ kind: fc.constant('purge' as const) }),
+  fc.record({ kind: fc.constant('invalidate' as const) }),
 )
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never
 
 async function perform(step: Action): Promise<void> {
-  if (step.kind === 'view') await setViewable(store, step.plan, step, request)
+  if (step.kind === 'set-viewable') await setViewable(store, step.plan, step, request)
   else if (step.kind === 'close') await closePlan(store, step.plan, step.note, request)
   else if (step.kind === 'open') await openPlan(store, step.plan, request)
-  else if (step.kind === 'purge') await outdateLists(store, attribution)
+  else if (step.kind === 'invalidate') await outdateLists(store, attribution)
   else if (step.kind === 'import') {
     await importPlans(
       step.ids.map((id) => makePlan({ id, name: step.name })),

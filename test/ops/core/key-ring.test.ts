@@ -1,6 +1,6 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { listKeyEntries } from '../../../src/ops/core/access-log.ts'
+import { listKeyEntries } from '../../../src/ops/core/change-record.ts'
 import { systemClock } from '../../../src/ops/core/clock.ts'
 import {
   describeRevivedKey,
@@ -48,7 +48,7 @@ test('a change of the keys is recorded before it is made, and never a key', asyn
   expect(recorded).toEqual([entries.slice(2), entries.slice(1), entries])
   const [entry] = await listKeyEntries(store, {})
   expect(entry).toMatchObject({ ...attribution, id: 3, partner: null, country: null, suspendedAt: null })
-  const { results } = await env.DB.prepare('select * from access_log').all()
+  const { results } = await env.DB.prepare('select * from change_record').all()
   expect(JSON.stringify(results)).not.toContain(file[0]?.k)
 })
 

@@ -122,7 +122,7 @@ describe('setFields', () => {
     await expect(setFields(store, 'cash', ['name= ', 'performance1=x'], request)).rejects.toThrow(
       new UserError([
         'name: expected text of 1 to 200 characters; found " ".',
-        'performance1: expected a number of per cent per year, or null; found "x".',
+        'performance1: expected a number in percent per year, or null; found "x".',
         'Nothing was changed.',
       ]),
     )

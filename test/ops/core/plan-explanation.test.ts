@@ -12,7 +12,7 @@ import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { changeAccessLog, emptyDatabase } from '../support/test-database.ts'
+import { editChangeRecord, emptyDatabase } from '../support/test-database.ts'
 import { attribution, failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
@@ -91,7 +91,7 @@ test('the past, with the partner’s country and suspension at that time', async
   await suspendPartner(store, 'acme', attribution, warn)
   await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
   // The entries of the partner: created, moved, suspended. The publications: the import, then UG.
-  await changeAccessLog(env.DB, 'update access_log set changed_at = 1000 + 10 * id')
+  await editChangeRecord(env.DB, 'update change_record set changed_at = 1000 + 10 * id')
   await env.DB.prepare('update partners set created_at = 1010').run()
   await env.DB.prepare(
     'update publications set published_at = 1005 + iif(id = (select min(id) from publications), 0, 35)',
@@ -100,7 +100,7 @@ test('the past, with the partner’s country and suspension at that time', async
     const { reason, partner } = await explainPlan(store, { plan: 'cash', shortName: 'acme', atSeconds })
     return [reason, partner.country]
   }
-  const first = Number(await env.DB.prepare('select min(id) as id from access_log').first('id'))
+  const first = Number(await env.DB.prepare('select min(id) as id from change_record').first('id'))
   const at = (seconds: number) => seconds + 10 * (first - 1)
   expect(await explainAt(at(1010))).toEqual(['viewable', 'KE'])
   expect(await explainAt(at(1019))).toEqual(['viewable', 'KE'])

@@ -2,7 +2,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
-import { findPartnerAt, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
+import { findPartnerAt, listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import {
   cancelPublication,
@@ -100,7 +100,7 @@ test('partners and secrets change as in a local store', async () => {
   const entries = await remote((store) => listPartnerEntries(store, { shortName: 'acme', since: 0 }))
   expect(entries.map(({ kind }) => kind)).toEqual(['set-country', 'resume', 'suspend', 'rotate', 'create'])
   expect(await remote((store) => findPartnerAt(store, 'acme', found.createdAt + 60))).toMatchObject({ country: 'UG' })
-  expect(await remote(verifyAccessLog)).toMatchObject({ entryCount: 5 })
+  expect(await remote(verifyChangeRecord)).toMatchObject({ entryCount: 5 })
 })
 
 test('a partner is suspended, with a warning, when the cache can’t be reached', async () => {
@@ -210,7 +210,7 @@ describe('an error that D1 calls transient is no failure', () => {
         partner: { name },
       })
       expect(await count()).toBe(before + 1)
-      expect(await remote(verifyAccessLog)).toMatchObject({ entryCount: expect.any(Number) })
+      expect(await remote(verifyChangeRecord)).toMatchObject({ entryCount: expect.any(Number) })
     },
   )
 

@@ -36,7 +36,7 @@ test.each<[string, string, Partial<XlsxCell>, unknown]>([
     { value: 0.124, style: { numFmt: '0.00%' } },
     '12.4 %, in a cell that is formatted as a percentage',
   ],
-  ['a number with a sign for per cent', 'performance1', { value: 12.4, style: { numFmt: '0.0"%"' } }, 12.4],
+  ['a number with a sign for percent', 'performance1', { value: 12.4, style: { numFmt: '0.0"%"' } }, 12.4],
   ['a formula with its value', 'performance1', { formula: '12+0.4', formulaResult: 12.4 }, 12.4],
   [
     'a formula without a value',

@@ -2,7 +2,7 @@
 import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { endPublication } from '../../../src/db/publish.ts'
-import { listKeyEntries, listPartnerEntries, verifyAccessLog } from '../../../src/ops/core/access-log.ts'
+import { listKeyEntries, listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import { readBackup, restoreBackup } from '../../../src/ops/core/backup.ts'
 import { listPlansAt } from '../../../src/ops/core/catalog-history.ts'
 import { rotateKeys } from '../../../src/ops/core/key-ring.ts'
@@ -97,7 +97,7 @@ export async function readRecords() {
     partners: await listPartners(store),
     partnerEntries: await listPartnerEntries(store, {}),
     keyEntries: await listKeyEntries(store, {}),
-    verifiedLog: await verifyAccessLog(store),
+    verifiedRecord: await verifyChangeRecord(store),
     past: await listPlansAt(store, 3000),
   }
 }

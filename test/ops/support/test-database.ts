@@ -3,21 +3,21 @@ import type { Store } from '../../../src/ops/store/store.ts'
 
 export async function emptyDatabase({ DB }: Pick<Env, 'DB'>): Promise<void> {
   const tables = ['partner_secrets', 'partners', 'plan_viewability', 'plan_minimums', 'plans', 'publication_plans']
-  await changeAccessLog(
+  await editChangeRecord(
     DB,
     ...tables.map((table) => `delete from ${table}`),
     'update publications set previous_id = null, undone_id = null',
     'delete from publications',
-    'delete from access_log',
+    'delete from change_record',
   )
 }
 
-/** The triggers of access_log, as the migrations create them. */
+/** The triggers of change_record, as the migrations create them. */
 let triggers: { name: string; sql: string }[] | undefined
 
-/** Runs statements, also those that the triggers of access_log refuse. */
-export async function changeAccessLog(d1: D1Database, ...statements: string[]): Promise<void> {
-  const query = `select name, sql from sqlite_master where type = 'trigger' and tbl_name = 'access_log'`
+/** Runs statements, also those that the triggers of change_record refuse. */
+export async function editChangeRecord(d1: D1Database, ...statements: string[]): Promise<void> {
+  const query = `select name, sql from sqlite_master where type = 'trigger' and tbl_name = 'change_record'`
   triggers ??= (await d1.prepare(query).all<{ name: string; sql: string }>()).results
   await d1.batch(
     [...triggers.map(({ name }) => `drop trigger ${name}`), ...statements, ...triggers.map(({ sql }) => sql)].map(

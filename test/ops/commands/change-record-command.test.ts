@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
-import { changeAccessLog, emptyDatabase } from '../support/test-database.ts'
+import { editChangeRecord, emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
 
@@ -21,7 +21,7 @@ const readJson = async (...args: string[]) =>
   JSON.parse((await run([...args, '--json'])).stdout) as Record<string, unknown>[]
 const change = (statement: string) => {
   isUnchanged = false
-  return changeAccessLog(bindings().DB, statement)
+  return editChangeRecord(bindings().DB, statement)
 }
 
 beforeEach(async () => {
@@ -34,7 +34,7 @@ beforeEach(async () => {
   await run(['partner', 'set-country', 'acme', 'UG'])
   await run(['partner', 'suspend', 'acme'])
   await run(['partner', 'resume', 'acme', '--note', 'It paid.'])
-  await change(`update access_log set changed_at = 1795262400 + id`)
+  await change(`update change_record set changed_at = 1795262400 + id`)
   isUnchanged = true
 })
 
@@ -97,7 +97,7 @@ describe('partner log --since', () => {
 
   test('7d is before now, by the clock of the database', async () => {
     const ago = (days: number) => `unixepoch() - ${days} * 86400`
-    await change(`update access_log set changed_at = case when id < 4 then ${ago(8)} else ${ago(6)} end`)
+    await change(`update change_record set changed_at = case when id < 4 then ${ago(8)} else ${ago(6)} end`)
     expect((await readJson('partner', 'log', '--since', '7d')).map(({ id }) => id)).toEqual([6, 5, 4])
   })
 })
@@ -109,7 +109,7 @@ describe('--verify', () => {
     const { code, stdout, stderr } = await run(['partner', 'log', '--verify'])
     expect([code, stderr]).toEqual([0, ''])
     const [, hash] =
-      /^The record of partners and keys is intact up to entry 1\. The next entry will hold the hash ([0-9a-f]{64})\.\n$/.exec(
+      /^The change record of partners and keys is intact up to entry 1\. The next entry will hold the hash ([0-9a-f]{64})\.\n$/.exec(
         stdout,
       ) ?? []
     expect(await readJson('keys', 'log', '--verify')).toEqual({ entryCount: 1, hash })

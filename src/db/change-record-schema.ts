@@ -1,9 +1,9 @@
-// The table of changes of partners and keys. Only the command line reads it: in schema.ts, it would become part of the
+// The change record of partners and keys. Only the command line reads it: in schema.ts, it would become part of the
 // Worker's bundle.
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
-export const accessLog = sqliteTable(
-  'access_log',
+export const changeRecord = sqliteTable(
+  'change_record',
   {
     id: integer().primaryKey(),
     changedAt: integer('changed_at').notNull(),
@@ -12,7 +12,6 @@ export const accessLog = sqliteTable(
     note: text(),
     kind: text({
       enum: [
-        'recorded',
         'create',
         'rotate',
         'replace-newest',
@@ -22,6 +21,8 @@ export const accessLog = sqliteTable(
         'rename',
         'set-contact',
         'close',
+        'end-tokens',
+        'lockdown',
         'keys-rotate',
         'keys-rotate-failed',
         'keys-drop',
@@ -34,7 +35,7 @@ export const accessLog = sqliteTable(
     suspendedAt: integer('suspended_at'),
     closedAt: integer('closed_at'),
     kid: text(),
-    previousHash: text('previous_hash'),
+    previousHash: text('previous_hash').notNull(),
   },
-  (table) => [index('access_log_by_partner').on(table.partner)],
+  (table) => [index('change_record_by_partner').on(table.partner)],
 )

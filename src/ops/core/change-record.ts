@@ -1,40 +1,46 @@
-// The record of changes of partners and signing keys: reading and checking it.
+// Reads and checks the change record of partners and signing keys.
 import {
-  hashEntries,
+  hashEntry,
   selectEntries,
   selectKeyEntries,
   selectPartnerEntries,
   selectPartnerEntryAt,
   selectUnrecordedPartners,
-  type AccessEntry,
+  type ChangeEntry,
   type EntryFilter,
-} from '../../db/access-log-queries.ts'
+} from '../../db/change-record-queries.ts'
 import { selectNowSeconds } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
 import { UserError } from './user-error.ts'
 
-export type { AccessEntry }
+export type { ChangeEntry }
 
 /**
  * The newest first. Without a short name, those of all partners.
  * @throws UserError when there is no such partner.
  */
-export async function listPartnerEntries(store: Store, filter: EntryFilter): Promise<AccessEntry[]> {
+export async function listPartnerEntries(store: Store, filter: EntryFilter): Promise<ChangeEntry[]> {
   const { shortName } = filter
   if (shortName !== undefined) await findPartner(store, shortName)
-  return selectPartnerEntries(store.db, filter)
+  return collectNewestFirst(selectPartnerEntries(store.db, filter))
 }
 
 /** The newest first. */
-export function listKeyEntries({ db }: Store, filter: Omit<EntryFilter, 'shortName'>): Promise<AccessEntry[]> {
-  return selectKeyEntries(db, filter)
+export function listKeyEntries({ db }: Store, filter: Omit<EntryFilter, 'shortName'>): Promise<ChangeEntry[]> {
+  return collectNewestFirst(selectKeyEntries(db, filter))
+}
+
+async function collectNewestFirst(entries: AsyncIterable<ChangeEntry>): Promise<ChangeEntry[]> {
+  const found: ChangeEntry[] = []
+  for await (const entry of entries) found.push(entry)
+  return found.toReversed()
 }
 
 /**
  * Finds the country and the suspension of a partner as they were at the end of a Unix second.
- * @throws UserError when there was no such partner then, or the record does not reach back that far.
+ * @throws UserError when there was no such partner then, or the record lacks its entry.
  */
 export async function findPartnerAt(
   store: Store,
@@ -51,9 +57,9 @@ export async function findPartnerAt(
       `There was no partner ${shortName} at ${formatIsoTime(atSeconds)}: it was created at ${formatIsoTime(createdAt)}.`,
     )
   }
-  const first = (await selectPartnerEntries(store.db, { shortName })).at(-1)
-  const start = first === undefined ? 'has no entry' : `starts at ${formatIsoTime(first.changedAt)}`
-  throw new UserError(`It is not known what ${shortName} was at ${formatIsoTime(atSeconds)}: its record ${start}.`)
+  throw new UserError(
+    `It is not known what ${shortName} was at ${formatIsoTime(atSeconds)}: the record has no entry of it from before.`,
+  )
 }
 
 /** The clock of the database, in Unix seconds. */
@@ -61,7 +67,7 @@ export function readDatabaseSeconds({ db }: Store): Promise<number> {
   return selectNowSeconds(db)
 }
 
-export interface VerifiedLog {
+export interface VerifiedChangeRecord {
   entryCount: number
   /** What the next entry will hold. Kept elsewhere, it proves later that no entry up to now was changed. */
   hash: string
@@ -71,27 +77,24 @@ export interface VerifiedLog {
  * Computes the chain of hashes again, and compares partners with their last entries.
  * @throws UserError that names the first entry that does not fit, or each partner that was changed without an entry.
  */
-export async function verifyAccessLog({ db }: Store): Promise<VerifiedLog> {
-  const entries = await selectEntries(db)
-  let unhashed: AccessEntry[] = []
-  for (const [index, entry] of entries.entries()) {
-    if (entry.id !== index + 1) throw new UserError(`Entry ${index + 1} of the record is missing.`)
-    if (entry.previousHash !== null) {
-      if (entry.previousHash !== (await hashEntries(unhashed))) throw new UserError(describeMismatch(unhashed, entry))
-      unhashed = []
-    }
-    unhashed.push(entry)
+export async function verifyChangeRecord({ db }: Store): Promise<VerifiedChangeRecord> {
+  let entryCount = 0
+  let hash = await hashEntry(undefined)
+  for await (const entry of selectEntries(db)) {
+    if (entry.id !== entryCount + 1) throw new UserError(`Entry ${entryCount + 1} of the record is missing.`)
+    if (entry.previousHash !== hash) throw new UserError(describeMismatch(entry))
+    entryCount++
+    hash = await hashEntry(entry)
   }
   const unrecorded = await selectUnrecordedPartners(db)
   if (unrecorded.length > 0) {
     throw new UserError(unrecorded.map((shortName) => `The partner ${shortName} was changed without an entry.`))
   }
-  return { entryCount: entries.length, hash: await hashEntries(unhashed) }
+  return { entryCount, hash }
 }
 
-function describeMismatch(unhashed: readonly AccessEntry[], { id }: AccessEntry): string {
-  const [first, last] = [unhashed.at(0)?.id, unhashed.at(-1)?.id]
-  if (first === undefined) return `Entry ${id} of the record does not fit: it is the first one, and holds a wrong hash.`
-  const before = first === last ? `entry ${first}` : `entries ${first} to ${last}`
-  return `Entry ${id} of the record does not fit: it holds another hash of ${before}. One of them was changed after it was written.`
+function describeMismatch({ id }: ChangeEntry): string {
+  const mismatch = `Entry ${id} of the record does not fit: it`
+  if (id === 1) return `${mismatch} is the first one, and holds a wrong hash.`
+  return `${mismatch} holds another hash of entry ${id - 1}. One of them was changed after it was written.`
 }

@@ -1,6 +1,6 @@
 // partner log and keys log: two views of one record.
 import type { Command } from 'commander'
-import { readDatabaseSeconds, verifyAccessLog, type AccessEntry } from '../core/access-log.ts'
+import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import { readPartnerStatus } from '../core/partner-accounts.ts'
 import { parsePast } from '../core/time-arguments.ts'
@@ -19,18 +19,18 @@ interface LogOptions extends Target {
 
 interface LogView {
   subject: 'PARTNER' | 'KEY'
-  list: (store: Store, filter: { shortName?: string; since?: number }) => Promise<AccessEntry[]>
+  list: (store: Store, filter: { shortName?: string; since?: number }) => Promise<ChangeEntry[]>
 }
 
 /** Adds the flags and the action of a command that may take a short name. */
-export function addAccessLogCommand(
+export function addChangeRecordCommand(
   { io, withStore }: Pick<CommandContext, 'io' | 'withStore'>,
   command: Command,
   { subject, list }: LogView,
 ): void {
   command
     .option('--since <time>', 'only changes since then: 7d, 2026-10-03, or a time with its zone')
-    .option('--verify', 'check instead that nobody has changed an entry of the record of partners and keys')
+    .option('--verify', 'check instead that nobody has changed an entry of the change record of partners and keys')
     .option('--json', 'print an array, the newest entry first; with --verify an object')
     .action(async () => {
       const [shortName] = command.args
@@ -46,8 +46,8 @@ export function addAccessLogCommand(
     })
 
   async function verify(store: Store, { json }: LogOptions): Promise<void> {
-    const { entryCount, hash } = await verifyAccessLog(store)
-    const sentence = `The record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.\n`
+    const { entryCount, hash } = await verifyChangeRecord(store)
+    const sentence = `The change record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.\n`
     io.stdout.write(json ? `${JSON.stringify({ entryCount, hash })}\n` : sentence)
   }
 
@@ -77,7 +77,7 @@ export function addAccessLogCommand(
     kid,
     actor,
     note,
-  }: AccessEntry) {
+  }: ChangeEntry) {
     return {
       ENTRY: String(id),
       TIME: formatIsoTime(changedAt),
@@ -93,7 +93,7 @@ export function addAccessLogCommand(
   }
 }
 
-function toJson({ kid, partner, name, country, suspendedAt, closedAt, changedAt, kind, ...entry }: AccessEntry) {
+function toJson({ kid, partner, name, country, suspendedAt, closedAt, changedAt, kind, ...entry }: ChangeEntry) {
   const { id, actor, command, note, previousHash } = entry
   const subject =
     kid === null ? { partner, name, country, status: readPartnerStatus({ suspendedAt, closedAt }) } : { kid }
