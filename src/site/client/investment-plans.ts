@@ -65,13 +65,13 @@ export interface Plan {
   profitType: string
   /** Text that explains profitType. */
   profitTypeDescription: string
-  /** Annualised return over 1 year in per cent per year; null if unknown. */
+  /** Annualized return over 1 year in per cent per year; null if unknown. */
   performance1: number | null
-  /** Annualised return over 3 years in per cent per year; null if unknown. */
+  /** Annualized return over 3 years in per cent per year; null if unknown. */
   performance3: number | null
-  /** Annualised return over 5 years in per cent per year; null if unknown. */
+  /** Annualized return over 5 years in per cent per year; null if unknown. */
   performance5: number | null
-  /** Annualised return over 10 years in per cent per year; null if unknown. */
+  /** Annualized return over 10 years in per cent per year; null if unknown. */
   performance10: number | null
   /** As-of date of the performance figures, as YYYY-MM-DD. */
   performanceDate: string

@@ -89,13 +89,13 @@ class Plan(TypedDict):
     profitTypeDescription: str
     """Text that explains profitType."""
     performance1: Optional[float]
-    """Annualised return over 1 year in per cent per year; null if unknown."""
+    """Annualized return over 1 year in per cent per year; null if unknown."""
     performance3: Optional[float]
-    """Annualised return over 3 years in per cent per year; null if unknown."""
+    """Annualized return over 3 years in per cent per year; null if unknown."""
     performance5: Optional[float]
-    """Annualised return over 5 years in per cent per year; null if unknown."""
+    """Annualized return over 5 years in per cent per year; null if unknown."""
     performance10: Optional[float]
-    """Annualised return over 10 years in per cent per year; null if unknown."""
+    """Annualized return over 10 years in per cent per year; null if unknown."""
     performanceDate: str
     """As-of date of the performance figures, as YYYY-MM-DD."""
     currency: str
