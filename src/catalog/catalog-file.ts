@@ -155,11 +155,10 @@ export function findConflicts(plans: Iterable<CatalogPlan>): string[] {
     index++
     claim(`id ${id}`, index, identifier, (other) => `id: ${id} is also the id of plan "${other}".`)
     claim(`identifier ${identifier}`, index, identifier, () => 'identifier: another plan has the same identifier.')
-    for (const field of ['category', 'planType', 'productRiskLevel', 'fundManager'] as const) {
-      const value = plan[field]
-      if (value === null) continue
-      const describe = (other: string) => `${field}: id ${value.id} has other values in plan "${other}".`
-      claim(`${field} ${value.id}`, value, identifier, describe)
+    for (const [field, value] of Object.entries(plan)) {
+      if (!isJsonObject(value) || !('id' in value)) continue
+      const key = `id ${String(value['id'])}`
+      claim(`${field} ${key}`, value, identifier, (other) => `${field}: ${key} has other values in plan "${other}".`)
     }
   }
   return conflicts

@@ -2,6 +2,7 @@
 import { findConflicts, type CatalogFile, type CatalogResult } from './catalog-file.ts'
 import { decodeCell, describeCell, encodeCell, isEmptyCell, type CellFormat } from './plan-cells.ts'
 import { listColumns, planFields, type PlanColumn } from './plan-columns.ts'
+import { fillOlderPlan } from './older-plan.ts'
 import { catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
 import {
   findPlanTable,
@@ -43,7 +44,7 @@ export function parseCatalogSheets(
   const { columns, rows, format, headerPlace, origin, country } = table
   const defects = new Set(table.defects)
   const isPresent = (name: string) => columns.some((column) => column.name === name)
-  const missing = listColumns([]).filter(({ name }) => !isPresent(name))
+  const missing = listColumns([]).filter((column) => !isPresent(column.name) && !isOptional(column))
   for (const { name } of missing) defects.add(`${headerPlace}: expected a column ${name}; found none.`)
   if (defects.size > 0) return { kind: 'invalid', defects: [...defects] }
   const plans: CatalogPlan[] = []
@@ -60,12 +61,18 @@ export function parseCatalogSheets(
   return defects.size > 0 ? { kind: 'invalid', defects: [...defects] } : { kind: 'catalog', plans, origin, country }
 }
 
+/** Whether files of older plans lack the column. */
+function isOptional({ field, member = '' }: PlanColumn): boolean {
+  const { [field]: members = {} } = fillOlderPlan({ [field]: {} })
+  return field in fillOlderPlan({}) || member in members
+}
+
 /** Names the column of a path in a plan. A list is in one cell. */
 export function nameColumn(path: readonly PropertyKey[]): string {
   return path.filter((part) => typeof part === 'string').join('.')
 }
 
-/** An empty cell is null, and an object whose cells are all empty is null. */
+/** An empty cell is null, and an object whose cells are all empty is null. A field without a column gets its value for older plans. */
 function readPlan({ cells }: PlanRow, columns: readonly PlanColumn[], format: CellFormat): Record<string, unknown> {
   const plan: Record<string, unknown> = {}
   for (const { name: field, shape } of planFields) {
@@ -75,6 +82,7 @@ function readPlan({ cells }: PlanRow, columns: readonly PlanColumn[], format: Ce
         const cell = cells.get(name) ?? null
         return [member, isEmptyCell(cell) ? null : decodeCell(kind, cell, format)]
       })
+    if (values.length === 0 && !('amounts' in shape)) continue
     const given = values.filter(([, value]) => value !== null)
     if ('amounts' in shape) plan[field] = Object.fromEntries(given)
     else if ('members' in shape) plan[field] = given.length > 0 ? Object.fromEntries(values) : null

@@ -1,6 +1,6 @@
 // The columns of a spreadsheet of plans, which follow from the schema of a plan. Node only.
 import { z } from 'zod'
-import { catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
+import { catalogPlanSchema, unwrap, type CatalogPlan } from './plan-schema.ts'
 
 export type ColumnKind = 'text' | 'number' | 'boolean' | 'date' | 'list'
 
@@ -38,10 +38,6 @@ function readKind(schema: z.core.$ZodType): ColumnKind {
   if (schema instanceof z.ZodBoolean) return 'boolean'
   if (schema instanceof z.ZodArray) return 'list'
   throw new Error('a plan has a field that no column can hold')
-}
-
-function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
-  return schema instanceof z.ZodNullable ? unwrap(schema.unwrap()) : schema
 }
 
 /** Lists the columns that plans need, in the order of the schema: amounts have a column for each currency in use. */

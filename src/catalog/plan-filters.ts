@@ -2,7 +2,18 @@
 // controls and `plan why` read this table. It has no dependencies: it runs in the Worker, in Node and in browsers.
 import type { Plan } from './plan-schema.ts'
 
-interface FilterDefinition<Value extends string | number | boolean> {
+/** The path of each field or member whose value is a Value, such as `$.category.id`. */
+type PathTo<Value, Part = Plan, Start extends string = '$'> = {
+  [Name in keyof Part & string]: Part[Name] extends Value | null
+    ? `${Start}.${Name}`
+    : Part[Name] extends object | null
+      ? PathTo<Value, NonNullable<Part[Name]>, `${Start}.${Name}`>
+      : never
+}[keyof Part & string]
+
+type FilterValue = string | number | boolean
+
+interface FilterDefinition<Value extends FilterValue> {
   /** Labels the control on the site. */
   label: string
   /** Says which plans the filter selects, in Markdown. */
@@ -11,14 +22,12 @@ interface FilterDefinition<Value extends string | number | boolean> {
   expected: string
   /** JSON Schema of the parameter, for openapi.json. Its type is the type of Value. */
   schema: { type: 'string' | 'integer' | 'boolean'; minimum?: number; pattern?: string }
-  /** The value of plan 110 of the demo catalog, for openapi.json. */
-  example: Value
+  /** Where a plan has the value. */
+  path: PathTo<Value>
+  /** Where a plan has the text that the site shows for the value. Default: the value itself. */
+  labelPath?: PathTo<string>
   /** Returns the canonical value of a non-empty text, or undefined when the text is invalid. */
   parse: (text: string) => Value | undefined
-  /** Returns the only value that selects the plan, or undefined when no value does. */
-  getValue: (plan: Plan) => Value | undefined
-  /** Returns what the site shows for the plan's value. Default: the value itself. */
-  getValueLabel?: (plan: Plan) => string | undefined
 }
 
 const currencyPattern = /^[A-Za-z]{3}$/
@@ -29,29 +38,26 @@ const definitions = {
     description: 'Only plans whose `category.id` is this number.',
     expected: 'a decimal integer of 0 or more, such as 3',
     schema: { type: 'integer', minimum: 0 },
-    example: 707,
+    path: '$.category.id',
+    labelPath: '$.category.displayName',
     // A plan's category ID is below MAX_SAFE_INTEGER (see maxId in plan-schema.ts), so the cap matches nothing.
     parse: (text) => (/^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined),
-    getValue: ({ category }) => category?.id,
-    getValueLabel: ({ category }) => category?.displayName,
   } satisfies FilterDefinition<number>,
   fundType: {
     label: 'Fund type',
     description: 'Only plans whose `fundType` is exactly this text.',
     expected: 'any text',
     schema: { type: 'string' },
-    example: 'COMMODITY',
+    path: '$.fundType',
     parse: (text) => text,
-    getValue: ({ fundType }) => fundType,
   } satisfies FilterDefinition<string>,
   currency: {
     label: 'Currency',
     description: 'Only plans whose base currency, `currency`, is this code, in upper or lower case.',
     expected: 'a currency code of three letters, such as KES',
     schema: { type: 'string', pattern: currencyPattern.source },
-    example: 'USD',
+    path: '$.currency',
     parse: (text) => (currencyPattern.test(text) ? text.toUpperCase() : undefined),
-    getValue: ({ currency }) => currency,
   } satisfies FilterDefinition<string>,
 }
 
@@ -62,6 +68,8 @@ export type PlanFilter = Partial<FilterValues>
 
 /** In the order of the documentation. */
 export const planFilters: { [Name in FilterName]: FilterDefinition<FilterValues[Name]> } = definitions
+
+type PlanFilterDefinition = (typeof planFilters)[FilterName]
 
 /** In alphabetical order, which is the order in cache keys and in error messages. */
 export const filterNames = Object.keys(planFilters).filter(isFilterName).toSorted()
@@ -79,10 +87,26 @@ export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Nam
   return true
 }
 
+/** Returns the only value with which a filter of the table selects the plan, or undefined when no value does. */
+export function getValue(plan: Plan, { path, parse }: PlanFilterDefinition): FilterValue | undefined {
+  const text = readText(plan, path)
+  return text === '' ? undefined : parse(text)
+}
+
+/** Returns an empty text when the plan has no value there. */
+export function readText(plan: Plan, path: string): string {
+  const [, ...names] = path.split('.')
+  const value: FilterValue | null | undefined = names.reduce(
+    (part, name) => Reflect.get(Object(part), name),
+    Object(plan),
+  )
+  return String(value ?? '')
+}
+
 /** Returns every filter that selects the plan, such as `currency=KES`. */
 export function listMatchingFilters(plan: Plan): string[] {
-  return Object.entries(planFilters).flatMap(([name, { getValue }]) => {
-    const value = getValue(plan)
+  return Object.entries(planFilters).flatMap(([name, filter]) => {
+    const value = getValue(plan, filter)
     return value === undefined ? [] : `${name}=${value}`
   })
 }

@@ -68,40 +68,51 @@ const isShortDecimal = (value: number) =>
   /^-?[0-9.]+$/.test(String(value)) && String(value).replaceAll(/[-.]/g, '').length <= maxDigits
 const shortDecimal = `a decimal number of at most ${maxDigits} digits`
 
-const amounts = (description: string) =>
+const amountsByCurrency = z.record(
   z
-    .record(
-      z
-        .string()
-        .refine((code) => currencyCode.safeParse(code).success, isoCurrency)
-        .meta({ pattern: currencyPattern }),
-      z
-        .number({ error: 'a number of 0 or more' })
-        .min(0, { error: 'a number of 0 or more', abort: true })
-        .refine(isShortDecimal, shortDecimal),
-      {
-        error: ({ code }) =>
-          code === 'invalid_key' ? isoCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
-      },
-    )
-    .describe(`${description} in major units, keyed by ISO 4217 currency code.`)
-
-const performance = (years: string) =>
+    .string()
+    .refine((code) => currencyCode.safeParse(code).success, isoCurrency)
+    .meta({ pattern: currencyPattern }),
   z
-    .number({ error: 'a number in percent per year, or null' })
-    .min(-100, { error: 'a number of -100 or more, or null', abort: true })
-    .refine(isShortDecimal, shortDecimal)
-    .nullable()
-    .describe(`Annualized return over ${years} in percent per year; null if unknown.`)
+    .number({ error: 'a number of 0 or more' })
+    .min(0, { error: 'a number of 0 or more', abort: true })
+    .refine(isShortDecimal, shortDecimal),
+  {
+    error: ({ code }) =>
+      code === 'invalid_key' ? isoCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
+  },
+)
 
-const named = (description: string) =>
+const annualReturn = z
+  .number({ error: 'a number in percent per year, or null' })
+  .min(-100, { error: 'a number of -100 or more, or null', abort: true })
+  .refine(isShortDecimal, shortDecimal)
+  .nullable()
+
+/** A field with its rule, its description for partners and an example. */
+export function field<Schema extends z.ZodType>(rule: Schema, description: string, example: z.output<Schema>): Schema {
+  return rule.meta({ description, examples: [example] })
+}
+
+const amounts = (description: string, example: Record<string, number>) =>
+  field(amountsByCurrency, `${description} in major units, keyed by ISO 4217 currency code.`, example)
+
+const performance = (years: string, example: number) =>
+  field(annualReturn, `Annualized return over ${years} in percent per year; null if unknown.`, example)
+
+const named = (description: string, id: number, name: string) =>
   z
     .strictObject(
-      { id: nonNegativeInteger.describe('Internal ID.'), name: text(200).describe('Name.') },
+      { id: field(nonNegativeInteger, 'Internal ID.', id), name: field(text(200), 'Name.', name) },
       'an object with id and name, or null',
     )
     .nullable()
     .describe(description)
+
+/** Returns the schema inside `.nullable()` and `.default()`. */
+export function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
+  return schema instanceof z.ZodNullable || schema instanceof z.ZodDefault ? unwrap(schema.unwrap()) : schema
+}
 
 /** Characters that JSON.stringify doesn't escape, but that are invisible or control a terminal. */
 const invisible = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
@@ -125,62 +136,70 @@ export function abbreviatePair(first: unknown, second: unknown): [string, string
 
 const identifierRule = '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit'
 
+const identifier = z
+  .string(identifierRule)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, identifierRule)
+  .meta({ maxLength: 100 })
+const date = z.iso.date('a calendar date as YYYY-MM-DD')
+const trueOrFalse = z.boolean('true or false')
+
+/**
+ * The fields in the contract's order. The examples differ, so that a test sees when two fields are mixed up. A field that is
+ * added later is the last one, and `.default(value)` is its value in older plans and catalog files, which lack it.
+ */
 const planShape = {
-  id: nonNegativeInteger.describe('Internal plan ID.'),
-  identifier: z
-    .string(identifierRule)
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, identifierRule)
-    .meta({ maxLength: 100 })
-    .describe('Stable machine-readable identifier of the plan.'),
-  name: text(200).describe('Formal plan name.'),
-  coolName: text(200).describe('Short friendly display name. Prefer it in your user interface.'),
-  about: text(10_000).describe('Longer description.'),
-  hint: text(300).describe('Short marketing tagline.'),
-  imageUrl: httpsUrl.describe('URL of the artwork of the plan.'),
-  thumbnail: httpsUrl.describe('URL of the thumbnail of the artwork.'),
-  sector: text(200).describe('Sector that the fund invests in.'),
-  fundType: text(64).describe('Classification of the fund, such as MONEY_MARKET.'),
-  profitType: text(64).describe('How returns are generated, such as VARIABLE.'),
-  profitTypeDescription: text(2000).describe('Text that explains profitType.'),
-  performance1: performance('1 year'),
-  performance3: performance('3 years'),
-  performance5: performance('5 years'),
-  performance10: performance('10 years'),
-  performanceDate: z.iso
-    .date('a calendar date as YYYY-MM-DD')
-    .describe('As-of date of the performance figures, as YYYY-MM-DD.'),
-  currency: currencyCode.describe('Base currency of the plan, ISO 4217.'),
-  minInvestableAmounts: amounts('Minimum initial investment'),
-  minTopUpAmounts: amounts('Minimum top-up'),
-  tenor: text(200).describe('Investment term.'),
-  lockInPeriod: nonNegativeInteger.describe('Lock-in period in days; 0 means none.'),
-  partialWithdrawable: z.boolean('true or false').describe('Whether partial withdrawals are allowed.'),
-  factSheet: httpsUrl.describe('Link to an informational document.'),
-  prospectus: httpsUrl.describe('Link to a legal document.'),
-  isInvestable: z.boolean('true or false').describe('Whether the plan currently accepts new investment.'),
-  nonInvestableNote: text(2000).nullable().describe('Why isInvestable is false; null if it is true.'),
+  id: field(nonNegativeInteger, 'Internal plan ID.', 101),
+  identifier: field(identifier, 'Stable machine-readable identifier of the plan.', 'mwamba-money-market-fund'),
+  name: field(text(200), 'Formal plan name.', 'Mwamba Money Market Fund'),
+  coolName: field(text(200), 'Short friendly display name. Prefer it in your user interface.', 'Mwamba Cash'),
+  about: field(text(10_000), 'Longer description.', 'Holds treasury bills and short deposits.\nPays out monthly.'),
+  hint: field(text(300), 'Short marketing tagline.', 'Cash that keeps working'),
+  imageUrl: field(httpsUrl, 'URL of the artwork of the plan.', 'https://images.example.com/mwamba.jpg'),
+  thumbnail: field(httpsUrl, 'URL of the thumbnail of the artwork.', 'https://images.example.com/mwamba-thumb.jpg'),
+  sector: field(text(200), 'Sector that the fund invests in.', 'Government securities'),
+  fundType: field(text(64), 'Classification of the fund, such as MONEY_MARKET.', 'MONEY_MARKET'),
+  profitType: field(text(64), 'How returns are generated, such as VARIABLE.', 'VARIABLE'),
+  profitTypeDescription: field(text(2000), 'Text that explains profitType.', 'Interest is accrued daily.'),
+  performance1: performance('1 year', 13.1),
+  performance3: performance('3 years', 11.9),
+  performance5: performance('5 years', 10.6),
+  performance10: performance('10 years', 9.9),
+  performanceDate: field(date, 'As-of date of the performance figures, as YYYY-MM-DD.', '2026-10-30'),
+  currency: field(currencyCode, 'Base currency of the plan, ISO 4217.', 'KES'),
+  minInvestableAmounts: amounts('Minimum initial investment', { KES: 1000, USD: 10 }),
+  minTopUpAmounts: amounts('Minimum top-up', { KES: 500 }),
+  tenor: field(text(200), 'Investment term.', 'Open-ended'),
+  lockInPeriod: field(nonNegativeInteger, 'Lock-in period in days; 0 means none.', 30),
+  partialWithdrawable: field(trueOrFalse, 'Whether partial withdrawals are allowed.', true),
+  factSheet: field(httpsUrl, 'Link to an informational document.', 'https://docs.example.com/mwamba-facts.pdf'),
+  prospectus: field(httpsUrl, 'Link to a legal document.', 'https://docs.example.com/mwamba-prospectus.pdf'),
+  isInvestable: field(trueOrFalse, 'Whether the plan currently accepts new investment.', true),
+  nonInvestableNote: field(text(2000).nullable(), 'Why isInvestable is false; null if it is true.', null),
   category: z
     .strictObject(
       {
-        id: nonNegativeInteger.describe('Internal ID, the value for the filter categoryId.'),
-        name: text(200).describe('Formal name.'),
-        displayName: text(200).describe('Name for your user interface.'),
-        tagLine: text(300).describe('Short marketing tagline.'),
+        id: field(nonNegativeInteger, 'Internal ID, the value for the filter categoryId.', 3),
+        name: field(text(200), 'Formal name.', 'Money Market'),
+        displayName: field(text(200), 'Name for your user interface.', 'Save daily'),
+        tagLine: field(text(300), 'Short marketing tagline.', 'Savings within reach.'),
       },
       'an object with id, name, displayName and tagLine, or null',
     )
     .nullable()
     .describe('Plan category.'),
-  planType: named('Plan type.'),
-  productRiskLevel: named('Risk rating.'),
-  fundManager: named('Company that manages the fund.'),
+  planType: named('Plan type.', 4, 'Unit Trust'),
+  productRiskLevel: named('Risk rating.', 5, 'Low'),
+  fundManager: named('Company that manages the fund.', 6, 'Société d’Épargne Ɔdum'),
   fundCurrency: z
-    .strictObject({ currency: currencyCode.describe('ISO 4217 currency code.') }, 'an object with currency, or null')
+    .strictObject(
+      { currency: field(currencyCode, 'ISO 4217 currency code.', 'USD') },
+      'an object with currency, or null',
+    )
     .nullable()
     .describe('Operating currency of the fund.'),
 }
 
-/** A plan as partners see it. The fields are in the contract's order. */
+/** A plan as partners see it. */
 export const planSchema = z.strictObject(planShape)
 export type Plan = z.infer<typeof planSchema>
 

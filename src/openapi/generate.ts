@@ -4,7 +4,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { format } from 'oxfmt'
 import oxfmtConfig from '../../.oxfmtrc.json' with { type: 'json' }
-import { readDemoPlan } from '../catalog/demo-plan.ts'
 import { formatClientTypes } from './client-types.ts'
 import { formatFilterTable } from './filter-table.ts'
 import { buildOpenapi } from './openapi-document.ts'
@@ -13,9 +12,8 @@ import { formatPythonTypes } from './python-types.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-const examplePlan = await readDemoPlan(110)
-const openapi = buildOpenapi(examplePlan)
-const { plan, objects } = describePlan(examplePlan)
+const { plan, objects } = describePlan()
+const openapi = buildOpenapi({ plan, objects })
 const clientTypes = formatClientTypes(plan.properties, objects)
 const pythonTypes = formatPythonTypes(plan.properties, objects)
 const filterTable = formatFilterTable()

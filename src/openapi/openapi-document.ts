@@ -1,5 +1,4 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
-import type { Plan } from '../catalog/plan-schema.ts'
 import { contact } from './contact.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import {
@@ -8,11 +7,9 @@ import {
   describeTokenOperation,
   exampleRequestId,
 } from './openapi-operations.ts'
-import { describePlan } from './plan-json-schema.ts'
+import type { describePlan } from './plan-json-schema.ts'
 
-/** @param examplePlan the plan that every example shows. */
-export function buildOpenapi(examplePlan: Plan) {
-  const { plan, objects } = describePlan(examplePlan)
+export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>) {
   return {
     openapi: '3.1.1',
     info: {
@@ -31,7 +28,7 @@ export function buildOpenapi(examplePlan: Plan) {
     paths: {
       '/api/v3/partners/auth': { post: describeTokenOperation() },
       '/api/v3/partners/{shortName}/plans': {
-        get: describePlansOperation(examplePlan),
+        get: describePlansOperation(),
         head: describePlansHeadOperation(),
       },
     },

@@ -1,6 +1,6 @@
 // The two operations of the OpenAPI document: their parameters, responses and examples.
-import { planFilters } from '../catalog/plan-filters.ts'
-import type { Plan } from '../catalog/plan-schema.ts'
+import { examplePlan } from '../catalog/example-plan.ts'
+import { getValue, planFilters } from '../catalog/plan-filters.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
 
 export const exampleRequestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
@@ -44,7 +44,7 @@ export function describeTokenOperation() {
   }
 }
 
-export function describePlansOperation(examplePlan: Plan) {
+export function describePlansOperation() {
   return {
     operationId: 'listPlans',
     tags: ['Plans'],
@@ -104,13 +104,13 @@ function describePlansParameters() {
       schema: { type: 'string', minLength: 2, maxLength: 32 },
       example: 'acme',
     },
-    ...Object.entries(planFilters).map(([name, { description, schema, example }]) => ({
+    ...Object.entries(planFilters).map(([name, filter]) => ({
       name,
       in: 'query',
-      description,
+      description: filter.description,
       // For code generators, as for the numbers of a plan.
-      schema: schema.type === 'integer' ? { ...schema, format: 'int64' } : schema,
-      example,
+      schema: filter.schema.type === 'integer' ? { ...filter.schema, format: 'int64' } : filter.schema,
+      example: getValue(examplePlan, filter),
     })),
     {
       name: 'If-None-Match',

@@ -1,12 +1,15 @@
 // A plan as JSON Schema, from the zod schema of a plan.
 import { z } from 'zod'
-import { planSchema, type Plan } from '../catalog/plan-schema.ts'
+import { planSchema } from '../catalog/plan-schema.ts'
 
 /** The part of JSON Schema that the fields of a plan use. */
 export interface FieldSchema {
   $ref?: string
   type?: string
   format?: string
+  maxLength?: number
+  minimum?: number
+  pattern?: string
   description?: string
   examples?: unknown[]
   properties?: Record<string, FieldSchema>
@@ -16,9 +19,9 @@ export interface FieldSchema {
 
 /**
  * Leaves out the rules that JSON Schema can't express. Allows additional properties, because version 3 of the API may
- * add fields. The examples are the fields of `examplePlan`. `objects` are the schemas of its lookups, by name.
+ * add fields. `objects` are the schemas of the fields that are objects, by name.
  */
-export function describePlan(examplePlan: Plan) {
+export function describePlan() {
   const {
     $schema: _schema,
     properties = {},
@@ -27,27 +30,25 @@ export function describePlan(examplePlan: Plan) {
     target: 'draft-2020-12',
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+      // Only older plans lack the field, and partners never see them.
+      delete jsonSchema.default
     },
   })
   const objects: Record<string, FieldSchema> = {}
   const fields = Object.entries(properties).map(([name, field]): [string, FieldSchema] => {
-    const example: unknown = Reflect.get(examplePlan, name)
-    const schema: FieldSchema = { ...Object(field), examples: [example] }
-    const objectName = objectNames[name]
-    const object = schema.anyOf?.find(({ type }) => type === 'object')
-    if (objectName === undefined || object === undefined) return [name, schema]
-    objects[objectName] = { ...object, description: schema.description ?? '' }
-    return [name, { ...schema, anyOf: [{ $ref: `#/components/schemas/${objectName}` }, { type: 'null' }] }]
+    const schema: FieldSchema = { ...Object(field) }
+    const variants = schema.anyOf ?? [schema]
+    const object = variants.find((variant) => variant.properties)
+    if (object === undefined) return [name, schema]
+    const objectName = objectNames[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1)}`
+    const { description = '' } = schema
+    const reference = { $ref: `#/components/schemas/${objectName}` }
+    objects[objectName] = { ...object, description }
+    return [name, { description, anyOf: variants.map((variant) => (variant === object ? reference : variant)) }]
   })
   const described = { ...plan, description: 'An investment plan.', properties: Object.fromEntries(fields) }
   return { plan: described, objects }
 }
 
-/** The name of the schema of each field that is an object, so that generated clients have types with these names. */
-const objectNames: Record<string, string> = {
-  category: 'PlanCategory',
-  planType: 'PlanType',
-  productRiskLevel: 'RiskLevel',
-  fundManager: 'FundManager',
-  fundCurrency: 'FundCurrency',
-}
+/** Names of schemas, and so of types in generated clients, that differ from the name of the field. */
+const objectNames: Record<string, string> = { category: 'PlanCategory', productRiskLevel: 'RiskLevel' }

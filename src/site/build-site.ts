@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { strToU8, zipSync } from 'fflate'
-import { readDemoPlan } from '../catalog/demo-plan.ts'
 import { readOrigin } from '../api/origin.ts'
 import { formatFeed, readChanges } from './change-history.ts'
 import { writeBrunoCollection } from './collections/bruno-collection.ts'
@@ -55,7 +54,7 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
 }
 
 async function writeSite(folder: string): Promise<void> {
-  const sections = listSections(await readDemoPlan(101))
+  const sections = listSections()
   const [lastChange] = readChanges()
   // An unset variable of CI is empty.
   const origin = readSiteOrigin(process.env['SITE_ORIGIN'] || exampleOrigin)

@@ -28,7 +28,7 @@ export function renderTable(columns: readonly string[], rows: readonly Row[]): M
       <tbody>
         ${rows.map(
           ({ id, name, cells }) =>
-            html`<tr class="${name.includes('.') ? 'member' : ''}">
+            html`<tr>
               <th scope="row" id="${id}"><code>${name}</code></th>
               ${cells.map((cell) => html`<td>${cell}</td>`)}
             </tr>`,
@@ -40,33 +40,12 @@ export function renderTable(columns: readonly string[], rows: readonly Row[]): M
 
 /** @param id starts the ID of each row, for links such as `#Plan.performance1` */
 export function renderFieldTable({ properties = {} }: Field, id: string): Markup {
-  const rows = Object.entries(properties).flatMap(([name, field]) =>
-    describeField(id, name, field, field.examples?.[0]),
-  )
-  return renderTable(['field', 'type', 'meaning', 'example'], rows)
-}
-
-/** Returns a row for the field, and one for each member of an object. */
-function describeField(id: string, name: string, field: Field, example: unknown): Row[] {
-  const members = Object.entries(findMembers(field))
-  const row = {
+  const rows = Object.entries(properties).map(([name, field]) => ({
     id: `${id}.${name}`,
     name,
-    cells: [renderType(field), renderInline(field.description ?? ''), members.length > 0 ? '' : renderValue(example)],
-  }
-  const inner = members.flatMap(([member, schema]) =>
-    describeField(
-      id,
-      `${name}.${member}`,
-      schema,
-      example instanceof Object ? Reflect.get(example, member) : schema.examples?.[0],
-    ),
-  )
-  return [row, ...inner]
-}
-
-function findMembers({ properties, anyOf }: Field): Record<string, Field> {
-  return properties ?? anyOf?.find((each) => each.properties)?.properties ?? {}
+    cells: [renderType(field), renderInline(field.description ?? ''), renderValue(field.examples?.[0])],
+  }))
+  return renderTable(['field', 'type', 'meaning', 'example'], rows)
 }
 
 const maxExampleLength = 60

@@ -1,5 +1,4 @@
 // The table of contents: every page, with its title and address. Node only.
-import type { Plan } from './client/investment-plans.ts'
 import { readProse } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 import { renderErrors } from './pages/errors-page.ts'
@@ -8,8 +7,7 @@ import { renderReference } from './pages/reference-page.ts'
 import { renderStart } from './pages/start-page.ts'
 import { renderTry } from './pages/try-page.ts'
 
-/** @param plan is the example on the start page. */
-export function listSections(plan: Plan): Section[] {
+export function listSections(): Section[] {
   return [
     {
       heading: 'Get started',
@@ -18,7 +16,7 @@ export function listSections(plan: Plan): Section[] {
           path: '/',
           title: 'Quick start',
           description: 'Get an access token and list your investment plans with curl, JavaScript, Python, PHP or Go.',
-          body: renderStart(plan),
+          body: renderStart(),
         },
         {
           path: '/try',

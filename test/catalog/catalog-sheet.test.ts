@@ -90,7 +90,7 @@ test('the columns are the fields in the order of the contract, and one for each 
     'lockInPeriod',
     'partialWithdrawable',
   ])
-  expect(names?.slice(-3)).toEqual(['fundCurrency.currency', 'viewableIn', 'exportedFrom'])
+  expect(names?.slice(-2)).toEqual(['viewableIn', 'exportedFrom'])
 })
 
 describe('what people and spreadsheets do to a sheet is read', () => {

@@ -32,7 +32,7 @@ describe('a row changes only the fields that it has', () => {
     ['cash', { viewableIn: 'UG KE' }, { ...cash, viewableIn: ['UG', 'KE'] }],
     ['cash', { id: 1, name: cash.name }, cash],
     ['cash', { 'minTopUpAmounts.UGX': 7 }, { ...cash, minTopUpAmounts: { KES: 500, UGX: 7 } }],
-    ['cash', { 'minInvestableAmounts.USD': 'null' }, { ...cash, minInvestableAmounts: { KES: 1000.5 } }],
+    ['cash', { 'minInvestableAmounts.USD': 'null' }, { ...cash, minInvestableAmounts: { KES: 1000 } }],
     ['cash', { 'category.id': 7 }, { ...cash, category: bond }],
     ['cash', { 'category.id': 7, 'category.name': cash.category?.name ?? '' }, { ...cash, category: bond }],
     ['bare', { 'category.id': 7 }, { ...bare, category: bond }],

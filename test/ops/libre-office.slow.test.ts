@@ -93,7 +93,7 @@ test('the month: new figures by formula and a new date, seen in a dry run, publi
       identifier: 'plan-1',
       fields: {
         performance1: { from: 13.1, to: 0.3 },
-        performance5: { from: 0, to: null },
+        performance5: { from: 10.6, to: null },
         performanceDate: { from: '2026-10-30', to: today },
       },
     })

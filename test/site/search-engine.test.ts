@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
-import { readDemoPlan } from '../../src/catalog/demo-plan.ts'
 import { createSearchEngine, cutExcerpt } from '../../src/site/search-engine.ts'
 import { buildSearchIndex } from '../../src/site/search-index.ts'
 import { listSections } from '../../src/site/table-of-contents.ts'
 
-const sections = listSections(await readDemoPlan(101))
+const sections = listSections()
 const entries = await buildSearchIndex(sections)
 const find = createSearchEngine(entries)
 

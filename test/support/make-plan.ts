@@ -1,48 +1,16 @@
-// Plans for tests, in workerd and in Node.
+// Plans for tests, in workerd and in Node. Their fields follow from the schema.
 import fc from 'fast-check'
-import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { z } from 'zod'
+import { examplePlan } from '../../src/catalog/example-plan.ts'
+import { catalogPlanSchema, type CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import type { FieldSchema } from '../../src/openapi/plan-json-schema.ts'
 import naughtyStrings from '../vectors/naughty-strings.json' with { type: 'json' }
 import { hasVisibleCharacter } from '../../src/visible-text.ts'
 
-/** Makes a plan whose fields all have different values, so that a test sees when two fields are mixed up. */
+/** Makes a plan whose fields have different values, so that a test sees when two fields are mixed up. */
 export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
   const id = overrides.id ?? 1
-  return {
-    id,
-    identifier: `plan-${id}`,
-    name: 'Mwamba Money Market Fund',
-    coolName: 'Mwamba Cash',
-    about: 'Holds treasury bills and short deposits.\nPays out monthly.',
-    hint: 'Cash that keeps working',
-    imageUrl: 'https://images.example.com/mwamba.jpg',
-    thumbnail: 'https://images.example.com/mwamba-thumb.jpg',
-    sector: 'Government securities',
-    fundType: 'MONEY_MARKET',
-    profitType: 'VARIABLE',
-    profitTypeDescription: 'Interest is accrued daily and paid monthly.',
-    performance1: 13.1,
-    performance3: -0.25,
-    performance5: 0,
-    performance10: null,
-    performanceDate: '2026-10-30',
-    currency: 'KES',
-    minInvestableAmounts: { KES: 1000.5, USD: 10 },
-    minTopUpAmounts: { KES: 500 },
-    tenor: 'Open-ended',
-    lockInPeriod: 30,
-    partialWithdrawable: true,
-    factSheet: 'https://docs.example.com/mwamba-facts.pdf',
-    prospectus: 'https://docs.example.com/mwamba-prospectus.pdf',
-    isInvestable: true,
-    nonInvestableNote: null,
-    category: { id: 3, name: 'Money Market', displayName: 'Save daily', tagLine: 'Low risk, Shari’ah "too"' },
-    planType: { id: 4, name: 'Unit Trust' },
-    productRiskLevel: { id: 5, name: 'Low' },
-    fundManager: { id: 6, name: 'Société d’Épargne Ɔdum' },
-    fundCurrency: { currency: 'USD' },
-    viewableIn: ['KE'],
-    ...overrides,
-  }
+  return { ...examplePlan, id, identifier: `plan-${id}`, viewableIn: ['KE'], ...overrides }
 }
 
 /** Texts that a spreadsheet takes for something else. */
@@ -95,59 +63,50 @@ const number = (min: number) =>
       fc.integer({ min: min * 10 ** decimals, max: 1e14 }).map((digits) => Number(`${digits}e-${decimals}`)),
     )
 const currency = fc.constantFrom('KES', 'UGX', 'USD', 'RWF')
-const amounts = fc.dictionary(currency, number(0), { noNullPrototype: true })
-const url = fc.webUrl({ validSchemes: ['https'] })
-const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary)
+const date = fc
+  .date({ min: new Date('1990-01-01'), max: new Date('2099-12-31'), noInvalidDate: true })
+  .map((time) => time.toISOString().slice(0, 10))
 
-/** The name follows from the ID, because plans with the same ID must have the same name. */
-const lookup = fc.nat(20).map((id) => ({ id, name: `Näme "${id}"` }))
+/** Any value that a field allows. */
+function makeArbitrary({ properties, additionalProperties, ...schema }: FieldSchema): fc.Arbitrary<unknown> {
+  const { type, format, maxLength = 500, minimum = 0, pattern } = schema
+  const [inner] = schema.anyOf ?? []
+  if (inner) return fc.option(makeArbitrary(inner))
+  if (properties) return makeObject(properties)
+  if (additionalProperties) return fc.dictionary(currency, number(minimum), { noNullPrototype: true })
+  if (type === 'boolean') return fc.boolean()
+  if (type === 'integer') return fc.nat()
+  if (type === 'number') return number(minimum)
+  if (type === 'array') return fc.subarray(['KE', 'RW', 'UG'])
+  if (format === 'uri') return fc.webUrl({ validSchemes: ['https'] })
+  if (format === 'date') return date
+  return pattern === '^[A-Z]{3}$' ? currency : text(Math.min(maxLength, 500))
+}
 
-const fields = fc.record({
-  name: text(50),
-  coolName: text(50),
-  about: text(500),
-  hint: text(50),
-  imageUrl: url,
-  thumbnail: url,
-  sector: text(50),
-  fundType: text(30),
-  profitType: text(30),
-  profitTypeDescription: text(100),
-  performance1: maybe(number(-100)),
-  performance3: maybe(number(-100)),
-  performance5: maybe(number(-100)),
-  performance10: maybe(number(-100)),
-  performanceDate: fc
-    .date({ min: new Date('1990-01-01'), max: new Date('2099-12-31'), noInvalidDate: true })
-    .map((date) => date.toISOString().slice(0, 10)),
-  currency,
-  minInvestableAmounts: amounts,
-  minTopUpAmounts: amounts,
-  tenor: text(50),
-  lockInPeriod: fc.nat(),
-  partialWithdrawable: fc.boolean(),
-  factSheet: url,
-  prospectus: url,
-  nonInvestableNote: maybe(text(100)),
-  category: maybe(lookup.map((row) => ({ ...row, displayName: 'd', tagLine: 't' }))),
-  planType: maybe(lookup),
-  productRiskLevel: maybe(lookup),
-  fundManager: maybe(lookup),
-  fundCurrency: maybe(currency.map((code) => ({ currency: code }))),
-  viewableIn: fc.subarray(['KE', 'RW', 'UG']),
-})
+function makeRecord(properties: Record<string, FieldSchema>): fc.Arbitrary<Record<string, unknown>> {
+  const members = Object.entries(properties).map(([name, schema]) => [name, makeArbitrary(schema)])
+  return fc.record<Record<string, unknown>>(Object.fromEntries(members), { noNullPrototype: true })
+}
+
+/** The other members follow from the ID, because plans with the same ID must have the same object. */
+function makeObject({ id, ...others }: Record<string, FieldSchema>): fc.Arbitrary<unknown> {
+  if (id === undefined) return makeRecord(others)
+  const rows = fc.sample(makeRecord(others), { numRuns: 20, seed: 1 })
+  return fc.constantFrom(...rows.map((row, index) => ({ id: index, ...row })))
+}
+
+const { properties: fields = {} }: FieldSchema = Object(z.toJSONSchema(catalogPlanSchema))
 
 /** Any catalog that the schema allows, in ascending order of ID. */
 export const arbitraryCatalog = fc
-  .uniqueArray(fc.record({ id: fc.nat(), fields }), { selector: ({ id }) => id, maxLength: 20 })
+  .uniqueArray(makeRecord(fields) as fc.Arbitrary<CatalogPlan>, { selector: ({ id }) => id, maxLength: 20 })
   .map((plans) =>
     plans
       .toSorted((a, b) => a.id - b.id)
-      .map((plan): CatalogPlan => ({
-        id: plan.id,
+      .map((plan) => ({
+        ...plan,
         identifier: `plan.${plan.id}`,
-        ...plan.fields,
-        isInvestable: plan.fields.nonInvestableNote === null,
+        isInvestable: plan.nonInvestableNote === null,
       })),
   )
 

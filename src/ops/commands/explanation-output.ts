@@ -1,5 +1,5 @@
 // Says why a partner sees a plan, or does not: now, or at a time in the past.
-import { listMatchingFilters, planFilters } from '../../catalog/plan-filters.ts'
+import { getValue, listMatchingFilters, planFilters } from '../../catalog/plan-filters.ts'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { PendingChange, PlanExplanation } from '../core/plan-explanation.ts'
@@ -32,7 +32,7 @@ export function describeExplanation(explanation: PlanExplanation, id: string, at
     case 'filtered_out': {
       const { plan, filters } = explanation
       const actual = filters.map((name) => {
-        const value = planFilters[name].getValue(plan)
+        const value = getValue(plan, planFilters[name])
         return value === undefined ? `it has no ${name}` : `its ${name} ${is} ${abbreviate(value)}`
       })
       return `${time}${shortName} ${does} not see ${plan.identifier} with this filter: ${actual.join(', ')}.`

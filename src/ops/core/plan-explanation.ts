@@ -1,5 +1,5 @@
 // Why a partner sees a plan, or does not.
-import { filterNames, planFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
+import { filterNames, listMatchingFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalogPlan } from '../../db/catalog-queries.ts'
 import {
@@ -47,9 +47,8 @@ export async function explainPlan(
   if (suspendedAt !== null) return { reason: 'partner_suspended', partner, suspendedAt }
   if (plan === undefined) return { reason: 'no_such_plan', partner }
   if (!plan.viewableIn.includes(country)) return { reason: 'not_viewable', partner, plan }
-  const filters = filterNames.filter(
-    (filterName) => filter[filterName] !== undefined && planFilters[filterName].getValue(plan) !== filter[filterName],
-  )
+  const matching = listMatchingFilters(plan)
+  const filters = filterNames.filter((key) => filter[key] !== undefined && !matching.includes(`${key}=${filter[key]}`))
   if (filters.length > 0) return { reason: 'filtered_out', partner, plan, filters }
   return { reason: 'viewable', partner, plan }
 }

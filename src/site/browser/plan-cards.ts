@@ -1,6 +1,6 @@
 // Shows a partner's plans as cards. Uses the client that partners copy.
 import { html } from 'hono/html'
-import { filterNames, planFilters, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
+import { filterNames, getValue, planFilters, readText, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
 import { InvestmentPlansClient, InvestmentPlansError, type Plan } from '../client/investment-plans.ts'
 import { find, onSubmit, readForm } from './dom.ts'
@@ -123,10 +123,10 @@ function describeCount(total: number, isFiltered: boolean): string {
 
 /** Offers each value that occurs in the list of all plans. */
 function offerFilters(plans: Plan[]): void {
-  for (const [name, { getValue, getValueLabel = getValue }] of Object.entries(planFilters)) {
+  for (const [name, filter] of Object.entries(planFilters)) {
     const options = plans.flatMap((plan): [string, string][] => {
-      const value = getValue(plan)
-      return value === undefined ? [] : [[String(value), String(getValueLabel(plan))]]
+      const value = getValue(plan, filter)
+      return value === undefined ? [] : [[String(value), readText(plan, filter.labelPath ?? filter.path)]]
     })
     offer(name, new Map(options))
   }

@@ -1,7 +1,7 @@
 // The start page: how a developer gets from credentials to the first list of plans.
 import { html } from 'hono/html'
 import { renderCard, computeScale } from '../plan-card.ts'
-import type { Plan } from '../client/investment-plans.ts'
+import { examplePlan } from '../../catalog/example-plan.ts'
 import { exampleOrigin } from '../example-origin.ts'
 import { readSiteFile, renderCode } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
@@ -27,8 +27,8 @@ Authorization: Basic …
 GET /api/v3/partners/your-short-name/plans
 Authorization: Bearer …`
 
-export function renderStart(plan: Plan): Markup {
-  const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = plan
+export function renderStart(): Markup {
+  const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = examplePlan
   const excerpt = JSON.stringify({ identifier, coolName, hint, performance1, currency, minInvestableAmounts }, null, 2)
   return html`<article class="prose">
     <div class="hero">
@@ -44,7 +44,7 @@ export function renderStart(plan: Plan): Markup {
         </p>
         ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')}
       </div>
-      ${renderCard(plan, computeScale([plan]))}
+      ${renderCard(examplePlan, computeScale([examplePlan]))}
     </div>
 
     <h2 id="two-calls">The two calls</h2>

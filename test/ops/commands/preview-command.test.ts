@@ -36,8 +36,8 @@ const preview = (...args: string[]) =>
 test('partner preview prints what the partner gets, as a table or as in the response', async () => {
   expect(await preview('acme')).toEqual({
     code: 0,
-    stdout: `ID  COOL NAME    FUND TYPE     CURRENCY  1 YEAR  MINIMUM             INVESTABLE
-1   Mwamba Cash  MONEY_MARKET  KES       13.1 %  1000.5 KES, 10 USD  yes
+    stdout: `ID  COOL NAME    FUND TYPE     CURRENCY  1 YEAR  MINIMUM           INVESTABLE
+1   Mwamba Cash  MONEY_MARKET  KES       13.1 %  1000 KES, 10 USD  yes
 `,
     stderr: '',
   })

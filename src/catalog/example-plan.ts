@@ -1,0 +1,14 @@
+// The plan of the examples in the schema: in openapi.json, on the site and in tests.
+import { z } from 'zod'
+import { planSchema } from './plan-schema.ts'
+
+export const examplePlan = planSchema.parse(readExample(planSchema))
+
+function readExample(schema: z.core.$ZodType): unknown {
+  const { examples } = z.globalRegistry.get(schema) ?? {}
+  if (Array.isArray(examples)) return examples[0]
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) return readExample(schema.unwrap())
+  if (!(schema instanceof z.ZodObject)) return undefined
+  const members = Object.entries<z.core.$ZodType>(schema.shape)
+  return Object.fromEntries(members.map(([name, member]) => [name, readExample(member)]))
+}
