@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { refusalCodes } from '../src/db/refusal.ts'
 
 const root = join(import.meta.dirname, '..')
-const files = globSync('migrations/0001_*.sql', { cwd: root })
+const files = globSync('migrations/*.sql', { cwd: root })
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
 const forbiddenForms: [name: string, isForbidden: (code: string, comment: string) => boolean][] = [

@@ -137,8 +137,8 @@ function namePlan(plan: unknown, index: number): string {
 }
 
 /**
- * Finds plans that can't be stored together: two plans with the same ID or identifier, or with different values for the
- * same category, plan type, risk level or fund manager. Each line names the later plan first.
+ * Finds plans that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
+ * ID, such as a category. Each line names the later plan first.
  */
 export function findConflicts(plans: Iterable<CatalogPlan>): string[] {
   const conflicts: string[] = []

@@ -4,17 +4,13 @@ import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { changeRecord } from './change-record-schema.ts'
 import type { Database } from './database.ts'
 import {
-  fundManagers,
   partners,
   partnerSecrets,
-  planCategories,
-  planMinimums,
   plans,
-  planTypes,
+  planVersions,
   planViewability,
-  publicationPlans,
+  publicationEntries,
   publications,
-  riskLevels,
 } from './schema.ts'
 
 export type Row = (string | number | null)[]
@@ -28,39 +24,33 @@ export interface BackupPart {
 }
 
 const everything = sql`true`
-const isPublished = sql`revision is not null`
-/** Staged rows have no effect, and the next publication deletes them. */
-const isPending = sql`revision is null and state != 'staging'`
-const ofPublications = (condition: SQL) => sql`publication_id in (select id from publications where ${condition})`
+/** Staged rows have no effect, and a later publication deletes them. */
+const isVisible = sql`state != 'staging'`
+const ofVisible = sql`publication_id in (select id from publications where ${isVisible})`
 
 /**
- * In the order of a restore. The catalog comes before its partners, so that no partner ever sees a part of it. Publications
- * come in the order in which they were published, because each refers to the one before. Those that are still to be
- * published come last: the schedule may publish them as soon as they are there.
+ * In the order of a restore: each row refers only to rows before it. The catalog comes before its partners, so that no
+ * partner ever sees a part of it.
  */
 export const backupParts: readonly BackupPart[] = [
-  describePart(planCategories, ['id']),
-  describePart(planTypes, ['id']),
-  describePart(riskLevels, ['id']),
-  describePart(fundManagers, ['id']),
   describePart(plans, ['id']),
-  describePart(planMinimums, ['plan_id', 'currency']),
   describePart(planViewability, ['country', 'plan_id']),
-  describePart(publications, ['revision'], isPublished),
-  describePart(publicationPlans, ['publication_id', 'plan_id'], ofPublications(isPublished)),
+  describePart(publications, ['id'], isVisible),
+  describePart(planVersions, ['publication_id', 'plan_id'], ofVisible),
+  describePart(publicationEntries, ['id']),
   describePart(changeRecord, ['id']),
   describePart(partners, ['id']),
   describePart(partnerSecrets, ['id']),
-  describePart(publications, ['id'], isPending),
-  describePart(publicationPlans, ['publication_id', 'plan_id'], ofPublications(isPending)),
 ]
 
+/** Leaves out generated columns, which can't be inserted. */
 function describePart(table: SQLiteTable, key: string[], condition = everything): BackupPart {
   const { name, columns } = getTableConfig(table)
-  return { table: name, columns: columns.map((column) => column.name), key, condition }
+  const names = columns.flatMap((column) => (column.generated === undefined ? column.name : []))
+  return { table: name, columns: names, key, condition }
 }
 
-const textKeys = new Set(['currency', 'country'])
+const textKeys = new Set(['country'])
 
 /** Selects the rows that follow `last`, or the first ones. */
 export function selectRowsAfter(
@@ -90,16 +80,12 @@ export async function countRows(db: Database): Promise<number[]> {
   return row
 }
 
-/**
- * Selects what every change of the database changes: partners and keys have a log, and the catalog has publications, which
- * pass through their states.
- */
+/** Selects what every change of the database changes: the records of the catalog, and of partners and keys. */
 export async function selectFingerprint(db: Database): Promise<string> {
   const rows = await db.values<Row>(
     sql`select (select catalog || ' ' || revision from catalog_revision), (select max(id) from change_record),
-        count(*), total(id), total(ended_at), total(approved_at), total(pruned_before), total(state = 'waiting'),
-        total(state = 'scheduled'), total(state = 'conflicted')
-      from publications where state != 'staging'`,
+        (select max(id) from publication_entries), count(*)
+      from publications where ${isVisible}`,
   )
   return JSON.stringify(rows)
 }

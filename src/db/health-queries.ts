@@ -1,8 +1,7 @@
 // SQL that tells whether an environment is healthy.
-import { and, desc, isNotNull, like, or, sql } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, like, or, sql } from 'drizzle-orm'
 import { isCausedBy, type Database } from './database.ts'
-import type { PublicationRow } from './publish.ts'
-import { publications } from './schema.ts'
+import { publicationEntries, publications } from './schema.ts'
 
 /** Selects the file names of the migrations that wrangler has applied; none in an empty database. */
 export async function selectMigrations(db: Database): Promise<string[]> {
@@ -23,13 +22,14 @@ export async function countPlansAndCountries(db: Database): Promise<{ planCount:
 }
 
 /** Selects the last publication that a file made. */
-export async function selectLastImport(db: Database): Promise<PublicationRow | undefined> {
+export async function selectLastImport(db: Database) {
   const isImport = or(like(publications.command, 'catalog import %'), like(publications.command, 'catalog update %'))
   const [row] = await db
-    .select()
-    .from(publications)
-    .where(and(isNotNull(publications.revision), isImport))
-    .orderBy(desc(publications.revision))
+    .select({ id: publications.id, actor: publications.actor, madeAt: publicationEntries.madeAt })
+    .from(publicationEntries)
+    .innerJoin(publications, eq(publications.id, publicationEntries.publicationId))
+    .where(and(isNotNull(publicationEntries.revision), isImport))
+    .orderBy(desc(publicationEntries.id))
     .limit(1)
   return row
 }

@@ -1,14 +1,14 @@
-// SQL of the record of the catalog: stages publications and reads them back. The Worker doesn't use it.
+// SQL for the record of the catalog: stages publications and reads them back. The Worker doesn't use it.
 import {
   and,
   asc,
   desc,
   eq,
+  getTableColumns,
   gt,
   gte,
   inArray,
   isNotNull,
-  isNull,
   lt,
   lte,
   max,
@@ -18,11 +18,24 @@ import {
   type SQL,
 } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
+import { readPlan, storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
+import { hasId } from './catalog-queries.ts'
 import type { Database } from './database.ts'
-import { toApprovalColumns, type Approval, type PublicationRow } from './publish.ts'
+import { readPages, readAll } from './pages.ts'
+import { selectRecorded, type RecordedEntry } from './publish.ts'
 import { hashText } from './record-hash.ts'
-import { catalogRevision, publicationPlans, publications } from './schema.ts'
+import { catalogRevision, planVersions, publicationEntries, publications } from './schema.ts'
+
+export type Proposal = typeof publications.$inferSelect
+export type Entry = typeof publicationEntries.$inferSelect
+
+/** A publication and the decisions about it, the earliest first. */
+export interface PublicationRow extends Proposal {
+  entries: Entry[]
+  /** The revision of the catalog that it made; null until it is published. */
+  revision: number | null
+}
 
 /** A plan before and after a publication; null where it does not exist. */
 export interface PlanChange {
@@ -31,34 +44,32 @@ export interface PlanChange {
   after: CatalogPlan | null
 }
 
-export interface NewPublication {
-  actor: string
-  command: string
-  note: string | null
+export interface NewPublication extends Pick<Proposal, 'actor' | 'command' | 'note' | 'needsApproval'> {
   /** The revision of the catalog that the change was computed from. */
   baseRevision: number
-  needsApproval: boolean
   /** Unix seconds. */
   dueAt: number | null
   /** The publication that this one undoes. */
   undoneId: number | null
-  /** Unix seconds: it records that publications before this time were pruned. */
-  prunesBefore?: number
 }
 
-type StagedPlan = [planId: number, before: string | null, after: string | null]
+type Version = [planId: number, document: string | null, viewableIn: string | null]
 
 /**
- * Writes a publication that has no effect yet. When it is interrupted, the next publication deletes what it left.
+ * Writes a publication that has no effect yet. When it is interrupted, a publication after the next hour deletes what it left.
  * @returns its number.
  */
 export async function stagePublication(
   db: Database,
   publication: NewPublication,
-  changes: readonly PlanChange[],
+  changes: readonly Pick<PlanChange, 'planId' | 'after'>[],
   onStaged: (done: number, total: number) => void,
 ): Promise<number> {
-  const staged = changes.map(({ planId, before, after }): StagedPlan => [planId, toJson(before), toJson(after)])
+  const versions = changes.map(({ planId, after }): Version => {
+    if (after === null) return [planId, null, null]
+    const { document, viewableIn } = storePlan(after)
+    return [planId, document, viewableIn]
+  })
   const { note, dueAt, undoneId } = publication
   const [row] = await db
     .insert(publications)
@@ -70,27 +81,23 @@ export async function stagePublication(
       undoneId: undoneId ?? sql`null`,
       needsApproval: sql`${Number(publication.needsApproval)}`,
       createdAt: sql`unixepoch()`,
-      planCount: staged.length,
-      plansHash: await hashStagedPlans(staged),
+      planCount: versions.length,
+      plansHash: (await hashVersions(versions)) ?? sql`null`,
     })
     .returning({ id: publications.id })
   if (row === undefined) throw new Error('D1 returned no row')
-  const chunks = chunk(staged.map((plan) => JSON.stringify(plan)))
+  const chunks = chunk(versions.map((version) => JSON.stringify(version)))
   for (const [index, json] of chunks.entries()) {
     onStaged(index, chunks.length)
     // Only what is not there yet: it runs again when the answer was lost.
     await db.run(
-      sql`insert into ${publicationPlans} (publication_id, plan_id, before, after)
+      sql`insert into ${planVersions} (publication_id, plan_id, document, viewable_in)
         select ${row.id}, value ->> 0, value ->> 1, value ->> 2 from json_each(${json})
-        where not exists (select 1 from publication_plans where publication_id = ${row.id} and plan_id = value ->> 0)`,
+        where not exists (select 1 from plan_versions where publication_id = ${row.id} and plan_id = value ->> 0)`,
     )
   }
   onStaged(chunks.length, chunks.length)
   return row.id
-}
-
-function toJson(plan: CatalogPlan | null): string | null {
-  return plan && JSON.stringify(plan)
 }
 
 /** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
@@ -111,16 +118,26 @@ function chunk(items: readonly string[]): string[] {
   return chunks.map((texts) => `[${texts.join(',')}]`)
 }
 
-function hashStagedPlans(plans: readonly StagedPlan[]): Promise<string> {
-  return hashText(JSON.stringify(plans.toSorted(([a], [b]) => a - b)))
+/** @returns null for no version. */
+async function hashVersions(versions: readonly Version[]): Promise<string | null> {
+  return versions.length === 0 ? null : hashText(JSON.stringify(versions.toSorted(([a], [b]) => a - b)))
 }
 
 /** Computes the hash of the plans of a publication again. */
-export async function hashStoredPlans(db: Database, id: number): Promise<string> {
-  const { planId, before, after } = publicationPlans
-  const rows = await db.select({ planId, before, after }).from(publicationPlans).where(isOfPublication(id))
-  return hashStagedPlans(rows.map((row) => [row.planId, row.before, row.after]))
+export async function hashStoredPlans(db: Database, id: number): Promise<string | null> {
+  const { planId, document, viewableIn } = planVersions
+  const rows = await readAll<Pick<VersionRow, 'planId' | 'document' | 'viewableIn'>>((last, limit) =>
+    db
+      .select({ planId, document, viewableIn })
+      .from(planVersions)
+      .where(and(eq(planVersions.publicationId, id), last && gt(planId, last.planId)))
+      .orderBy(asc(planId))
+      .limit(limit),
+  )
+  return hashVersions(rows.map((row) => [row.planId, row.document, row.viewableIn]))
 }
+
+type VersionRow = typeof planVersions.$inferSelect
 
 /** Lets a staged publication wait. @returns whether it was still staged. */
 export async function releasePublication(db: Database, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
@@ -132,21 +149,40 @@ export async function releasePublication(db: Database, id: number, state: 'waiti
   return rows.length > 0
 }
 
-/** Approves a publication for its time. @returns whether it still waited. */
-export async function approveForLater(db: Database, id: number, approval: Approval): Promise<boolean> {
-  const rows = await db
-    .update(publications)
-    .set({ state: 'scheduled', ...toApprovalColumns(approval) })
-    .where(and(eq(publications.id, id), eq(publications.state, 'waiting')))
-    .returning({ id: publications.id })
-  return rows.length > 0
+const isVisible = ne(publications.state, 'staging')
+const isPendingState = inArray(publications.state, ['waiting', 'scheduled'])
+
+/** Drizzle leaves out the table of a selected column, so it is written out here: entries have an `id`, too. */
+const entriesOfPublication = sql`(
+  select json_group_array(json_object('id', entry.id, 'publicationId', entry.publication_id, 'kind', entry.kind,
+    'actor', entry.actor, 'note', entry.note, 'madeAt', entry.made_at, 'revision', entry.revision,
+    'previousHash', entry.previous_hash) order by entry.id)
+  from publication_entries as entry where entry.publication_id = publications.id
+)`.mapWith((json: string): Entry[] => JSON.parse(json))
+
+const revisionOfPublication = sql<number | null>`(
+  select max(entry.revision) from publication_entries as entry where entry.publication_id = publications.id
+)`
+
+/** Selects the latest first. */
+function selectPublicationsWhere(db: Database, condition: SQL | undefined): Promise<PublicationRow[]> {
+  const columns = {
+    ...getTableColumns(publications),
+    entries: entriesOfPublication,
+    revision: revisionOfPublication,
+  }
+  return readAll<PublicationRow>((last, limit) =>
+    db
+      .select(columns)
+      .from(publications)
+      .where(and(isVisible, condition, last && lt(publications.id, last.id)))
+      .orderBy(desc(publications.id))
+      .limit(limit),
+  )
 }
 
 export async function selectPublication(db: Database, id: number): Promise<PublicationRow | undefined> {
-  const [row] = await db
-    .select()
-    .from(publications)
-    .where(and(eq(publications.id, id), isVisible))
+  const [row] = await selectPublicationsWhere(db, eq(publications.id, id))
   return row
 }
 
@@ -158,219 +194,216 @@ export interface PublicationFilter {
   isPending?: boolean
 }
 
-const isVisible = ne(publications.state, 'staging')
-const isPendingState = inArray(publications.state, ['waiting', 'scheduled'])
-
 /** Selects the latest first. */
 export function selectPublications(
   db: Database,
   { planIds, since, isPending = false }: PublicationFilter,
 ): Promise<PublicationRow[]> {
   const touching =
-    planIds === undefined
-      ? undefined
-      : inArray(
-          publications.id,
-          db
-            .select({ id: publicationPlans.publicationId })
-            .from(publicationPlans)
-            .where(inArray(publicationPlans.planId, [...planIds])),
-        )
-  const sinceThen =
+    planIds && sql`${publications.id} in (select publication_id from plan_versions where ${isOneOf(planIds)})`
+  const decidedSince =
     since === undefined
       ? undefined
-      : or(gte(publications.createdAt, since), gte(publications.publishedAt, since), gte(publications.endedAt, since))
-  return db
-    .select()
-    .from(publications)
-    .where(and(isVisible, touching, sinceThen, isPending ? isPendingState : undefined))
-    .orderBy(desc(publications.id))
+      : sql`${publications.id} in (select publication_id from publication_entries where made_at >= ${since} + 0)`
+  const sinceThen = since === undefined ? undefined : or(gte(publications.createdAt, since), decidedSince)
+  return selectPublicationsWhere(db, and(touching, sinceThen, isPending ? isPendingState : undefined))
 }
 
-export function selectPublicationsInState(db: Database, state: PublicationRow['state']): Promise<PublicationRow[]> {
-  return db.select().from(publications).where(eq(publications.state, state)).orderBy(asc(publications.id))
+export function selectPublicationsInState(db: Database, state: Proposal['state']): Promise<PublicationRow[]> {
+  return selectPublicationsWhere(db, eq(publications.state, state))
 }
 
-/** Selects the published publications in the order of their revisions. */
-export function selectPublished(db: Database): Promise<PublicationRow[]> {
-  return db.select().from(publications).where(isNotNull(publications.revision)).orderBy(asc(publications.revision))
+/** D1 allows 100 parameters. */
+function isOneOf(planIds: readonly number[]): SQL {
+  return sql`plan_versions.plan_id in (select value from json_each(${JSON.stringify(planIds)}))`
 }
 
+/** Reads the record in the order of its entries, in pages. */
+export function readEntries(db: Database): AsyncGenerator<RecordedEntry[]> {
+  return readPages<RecordedEntry>((last, limit) =>
+    db.values(sql`${selectRecorded} where entry.id > ${last?.[0] ?? 0} order by entry.id limit ${limit}`),
+  )
+}
+
+/** The publication whose version of a plan was the newest at the revision that a publication was computed from. */
+const versionBefore = sql`(
+  select earlier.publication_id from plan_versions as earlier
+  join publication_entries as entry on entry.publication_id = earlier.publication_id
+  where earlier.plan_id = ${planVersions.planId} and entry.revision <= ${publications.baseRevision}
+  order by entry.revision desc limit 1
+)`
+
+/** Selects what a publication changes, in ascending order of the plans. */
 export async function selectChanges(db: Database, id: number): Promise<PlanChange[]> {
-  const { planId, before, after } = publicationPlans
-  const rows = await db
-    .select({ planId, before, after })
-    .from(publicationPlans)
-    .where(isOfPublication(id))
-    .orderBy(asc(planId))
-  return rows.map((row) => ({ planId: row.planId, before: parsePlan(row.before), after: parsePlan(row.after) }))
+  const before = alias(planVersions, 'before')
+  const rows = await readAll<{ before: VersionRow | null; after: VersionRow }>((last, limit) =>
+    db
+      .select({ before, after: planVersions })
+      .from(planVersions)
+      .innerJoin(publications, eq(publications.id, planVersions.publicationId))
+      .leftJoin(before, and(eq(before.publicationId, versionBefore), eq(before.planId, planVersions.planId)))
+      .where(and(eq(planVersions.publicationId, id), last && gt(planVersions.planId, last.after.planId)))
+      .orderBy(asc(planVersions.planId))
+      .limit(limit),
+  )
+  return rows.map((row) => ({
+    planId: row.after.planId,
+    before: readVersion(row.before),
+    after: readVersion(row.after),
+  }))
 }
 
-function isOfPublication(id: number): SQL {
-  return eq(publicationPlans.publicationId, id)
+function readVersion(version: Pick<VersionRow, 'document' | 'viewableIn'> | null): CatalogPlan | null {
+  const { document = null, viewableIn = null } = version ?? {}
+  return document === null || viewableIn === null ? null : readPlan({ document, viewableIn })
 }
 
-/** Written by this command line or by a migration, from plans that an import has checked. */
-function parsePlan(json: string | null): CatalogPlan | null {
-  return json === null ? null : JSON.parse(json)
-}
-
-/** A plan that a later or pending publication changes. */
+/** A plan that a later publication changes. */
 export interface Touch {
   planId: number
   publicationId: number
   undoneId: number | null
 }
 
-/** Selects the plans that later publications changed, the earliest first. */
-export function selectLaterTouches(db: Database, revision: number): Promise<Touch[]> {
-  return selectTouches(db, gt(publications.revision, revision))
+/** Selects which of some plans later publications changed, the earliest first. */
+export function selectLaterTouches(db: Database, revision: number, planIds: readonly number[]): Promise<Touch[]> {
+  const { planId, publicationId } = planVersions
+  return readAll<Touch>((last, limit) =>
+    db
+      .select({ planId, publicationId, undoneId: publications.undoneId })
+      .from(publicationEntries)
+      .innerJoin(publications, eq(publications.id, publicationEntries.publicationId))
+      .innerJoin(planVersions, eq(publicationId, publications.id))
+      .where(
+        and(
+          gt(publicationEntries.revision, revision),
+          isOneOf(planIds),
+          last &&
+            or(
+              gt(publicationId, last.publicationId),
+              and(eq(publicationId, last.publicationId), gt(planId, last.planId)),
+            ),
+        ),
+      )
+      .orderBy(asc(publicationId), asc(planId))
+      .limit(limit),
+  )
 }
 
-/** Selects the plans that waiting and scheduled publications would change. */
-export function selectPendingTouches(db: Database): Promise<Touch[]> {
-  return selectTouches(db, isPendingState)
-}
-
-function selectTouches(db: Database, condition: SQL): Promise<Touch[]> {
-  const { planId, publicationId } = publicationPlans
-  return db
-    .select({ planId, publicationId, undoneId: publications.undoneId })
+/** Selects the pending publications that change one of these plans, or give a plan an identifier that one of these has. */
+export async function selectOverlapping(
+  db: Database,
+  changes: readonly Pick<PlanChange, 'planId' | 'after'>[],
+): Promise<number[]> {
+  const identifiers = JSON.stringify(changes.flatMap(({ after }) => after?.identifier ?? []))
+  const hasIdentifier = sql`${planVersions.document} ->> '$.identifier' in (select value from json_each(${identifiers}))`
+  const rows = await db
+    .selectDistinct({ id: publications.id })
     .from(publications)
-    .innerJoin(publicationPlans, eq(publicationId, publications.id))
-    .where(condition)
-    .orderBy(asc(publicationId), asc(planId))
+    .innerJoin(planVersions, eq(planVersions.publicationId, publications.id))
+    .where(and(isPendingState, or(isOneOf(changes.map(({ planId }) => planId)), hasIdentifier)))
+    .orderBy(asc(publications.id))
+  return rows.map(({ id }) => id)
 }
 
 /**
  * Selects the catalog as it was at a revision, in ascending order of ID.
  * @param name only the plan with this identifier or ID.
  */
-export async function selectCatalogAt(db: Database, revision: number, name?: string): Promise<CatalogPlan[]> {
+export function selectCatalogAt(db: Database, revision: number, name?: string): Promise<CatalogPlan[]> {
+  const isNamed = name === undefined ? undefined : inArray(planVersions.planId, selectNamed(db, name))
+  return selectNewest(db, and(lte(publicationEntries.revision, revision), isNamed))
+}
+
+/** Selects the version before the newest one of each plan. */
+export function selectPreviousVersions(db: Database): Promise<CatalogPlan[]> {
+  const newest = sql`(
+    select max(entry.revision) from plan_versions as version
+    join publication_entries as entry on entry.publication_id = version.publication_id
+    where version.plan_id = ${planVersions.planId}
+  )`
+  return selectNewest(db, lt(publicationEntries.revision, newest))
+}
+
+/** Selects the newest of the published versions of each plan, in ascending order of ID. */
+async function selectNewest(db: Database, condition: SQL | undefined): Promise<CatalogPlan[]> {
+  const { planId, document, viewableIn } = planVersions
   // With max(), SQLite takes the other columns from the row that has the maximum.
-  const rows = await db
-    .select({ after: publicationPlans.after, revision: max(publications.revision) })
-    .from(publicationPlans)
-    .innerJoin(publications, eq(publications.id, publicationPlans.publicationId))
-    .where(and(lte(publications.revision, revision), name === undefined ? undefined : isVersionOf(db, name)))
-    .groupBy(publicationPlans.planId)
-    .orderBy(asc(publicationPlans.planId))
-  return rows.flatMap(({ after }) => parsePlan(after) ?? [])
+  const rows = await readAll<Omit<VersionRow, 'publicationId'>>((last, limit) =>
+    db
+      .select({ planId, document, viewableIn, revision: max(publicationEntries.revision) })
+      .from(planVersions)
+      .innerJoin(publicationEntries, eq(publicationEntries.publicationId, planVersions.publicationId))
+      .where(and(isNotNull(publicationEntries.revision), condition, last && gt(planId, last.planId)))
+      .groupBy(planId)
+      .orderBy(asc(planId))
+      .limit(limit),
+  )
+  return rows.flatMap((row) => readVersion(row) ?? [])
 }
 
-function isVersionOf(db: Database, name: string): SQL {
-  const { planId, after } = publicationPlans
-  const id = /^[0-9]{1,16}$/.test(name) ? eq(planId, Number(name)) : undefined
-  const identifier = sql`${after} ->> '$.identifier' = ${name}`
-  return inArray(planId, db.select({ planId }).from(publicationPlans).where(or(identifier, id)))
-}
-
-/** Selects the latest recorded change of each plan. */
-export async function selectLatestVersions(db: Database): Promise<PlanChange[]> {
-  const { planId, before, after } = publicationPlans
-  const rows = await db
-    .select({ planId, before, after, revision: max(publications.revision) })
-    .from(publicationPlans)
-    .innerJoin(publications, eq(publications.id, publicationPlans.publicationId))
-    .where(isNotNull(publications.revision))
-    .groupBy(planId)
-  return rows.map((row) => ({ planId: row.planId, before: parsePlan(row.before), after: parsePlan(row.after) }))
+function selectNamed(db: Database, name: string) {
+  const { planId, document } = planVersions
+  return db
+    .select({ planId })
+    .from(planVersions)
+    .where(or(sql`${document} ->> '$.identifier' = ${name}`, hasId(planId, name)))
 }
 
 /** Selects the revision of the catalog at a time in Unix seconds; null before the first publication. */
 export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
   const [row] = await db
-    .select({ revision: max(publications.revision) })
-    .from(publications)
-    .where(lte(publications.publishedAt, atSeconds))
+    .select({ revision: max(publicationEntries.revision) })
+    .from(publicationEntries)
+    .where(lte(publicationEntries.madeAt, atSeconds))
   return row?.revision ?? null
 }
 
 /** Selects the IDs of the plans that ever had this identifier, or else the plan with this ID, if it was ever changed. */
 export async function selectRecordedPlanIds(db: Database, name: string): Promise<number[]> {
-  const { planId, before, after } = publicationPlans
-  const hasName = sql<number>`coalesce(${after}, ${before}) ->> '$.identifier' = ${name}`
-  const hasId = /^[0-9]{1,16}$/.test(name) ? eq(planId, Number(name)) : undefined
-  const rows = await db.selectDistinct({ planId, isNamed: hasName }).from(publicationPlans).where(or(hasName, hasId))
+  const { planId, document } = planVersions
+  const hasName = sql<number>`coalesce(${document} ->> '$.identifier' = ${name}, 0)`
+  const rows = await db
+    .select({ planId, isNamed: max(hasName) })
+    .from(planVersions)
+    .where(inArray(planId, selectNamed(db, name)))
+    .groupBy(planId)
   const named = rows.filter(({ isNamed }) => isNamed)
-  return [...new Set((named.length > 0 ? named : rows).map((row) => row.planId))]
+  return (named.length > 0 ? named : rows).map((row) => row.planId)
 }
 
-/** A pending or conflicted publication, and a plan of it that was changed after it was staged. */
+/** A pending or conflicted publication, and a plan that keeps it from being published. */
 export interface Clash {
   publicationId: number
   planId: number
+  /** The publication that changed the plan meanwhile. */
   laterId: number
 }
 
-export function selectClashes(db: Database): Promise<Clash[]> {
-  const [theirs, later] = [alias(publicationPlans, 'theirs'), alias(publications, 'later')]
-  return db
-    .select({ publicationId: publications.id, planId: publicationPlans.planId, laterId: later.id })
-    .from(publications)
-    .innerJoin(later, gt(later.revision, publications.baseRevision))
-    .innerJoin(theirs, eq(theirs.publicationId, later.id))
-    .innerJoin(
-      publicationPlans,
-      and(eq(publicationPlans.publicationId, publications.id), eq(publicationPlans.planId, theirs.planId)),
+/** Selects plans that were changed after a publication was staged, and plans that have an identifier of it by now. */
+export async function selectClashes(db: Database): Promise<Clash[]> {
+  const rows = await db.values<[number, number, number]>(sql`
+    with ours as (
+      select publication_id, plan_id, base_revision, document ->> '$.identifier' as identifier
+      from ${publications} join plan_versions on plan_versions.publication_id = publications.id
+      where publications.state in ('waiting', 'scheduled', 'conflicted')
     )
-    .where(inArray(publications.state, ['waiting', 'scheduled', 'conflicted']))
-    .orderBy(asc(publications.id), asc(later.id))
+    select ours.publication_id, ours.plan_id, theirs.publication_id
+    from ours join plan_versions as theirs on theirs.plan_id = ours.plan_id
+    join publication_entries as later on later.publication_id = theirs.publication_id and later.revision > base_revision
+    union
+    select ours.publication_id, plans.id, (select max(publication_id) from plan_versions where plan_id = plans.id)
+    from ours join plans on plans.identifier = ours.identifier
+    where plans.id not in (select plan_id from ours as own where own.publication_id = ours.publication_id)
+    order by 1, 3, 2`)
+  return rows.map(([publicationId, planId, laterId]) => ({ publicationId, planId, laterId }))
 }
 
 /** Whether the record knows a revision of the catalog. */
 export async function isRecordedRevision(db: Database, revision: number): Promise<boolean> {
-  const [row] = await db.select({ id: publications.id }).from(publications).where(eq(publications.revision, revision))
+  const { id, revision: recorded } = publicationEntries
+  const [row] = await db.select({ id }).from(publicationEntries).where(eq(recorded, revision))
   return row !== undefined
-}
-
-/** Where the record starts to answer. Times are Unix seconds. */
-export interface RecordStart {
-  revision: number
-  publishedAt: number
-  /** Whether the record covers everything: nothing was pruned, and no migration recorded the first plans. */
-  isComplete: boolean
-}
-
-/** Selects the last publication that was pruned, or the first of all; undefined while there is none. */
-export async function selectRecordStart(db: Database): Promise<RecordStart | undefined> {
-  const [row] = await db
-    .select({
-      revision: publications.revision,
-      publishedAt: publications.publishedAt,
-      prunedBefore: publications.prunedBefore,
-      plansHash: publications.plansHash,
-    })
-    .from(publications)
-    .where(isNotNull(publications.revision))
-    .orderBy(
-      sql`${publications.prunedBefore} is null`,
-      sql`iif(${publications.prunedBefore} is null, 1, -1) * revision`,
-    )
-    .limit(1)
-  if (row === undefined || row.revision === null || row.publishedAt === null) return undefined
-  const isComplete = row.prunedBefore === null && row.plansHash !== null
-  return { revision: row.revision, publishedAt: row.publishedAt, isComplete }
-}
-
-/**
- * Empties the plans of old publications that later publications before that time replaced.
- * @returns how many publications lost plans.
- */
-export async function prunePublications(db: Database, beforeSeconds: number): Promise<number> {
-  const isReplaced = sql`exists (
-    select 1 from publication_plans as old join publication_plans as newer on newer.plan_id = old.plan_id
-    join publications as later on later.id = newer.publication_id
-    where old.publication_id = publications.id and (old.before is not null or old.after is not null)
-      and later.revision > publications.revision and later.published_at < ${beforeSeconds} + 0
-  )`
-  const hasEnded = and(lt(publications.endedAt, beforeSeconds), isNull(publications.prunedBefore))
-  const rows = await db
-    .update(publications)
-    .set({ prunedBefore: beforeSeconds })
-    .where(or(and(lt(publications.publishedAt, beforeSeconds), isReplaced), hasEnded))
-    .returning({ id: publications.id })
-  return rows.length
 }
 
 /** D1's clock, in Unix seconds. */

@@ -1,145 +1,130 @@
-// Publishes a staged publication with one statement (migrations/0005_publications.sql). For the command line and for the
-// Worker's schedule.
-import { and, asc, desc, eq, inArray, isNotNull, lte, sql, type InferSelectModel } from 'drizzle-orm'
-import { catalogRevision, publications } from './schema.ts'
-import { isCausedBy, type Database } from './database.ts'
+// Decides about a publication with one statement: it inserts an entry into the record, whose triggers check and apply the
+// decision (migrations/0003_publications.sql). For the command line and for the Worker's schedule.
+import { sql, type SQL } from 'drizzle-orm'
+import type { Queries } from './database.ts'
 import { hashRecord } from './record-hash.ts'
-import { nextRevision } from './revision.ts'
+import { findRefusal, type RefusalCode } from './refusal.ts'
+import type { entryKinds } from './schema.ts'
 
-export type PublicationRow = InferSelectModel<typeof publications>
+export interface Decision {
+  publicationId: number
+  kind: (typeof entryKinds)[number]
+  actor: string
+  note: string | null
+  /** Whether the plans are published now. `approved` may leave that to the schedule. */
+  isPublishing: boolean
+}
 
 /**
  * `conflict`: a plan that it touches was changed since, or the result would contradict itself.
- * `unavailable`: it does not exist, or was published or ended before.
+ * `unavailable`: the publication does not exist, or is in another state.
  */
-export type PublishOutcome =
-  | { kind: 'published'; revision: number }
+export type DecisionOutcome =
+  | { kind: 'made'; revision: number | null }
   | { kind: 'conflict'; reason: string }
   | { kind: 'unavailable' }
 
-export interface Approval {
-  actor: string
-  note: string | null
-}
-
 const maxAttempts = 20
 
-/**
- * Publishes all plans of a publication, or none. Computes the hash of the publication before it, and tries again when
- * another one was published meanwhile.
- * @param approval of the operator who approves it; undefined if it needs no approval.
- */
-export async function publish(db: Database, id: number, approval?: Approval): Promise<PublishOutcome> {
+const conflict = (reason: string): DecisionOutcome => ({ kind: 'conflict', reason })
+
+/** What becomes of a decision that a trigger refuses. `error`: the database is not as this code leaves it. */
+const refusals: Record<RefusalCode, DecisionOutcome | 'retry' | 'error'> = {
+  entry_order: 'retry',
+  revision_order: 'retry',
+  publication_state: { kind: 'unavailable' },
+  plan_changed: conflict('a plan was changed'),
+  identifier_taken: conflict('another plan has an identifier of it'),
+  plans_disagree: conflict('a category, plan type, risk level or fund manager was changed'),
+  publication_approval: 'error',
+  publication_incomplete: 'error',
+  append_only: 'error',
+  partner_closed: 'error',
+  two_live_secrets: 'error',
+}
+
+/** Makes a decision about a publication, or nothing. Tries again when another entry came first. */
+export async function decide(db: Queries, decision: Decision): Promise<DecisionOutcome> {
   for (let attempt = 1; ; attempt++) {
+    const last = await selectLastEntry(db)
     try {
-      const [published] = await updateToPublished(db, id, approval)
-      return published ? { kind: 'published', ...published } : { kind: 'unavailable' }
+      const [made] = await insertEntry(db, decision, last)
+      return made ? { kind: 'made', revision: made[0] } : { kind: 'unavailable' }
     } catch (error) {
-      if (isCausedBy(error, 'publication order') && attempt < maxAttempts) continue
-      if (isCausedBy(error, 'publication conflict')) return { kind: 'conflict', reason: findConflictReason(error) }
-      if (isCausedBy(error, 'constraint failed')) return { kind: 'conflict', reason: 'its result became invalid' }
-      // The answer may be lost: the row says what happened.
-      const revision = await selectPublishedRevision(db, id).catch(() => null)
-      if (revision === null) throw error
-      return { kind: 'published', revision }
+      const code = findRefusal(error)
+      const outcome = code === undefined ? undefined : refusals[code]
+      if (outcome === 'retry' && attempt < maxAttempts) continue
+      if (typeof outcome === 'object') return outcome
+      // The answer may be lost: the record says what happened.
+      const made = outcome === undefined ? await findDecision(db, decision).catch(() => undefined) : undefined
+      if (made === undefined) throw error
+      return made
     }
   }
 }
 
-async function updateToPublished(db: Database, id: number, approval: Approval | undefined) {
-  const [previous] = await db
-    .select()
-    .from(publications)
-    .where(isNotNull(publications.revision))
-    .orderBy(desc(publications.revision))
-    .limit(1)
-  const rows = await db
-    .update(publications)
-    .set({
-      state: 'published',
-      // Never before the publication before, even if the clock was set back.
-      publishedAt: sql`max(unixepoch(), ${previous?.publishedAt ?? 0} + 0)`,
-      revision: sql`(select ${nextRevision} from ${catalogRevision})`,
-      ...(previous && { previousId: previous.id, previousHash: await hashPublication(previous) }),
-      ...(approval && toApprovalColumns(approval)),
-    })
-    .where(and(eq(publications.id, id), inArray(publications.state, ['staging', 'waiting', 'scheduled'])))
-    .returning({ revision: publications.revision })
-  return rows.flatMap(({ revision }) => (revision === null ? [] : [{ revision }]))
+async function insertEntry(db: Queries, decision: Decision, last: RecordedEntry | undefined) {
+  const { publicationId, kind, actor, note, isPublishing } = decision
+  const [lastId = 0, lastMadeAt = 0] = last ?? []
+  // A revision is at least the time in milliseconds. The time is never before the one of the entry before, even if the clock
+  // was set back.
+  const revision = sql`max(catalog_revision.revision + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
+  return db.values<[revision: number | null]>(
+    sql`insert into publication_entries (id, publication_id, kind, actor, note, made_at, revision, previous_hash)
+      select ${integer(lastId + 1)}, ${integer(publicationId)}, ${kind}, ${actor}, ${note ?? nothing},
+        max(unixepoch(), ${integer(lastMadeAt)}), ${isPublishing ? revision : nothing},
+        ${last ? await hashRecord(last) : nothing}
+      from catalog_revision where catalog_revision.catalog not glob 'restoring *'
+      returning revision`,
+  )
 }
 
-export function toApprovalColumns({ actor, note }: Approval) {
-  return { approvedBy: actor, approvedAt: sql`unixepoch()`, approvalNote: note ?? sql`null` }
+/** The HTTP API takes no null as a parameter. */
+const nothing = sql.raw('null')
+
+/** The HTTP API sends numbers as text, and an expression has no affinity. */
+function integer(value: number): SQL {
+  return sql`cast(${value} as integer)`
 }
 
-async function selectPublishedRevision(db: Database, id: number): Promise<number | null> {
-  const [row] = await db.select({ revision: publications.revision }).from(publications).where(eq(publications.id, id))
-  return row?.revision ?? null
+/** @returns the decision, if it is in the record. */
+export async function findDecision(db: Queries, decision: Decision): Promise<DecisionOutcome | undefined> {
+  const { publicationId, kind, actor } = decision
+  const [found] = await db.values<[revision: number | null]>(
+    sql`select revision from publication_entries
+      where publication_id = ${publicationId} and kind = ${kind} and actor = ${actor}`,
+  )
+  return found && { kind: 'made', revision: found[0] }
 }
 
-/** The text after `publication conflict: ` (see the migration). */
-function findConflictReason(error: unknown): string {
-  if (!(error instanceof Error)) return 'it conflicts'
-  const [, reason] = /publication conflict: ([\w ,]+)/.exec(error.message) ?? []
-  return reason ?? findConflictReason(error.cause)
-}
+/** An entry with what its hash covers of its publication, which is all but the state. The hash is that of these values. */
+export type RecordedEntry = [
+  id: number,
+  madeAt: number,
+  revision: number | null,
+  previousHash: string | null,
+  publicationId: number,
+  plansHash: string | null,
+  ...others: (string | number | null)[],
+]
 
-/** The SHA-256 of everything about a published publication that never changes later. */
-export function hashPublication(row: PublicationRow): Promise<string> {
-  return hashRecord([
-    row.id,
-    row.actor,
-    row.command,
-    row.note,
-    row.createdAt,
-    row.baseRevision,
-    row.planCount,
-    row.plansHash,
-    row.undoneId,
-    row.dueAt,
-    Number(row.needsApproval),
-    row.approvedBy,
-    row.approvedAt,
-    row.approvalNote,
-    row.publishedAt,
-    row.revision,
-    row.previousId,
-    row.previousHash,
-    row.prunesBefore,
-  ])
+/** Selects entries as `RecordedEntry`. */
+export const selectRecorded = sql`
+  select entry.id, entry.made_at, entry.revision, entry.previous_hash, publication.id, publication.plans_hash,
+    entry.kind, entry.actor, entry.note, publication.actor, publication.command, publication.note, publication.created_at,
+    publication.base_revision, publication.plan_count, publication.undone_id, publication.due_at,
+    publication.needs_approval
+  from publication_entries as entry join publications as publication on publication.id = entry.publication_id`
+
+async function selectLastEntry(db: Queries): Promise<RecordedEntry | undefined> {
+  const [last] = await db.values<RecordedEntry>(sql`${selectRecorded} order by entry.id desc limit 1`)
+  return last
 }
 
 /** Selects the publications whose time has come, in that order. */
-export async function selectDueIds(db: Database): Promise<number[]> {
-  const rows = await db
-    .select({ id: publications.id })
-    .from(publications)
-    .where(and(eq(publications.state, 'scheduled'), lte(publications.dueAt, sql`unixepoch()`)))
-    .orderBy(asc(publications.dueAt), asc(publications.id))
-  return rows.map(({ id }) => id)
-}
-
-/**
- * Ends a publication that was not published. A conflicted one can still be cancelled: it has been dealt with.
- * @returns whether the publication could end that way.
- */
-export async function endPublication(
-  db: Database,
-  id: number,
-  state: 'conflicted' | 'cancelled' | 'rejected',
-  { endedBy, endNote }: { endedBy: string; endNote: string | null },
-): Promise<boolean> {
-  const endableStates: PublicationRow['state'][] = ['waiting', 'scheduled']
-  if (state === 'cancelled') endableStates.push('conflicted')
-  const rows = await db
-    .update(publications)
-    .set({
-      state,
-      endedBy,
-      endNote: sql`nullif(concat_ws('; ', end_note, ${endNote ?? sql`null`}), '')`,
-      endedAt: sql`unixepoch()`,
-    })
-    .where(and(eq(publications.id, id), inArray(publications.state, endableStates)))
-    .returning({ id: publications.id })
-  return rows.length > 0
+export async function selectDueIds(db: Queries): Promise<number[]> {
+  const rows = await db.values<[number]>(
+    sql`select id from publications where state = 'scheduled' and due_at <= unixepoch() order by due_at, id`,
+  )
+  return rows.map(([id]) => id)
 }

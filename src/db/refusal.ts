@@ -1,14 +1,27 @@
 // What the triggers of the database refuse: each raises one of these codes (migrations/*.sql).
 
-export const refusalCodes = ['append_only', 'entry_order', 'partner_closed', 'two_live_secrets'] as const
+export const refusalCodes = [
+  'entry_order',
+  'partner_closed',
+  'two_live_secrets',
+  'append_only',
+  'publication_state',
+  'publication_approval',
+  'publication_incomplete',
+  'revision_order',
+  'plan_changed',
+  'identifier_taken',
+  'plans_disagree',
+] as const
 
 export type RefusalCode = (typeof refusalCodes)[number]
 
 const pattern = new RegExp(`\\b(?:${refusalCodes.join('|')})\\b`)
 
-/** @returns the code that a trigger raised, if the error or one that it wraps comes from there. */
+/** @returns the code that a trigger raised. Reads only the innermost error: the others quote parameters. */
 export function findRefusal(error: unknown): RefusalCode | undefined {
   if (!(error instanceof Error)) return undefined
+  if (error.cause instanceof Error) return findRefusal(error.cause)
   const [found] = pattern.exec(error.message) ?? []
-  return refusalCodes.find((code) => code === found) ?? findRefusal(error.cause)
+  return refusalCodes.find((code) => code === found)
 }

@@ -1,5 +1,6 @@
 // The tables, for types and queries. migrations/*.sql creates them; test/db/schema.test.ts compares the two.
-import { index, integer, primaryKey, real, sqliteTable, text, type AnySQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { sql } from 'drizzle-orm'
+import { index, integer, primaryKey, sqliteTable, text, type AnySQLiteColumn } from 'drizzle-orm/sqlite-core'
 
 const restrict = { onUpdate: 'restrict', onDelete: 'restrict' } as const
 
@@ -30,83 +31,15 @@ export const partnerSecrets = sqliteTable(
   (table) => [index('partner_secrets_by_partner').on(table.partnerId)],
 )
 
-export const planCategories = sqliteTable('plan_categories', {
+export const plans = sqliteTable('plans', {
   id: integer().primaryKey(),
-  name: text().notNull(),
-  displayName: text('display_name').notNull(),
-  tagLine: text('tag_line').notNull(),
+  /** The JSON object that partners get. */
+  document: text().notNull(),
+  identifier: text()
+    .notNull()
+    .unique()
+    .generatedAlwaysAs(sql`document ->> '$.identifier'`, { mode: 'virtual' }),
 })
-
-export const planTypes = sqliteTable('plan_types', {
-  id: integer().primaryKey(),
-  name: text().notNull(),
-})
-
-export const riskLevels = sqliteTable('risk_levels', {
-  id: integer().primaryKey(),
-  name: text().notNull(),
-})
-
-export const fundManagers = sqliteTable('fund_managers', {
-  id: integer().primaryKey(),
-  name: text().notNull(),
-})
-
-/** A column has the name of its field if it stores the value unchanged (see planSchema). */
-export const plans = sqliteTable(
-  'plans',
-  {
-    id: integer().primaryKey(),
-    identifier: text().notNull().unique(),
-    name: text().notNull(),
-    coolName: text('cool_name').notNull(),
-    about: text().notNull(),
-    hint: text().notNull(),
-    imageUrl: text('image_url').notNull(),
-    thumbnail: text().notNull(),
-    sector: text().notNull(),
-    fundType: text('fund_type').notNull(),
-    profitType: text('profit_type').notNull(),
-    profitTypeDescription: text('profit_type_description').notNull(),
-    performance1: real('performance_1'),
-    performance3: real('performance_3'),
-    performance5: real('performance_5'),
-    performance10: real('performance_10'),
-    performanceDate: text('performance_date').notNull(),
-    currency: text().notNull(),
-    tenor: text().notNull(),
-    lockInPeriod: integer('lock_in_period_days').notNull(),
-    partialWithdrawable: integer('is_partial_withdrawable', { mode: 'boolean' }).notNull(),
-    factSheet: text('fact_sheet').notNull(),
-    prospectus: text().notNull(),
-    isInvestable: integer('is_investable', { mode: 'boolean' }).notNull(),
-    nonInvestableNote: text('non_investable_note'),
-    categoryId: integer('category_id').references(() => planCategories.id, restrict),
-    planTypeId: integer('plan_type_id').references(() => planTypes.id, restrict),
-    riskLevelId: integer('risk_level_id').references(() => riskLevels.id, restrict),
-    fundManagerId: integer('fund_manager_id').references(() => fundManagers.id, restrict),
-    fundCurrency: text('fund_currency'),
-  },
-  (table) => [
-    index('plans_by_category').on(table.categoryId),
-    index('plans_by_plan_type').on(table.planTypeId),
-    index('plans_by_risk_level').on(table.riskLevelId),
-    index('plans_by_fund_manager').on(table.fundManagerId),
-  ],
-)
-
-export const planMinimums = sqliteTable(
-  'plan_minimums',
-  {
-    planId: integer('plan_id')
-      .notNull()
-      .references(() => plans.id, restrict),
-    currency: text().notNull(),
-    minInvestableAmount: real('min_investable_amount'),
-    minTopUpAmount: real('min_top_up_amount'),
-  },
-  (table) => [primaryKey({ columns: [table.planId, table.currency] })],
-)
 
 export const planViewability = sqliteTable(
   'plan_viewability',
@@ -139,7 +72,7 @@ export const publicationStates = [
   'rejected',
 ] as const
 
-/** migrations/0005_publications.sql explains the columns. */
+/** migrations/0003_publications.sql explains the columns. */
 export const publications = sqliteTable(
   'publications',
   {
@@ -155,35 +88,41 @@ export const publications = sqliteTable(
     undoneId: integer('undone_id').references((): AnySQLiteColumn => publications.id, restrict),
     dueAt: integer('due_at'),
     needsApproval: integer('needs_approval', { mode: 'boolean' }).notNull(),
-    approvedBy: text('approved_by'),
-    approvedAt: integer('approved_at'),
-    approvalNote: text('approval_note'),
-    endedBy: text('ended_by'),
-    endedAt: integer('ended_at'),
-    endNote: text('end_note'),
-    publishedAt: integer('published_at'),
-    revision: integer().unique(),
-    previousId: integer('previous_id').references((): AnySQLiteColumn => publications.id, restrict),
-    previousHash: text('previous_hash'),
-    prunedBefore: integer('pruned_before'),
-    prunesBefore: integer('prunes_before'),
   },
   (table) => [index('publications_by_state').on(table.state, table.dueAt)],
 )
 
-export const publicationPlans = sqliteTable(
-  'publication_plans',
+export const planVersions = sqliteTable(
+  'plan_versions',
   {
     publicationId: integer('publication_id')
       .notNull()
       .references(() => publications.id, restrict),
     planId: integer('plan_id').notNull(),
-    /** A plan as JSON; null where it does not exist. */
-    before: text(),
-    after: text(),
+    document: text(),
+    viewableIn: text('viewable_in'),
   },
   (table) => [
     primaryKey({ columns: [table.publicationId, table.planId] }),
-    index('publication_plans_by_plan').on(table.planId),
+    index('plan_versions_by_plan').on(table.planId),
   ],
+)
+
+export const entryKinds = ['published', 'approved', 'conflicted', 'cancelled', 'rejected'] as const
+
+export const publicationEntries = sqliteTable(
+  'publication_entries',
+  {
+    id: integer().primaryKey(),
+    publicationId: integer('publication_id')
+      .notNull()
+      .references(() => publications.id, restrict),
+    kind: text({ enum: entryKinds }).notNull(),
+    actor: text().notNull(),
+    note: text(),
+    madeAt: integer('made_at').notNull(),
+    revision: integer().unique(),
+    previousHash: text('previous_hash'),
+  },
+  (table) => [index('publication_entries_by_publication').on(table.publicationId)],
 )

@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ConfigError, parseConfig, type ConfigSource } from '../api/config.ts'
-import { selectRecordStart } from '../db/publication-queries.ts'
+import { selectCatalogOrigin } from '../db/catalog-queries.ts'
+import { selectMigrations } from '../db/health-queries.ts'
 import { selectPartners } from '../db/partner-queries.ts'
 import { prepareImport, readCatalog } from './core/catalog-import.ts'
 import { systemClock } from './core/clock.ts'
@@ -17,6 +18,7 @@ import { createProgress } from './terminal/progress.ts'
 import { enterProject } from './project.ts'
 import { devVarsFile, openDevVars } from './store/dev-vars.ts'
 import { withStore } from './store/open-store.ts'
+import { listMigrationFiles } from './store/remote-migrations.ts'
 import { describeCommand, type Target } from './store/target.ts'
 import { UserError } from './core/user-error.ts'
 import { finishWrangler, startWrangler } from './store/wrangler.ts'
@@ -45,7 +47,7 @@ async function startDevServer(args: string[]): Promise<number> {
     await withStore(target, async (store) => {
       await checkConfig({ ...store.config, ...vars })
       // Never again after the first publication: a catalog may be empty on purpose.
-      if (isEmpty || (await selectRecordStart(store.db)) !== undefined) return
+      if (isEmpty || (await selectCatalogOrigin(store.db)).revision > 0) return
       const progress = createProgress(process)
       const file = readCatalog({ kind: 'json', text: await readFile(demoCatalog, 'utf8') }, progress.update)
       const prepared = await prepareImport(store, file)
@@ -132,11 +134,20 @@ async function checkConfig(source: ConfigSource): Promise<void> {
   }
 }
 
-async function migrate({ persistTo }: Target): Promise<void> {
+async function migrate(target: Target): Promise<void> {
+  const { persistTo } = target
   const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
   const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', '', ...state]
   const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
-  if (exitCode !== 0) throw new UserError([output, 'The local database could not be migrated.'])
+  if (exitCode === 0) return
+  const files = await listMigrationFiles()
+  const applied = await withStore(target, ({ db }) => selectMigrations(db))
+  const unknown = applied.find((name) => !files.includes(name))
+  if (unknown === undefined) throw new UserError([output, 'The local database could not be migrated.'])
+  const folder = persistTo ?? '.wrangler/state'
+  throw new UserError(
+    `The local state in ${folder} is of another schema, with ${unknown}. To start afresh, delete it: rm -r ${folder}`,
+  )
 }
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */

@@ -1,8 +1,8 @@
 // Implements cache/catalog-source.ts on D1.
 import type { OpenSession } from './cache/catalog-source.ts'
-import { openDatabase } from '../db/database.ts'
+import { openQueries } from '../db/database.ts'
 import { queryD1 } from './query-d1.ts'
-import { selectPartnerCheck } from '../db/partner-queries.ts'
+import { selectPartnerCheck } from '../db/client-queries.ts'
 import { selectPlanList } from '../db/plan-queries.ts'
 
 export function createOpenSession(d1: D1Database): OpenSession {
@@ -11,14 +11,15 @@ export function createOpenSession(d1: D1Database): OpenSession {
     return {
       checkPartner: (clientId) => queryD1(selectPartnerCheck(session, clientId)),
       loadList: async (country, filter) => {
-        // Drizzle only prepares statements, which a session can do. Its type asks for a whole database.
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-        const db = openDatabase(session as unknown as D1Database)
-        const { plans, revision } = await queryD1(selectPlanList(db, country, filter))
-        const envelope = { message: 'Plans fetched successfully', data: { total: plans.length, plans } }
-        const body = new TextEncoder().encode(JSON.stringify(envelope))
-        return { body, isEmpty: plans.length === 0, revision }
+        const { documents, revision } = await queryD1(selectPlanList(openQueries(session), country, filter))
+        return { body: joinDocuments(documents), isEmpty: documents.length === 0, revision }
       },
     }
   }
+}
+
+/** Equals JSON.stringify of the response, byte for byte: JSON.stringify made each document. */
+function joinDocuments(documents: readonly string[]): Uint8Array {
+  const data = `{"total":${documents.length},"plans":[${documents.join(',')}]}`
+  return new TextEncoder().encode(`{"message":"Plans fetched successfully","data":${data}}`)
 }

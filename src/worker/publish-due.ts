@@ -1,7 +1,7 @@
 // The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml), and two
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
-import { openDatabase, type Database } from '../db/database.ts'
-import { endPublication, publish, selectDueIds } from '../db/publish.ts'
+import { openQueries, type Queries } from '../db/database.ts'
+import { decide, selectDueIds } from '../db/publish.ts'
 import { describeError, log } from './log.ts'
 import { queryD1 } from './query-d1.ts'
 
@@ -13,7 +13,7 @@ const publishDeadlineMs = 60_000
  * @param version of the Worker, for the log.
  */
 export async function publishDue(d1: D1Database, version: string | undefined): Promise<void> {
-  const db = openDatabase(d1)
+  const db = openQueries(d1)
   try {
     for (const id of await queryD1(selectDueIds(db))) await publishOrEnd(db, id, version)
   } catch (error) {
@@ -21,17 +21,19 @@ export async function publishDue(d1: D1Database, version: string | undefined): P
   }
 }
 
-async function publishOrEnd(db: Database, id: number, version: string | undefined): Promise<void> {
+async function publishOrEnd(db: Queries, id: number, version: string | undefined): Promise<void> {
   try {
-    const outcome = await queryD1(publish(db, id), publishDeadlineMs)
+    const decision = { publicationId: id, actor: 'schedule', note: null }
+    const publishing = decide(db, { ...decision, kind: 'published', isPublishing: true })
+    const outcome = await queryD1(publishing, publishDeadlineMs)
     // Another run published it, or an operator cancelled it meanwhile.
     if (outcome.kind === 'unavailable') return
-    if (outcome.kind === 'published') {
-      return log('info', { event: 'publication_published', id, revision: outcome.revision, version })
+    if (outcome.kind === 'made') {
+      return log('info', { event: 'publication_published', id, revision: outcome.revision ?? undefined, version })
     }
     const { reason } = outcome
-    const isEnded = await queryD1(endPublication(db, id, 'conflicted', { endedBy: 'schedule', endNote: reason }))
-    if (isEnded) log('error', { event: 'publication_conflicted', id, reason, version })
+    const ending = decide(db, { ...decision, note: reason, kind: 'conflicted', isPublishing: false })
+    if ((await queryD1(ending)).kind === 'made') log('error', { event: 'publication_conflicted', id, reason, version })
   } catch (error) {
     log('error', { event: 'publication_failed', id, reason: describeError(error), version })
   }

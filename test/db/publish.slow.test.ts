@@ -3,9 +3,8 @@ import { env } from 'cloudflare:workers'
 import { expect, test } from 'vitest'
 import { selectCatalog } from '../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { publish } from '../../src/db/publish.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { stageChanges } from '../support/publish-plans.ts'
+import { publishNow, stageChanges } from '../support/publish-plans.ts'
 
 const db = openDatabase(env.DB)
 const makeCatalog = (name: string) =>
@@ -14,7 +13,7 @@ const makeCatalog = (name: string) =>
 test('10,000 changed plans are published in less than a second', async () => {
   let before = makeCatalog('Name')
   const added = before.map((after) => ({ planId: after.id, before: null, after }))
-  await publish(db, await stageChanges(db, added))
+  await publishNow(db, await stageChanges(db, added))
 
   // The best of several, because the machine may be busy.
   const durationsMs: number[] = []
@@ -25,9 +24,9 @@ test('10,000 changed plans are published in less than a second', async () => {
       after.map((plan, index) => ({ planId: plan.id, before: before[index] ?? null, after: plan })),
     )
     const startMs = performance.now()
-    expect(await publish(db, id)).toMatchObject({ kind: 'published' })
+    expect(await publishNow(db, id)).toMatchObject({ kind: 'made' })
     durationsMs.push(Math.round(performance.now() - startMs))
-    expect(await selectCatalog(db)).toEqual(after)
+    expect((await selectCatalog(db)).plans).toEqual(after)
     before = after
   }
   console.info(`10,000 changed plans were published in ${durationsMs.join(', ')} ms.`)

@@ -98,25 +98,24 @@ describe('the database refuses', () => {
       'a secret without a partner',
       `insert into partner_secrets (partner_id, hash, created_at) values (999, '$pbkdf2-sha256$', 0)`,
     ],
-    ['an invalid date', `update plans set performance_date = '2026-02-30'`],
-    ['an invalid currency', `update plans set currency = 'Kes'`],
-    ['a plain http URL', `update plans set prospectus = 'http://docs.example.com'`],
-    ['a note on an investable plan', `update plans set non_investable_note = 'Why?'`],
-    ['no note on a plan that is not investable', `update plans set is_investable = 0`],
-    ['a negative lock-in', `update plans set lock_in_period_days = -1`],
-    ['a negative minimum', `update plan_minimums set min_top_up_amount = -1`],
-    ['an unknown category', `update plans set category_id = 999`],
-    ['deleting a category in use', `delete from plan_categories`],
+    ['a document that is not JSON', `update plans set document = '{"id":1'`],
+    ['a document of another plan', `update plans set document = json_set(document, '$.id', 2)`],
+    ['a document without an identifier', `update plans set document = json_remove(document, '$.identifier')`],
+    [
+      'the same identifier twice',
+      `insert into plans (id, document) select 2, json_set(document, '$.id', 2) from plans`,
+    ],
+    ['a version without its countries', `update plan_versions set viewable_in = null`],
+    ['an entry that decides nothing', `update publications set state = 'scheduled'`],
     ['deleting a plan that is viewable', `delete from plans`],
     [
       'a third live secret',
       `insert into partner_secrets (partner_id, hash, created_at)
        select partners.id, '$pbkdf2-sha256$' || value, 0 from partners, json_each('[1,2,3]')`,
     ],
-    ['text for a number', `update plans set performance_1 = 'high'`],
   ])('%s', async (_, statement) => {
     await seedPlans(makePlan())
     await seedPartner()
-    await expect(env.DB.prepare(statement).run()).rejects.toThrow(/constraint failed|cannot store|two_live_secrets/)
+    await expect(env.DB.prepare(statement).run()).rejects.toThrow(/constraint failed|malformed JSON|two_live_secrets/)
   })
 })

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { runCommand } from './support/run-ops.ts'
@@ -58,11 +58,25 @@ test('npm run dev serves, and publishes at its time, until a signal', { timeout:
   await expect(fetch(plans)).rejects.toThrow('fetch failed')
 })
 
+test('npm run dev says how to start afresh on a state of another schema', async () => {
+  const old = await mkdtemp(join(tmpdir(), 'catalog-'))
+  onTestFinished(() => rm(old, { recursive: true }))
+  const command = `create table d1_migrations (id integer primary key, name text, applied_at text);
+    insert into d1_migrations (name) values ('0001_old.sql'); create table partners (id integer)`
+  const execute = ['wrangler', 'd1', 'execute', 'DB', '--local', '--env', '', '--persist-to', old, '--command', command]
+  await promisify(execFile)('npx', execute)
+  const server = startDev({}, old)
+  expect(await server.ended).toEqual([2, null])
+  expect(server.output()).toBe(
+    `The local state in ${old} is of another schema, with 0001_old.sql. To start afresh, delete it: rm -r ${old}\n`,
+  )
+})
+
 const stackFrame = /^\s+at .*:\d+:\d+\)?$/m
 
-function startDev(env: Record<string, string> = {}) {
+function startDev(env: Record<string, string> = {}, folder = state) {
   const program = resolve(import.meta.dirname, '../../src/ops/dev.ts')
-  const child = spawn(process.execPath, [program, `--port=${port}`, `--persist-to=${state}`], {
+  const child = spawn(process.execPath, [program, `--port=${port}`, `--persist-to=${folder}`], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

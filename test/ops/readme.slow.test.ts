@@ -71,7 +71,7 @@ test('works on a deployed environment', async () => {
   await publishPlans(openDatabase(bindings().DB), file.plans)
   const commands = await runStory(async (words) => {
     const command = [...words, '--remote', '--env', 'staging']
-    const asks = /^(partner rotate|catalog (import|update|undo|prune|approve)|keys)/.test(words.join(' '))
+    const asks = /^(partner rotate|catalog (import|update|undo|approve)|keys)/.test(words.join(' '))
     return runCommand(asks && !words.includes('--dry-run') ? [...command, '--yes'] : command)
   })
   expect(commands).toContain('catalog undo')

@@ -25,10 +25,9 @@ const run = (...words: string[]) => runCommand([...words, '--remote', '--env', '
 
 async function emptyCompletely(): Promise<void> {
   await emptyDatabase(bindings())
-  const tables = ['plan_categories', 'plan_types', 'risk_levels', 'fund_managers', 'sqlite_sequence']
   await bindings().DB.batch(
-    [...tables.map((table) => `delete from ${table}`), `update catalog_revision set revision = 0, catalog = 'new'`].map(
-      (sql) => bindings().DB.prepare(sql),
+    ['delete from sqlite_sequence', `update catalog_revision set revision = 0, catalog = 'new'`].map((sql) =>
+      bindings().DB.prepare(sql),
     ),
   )
 }

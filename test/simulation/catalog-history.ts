@@ -1,7 +1,7 @@
 // The primary database: what the catalog and the partners are now, and what they were at every moment of the last days.
 import { formatFilter } from '../../src/api/cache-keys.ts'
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
-import type { PartnerAccess } from '../../src/db/partner-queries.ts'
+import type { PartnerAccess } from '../../src/db/client-queries.ts'
 import type { Random } from './random.ts'
 
 export const countries = ['KE', 'UG', 'RW', 'TZ', 'NG', 'GH'] as const

@@ -1,6 +1,6 @@
 // What must be true of every answer. A rule has a name; a violation names the rule, the time and the facts.
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
-import type { PartnerAccess } from '../../src/db/partner-queries.ts'
+import type { PartnerAccess } from '../../src/db/client-queries.ts'
 import { formatFilter, getPartnerKey, getPlanListKey } from '../../src/api/cache-keys.ts'
 import type { Answer } from '../../src/worker/cache/plan-lists.ts'
 import type { HeldList } from '../../src/worker/cache/list-memory.ts'

@@ -3,7 +3,7 @@ import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import type { Database } from '../../src/db/database.ts'
 import { stagePublication, type NewPublication, type PlanChange } from '../../src/db/publication-queries.ts'
-import { publish } from '../../src/db/publish.ts'
+import { decide, type DecisionOutcome } from '../../src/db/publish.ts'
 
 /** Adds plans. A plan with the ID of a stored plan replaces it. */
 export async function publishPlans(db: Database, plans: readonly CatalogPlan[]): Promise<void> {
@@ -11,8 +11,8 @@ export async function publishPlans(db: Database, plans: readonly CatalogPlan[]):
     db,
     plans.map((after) => ({ planId: after.id, before: null, after })),
   )
-  const { kind } = await publish(db, id)
-  if (kind !== 'published') throw new Error(kind)
+  const { kind } = await publishNow(db, id)
+  if (kind !== 'made') throw new Error(kind)
 }
 
 export async function stageChanges(
@@ -23,4 +23,8 @@ export async function stageChanges(
   const { revision: baseRevision } = await selectCatalogOrigin(db)
   const publication = { actor: 'test', command: 'test', note: null, baseRevision, needsApproval: false, dueAt: null }
   return stagePublication(db, { ...publication, undoneId: null, ...overrides }, changes, () => {})
+}
+
+export function publishNow(db: Database, publicationId: number): Promise<DecisionOutcome> {
+  return decide(db, { publicationId, kind: 'published', actor: 'test', note: null, isPublishing: true })
 }

@@ -6,14 +6,14 @@ import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { releasePublication, selectPublication, type NewPublication } from '../../src/db/publication-queries.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
-import { endPublication, publish } from '../../src/db/publish.ts'
+import { decide } from '../../src/db/publish.ts'
 import worker from '../../src/worker/index.ts'
 import { breakD1 } from './support/broken-bindings.ts'
 import { startNewIsolate } from './support/isolate.ts'
 import { fetchToken, requestPlans } from './support/requests.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { stageChanges } from '../support/publish-plans.ts'
+import { publishNow, stageChanges } from '../support/publish-plans.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
 const db = openDatabase(env.DB)
@@ -58,7 +58,8 @@ async function schedule(
 
 const readState = async (id: number) => (await selectPublication(db, id))?.state
 const readRevision = async (id: number) => (await selectPublication(db, id))?.revision
-const listNames = async () => (await selectPlanList(db, 'KE', {})).plans.map(({ name }) => name)
+const listNames = async () =>
+  (await selectPlanList(db, 'KE', {})).documents.map((document) => JSON.parse(document).name)
 
 const published = async (id: number) => [
   'info',
@@ -109,8 +110,7 @@ test('a publication that conflicts changes nothing, is logged as an error, and s
   ])
   expect(await selectPublication(db, conflicting)).toMatchObject({
     state: 'conflicted',
-    endedBy: 'schedule',
-    endNote: reason,
+    entries: [{ kind: 'conflicted', actor: 'schedule', note: reason }],
     revision: null,
   })
   expect(await listNames()).toEqual(['Meanwhile', 'Scheduled'])
@@ -130,9 +130,7 @@ test.each([
 
 test('a publication that was approved is published at its time', async () => {
   const id = await schedule(makePlan({ id: 1 }), past, 'waiting', { needsApproval: true })
-  await env.DB.prepare("update publications set state = 'scheduled', approved_by = 'another' where id = ?")
-    .bind(id)
-    .run()
+  await decide(db, { publicationId: id, kind: 'approved', actor: 'another', note: null, isPublishing: false })
   await logOf(runSchedule)
   expect(await readState(id)).toBe('published')
 })
@@ -150,7 +148,7 @@ test('when storage fails, the next run publishes', async () => {
 test('when storage fails for one publication, the others are published, and the next run publishes it', async () => {
   const ids = [await schedule(makePlan({ id: 1 }), past), await schedule(makePlan({ id: 2 }), past)]
   const [failing = 0, other = 0] = ids
-  expect(await logOf(() => runSchedule({ ...env, DB: failUpdatesOf(failing) }))).toEqual([
+  expect(await logOf(() => runSchedule({ ...env, DB: failEntriesOf(failing) }))).toEqual([
     ['error', { event: 'publication_failed', id: failing, reason: 'StorageError: D1_ERROR: down' }],
     await published(other),
   ])
@@ -161,7 +159,7 @@ test('when storage fails for one publication, the others are published, and the 
 test('when ending a conflict fails, the next run ends it', async () => {
   const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
   await seedPlans(makePlan({ id: 1, name: 'Meanwhile' }))
-  const failEnds = failUpdatesOf(id, '"ended_at"')
+  const failEnds = failEntriesOf(id, 'conflicted')
   expect(await logOf(() => runSchedule({ ...env, DB: failEnds }))).toMatchObject([
     ['error', { event: 'publication_failed', id }],
   ])
@@ -183,9 +181,9 @@ test('runs that overlap publish everything once, and log it once', async () => {
   expect(runs).toHaveLength(expected.length)
   expect(runs).toEqual(expect.arrayContaining(expected))
   expect(await listNames()).toEqual(['Meanwhile', ...ids.map((_, index) => `${index + 2}`)])
-  const { results } = await env.DB.prepare('select count(distinct previous_id) as links from publications').all()
-  // Each publication follows another one: nothing was published twice, or in a fork of the record.
-  expect(results).toEqual([{ links: ids.length + 1 }])
+  expect(await env.DB.prepare('select count(*) as count from publication_entries').first('count')).toBe(
+    2 + expected.length,
+  )
 })
 
 test('a publication that an operator cancels or publishes during the run is left alone', async () => {
@@ -197,18 +195,19 @@ test('a publication that an operator cancels or publishes during the run is left
     if (isInterrupted) return answer
     // The first query selects what is due.
     isInterrupted = true
-    await endPublication(db, cancelled, 'cancelled', { endedBy: 'test', endNote: null })
-    await publish(db, approved)
+    const cancelling = { kind: 'cancelled', actor: 'test', note: null, isPublishing: false } as const
+    await decide(db, { publicationId: cancelled, ...cancelling })
+    await publishNow(db, approved)
     return answer
   })
   expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
   expect([await readState(cancelled), await readState(approved)]).toEqual(['cancelled', 'published'])
 })
 
-/** A database that fails the updates of one publication. */
-function failUpdatesOf(id: number, column = '"state"'): D1Database {
+/** A database that fails to insert entries about one publication. */
+function failEntriesOf(id: number, kind = 'published'): D1Database {
   return changeQueries((run, sql, params) => {
-    const isFailing = sql.startsWith('update') && sql.includes(column) && params.includes(id)
+    const isFailing = sql.startsWith('insert') && params.includes(kind) && params.includes(id)
     return isFailing ? Promise.reject(new Error('D1_ERROR: down')) : run()
   })
 }

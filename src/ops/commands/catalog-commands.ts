@@ -11,7 +11,7 @@ import {
   type ImportChoice,
 } from '../core/catalog-import.ts'
 import { readCatalogFile } from '../core/catalog-history.ts'
-import { countPlans, outdateLists, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
+import { countPlans, invalidateLists, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import {
   chooseExportFormat,
@@ -134,7 +134,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     .option('--json', 'print an object with the new revision of the catalog')
     .action(async ({ json, ...options }: { json?: boolean } & AttributionOptions) => {
       const attribution = await readAttribution(context, options)
-      const revision = await withStore(options, (store) => outdateLists(store, attribution))
+      const revision = await withStore(options, (store) => invalidateLists(store, attribution))
       const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
       io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
     })

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { ConfigError } from '../../api/config.ts'
+import { StorageError } from '../../db/database.ts'
 import { UserError } from '../core/user-error.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
 import type { CommandContext } from './command-context.ts'
@@ -43,10 +44,11 @@ export function openProgram(
         if (help !== '') io.stdout.write(help)
         return error.exitCode === 0 ? 0 : 2
       }
-      const isMistake = error instanceof UserError || error instanceof ConfigError
+      const isMistake = [UserError, ConfigError, StorageError].some((expected) => error instanceof expected)
       // The message of a DrizzleQueryError holds parameters.
       const bug = error instanceof DrizzleQueryError ? error.cause : error
-      const message = isMistake ? error.message : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}`
+      const message =
+        isMistake && error instanceof Error ? error.message : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}`
       io.stderr.write(`${escapeControlCharacters(message)}\n`)
       if (error instanceof UserError) return error.exitCode
       return isMistake ? 2 : 1

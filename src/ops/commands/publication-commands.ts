@@ -1,4 +1,4 @@
-// catalog log, show, undo, approve, reject, cancel, prune
+// catalog log, show, undo, approve, reject, cancel
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { readDatabaseSeconds } from '../core/change-record.ts'
@@ -11,7 +11,6 @@ import {
   cancelPublication,
   countPlans,
   findPublication,
-  prunePublicationsBefore,
   publishChange,
   rejectPublication,
   type PublicationRow,
@@ -153,32 +152,6 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       ),
   )
 
-  addAttributionOptions(
-    add(
-      'prune',
-      'delete the stored plans of old publications that later ones replaced; those can’t be undone any more',
-      'prune --before 2025-01-01',
-    ),
-  )
-    .requiredOption(
-      '--before <date>',
-      'a date (from 00:00 UTC), or a time with its zone: everything since then can still be shown',
-    )
-    .option('--json', 'print an object with the number of pruned publications')
-    .option('--yes', 'skip the question that --remote asks')
-    .action(async (options: DecisionOptions & { before: string }) => {
-      const attribution = await readAttribution(context, options)
-      const { before, pruned } = await withStore(options, async (store) => {
-        const beforeSeconds = await parsePastIn(store, '--before', options.before)
-        const question = `The catalog before ${formatIsoTime(beforeSeconds)} can no longer be shown, and its publications can’t be undone.`
-        await confirm(io, options, question)
-        const count = await prunePublicationsBefore(store, beforeSeconds, attribution)
-        return { before: beforeSeconds, pruned: count }
-      })
-      const sentence = `Pruned ${pruned} ${pruned === 1 ? 'publication' : 'publications'} before ${formatIsoTime(before)}.`
-      io.stdout.write(`${options.json ? JSON.stringify({ pruned }) : sentence}\n`)
-    })
-
   function addDecision(usage: string, description: string, example: string): Command {
     return addAttributionOptions(add(usage, description, example)).option(
       '--json',
@@ -213,7 +186,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     io.stdout.write(
       options.json
         ? `${JSON.stringify({ count, lastHash: lastHash ?? null })}\n`
-        : `The record of the catalog is intact: ${count} publications.${last}\n`,
+        : `The record of the catalog is intact: ${count} entries.${last}\n`,
     )
   }
 }
@@ -229,24 +202,23 @@ function parseNumber(text: string): number {
 }
 
 /** The time that matters in the state of a publication, in Unix seconds. */
-function readTime({ publishedAt, endedAt, dueAt, createdAt }: PublicationRow): number {
-  return publishedAt ?? endedAt ?? dueAt ?? createdAt
+function readTime({ entries, dueAt, createdAt }: PublicationRow): number {
+  return entries.at(-1)?.madeAt ?? dueAt ?? createdAt
 }
 
 function toTableRow(row: PublicationRow): Record<string, string> {
-  const { id, state, planCount, actor, note, endNote } = row
+  const { id, state, planCount, actor, note, entries } = row
   return {
     NUMBER: String(id),
     STATE: state,
     TIME: formatIsoTime(readTime(row)),
     PLANS: String(planCount),
     BY: actor,
-    NOTE: [note, endNote].filter((text) => text !== null).join('; '),
+    NOTE: [note, ...entries.map((entry) => entry.note)].filter((text) => text !== null).join('; '),
   }
 }
 
-function formatDetails({ row, difference, changes, clash }: PublicationDetails): string {
-  const prunedCount = changes.filter(({ before, after }) => before === null && after === null).length
+function formatDetails({ row, difference, clash }: PublicationDetails): string {
   const pairs: [string, string | null][] = [
     ['number', String(row.id)],
     ['state', row.state],
@@ -256,25 +228,19 @@ function formatDetails({ row, difference, changes, clash }: PublicationDetails):
     ['undoes', row.undoneId === null ? null : String(row.undoneId)],
     ['made', formatIsoTime(row.createdAt)],
     ['due', formatOptionalTime(row.dueAt)],
-    ['approved', formatDecision(row.approvedBy, row.approvedAt)],
-    ['because', row.approvalNote],
-    ['published', formatOptionalTime(row.publishedAt)],
-    [row.state, formatDecision(row.endedBy, row.endedAt)],
-    ['reason', row.endNote],
+    ...row.entries.flatMap(({ kind, actor, madeAt, note }): [string, string | null][] => [
+      [kind, `${formatIsoTime(madeAt)}, by ${actor}`],
+      ['because', note],
+    ]),
     ['conflict', clash ?? null],
     ['revision', row.revision === null ? null : String(row.revision)],
-    ['plans', prunedCount > 0 ? `${row.planCount}, of which ${prunedCount} were pruned` : String(row.planCount)],
+    ['plans', String(row.planCount)],
   ]
   const given = pairs.flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]]))
   return [formatPairs(given), ...formatCountries(difference).map((line) => `${line}\n`)].join('')
 }
 
-function formatDecision(actor: string | null, seconds: number | null): string | null {
-  return actor === null || seconds === null ? null : `${formatIsoTime(seconds)}, by ${actor}`
-}
-
-function toJson(row: PublicationRow) {
-  const { id, state, actor, command, note, planCount, undoneId, approvedBy, endedBy, endNote, revision } = row
+function toJson({ id, state, actor, command, note, planCount, undoneId, revision, ...row }: PublicationRow) {
   return {
     id,
     state,
@@ -283,19 +249,15 @@ function toJson(row: PublicationRow) {
     note,
     planCount,
     undoneId,
-    createdAt: formatOptionalTime(row.createdAt),
+    createdAt: formatIsoTime(row.createdAt),
     dueAt: formatOptionalTime(row.dueAt),
-    approvedBy,
-    approvedAt: formatOptionalTime(row.approvedAt),
-    approvalNote: row.approvalNote,
-    endedBy,
-    endedAt: formatOptionalTime(row.endedAt),
-    endNote,
-    publishedAt: formatOptionalTime(row.publishedAt),
     revision,
-    previousId: row.previousId,
-    previousHash: row.previousHash,
+    entries: row.entries.map(entryToJson),
   }
+}
+
+function entryToJson({ id, kind, actor, note, madeAt, revision, previousHash }: PublicationRow['entries'][number]) {
+  return { id, kind, actor, note, madeAt: formatIsoTime(madeAt), revision, previousHash }
 }
 
 function detailsToJson({ row, changes, difference: { countries, unseen } }: PublicationDetails) {

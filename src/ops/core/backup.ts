@@ -16,6 +16,7 @@ import {
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
 import { selectMigrations } from '../../db/health-queries.ts'
+import { readPages } from '../../db/pages.ts'
 import { selectNowSeconds } from '../../db/publication-queries.ts'
 import { isJsonObject } from '../../json.ts'
 import { retryTransient } from '../store/cloudflare-error.ts'
@@ -26,11 +27,12 @@ import type { OnProgress } from './publications.ts'
 import { UserError } from './user-error.ts'
 
 const format = 'partner-investment-plan-catalog-backup'
+const version = 2
 
 /** The first line of a backup. */
 interface Header {
   format: typeof format
-  version: 1
+  version: typeof version
   createdAt: string
   environment: string
   /** The catalog's random ID and its revision. */
@@ -44,9 +46,8 @@ interface Header {
   rows: number[]
 }
 
-/** D1 documents no size for an answer or a call; this is well below 1 MB. A UTF-16 code unit is at most 3 bytes of UTF-8. */
+/** D1 documents no size for a call; this is well below 1 MB. A UTF-16 code unit is at most 3 bytes of UTF-8. */
 const maxChunkCharacters = 300_000
-const maxRowsPerQuery = 2000
 
 /**
  * Reads the database as it is at one moment, in pieces of a file.
@@ -66,7 +67,7 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
   const tables = listColumns()
   const environment = target.env ?? 'local'
   const createdAt = formatIsoTime(now)
-  const header: Header = { format, version: 1, createdAt, environment, catalog, revision, migrations, tables, rows }
+  const header: Header = { format, version, createdAt, environment, catalog, revision, migrations, tables, rows }
   const hash = createHash('sha256')
   const write = (text: string) => {
     hash.update(text)
@@ -76,7 +77,7 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
   const total = rows.reduce((sum, count) => sum + count, 0)
   let done = 0
   for (const part of backupParts) {
-    for await (const page of readPages(db, part)) {
+    for await (const page of readPages<Row>((last, limit) => selectRowsAfter(db, part, last, limit))) {
       onProgress('Reading the database', done, total)
       done += page.length
       yield write(page.map((row) => `${JSON.stringify([part.table, ...row])}\n`).join(''))
@@ -90,20 +91,6 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
 
 function listColumns(): Header['tables'] {
   return Object.fromEntries(backupParts.map(({ table, columns }) => [table, columns]))
-}
-
-/** Adapts the number of rows to their size. */
-async function* readPages(db: Database, part: BackupPart): AsyncGenerator<Row[]> {
-  let limit = 50
-  let last: Row | undefined
-  while (true) {
-    const page = await selectRowsAfter(db, part, last, limit)
-    if (page.length > 0) yield page
-    if (page.length < limit) return
-    last = page.at(-1)
-    const size = JSON.stringify(page).length / page.length
-    limit = Math.max(1, Math.min(maxRowsPerQuery, Math.floor(maxChunkCharacters / size)))
-  }
 }
 
 /** Opens the lines of a file, from its start. */
@@ -143,10 +130,7 @@ export async function restoreBackup(
     await insertRows(db, part, `[${rows.join(',')}]`)
     done += rows.length
   }
-  const { revision } = await selectCatalogOrigin(db)
-  const found = await countRows(db)
-  // A publication that was due is already published.
-  if (revision === header.revision && JSON.stringify(found) !== JSON.stringify(header.rows)) {
+  if (JSON.stringify(await countRows(db)) !== JSON.stringify(header.rows)) {
     throw new UserError(`Somebody changed the database while it was restored. ${describeNewDatabase(store)}`)
   }
   await retryTransient(() => releaseDatabase(db, sha256, header.catalog))
@@ -172,7 +156,7 @@ async function checkFile(openLines: OpenLines): Promise<{ header: Header; sha256
   if (!isJsonObject(header) || header['format'] !== format) {
     throw new UserError('The file is not a backup of this service. Name a file that the command backup wrote.')
   }
-  if (header['version'] !== 1) {
+  if (header['version'] !== version) {
     throw new UserError(`The backup has version ${String(header['version'])}. Restore it with the code that wrote it.`)
   }
   const end = parse(last)
@@ -230,7 +214,8 @@ async function refuseNonEmpty(store: Store): Promise<UserError> {
     counts.set(table, (counts.get(table) ?? 0) + count)
   }
   const found = [...counts].filter(([, count]) => count > 0).map(([table, count]) => `${table} has ${count}`)
-  return new UserError(`The database is not empty: ${found.join(', ')}. ${describeNewDatabase(store)}`)
+  const what = found.join(', ') || 'a publication is staged'
+  return new UserError(`The database is not empty: ${what}. ${describeNewDatabase(store)}`)
 }
 
 function describeNewDatabase({ target: { remote } }: Store): string {

@@ -1,7 +1,7 @@
 // catalog check: everything about the catalog of now that an operator should look at.
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
-import { selectChanges, selectLatestVersions, selectPublicationsInState } from '../../db/publication-queries.ts'
+import { selectChanges, selectPreviousVersions, selectPublicationsInState } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { listPartners } from './partner-accounts.ts'
 import { selectToday } from './plausibility.ts'
@@ -18,14 +18,14 @@ import {
 /** The most severe findings first. */
 export async function checkCatalog(store: Store): Promise<Finding[]> {
   const { db } = store
-  const [plans, versions, partners, today, opened] = await Promise.all([
+  const [{ plans }, versions, partners, today, opened] = await Promise.all([
     selectCatalog(db),
-    selectLatestVersions(db),
+    selectPreviousVersions(db),
     listPartners(store),
     selectToday(store),
     selectOpenedIds(store),
   ])
-  const before = new Map(versions.map((version) => [version.planId, version.before]))
+  const before = new Map(versions.map((version) => [version.id, version]))
   const found = [
     ...plans.flatMap((plan) => {
       const previous = before.get(plan.id)

@@ -1,11 +1,10 @@
 // The catalog as it was.
 import type { CatalogFile } from '../../catalog/catalog-file.ts'
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
-import { selectCatalogAt, selectNowSeconds, selectRecordStart, selectRevisionAt } from '../../db/publication-queries.ts'
+import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { selectCatalogAt, selectNowSeconds, selectRevisionAt } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
-import { listPlans } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { UserError } from './user-error.ts'
@@ -13,7 +12,7 @@ import { UserError } from './user-error.ts'
 /**
  * Lists the plans as they were at a time in Unix seconds, in ascending ID. A publication counts from the second in which it was
  * published.
- * @throws UserError when the time is in the future, or before the record starts.
+ * @throws UserError when the time is in the future.
  */
 export async function listPlansAt(store: Store, atSeconds: number, country?: string): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
@@ -28,14 +27,11 @@ export async function listPlansAt(store: Store, atSeconds: number, country?: str
  */
 export async function readCatalogFile(store: Store, country?: string, atSeconds?: number): Promise<CatalogFile> {
   if (country !== undefined) checkCountry(country)
-  // Before the plans. A change in between looks like a change of the file, which the catalog has already.
-  const { catalog, revision } = await selectCatalogOrigin(store.db)
   const scope = country === undefined ? {} : { country }
-  if (atSeconds === undefined)
-    return { plans: await listPlans(store, country), origin: { catalog, revision }, ...scope }
+  if (atSeconds === undefined) return { ...(await selectCatalog(store.db, country)), ...scope }
   const past = await findRevisionAt(store, atSeconds)
   if (past === 0) throw new UserError(`There was no catalog at ${formatIsoTime(atSeconds)}. Name a later time.`)
-  const plans = await selectCatalogAt(store.db, past)
+  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
   const listed = country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
   return { plans: listed, origin: { catalog, revision: past }, ...scope }
 }
@@ -62,13 +58,5 @@ async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number>
       `--at ${formatIsoTime(atSeconds)} is in the future: it is ${formatIsoTime(now)}. Name a past time.`,
     )
   }
-  const start = await selectRecordStart(db)
-  if (start && !start.isComplete && atSeconds < start.publishedAt) throw refuseOlder(start.publishedAt)
   return (await selectRevisionAt(db, atSeconds)) ?? 0
-}
-
-function refuseOlder(startSeconds: number): UserError {
-  return new UserError(
-    `The record of the catalog starts at ${formatIsoTime(startSeconds)}: earlier changes were pruned, or not recorded. Name a later time.`,
-  )
 }

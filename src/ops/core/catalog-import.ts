@@ -4,14 +4,9 @@ import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
-import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { selectCatalog } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
-import {
-  isRecordedRevision,
-  selectCatalogAt,
-  selectLaterTouches,
-  selectRecordStart,
-} from '../../db/publication-queries.ts'
+import { isRecordedRevision, selectCatalogAt, selectLaterTouches } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
@@ -112,10 +107,8 @@ async function prepareMerge(
   { isPruning = false, isFresh = false, isMerging = true, decision = 'refuse' }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
-  // The revision before the plans: when one of them changes in between, publishing is refused.
-  const now = await selectCatalogOrigin(db)
+  const { origin: now, plans: before } = await selectCatalog(db)
   const recorded = origin && isMerging && !isFresh ? await selectBase(db, origin, now) : undefined
-  const before = await selectCatalog(db)
   const { base, plans } = decide(recorded, before)
   const merge = mergeCatalog({
     base,
@@ -154,10 +147,6 @@ async function prepareMerge(
 /** @throws UserError when the record does not know the revision of the file. */
 async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
   if (origin.catalog !== now.catalog) throw refuseMerge('The file was exported from another catalog.')
-  const start = await selectRecordStart(db)
-  if (start && !start.isComplete && origin.revision < start.revision) {
-    throw refuseMerge('The record does not reach back to the revision of the file.')
-  }
   if (origin.revision !== now.revision && !(await isRecordedRevision(db, origin.revision))) {
     throw refuseMerge('The record does not know the revision of the file: was the database restored?')
   }
@@ -178,7 +167,7 @@ async function describeLaterWork(
     return result !== undefined && !isSamePlan(plan, result)
   })
   const names = new Map(changes.map(({ planId, before, after }) => [planId, (after ?? before)?.identifier]))
-  const touches = (await selectLaterTouches(db, revision)).filter(({ planId }) => names.has(planId))
+  const touches = await selectLaterTouches(db, revision, [...names.keys()])
   const byPlan = Map.groupBy(touches, ({ planId }) => planId)
   return [
     ...(kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]),

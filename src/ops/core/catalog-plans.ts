@@ -12,7 +12,7 @@ import { UserError } from './user-error.ts'
  */
 export async function listPlans({ db }: Store, country?: string): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
-  return selectCatalog(db, country)
+  return (await selectCatalog(db, country)).plans
 }
 
 /**

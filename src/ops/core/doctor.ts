@@ -36,11 +36,14 @@ export interface Deployment {
   requiredSecrets: readonly string[]
   /** The names of the Worker's secrets. */
   listSecrets: () => Promise<string[]>
-  readDatabase: () => Promise<{ isReplicated: boolean; region: string | undefined }>
+  readDatabase: () => Promise<{ isReplicated: boolean; region: string | undefined; sizeBytes: number }>
 }
 
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
+
+/** Half of D1's limit: the owner has years to react. */
+const maxDatabaseBytes = 5e9
 
 /** A token's `iat` may be 60 s ahead, and the order of keys and `--at` depend on this machine's clock. */
 const maxClockErrorSeconds = 60
@@ -110,8 +113,15 @@ function checkMigrations(known: readonly string[], applied: readonly string[], t
 }
 
 async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Promise<HealthCheck> {
-  const { isReplicated, region } = await readDatabase()
-  const place = region === undefined ? 'Cloudflare does not say where it is' : `runs in ${region}`
+  const { isReplicated, region, sizeBytes } = await readDatabase()
+  const size = `${(sizeBytes / 1e6).toFixed(1)} MB`
+  if (sizeBytes >= maxDatabaseBytes) {
+    return problem(
+      'database',
+      `It has ${size} of D1's 10 GB. Plan a new database: the record of the catalog only grows.`,
+    )
+  }
+  const place = `${size}, ${region === undefined ? 'Cloudflare does not say where it is' : `runs in ${region}`}`
   if (isReplicated) return ok('database', `${place}, read replication is on.`)
   const fix = `npm run provision -- --env ${env}`
   return problem('database', `${place}. Read replication is off: distant partners wait for it. Run: ${fix}`)
@@ -147,12 +157,7 @@ async function checkCatalog({ db, target }: Store): Promise<HealthCheck[]> {
 async function checkLastImport({ db }: Store): Promise<HealthCheck[]> {
   const last = await selectLastImport(db)
   if (last === undefined) return [ok('import', 'none in the record.')]
-  return [
-    ok(
-      'import',
-      `the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.publishedAt ?? 0)}.`,
-    ),
-  ]
+  return [ok('import', `the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.madeAt)}.`)]
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
@@ -239,8 +244,8 @@ async function checkPublications({ db, target }: Store): Promise<HealthCheck[]> 
           `Publication ${id} will conflict: ${describeClash(clashes, id)}. Cancel it, and make its change again: ${command('cancel', id)}`,
         ),
       ),
-    ...conflicted.map(({ id, endNote }) => {
-      const reason = describeClash(clashes, id) ?? endNote ?? 'it conflicted'
+    ...conflicted.map(({ id, entries }) => {
+      const reason = describeClash(clashes, id) ?? entries.at(-1)?.note ?? 'it conflicted'
       return problem(
         name,
         `Publication ${id} was not published: ${reason}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`,

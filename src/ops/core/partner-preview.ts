@@ -28,9 +28,10 @@ export async function previewPlans(store: Store, shortName: string, filter: Plan
       `${shortName} gets no list: it is suspended since ${formatIsoTime(suspendedAt)}. To resume it: ${fix}`,
     )
   }
-  const { plans } = await selectPlanList(store.db, country, filter)
+  const { documents } = await selectPlanList(store.db, country, filter)
+  const plans = documents.map((document): Plan => JSON.parse(document))
   if (plans.length > 0) return { plans, emptyBecause: undefined }
-  const { plans: all } = await selectPlanList(store.db, country, {})
+  const { documents: all } = await selectPlanList(store.db, country, {})
   const emptyBecause =
     all.length === 0
       ? `No plan is viewable in ${country}.`

@@ -79,7 +79,7 @@ export async function setFields(
   const patch = parseAssignments(assignments)
   if ('defects' in patch) throw refuseDefects(patch.defects)
   return changePlan(store, name, request, async (known) => {
-    const catalog = await selectCatalog(store.db)
+    const { plans: catalog } = await selectCatalog(store.db)
     const patched = applyPatch(known, patch, indexShared(catalog))
     if ('defects' in patched) throw refuseDefects(patched.defects)
     const { plan } = patched
@@ -105,7 +105,7 @@ async function changePlan(
   const known = await findPlan(store, name)
   const plan = await decide(known)
   // The plan may be as wanted now, and not at that time.
-  if (plan === known && request.dueAt !== undefined) await checkNotPending(store, known.id)
+  if (plan === known && request.dueAt !== undefined) await checkNotPending(store, known)
   const changes = plan === known ? [] : [{ planId: known.id, before: known, after: plan }]
   return { before: known, plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
 }

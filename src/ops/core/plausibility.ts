@@ -34,7 +34,7 @@ export interface Doubts {
  */
 export async function findDoubts(store: Store, changes: readonly PlanChange[], dueAt: number | null): Promise<Doubts> {
   if (changes.length === 0) return { warnings: [], notes: [] }
-  const [catalog, partners, today] = await Promise.all([
+  const [{ plans: catalog }, partners, today] = await Promise.all([
     selectCatalog(store.db),
     listPartners(store),
     dueAt === null ? selectToday(store) : formatIsoTime(dueAt).slice(0, 10),

@@ -3,19 +3,20 @@ import { abbreviate } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import {
   hashStoredPlans,
+  readEntries,
   selectCatalogAt,
   selectChanges,
   selectClashes,
   selectPublications,
-  selectPublished,
   selectRecordedPlanIds,
   type Clash,
 } from '../../db/publication-queries.ts'
-import { hashPublication, type PublicationRow } from '../../db/publish.ts'
+import type { RecordedEntry } from '../../db/publish.ts'
+import { hashRecord } from '../../db/record-hash.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { compareCatalogs, compareChanges, type CatalogDifference } from './catalog-difference.ts'
-import { findPublication, type PlanChange } from './publications.ts'
+import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from './user-error.ts'
 
 export interface LogFilter {
@@ -72,54 +73,63 @@ export function describeClash(clashes: readonly Clash[], id: number): string | u
 }
 
 export interface Verification {
-  /** How many publications were published. */
+  /** How many entries the record has. */
   count: number
   /** What does not fit, at the earliest place. */
   problem: string | undefined
-  /** The SHA-256 of the last publication, which no later one holds yet. */
+  /** The SHA-256 of the last entry, which no later one holds yet. */
   lastHash: string | undefined
 }
 
-/** Computes every hash of the record again. */
+/** Computes every hash of the record again, and compares states and plans with it. */
 export async function verifyRecord({ db }: Store): Promise<Verification> {
-  const rows = await selectPublished(db)
-  const pruned = Math.max(...rows.map(({ prunesBefore }) => prunesBefore ?? 0))
-  let previous: PublicationRow | undefined
+  let revision = 0
+  let last: RecordedEntry | undefined
   let lastHash: string | undefined
-  for (const row of rows) {
-    const problem = findMismatch(row, previous, lastHash) ?? (await findChangedPlans(row))
-    if (problem !== undefined) return { count: rows.length, problem, lastHash: undefined }
-    previous = row
-    lastHash = await hashPublication(row)
+  const checkedIds = new Set<number>()
+  for await (const page of readEntries(db)) {
+    for (const recorded of page) {
+      const problem = findMismatch(recorded, last, lastHash) ?? (await findChangedPlans(recorded))
+      if (problem !== undefined) return { count: last?.[0] ?? 0, problem, lastHash: undefined }
+      last = recorded
+      revision = recorded[2] ?? revision
+      lastHash = await hashRecord(recorded)
+    }
   }
-  return { count: rows.length, problem: await findUnrecorded(previous), lastHash }
+  const [wrong] = (await selectPublications(db, {})).flatMap((row) => findWrongState(row) ?? [])
+  return { count: last?.[0] ?? 0, problem: wrong ?? (await findUnrecorded()), lastHash }
 
-  async function findChangedPlans({ id, plansHash, prunedBefore }: PublicationRow): Promise<string | undefined> {
-    if (prunedBefore !== null && prunedBefore > pruned) return `Publication ${id} was pruned, but nobody recorded that.`
-    // A migration could not compute the hash of the plans that it recorded.
-    if (plansHash === null || prunedBefore !== null || (await hashStoredPlans(db, id)) === plansHash) return undefined
-    return `The plans of publication ${id} were changed after it was published.`
+  async function findChangedPlans([, , , , id, plansHash]: RecordedEntry): Promise<string | undefined> {
+    if (checkedIds.has(id)) return undefined
+    checkedIds.add(id)
+    if ((await hashStoredPlans(db, id)) === plansHash) return undefined
+    return `The plans of publication ${id} were changed after it was decided.`
   }
 
   /** Compares the catalog with the last version of each plan. */
-  async function findUnrecorded(last: PublicationRow | undefined): Promise<string | undefined> {
-    const [catalog, recorded] = await Promise.all([selectCatalog(db), selectCatalogAt(db, last?.revision ?? 0)])
-    const { added, changed, removed } = compareCatalogs(recorded, catalog, true)
+  async function findUnrecorded(): Promise<string | undefined> {
+    const [catalog, recorded] = await Promise.all([selectCatalog(db), selectCatalogAt(db, revision)])
+    const { added, changed, removed } = compareCatalogs(recorded, catalog.plans, true)
     const [plan] = [...added, ...changed, ...removed]
     return plan && `The plan ${plan.identifier} was changed without a publication.`
   }
 }
 
+/** @param last the entry before, and its hash. */
 function findMismatch(
-  { id, previousId, previousHash }: PublicationRow,
-  previous: PublicationRow | undefined,
-  hash: string | undefined,
+  [id, , , previousHash]: RecordedEntry,
+  last: RecordedEntry | undefined,
+  lastHash: string | undefined,
 ): string | undefined {
-  if (previousId !== (previous?.id ?? null)) {
-    return previousId === null
-      ? `Publication ${id} does not name the publication before it, ${previous?.id}.`
-      : `Publication ${previousId}, which publication ${id} follows, is missing or was moved.`
-  }
-  if (previousHash === (hash ?? null)) return undefined
-  return `Publication ${previousId} was changed after it was published: publication ${id} holds another hash of it.`
+  const [lastId = 0, , , , publicationId] = last ?? []
+  if (id !== lastId + 1) return `Entry ${lastId + 1} of the record is missing.`
+  if (lastHash === undefined || previousHash === lastHash) return undefined
+  return `Entry ${lastId}, about publication ${publicationId}, was changed: entry ${id} holds another hash of it.`
+}
+
+function findWrongState({ id, state, entries, needsApproval }: PublicationRow): string | undefined {
+  const last = entries.at(-1)
+  const decided = last?.revision != null ? 'published' : last?.kind === 'approved' ? 'scheduled' : last?.kind
+  const recorded = decided ?? (needsApproval ? 'waiting' : 'scheduled')
+  return state === recorded ? undefined : `Publication ${id} is ${state}, but the record says ${recorded}.`
 }

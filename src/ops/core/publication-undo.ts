@@ -1,7 +1,7 @@
 // Taking a publication back, with a publication that does the opposite.
 import { findConflicts } from '../../catalog/catalog-file.ts'
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectChanges, selectLaterTouches, type Touch } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
@@ -23,41 +23,36 @@ export interface Undo extends CatalogChange {
  *   were taken back don't count.
  */
 export async function prepareUndo(store: Store, id: number, plan?: string): Promise<Undo> {
-  const { revision: baseRevision } = await selectCatalogOrigin(store.db)
   const row = await findPublication(store, id)
   const revision = checkUndoable(row)
   const all = await selectChanges(store.db, id)
   if (all.length === 0) throw new UserError(`Publication ${id} changed no plan.`)
   const undone = plan === undefined ? all : [findChange(id, all, plan)]
-  const catalog = await selectCatalog(store.db)
+  const { origin, plans: catalog } = await selectCatalog(store.db)
   const current = new Map(catalog.map((known) => [known.id, known]))
   const changedLater = undone.filter(({ planId, after }) => !isSame(current.get(planId) ?? null, after))
   if (changedLater.length > 0) {
     const ids = new Set(changedLater.map(({ planId }) => planId))
-    const touches = (await selectLaterTouches(store.db, revision)).filter(({ planId }) => ids.has(planId))
+    const touches = await selectLaterTouches(store.db, revision, [...ids])
     const isUndone = undone.every(({ planId, before }) => isSame(current.get(planId) ?? null, before))
     throw new UserError(describeTouches(store, id, undone, touches, isUndone))
   }
 
   const changes = undone.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
   checkConsistency(catalog, changes)
-  return { baseRevision, changes, difference: compareChanges(changes) }
+  return { baseRevision: origin.revision, changes, difference: compareChanges(changes) }
 }
 
 function isSame(a: CatalogPlan | null, b: CatalogPlan | null): boolean {
   return a === null || b === null ? a === b : isSamePlan(a, b)
 }
 
-function checkUndoable({ id, state, revision, prunedBefore, plansHash }: PublicationRow): number {
+function checkUndoable({ id, state, revision }: PublicationRow): number {
   if (revision === null) {
     const isPending = state === 'waiting' || state === 'scheduled'
     throw new UserError(
       `Publication ${id} was not published: it is ${state}.${isPending ? ' To stop it, cancel it.' : ''}`,
     )
-  }
-  if (prunedBefore !== null) throw new UserError(`Publication ${id} can’t be undone: its plans were pruned.`)
-  if (plansHash === null) {
-    throw new UserError(`Publication ${id} can’t be undone: a migration recorded the catalog as it was then.`)
   }
   return revision
 }

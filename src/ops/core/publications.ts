@@ -1,18 +1,18 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { isCausedBy } from '../../db/database.ts'
 import {
-  approveForLater,
-  prunePublications,
   releasePublication,
   selectNowSeconds,
-  selectPendingTouches,
+  selectOverlapping,
   selectPublication,
-  selectPublished,
   stagePublication,
   type PlanChange,
+  type PublicationRow,
 } from '../../db/publication-queries.ts'
-import { endPublication, publish, type PublicationRow, type PublishOutcome } from '../../db/publish.ts'
-import { isCausedBy, type Database } from '../../db/database.ts'
+import { decide, findDecision, type Decision, type DecisionOutcome } from '../../db/publish.ts'
+import { findRefusal } from '../../db/refusal.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
@@ -68,10 +68,7 @@ export async function publishChange(
   if (dueAt !== undefined) await checkFuture(store, dueAt)
   if (changes.length === 0) return undefined
   // Before the writes, so that a change that was made is never reported as a failure.
-  const overlaps = await findOverlaps(
-    store,
-    changes.map(({ planId }) => planId),
-  )
+  const overlaps = await selectOverlapping(db, changes)
   if (dueAt !== undefined && overlaps.length > 0) throw refuseOverlap(store, overlaps)
   await review?.(store, changes)
   const needsApproval = readNeedsApproval(store)
@@ -86,86 +83,49 @@ export async function publishChange(
   const step = `Writing ${countPlans(changes.length)}`
   try {
     const id = await stagePublication(db, publication, changes, (done, total) => onProgress(step, done, total + 1))
-    if (state === 'published') await publishNow(store, id)
+    if (state === 'published') await publishNow(store, id, attribution)
     else if (!(await release(store, id, state))) throw new UserError(somebodyElse)
     return { id, state, dueAt: dueAt ?? null, overlaps }
   } catch (error) {
     if (error instanceof UserError) throw new UserError([error.message, nothingChanged])
-    // Another publication deletes everything that is staged, or comes first each time.
-    if (isCausedBy(error, /FOREIGN KEY constraint failed|publication order/))
+    // Others came first each time, or staging took more than an hour and was deleted.
+    if (findRefusal(error) === 'entry_order' || isCausedBy(error, 'FOREIGN KEY constraint failed'))
       throw new UserError([somebodyElse, nothingChanged])
     throw error
   }
 }
 
-async function publishNow(store: Store, id: number): Promise<void> {
-  const outcome = await publishSafely(store, id)
-  if (outcome.kind !== 'published') throw new UserError(somebodyElse)
+/** @returns the new revision. @throws UserError when somebody else changed the same plans. */
+async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<number> {
+  const outcome = await decideSafely(store, { publicationId, kind: 'published', actor, note: null, isPublishing: true })
+  if (outcome.kind === 'made' && outcome.revision !== null) return outcome.revision
+  throw new UserError(somebodyElse)
 }
 
-async function publishSafely({ db }: Store, id: number, approval?: Attribution): Promise<PublishOutcome> {
+/** Makes a decision, also when the answer is lost. */
+async function decideSafely({ db }: Store, decision: Decision): Promise<DecisionOutcome> {
   const outcome = await settle(
-    async () => {
-      const found = await publish(db, id, approval)
+    async (): Promise<DecisionOutcome | undefined> => {
+      const found = await decide(db, decision)
       return found.kind === 'unavailable' ? undefined : found
     },
-    () =>
-      readBack(db, id, ({ revision, approvedBy }) => {
-        const isOurs = revision !== null && (approval === undefined || approvedBy === approval.actor)
-        return isOurs ? { kind: 'published', revision } : undefined
-      }),
+    () => findDecision(db, decision),
   )
   return outcome ?? { kind: 'unavailable' }
 }
 
+/** Lets a staged publication wait, also when the answer is lost. @returns whether it could. */
 async function release({ db }: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
-  return settleState(
-    db,
-    id,
-    () => releasePublication(db, id, state),
-    (row) => row.state === state,
+  const isReleased = await settle(
+    async () => (await releasePublication(db, id, state)) || undefined,
+    async () => (await selectPublication(db, id))?.state === state || undefined,
   )
-}
-
-async function end({ db }: Store, id: number, ...[state, ending]: Ending): Promise<boolean> {
-  const isMade = (row: PublicationRow) => row.state === state && row.endedBy === ending.endedBy
-  return settleState(db, id, () => endPublication(db, id, state, ending), isMade)
-}
-
-type Ending = Parameters<typeof endPublication> extends [unknown, unknown, ...infer Rest] ? Rest : never
-
-/** Changes the state of a publication, also when the answer is lost. @returns whether it could. */
-async function settleState(
-  db: Database,
-  id: number,
-  change: () => Promise<boolean>,
-  isMade: (row: PublicationRow) => boolean,
-): Promise<boolean> {
-  const made = await settle(
-    async () => (await change()) || undefined,
-    () => readBack(db, id, (row) => isMade(row) || undefined),
-  )
-  return made ?? false
-}
-
-async function readBack<T>(
-  db: Database,
-  id: number,
-  interpret: (row: PublicationRow) => T | undefined,
-): Promise<T | undefined> {
-  const row = await selectPublication(db, id)
-  return row && interpret(row)
-}
-
-async function findOverlaps({ db }: Store, planIds: readonly number[]): Promise<number[]> {
-  const ids = new Set(planIds)
-  const overlapping = (await selectPendingTouches(db)).filter(({ planId }) => ids.has(planId))
-  return [...new Set(overlapping.map(({ publicationId }) => publicationId))]
+  return isReleased ?? false
 }
 
 /** @throws UserError when a pending publication changes the plan: a second one could only conflict. */
-export async function checkNotPending(store: Store, planId: number): Promise<void> {
-  const overlaps = await findOverlaps(store, [planId])
+export async function checkNotPending(store: Store, plan: CatalogPlan): Promise<void> {
+  const overlaps = await selectOverlapping(store.db, [{ planId: plan.id, after: plan }])
   if (overlaps.length > 0) throw refuseOverlap(store, overlaps)
 }
 
@@ -211,20 +171,25 @@ export async function approvePublication(store: Store, id: number, approval: Att
   if (row.actor.toLowerCase() === actor.toLowerCase()) {
     throw new UserError(`Publication ${id} is by ${actor}: another operator must approve it.`)
   }
-  const isLater = row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))
-  if (isLater) {
-    const isMade = (found: PublicationRow) => found.state === 'scheduled' && found.approvedBy === actor
-    const isApproved = await settleState(store.db, id, () => approveForLater(store.db, id, approval), isMade)
-    if (!isApproved) throw new UserError(`Publication ${id} no longer waits.`)
-  } else {
-    const outcome = await publishSafely(store, id, approval)
-    if (outcome.kind === 'conflict') {
-      await end(store, id, 'conflicted', { endedBy: actor, endNote: outcome.reason })
-      throw new UserError(describeConflict(store, id, outcome.reason))
-    }
-    if (outcome.kind === 'unavailable') throw new UserError(`Publication ${id} no longer waits.`)
+  const isPublishing = row.dueAt === null || row.dueAt <= (await selectNowSeconds(store.db))
+  const outcome = await decideSafely(store, { publicationId: id, kind: 'approved', ...approval, isPublishing })
+  if (outcome.kind === 'conflict') {
+    await end(store, id, 'conflicted', { actor, note: outcome.reason })
+    throw new UserError(describeConflict(store, id, outcome.reason))
   }
+  if (outcome.kind === 'unavailable') throw new UserError(`Publication ${id} no longer waits.`)
   return findPublication(store, id)
+}
+
+/** @returns whether the publication could end that way. */
+async function end(
+  store: Store,
+  publicationId: number,
+  kind: 'conflicted' | 'cancelled' | 'rejected',
+  { actor, note }: Pick<Attribution, 'actor' | 'note'>,
+): Promise<boolean> {
+  const outcome = await decideSafely(store, { publicationId, kind, actor, note, isPublishing: false })
+  return outcome.kind === 'made'
 }
 
 function describeConflict({ target }: Store, id: number, reason: string): string {
@@ -233,21 +198,20 @@ function describeConflict({ target }: Store, id: number, reason: string): string
 }
 
 /** @throws UserError when it does not wait for approval. */
-export async function rejectPublication(store: Store, id: number, { actor, note }: Attribution): Promise<void> {
+export async function rejectPublication(store: Store, id: number, attribution: Attribution): Promise<void> {
   const row = await findPublication(store, id)
   if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
-  const isEnded = await end(store, id, 'rejected', { endedBy: actor, endNote: note })
-  if (!isEnded) throw new UserError(`Publication ${id} no longer waits.`)
+  if (!(await end(store, id, 'rejected', attribution))) throw new UserError(`Publication ${id} no longer waits.`)
 }
 
 /**
  * Cancels a publication that is scheduled or waits, or closes the case of one that conflicted.
  * @throws UserError when it is in another state.
  */
-export async function cancelPublication(store: Store, id: number, { actor, note }: Attribution): Promise<void> {
-  const row = await findPublication(store, id)
-  const isEnded = await end(store, id, 'cancelled', { endedBy: actor, endNote: note })
-  if (!isEnded) throw refuseState(await findPublication(store, row.id), 'can’t be cancelled')
+export async function cancelPublication(store: Store, id: number, attribution: Attribution): Promise<void> {
+  await findPublication(store, id)
+  const isEnded = await end(store, id, 'cancelled', attribution)
+  if (!isEnded) throw refuseState(await findPublication(store, id), 'can’t be cancelled')
 }
 
 function refuseState({ id, state }: PublicationRow, problem: string): UserError {
@@ -256,52 +220,13 @@ function refuseState({ id, state }: PublicationRow, problem: string): UserError 
 }
 
 /**
- * Empties the plans of old publications that later publications before a time replaced. The log keeps its lines, and the
- * catalog after that time can still be shown.
- * @returns how many publications were pruned.
- * @throws UserError when the time is in the future.
- */
-export async function prunePublicationsBefore(
-  store: Store,
-  beforeSeconds: number,
-  attribution: Attribution,
-): Promise<number> {
-  const { db } = store
-  if (beforeSeconds > (await selectNowSeconds(db))) throw new UserError('--before is in the future. Name a past date.')
-  const isOld = ({ publishedAt }: PublicationRow) => publishedAt !== null && publishedAt < beforeSeconds
-  if (!(await selectPublished(db)).some(isOld)) {
-    throw new UserError(`There is no publication before ${formatIsoTime(beforeSeconds)}. Nothing was changed.`)
-  }
-  // Recorded first, so that nothing is pruned without a trace.
-  await publishRecord(store, attribution, { prunesBefore: beforeSeconds })
-  // The same again prunes the rest.
-  const count = await settle(
-    () => prunePublications(db, beforeSeconds),
-    async () => undefined,
-  )
-  return count ?? 0
-}
-
-/**
- * Raises the revision without a change of the catalog, which outdates every cached plan list.
+ * Raises the revision without a change of the catalog, which invalidates every cached plan list.
  * @returns the new revision.
  */
-export async function outdateLists(store: Store, attribution: Attribution): Promise<number> {
-  return publishRecord(store, attribution)
-}
-
-/** Publishes an entry of the record that changes no plan. @returns its revision. */
-async function publishRecord(
-  store: Store,
-  attribution: Attribution,
-  prune: { prunesBefore?: number } = {},
-): Promise<number> {
-  const { db } = store
-  const { revision: baseRevision } = await selectCatalogOrigin(db)
-  const record = { ...attribution, ...prune, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
-  const outcome = await publishSafely(store, await stagePublication(db, record, [], () => {}))
-  if (outcome.kind !== 'published') throw new UserError([somebodyElse, nothingChanged])
-  return outcome.revision
+export async function invalidateLists(store: Store, attribution: Attribution): Promise<number> {
+  const { revision: baseRevision } = await selectCatalogOrigin(store.db)
+  const publication = { ...attribution, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
+  return publishNow(store, await stagePublication(store.db, publication, [], () => {}), attribution)
 }
 
 /** `1 plan`, `2 plans` */

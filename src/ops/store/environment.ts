@@ -25,10 +25,12 @@ export async function inspectEnvironment(target: Target): Promise<Environment> {
       listSecrets: openWorkerSecrets(target).listNames,
       readDatabase: async () => {
         const database = await call('GET', `/d1/database/${databaseId}`)
-        const { read_replication: replication, running_in_region: region } = isJsonObject(database) ? database : {}
+        const found = isJsonObject(database) ? database : {}
+        const { read_replication: replication, running_in_region: region, file_size: sizeBytes } = found
         return {
           isReplicated: isJsonObject(replication) && replication['mode'] === 'auto',
           region: typeof region === 'string' ? region : undefined,
+          sizeBytes: typeof sizeBytes === 'number' ? sizeBytes : 0,
         }
       },
     },

@@ -41,9 +41,10 @@ function openDatabase(call: Call, change: Change, path: string): Pick<Store, 'db
   return {
     db: drizzle(async (sql, params) => {
       const run = () => call('POST', `${path}/raw`, toQuery({ sql, params })).then(readRows)
-      // Inserted rows are staged: they change nothing until an update publishes them, and may be inserted again. What
-      // became of an update, its caller finds out (core/settle.ts).
-      const rows = await (sql.startsWith('update') ? change(run, ({ length }) => length > 0) : retryTransient(run))
+      // What became of a decision, its caller finds out (core/settle.ts). Other rows that are inserted are staged: they change
+      // nothing until a decision publishes them, and may be inserted again.
+      const isDecision = /^(?:update|insert into publication_entries) /.test(sql)
+      const rows = await (isDecision ? change(run, ({ length }) => length > 0) : retryTransient(run))
       return { rows }
     }),
     write: async (statements) => {

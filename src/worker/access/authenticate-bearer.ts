@@ -1,7 +1,7 @@
 // Checks the access token (RFC 6750), and that its partner exists and is active.
 import type { AccessTokenClaims, TokenDefect } from '../../crypto/access-token.ts'
 import type { SigningKey } from '../../crypto/signing-keys.ts'
-import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { PartnerAccess } from '../../db/client-queries.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { VerifyToken } from './verified-tokens.ts'
 

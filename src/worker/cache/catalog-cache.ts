@@ -3,7 +3,7 @@
 import { getPlanListKey } from '../../api/cache-keys.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { StorageError } from '../../db/database.ts'
-import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { PartnerAccess } from '../../db/client-queries.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import type { CatalogSession } from './catalog-source.ts'

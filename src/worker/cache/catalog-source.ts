@@ -1,6 +1,6 @@
 // The interface through which the cache reads the database. catalog-database.ts implements it on D1, and the simulation
 // has its own.
-import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { PartnerAccess } from '../../db/client-queries.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 
 /** A partner and the catalog's revision, read at the same moment. */

@@ -1,7 +1,7 @@
 // The copies in KV. KV is optional: when it is missing, fails, is slow or returns data of another shape, the copy counts as
 // missing. Nothing here throws.
 import { isJsonObject } from '../../json.ts'
-import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { PartnerAccess } from '../../db/client-queries.ts'
 import { withDeadline } from '../deadline.ts'
 import { describeError, type Warn } from '../log.ts'
 import { staleIfErrorMs } from './freshness.ts'

@@ -1,6 +1,6 @@
 // The checks of partners: in memory, renewed from D1, and copied to KV for an outage.
 import { getPartnerKey } from '../../api/cache-keys.ts'
-import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { PartnerAccess } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
 import { computeAgeMs, isUsableInOutage, kvRetryMs, kvRewriteMs, maxAgeMs } from './freshness.ts'

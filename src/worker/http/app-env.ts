@@ -1,6 +1,6 @@
 // The variables that a request carries through the app.
 import type { Context } from 'hono'
-import type { PartnerAccess } from '../../db/partner-queries.ts'
+import type { PartnerAccess } from '../../db/client-queries.ts'
 import { log, readVersionId, type Warn } from '../log.ts'
 import type { ApiError } from './api-error.ts'
 

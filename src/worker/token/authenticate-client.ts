@@ -1,6 +1,6 @@
 // Decides whether client credentials are right.
 import { findMatchingHash } from '../../crypto/client-secret.ts'
-import { selectClient, type Client } from '../../db/partner-queries.ts'
+import { selectClient, type Client } from '../../db/client-queries.ts'
 import type { Warn } from '../log.ts'
 import { queryD1 } from '../query-d1.ts'
 import type { ClientCredentials } from './basic-credentials.ts'

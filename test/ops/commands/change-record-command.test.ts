@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
-import { editChangeRecord, emptyDatabase } from '../support/test-database.ts'
+import { editRecords, emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
 
@@ -21,7 +21,7 @@ const readJson = async (...args: string[]) =>
   JSON.parse((await run([...args, '--json'])).stdout) as Record<string, unknown>[]
 const change = (statement: string) => {
   isUnchanged = false
-  return editChangeRecord(bindings().DB, statement)
+  return editRecords(bindings().DB, statement)
 }
 
 beforeEach(async () => {

@@ -14,14 +14,17 @@ import {
   suspendPartner,
   type Credentials,
 } from '../../../src/ops/core/partner-accounts.ts'
+import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
-import { verifyRecord } from '../../../src/ops/core/publication-log.ts'
+import { listPublications, verifyRecord } from '../../../src/ops/core/publication-log.ts'
+import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
+import { publishDue } from '../../../src/worker/publish-due.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, requestPlans, requestToken } from '../../worker/support/requests.ts'
 import { backup, emptyStores, fillDatabase, readRecords, readRows, restore } from '../support/full-database.ts'
-import { attribution, failOnWarning, importPlans, request, store } from '../support/worker-store.ts'
+import { attribution, careful, failOnWarning, importPlans, request, store } from '../support/worker-store.ts'
 
 beforeEach(emptyStores)
 afterEach(() => {
@@ -84,6 +87,23 @@ test('both endpoints answer as before, byte for byte, and both records are as be
   expect((await verifyChangeRecord(store)).entryCount).toBe(records.verifiedRecord.entryCount + 1)
 })
 
+test('nothing is published during a restore, even if it is due', async () => {
+  await fillDatabase()
+  await env.DB.exec(`update publications set due_at = 60 where state = 'scheduled' and needs_approval = 0`)
+  const [text, records] = [await backup(), await readRecords()]
+  await emptyStores()
+  const run = store.db.run.bind(store.db)
+  vi.spyOn(store.db, 'run').mockImplementation((async (query: SQL) => {
+    await publishDue(env.DB, undefined)
+    return run(query)
+  }) as never)
+  await restore(text)
+  expect(await readRecords()).toEqual(records)
+  await publishDue(env.DB, undefined)
+  expect((await findPlan(store, 'plan-2')).nonInvestableNote).toBe('Soon.')
+  expect((await verifyRecord(store)).problem).toBeUndefined()
+})
+
 test('a backup holds every table', async () => {
   const { results } = await env.DB.prepare(
     `select name from sqlite_master where type = 'table' and name not glob '_cf_*' and name not glob 'sqlite_*'`,
@@ -106,8 +126,11 @@ test('a backup of a database that changes meanwhile is refused', async () => {
     () => closePlan(store, 'plan-1', 'Sold out.', request),
     () => suspendPartner(store, 'acme', attribution, failOnWarning),
     () => setPartnerContact(store, 'boda', null, attribution, failOnWarning),
-    () => env.DB.exec(`update publications set state = 'cancelled', ended_at = 5 where state = 'conflicted'`),
-    () => env.DB.exec(`update publications set state = 'waiting' where state = 'scheduled'`),
+    async () => {
+      const [pending] = await listPublications(store, { isPending: true })
+      await cancelPublication(store, pending?.id ?? 0, attribution)
+    },
+    () => closePlan(careful, 'plan-1', 'Waits.', request),
   ]
   for (const change of changes) await expect(read(change)).rejects.toThrow(refusal)
 })
@@ -117,7 +140,7 @@ describe('a restore', () => {
     [
       'the plans',
       async () => importPlans([makePlan({ id: 9 })]),
-      'plans has 1, plan_minimums has 2, plan_viewability has 1, publications has 1, publication_plans has 1',
+      'plans has 1, plan_viewability has 1, publications has 1, plan_versions has 1, publication_entries has 1',
     ],
     [
       'an entry of the log',

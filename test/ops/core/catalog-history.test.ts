@@ -1,22 +1,24 @@
 // The catalog as it was, exact to the second.
 import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
-import { findPlanAt, listPlansAt } from '../../../src/ops/core/catalog-history.ts'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
+import { findPlanAt, listPlansAt, readCatalogFile } from '../../../src/ops/core/catalog-history.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
-import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { listPublications } from '../../../src/ops/core/publication-log.ts'
+import { listPublications, readPublication } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
-import { prunePublicationsBefore, publishChange, outdateLists } from '../../../src/ops/core/publications.ts'
+import { approvePublication, invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { fetchToken, requestPlans } from '../../worker/support/requests.ts'
 import { seedPartner } from '../../worker/support/seed.ts'
-import { emptyDatabase } from '../support/test-database.ts'
-import { attribution, importPlans, request, store } from '../support/worker-store.ts'
+import { editRecords, emptyDatabase } from '../support/test-database.ts'
+import { attribution, careful, importPlans, interruptedStore, request, store } from '../support/worker-store.ts'
 
 beforeEach(() => emptyDatabase(env))
 
@@ -24,17 +26,11 @@ const plans = [1, 2, 3].map((id) => makePlan({ id, viewableIn: ['KE', 'UG'] }))
 
 /** Gives the publications the times 1000, 1010, 1020 and so on. */
 async function spreadTimes(): Promise<void> {
-  await env.DB.prepare(
-    `update publications set published_at = 990 + 10 * (
-       select count(*) from publications as earlier where earlier.revision <= publications.revision
-     ) where revision is not null`,
-  ).run()
+  await editRecords(env.DB, 'update publication_entries set made_at = 990 + 10 * id')
 }
 
 const countPublications = async () =>
-  (await env.DB.prepare('select count(*) as count from publications where revision is not null').first(
-    'count',
-  )) as number
+  (await env.DB.prepare('select count(*) as count from publication_entries').first('count')) as number
 
 const planId = fc.integer({ min: 1, max: 3 }).map((id) => `plan-${id}`)
 const country = fc.constantFrom('KE', 'UG')
@@ -59,7 +55,7 @@ async function perform(step: Action): Promise<void> {
   if (step.kind === 'set-viewable') await setViewable(store, step.plan, step, request)
   else if (step.kind === 'close') await closePlan(store, step.plan, step.note, request)
   else if (step.kind === 'open') await openPlan(store, step.plan, request)
-  else if (step.kind === 'invalidate') await outdateLists(store, attribution)
+  else if (step.kind === 'invalidate') await invalidateLists(store, attribution)
   else if (step.kind === 'import') {
     await importPlans(
       step.ids.map((id) => makePlan({ id, name: step.name })),
@@ -76,7 +72,7 @@ test('as-of equals what the endpoint returned then, for any history', async () =
     fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 8 }), async (history) => {
       await emptyDatabase(env)
       // KV still holds the lists of the database before.
-      await outdateLists(store, attribution)
+      await invalidateLists(store, attribution)
       const partners = [await seedPartner('KE'), await seedPartner('UG')]
       const tokens = await Promise.all(partners.map((partner) => fetchToken(partner)))
       const readLists = async () => {
@@ -143,50 +139,76 @@ test('a time in the future is refused', async () => {
   )
 })
 
-test('a time before a migration recorded the catalog is refused; without plans then, it was empty', async () => {
-  expect(await listPlansAt(store, 1000)).toEqual([])
+test('there was no plan before the first publication', async () => {
   await importPlans(plans)
   await spreadTimes()
   expect(await listPlansAt(store, 999)).toEqual([])
-  await env.DB.prepare('update publications set plans_hash = null').run()
-  await expect(listPlansAt(store, 999)).rejects.toThrow(
-    new UserError(
-      'The record of the catalog starts at 1970-01-01T00:16:40Z: earlier changes were pruned, or not recorded. Name a later time.',
-    ),
-  )
 })
 
-test('pruning keeps what is needed for the time after', async () => {
-  await importPlans(plans)
-  await closePlan(store, 'plan-1', 'Sold out.', request)
-  await importPlans(
-    [makePlan({ ...plans[0], isInvestable: false, nonInvestableNote: 'Sold out.' }), ...plans.slice(1, 2)],
-    true,
-  )
-  await openPlan(store, 'plan-1', request)
-  await spreadTimes()
-  const times = [1020, 1029, 1030]
-  const before = await Promise.all(times.map((time) => listPlansAt(store, time)))
-  const size = async () => env.DB.prepare('select count(after) as count from publication_plans').first('count')
-  expect(await size()).toBe(3 + 1 + 0 + 1)
+describe('a plan that was added, changed, removed and added again', () => {
+  const [other, gold, fresh] = [makePlan({ id: 1 }), makePlan({ id: 2, name: 'Gold' }), makePlan({ id: 2 })]
+  const closed = { ...gold, isInvestable: false, nonInvestableNote: 'Sold out.' }
 
-  // The second and third have only plans that still count.
-  expect(await prunePublicationsBefore(store, 1025, request.attribution)).toBe(1)
-  expect(await prunePublicationsBefore(store, 1025, request.attribution)).toBe(0)
-  expect(await Promise.all(times.map((time) => listPlansAt(store, time)))).toEqual(before)
-  expect(await listPlans(store)).toEqual(plans.slice(0, 2))
-  // Left: plan 1 as it was closed and as it was opened, and plan 2. Not even a removal needs its plan.
-  expect(await size()).toBe(3)
-  // Each publication still lists its plans.
-  expect(await listPublications(store, { plan: '1' })).toHaveLength(3)
-  await expect(listPlansAt(store, 999)).rejects.toThrow('The record of the catalog starts at 1970-01-01T00:16:40Z')
+  test('has each of its versions for as-of, undo and merge, also after ten rounds', async () => {
+    const round = [[other, gold], [other, closed], [other], [other, fresh], [other]]
+    const states = [[other], ...Array.from({ length: 10 }, () => round).flat()]
+    const files: CatalogFile[] = []
+    for (const state of states) {
+      await importPlans(state, true)
+      files.push(await readCatalogFile(store))
+    }
+    await spreadTimes()
+    const rows = (await listPublications(store, {})).toReversed()
+
+    for (const [step, expected] of states.entries()) {
+      const atSeconds = 1000 + 10 * step
+      expect(await listPlansAt(store, atSeconds)).toEqual(expected)
+      expect(await readCatalogFile(store, undefined, atSeconds)).toEqual(files[step])
+      const found = await findPlanAt(store, 'plan-2', atSeconds).catch(() => undefined)
+      expect(found).toEqual(expected[1])
+    }
+
+    for (const [step, { id }] of [...rows.entries()].slice(1).toReversed()) {
+      const [before, after] = [states[step - 1]?.[1] ?? null, states[step]?.[1] ?? null]
+      expect((await readPublication(store, id)).changes).toEqual([{ planId: 2, before, after }])
+      await publishChange(store, await prepareUndo(store, id), { ...request, undoneId: id })
+      expect(await listPlans(store)).toEqual(states[step - 1])
+    }
+
+    // An edit of the other plan, in an export of any revision, leaves this plan removed.
+    for (const [step, file] of files.entries()) {
+      const renamed = { ...other, name: `Step ${step}` }
+      const edited = { ...file, plans: [renamed, ...file.plans.slice(1)] }
+      await publishChange(store, await prepareImport(store, edited, { decision: 'ours' }), request)
+      expect(await listPlans(store)).toEqual([renamed])
+    }
+  })
+
+  test('is never published by an approval of a change from before', async () => {
+    await importPlans([other, gold])
+    const { publication } = await closePlan(careful, 'plan-2', 'Sold out.', request)
+    const id = publication?.id ?? 0
+    // The plan is the same again, but was removed meanwhile.
+    await importPlans([other], true)
+    await importPlans([gold])
+    const boris = { ...attribution, actor: 'boris' }
+    await expect(approvePublication(careful, id, boris)).rejects.toThrow('a plan was changed after it was staged')
+    expect((await readPublication(store, id)).changes).toEqual([{ planId: 2, before: gold, after: closed }])
+    expect(await findPlan(store, 'plan-2')).toEqual(gold)
+  })
 })
 
-test('pruning refuses a future time, and a time without an earlier publication', async () => {
-  await importPlans(plans)
-  await expect(prunePublicationsBefore(store, 4e9, request.attribution)).rejects.toThrow('--before is in the future.')
-  await expect(prunePublicationsBefore(store, 10, request.attribution)).rejects.toThrow(
-    'There is no publication before 1970-01-01T00:00:10Z. Nothing was changed.',
-  )
-  expect(await countPublications()).toBe(1)
+test('an export that races with a publication has the plans of its revision', async () => {
+  const many = Array.from({ length: 60 }, (_, index) => makePlan({ id: index + 1 }))
+  await importPlans(many)
+  const renamed = many.map((plan) => ({ ...plan, name: 'New' }))
+  let isInterrupted = false
+  const interrupt = async () => {
+    isInterrupted = true
+    await importPlans(renamed)
+  }
+  // Before the second page.
+  const file = await readCatalogFile(interruptedStore(interrupt, /"plans"\."id" > \?/))
+  expect(isInterrupted).toBe(true)
+  expect(file).toEqual({ origin: await selectCatalogOrigin(store.db), plans: renamed })
 })

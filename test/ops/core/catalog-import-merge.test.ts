@@ -2,14 +2,15 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { readCatalogFile } from '../../../src/ops/core/catalog-history.ts'
 import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
 import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { publishChange, outdateLists } from '../../../src/ops/core/publications.ts'
+import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase } from '../support/test-database.ts'
+import { editRecords, emptyDatabase } from '../support/test-database.ts'
 import { attribution, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
@@ -45,7 +46,7 @@ test('an edited export leaves a plan closed and another withdrawn that were so a
 test('of two imports made from one export, the second keeps what the first did', async () => {
   const exported = await readCatalogFile(store)
   await importFile(rename(exported, 'cash', 'Better cash'))
-  await outdateLists(store, attribution)
+  await invalidateLists(store, attribution)
   await importFile(rename(exported, 'gold', 'Better gold'))
   expect((await listPlans(store)).map(({ name }) => name)).toEqual(['Better cash', 'Better gold'])
 })
@@ -116,7 +117,7 @@ test('--prune with the export of a country touches that country alone', async ()
 
 test('an export of the past carries its revision: importing it unchanged changes nothing, unless it is not merged', async () => {
   // A second is the finest time that an operator can name.
-  await env.DB.prepare('update publications set published_at = 1000').run()
+  await editRecords(env.DB, 'update publication_entries set made_at = 1000')
   const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Sold out.' }
   await closePlan(store, 'cash', 'Sold out.', request)
   const past = await readCatalogFile(store, undefined, 1000)
@@ -127,40 +128,24 @@ test('an export of the past carries its revision: importing it unchanged changes
   expect(await findPlan(store, 'cash')).toEqual(cash)
 })
 
-describe('a file that can’t be merged is refused, unless --no-merge', () => {
-  const revisionOf = (file: CatalogFile) => file.origin?.revision ?? 0
-
-  test.each([
-    [
-      'another catalog',
-      'The file was exported from another catalog.',
-      async (file: CatalogFile) => ({ catalog: '0'.repeat(16), revision: revisionOf(file) }),
-    ],
-    [
-      'an unknown revision',
-      'The record does not know the revision of the file: was the database restored?',
-      async (file: CatalogFile) => ({ catalog: file.origin?.catalog ?? '', revision: revisionOf(file) + 1 }),
-    ],
-    [
-      'a revision before the record',
-      'The record does not reach back to the revision of the file.',
-      async (file: CatalogFile) => {
-        await env.DB.prepare('update publications set plans_hash = null').run()
-        return { catalog: file.origin?.catalog ?? '', revision: revisionOf(file) - 1 }
-      },
-    ],
-  ])('%s', async (_, problem, makeOrigin) => {
-    const exported = rename(await readCatalogFile(store), 'cash', 'New')
-    const file = { ...exported, origin: await makeOrigin(exported) }
-    await expect(importFile(file)).rejects.toThrow(
-      new UserError([
-        `${problem} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.`,
-        'Nothing was imported.',
-      ]),
-    )
-    await importFile(file, { isMerging: false })
-    expect((await findPlan(store, 'cash')).name).toBe('New')
-  })
+test.each([
+  ['another catalog', 'The file was exported from another catalog.', { catalog: '0'.repeat(16) }],
+  [
+    'an unknown revision',
+    'The record does not know the revision of the file: was the database restored?',
+    { revision: 1 },
+  ],
+])('a file of %s is refused, unless --no-merge', async (_, problem, origin) => {
+  const exported = rename(await readCatalogFile(store), 'cash', 'New')
+  const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.db)), ...origin } }
+  await expect(importFile(file)).rejects.toThrow(
+    new UserError([
+      `${problem} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.`,
+      'Nothing was imported.',
+    ]),
+  )
+  await importFile(file, { isMerging: false })
+  expect((await findPlan(store, 'cash')).name).toBe('New')
 })
 
 test('a closed plan that the file closes, too, with another note is a conflict; opening it in between is one as well', async () => {

@@ -25,7 +25,7 @@ import {
 import { writeRecorded } from '../../../src/ops/core/recorded-change.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
-import { editChangeRecord, emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
+import { editRecords, emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
 import { failOnWarning as warn, store } from '../support/worker-store.ts'
 
 const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
@@ -134,7 +134,7 @@ test('partners have their own entries', async () => {
 test('entries since a time', async () => {
   await create()
   await suspend()
-  await editChangeRecord(env.DB, 'update change_record set changed_at = 100 * id')
+  await editRecords(env.DB, 'update change_record set changed_at = 100 * id')
   const since = async (seconds: number) => (await listPartnerEntries(store, { since: seconds })).map(({ id }) => id)
   expect([await since(200), await since(201)]).toEqual([[2], []])
 })
@@ -244,7 +244,7 @@ describe('when another change comes in between', () => {
 describe('findPartnerAt', () => {
   /** Entries at 100, 200, …, in the order in which they were made. */
   const spreadEntries = async () => {
-    await editChangeRecord(env.DB, 'update change_record set changed_at = 100 * id')
+    await editRecords(env.DB, 'update change_record set changed_at = 100 * id')
     await env.DB.prepare('update partners set created_at = 100').run()
   }
   const at = async (seconds: number) => {
@@ -270,7 +270,7 @@ describe('findPartnerAt', () => {
   test('returns the last of several states in one second', async () => {
     await create()
     await move('UG')
-    await editChangeRecord(env.DB, 'update change_record set changed_at = 100')
+    await editRecords(env.DB, 'update change_record set changed_at = 100')
     expect(await at(100)).toBe('UG active')
   })
 
@@ -285,7 +285,7 @@ describe('findPartnerAt', () => {
 
   test('refuses a partner without an entry', async () => {
     await create()
-    await editChangeRecord(env.DB, 'delete from change_record')
+    await editRecords(env.DB, 'delete from change_record')
     await expect(at(4e9)).rejects.toThrow(
       new UserError(
         'It is not known what acme was at 2096-10-02T07:06:40Z: the record has no entry of it from before.',
@@ -346,7 +346,7 @@ describe('verifyChangeRecord', () => {
   ])('names the entry after one that has %s', async (change) => {
     await fill()
     await verifyChangeRecord(store)
-    await editChangeRecord(env.DB, `update change_record set ${change} where id = 3`)
+    await editRecords(env.DB, `update change_record set ${change} where id = 3`)
     // The hash of an entry does not fit the one before.
     const [entry, before] = change.startsWith('previous_hash') ? [3, 2] : [4, 3]
     await expect(verifyChangeRecord(store)).rejects.toThrow(
@@ -358,14 +358,14 @@ describe('verifyChangeRecord', () => {
 
   test('names an entry that is missing', async () => {
     await fill()
-    await editChangeRecord(env.DB, 'delete from change_record where id = 2')
+    await editRecords(env.DB, 'delete from change_record where id = 2')
     await expect(verifyChangeRecord(store)).rejects.toThrow(new UserError('Entry 2 of the record is missing.'))
   })
 
   test('names entries that were swapped', async () => {
     await fill()
-    await editChangeRecord(env.DB, 'update change_record set id = case id when 2 then -3 when 3 then -2 else id end')
-    await editChangeRecord(env.DB, 'update change_record set id = abs(id)')
+    await editRecords(env.DB, 'update change_record set id = case id when 2 then -3 when 3 then -2 else id end')
+    await editRecords(env.DB, 'update change_record set id = abs(id)')
     await expect(verifyChangeRecord(store)).rejects.toThrow(/^Entry 2 of the record does not fit/)
   })
 
@@ -376,7 +376,7 @@ describe('verifyChangeRecord', () => {
     expect(prepare.mock.calls.filter(([query]) => query.startsWith('select "id"'))).toHaveLength(3)
     prepare.mockRestore()
     expect(await listKeyEntries(store, {})).toEqual(entries.toReversed())
-    await editChangeRecord(env.DB, `update change_record set actor = 'somebody' where id = 1000`)
+    await editRecords(env.DB, `update change_record set actor = 'somebody' where id = 1000`)
     await expect(verifyChangeRecord(store)).rejects.toThrow(/^Entry 1001 of the record does not fit/)
   })
 
@@ -397,7 +397,7 @@ describe('verifyChangeRecord', () => {
 
   test('names a partner that was created without an entry', async () => {
     await create()
-    await editChangeRecord(env.DB, 'delete from change_record')
+    await editRecords(env.DB, 'delete from change_record')
     await expect(verifyChangeRecord(store)).rejects.toThrow(
       new UserError('The partner acme was changed without an entry.'),
     )

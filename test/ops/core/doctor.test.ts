@@ -1,6 +1,6 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { endPublication } from '../../../src/db/publish.ts'
+import { decide } from '../../../src/db/publish.ts'
 import { examine, type Deployment, type HealthCheck } from '../../../src/ops/core/doctor.ts'
 import { dropKey, type Key, type KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
@@ -8,7 +8,7 @@ import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase } from '../support/test-database.ts'
+import { editRecords, emptyDatabase } from '../support/test-database.ts'
 import { attribution, importPlans, request, store, storeWithoutCache } from '../support/worker-store.ts'
 
 beforeEach(async () => {
@@ -23,12 +23,13 @@ const schedule = async (name: string) =>
 const migrations = env.TEST_MIGRATIONS.map(({ name }) => name)
 const key: Key = { kid: `${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}_0a1b2c3d`, use: 'signs' }
 const deployed: Store = { ...store, target: { remote: true, env: 'staging' } }
+const database = { isReplicated: true, region: 'WEUR', sizeBytes: 1_250_000 }
 const healthy: Deployment = {
   missingBindings: [],
   hasSchedule: true,
   requiredSecrets: ['JWT_KEYS'],
   listSecrets: async () => ['JWT_KEYS', 'OTHER'],
-  readDatabase: async () => ({ isReplicated: true, region: 'WEUR' }),
+  readDatabase: async () => database,
 }
 
 interface Circumstances {
@@ -57,7 +58,7 @@ test('a healthy deployed environment is one line each', async () => {
   expect(lines).toEqual([
     'ok bindings: wrangler.toml has all of them for [env.staging].',
     `ok migrations: all ${migrations.length} applied.`,
-    'ok database: runs in WEUR, read replication is on.',
+    'ok database: 1.3 MB, runs in WEUR, read replication is on.',
     "ok clock: This machine's clock agrees with D1's.",
     'ok catalog: 2 plans, listed in 1 country.',
     'ok import: none in the record.',
@@ -102,9 +103,17 @@ describe('names what must be fixed, and how', () => {
     ],
     [
       'database',
-      { deployment: { ...healthy, readDatabase: async () => ({ isReplicated: false, region: undefined }) } },
+      {
+        deployment: { ...healthy, readDatabase: async () => ({ ...database, isReplicated: false, region: undefined }) },
+      },
       'problem',
-      'Cloudflare does not say where it is. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
+      '1.3 MB, Cloudflare does not say where it is. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
+    ],
+    [
+      'database',
+      { deployment: { ...healthy, readDatabase: async () => ({ ...database, sizeBytes: 5e9 }) } },
+      'problem',
+      "It has 5000.0 MB of D1's 10 GB. Plan a new database: the record of the catalog only grows.",
     ],
     [
       'database',
@@ -194,7 +203,8 @@ test('a catalog that no country lists is a problem', async () => {
 })
 
 test('names the last import', async () => {
-  await env.DB.exec(`update publications set command = 'catalog import plans.json', published_at = 600`)
+  await env.DB.exec(`update publications set command = 'catalog import plans.json'`)
+  await editRecords(env.DB, 'update publication_entries set made_at = 600')
   await closePlan(store, 'plan-1', 'Sold out.', request)
   const [{ message } = { message: '' }] = await findCheck('import', {})
   expect(message).toMatch(/^the last one is publication \d+, by amina@example\.com at 1970-01-01T00:10:00Z\.$/)
@@ -241,7 +251,8 @@ test('names a scheduled publication whose plan was changed meanwhile', async () 
 test('names publications that are overdue, and those that conflicted until they are cancelled', async () => {
   const [late, conflicted] = [await schedule('plan-1'), await schedule('plan-2')]
   await env.DB.prepare('update publications set due_at = 600 where id = ?').bind(late).run()
-  await endPublication(store.db, conflicted, 'conflicted', { endedBy: 'schedule', endNote: 'a plan was changed' })
+  const ending = { kind: 'conflicted', actor: 'schedule', note: 'a plan was changed', isPublishing: false } as const
+  await decide(store.db, { publicationId: conflicted, ...ending })
   expect(publications(await check())).toEqual([
     {
       name: 'publications',

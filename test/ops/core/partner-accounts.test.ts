@@ -21,7 +21,7 @@ import {
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
-import { selectClient, selectPartnerCheck } from '../../../src/db/partner-queries.ts'
+import { selectClient, selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { getPartnerKey, getPlanListKey } from '../../../src/api/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { makePlan } from '../../support/make-plan.ts'

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { outdateLists } from '../../../src/ops/core/publications.ts'
+import { invalidateLists } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
@@ -152,9 +152,9 @@ describe('the revision, which decides whether cached lists are current', () => {
     expect(await readRevision()).toBe(after)
   })
 
-  test('is raised by outdateLists, which changes nothing else', async () => {
+  test('is raised by invalidateLists, which changes nothing else', async () => {
     const before = await readRevision()
-    const revision = await outdateLists(store, attribution)
+    const revision = await invalidateLists(store, attribution)
     expect(revision).toBeGreaterThan(before)
     expect([await readRevision(), await listPlans(store)]).toEqual([revision, [cash, gold]])
   })

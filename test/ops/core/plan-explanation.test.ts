@@ -12,7 +12,7 @@ import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { editChangeRecord, emptyDatabase } from '../support/test-database.ts'
+import { editRecords, emptyDatabase } from '../support/test-database.ts'
 import { attribution, failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
@@ -91,11 +91,9 @@ test('the past, with the partner’s country and suspension at that time', async
   await suspendPartner(store, 'acme', attribution, warn)
   await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
   // The entries of the partner: created, moved, suspended. The publications: the import, then UG.
-  await editChangeRecord(env.DB, 'update change_record set changed_at = 1000 + 10 * id')
+  await editRecords(env.DB, 'update change_record set changed_at = 1000 + 10 * id')
   await env.DB.prepare('update partners set created_at = 1010').run()
-  await env.DB.prepare(
-    'update publications set published_at = 1005 + iif(id = (select min(id) from publications), 0, 35)',
-  ).run()
+  await editRecords(env.DB, 'update publication_entries set made_at = 1005 + iif(id = 1, 0, 35)')
   const explainAt = async (atSeconds: number) => {
     const { reason, partner } = await explainPlan(store, { plan: 'cash', shortName: 'acme', atSeconds })
     return [reason, partner.country]

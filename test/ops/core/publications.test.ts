@@ -1,30 +1,30 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
-import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { closePlan, openPlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications, readPublication, verifyRecord } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
 import {
   approvePublication,
   cancelPublication,
   findPublication,
-  prunePublicationsBefore,
   publishChange,
   rejectPublication,
 } from '../../../src/ops/core/publications.ts'
-import { hashStoredPlans, selectPublished } from '../../../src/db/publication-queries.ts'
-import { hashPublication } from '../../../src/db/publish.ts'
+import { hashStoredPlans, readEntries, selectClashes } from '../../../src/db/publication-queries.ts'
+import type { RecordedEntry } from '../../../src/db/publish.ts'
+import { hashRecord } from '../../../src/db/record-hash.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
-import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { emptyDatabase } from '../support/test-database.ts'
-import { importPlans, request, store } from '../support/worker-store.ts'
+import { publishNow, stageChanges } from '../../support/publish-plans.ts'
+import { editRecords, emptyDatabase } from '../support/test-database.ts'
+import { careful, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
 const amina = request.attribution
 const boris = { actor: 'boris@example.com', command: 'test', note: 'Checked.' }
-const careful: Store = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'required' } }
 
 let first = 0
 
@@ -128,12 +128,6 @@ describe('undo', () => {
     )
   })
 
-  test('of a pruned publication is refused', async () => {
-    await close()
-    await env.DB.prepare('update publications set pruned_before = 1 where id = ?').bind(first).run()
-    await expect(undo(first)).rejects.toThrow(`Publication ${first} can’t be undone: its plans were pruned.`)
-  })
-
   test('of a partly undone publication names what is left, and never says that it was undone', async () => {
     await importPlans([
       { ...cash, name: 'New' },
@@ -184,8 +178,7 @@ describe('a publication at a time', () => {
     await cancelPublication(store, scheduled.id, boris)
     expect(await findPublication(store, scheduled.id)).toMatchObject({
       state: 'cancelled',
-      endedBy: boris.actor,
-      endNote: 'Checked.',
+      entries: [{ kind: 'cancelled', actor: boris.actor, note: 'Checked.' }],
     })
     await expect(cancelPublication(store, scheduled.id, boris)).rejects.toThrow('can’t be cancelled: it is cancelled.')
   })
@@ -202,9 +195,48 @@ describe('a publication at a time', () => {
     expect((await close('gold')).overlaps).toEqual([])
     expect((await close('cash')).overlaps).toEqual([scheduled.id])
   })
+
+  test('is named when a later publication adds the same identifier with another ID', async () => {
+    const add = async (id: number, dueAt?: number) => {
+      const plans = [makePlan({ id, identifier: 'new' })]
+      return publishChange(store, await prepareImport(store, { plans }), { ...request, dueAt })
+    }
+    const scheduled = await add(3, nextMinute())
+    await expect(add(4, nextMinute())).rejects.toThrow(
+      `The pending publication ${scheduled?.id} changes the same plans, so a second one with --at would conflict.`,
+    )
+    expect(await selectClashes(store.db)).toEqual([])
+    const added = await add(4)
+    expect(added?.overlaps).toEqual([scheduled?.id])
+    expect(await selectClashes(store.db)).toEqual([{ publicationId: scheduled?.id, planId: 4, laterId: added?.id }])
+  })
+})
+
+describe('operators at the same time', () => {
+  test('change a plan each, and all succeed', async () => {
+    const plans = [3, 4, 5, 6, 7, 8].map((id) => makePlan({ id }))
+    await importPlans(plans, true)
+    await Promise.all(plans.map(({ identifier }) => setFields(store, identifier, ['name=New'], request)))
+    expect(await listPlans(store)).toEqual(plans.map((plan) => ({ ...plan, name: 'New' })))
+    expect(await verifyRecord(store)).toMatchObject({ count: 8, problem: undefined })
+  })
+
+  test('never lose what another one stages; only what was left for an hour is deleted', async () => {
+    const [old, staged] = [await stageChanges(store.db, renamed), await stageChanges(store.db, renamed)]
+    await env.DB.prepare('update publications set created_at = created_at - 3601 where id = ?').bind(old).run()
+    await close('gold')
+    expect((await publishNow(store.db, old)).kind).toBe('unavailable')
+    expect((await publishNow(store.db, staged)).kind).toBe('made')
+    expect(await findPlan(store, 'cash')).toEqual(renamed[0]?.after)
+    const { results } = await env.DB.prepare('select 1 from plan_versions where publication_id = ?').bind(old).all()
+    expect(results).toEqual([])
+  })
+  const renamed = [{ planId: 1, before: cash, after: { ...cash, name: 'New' } }]
 })
 
 describe('with approval', () => {
+  const approval = { kind: 'approved', actor: boris.actor, note: boris.note }
+
   test('a publication waits until another operator approves it', async () => {
     const { id, state } = await close('cash', careful)
     expect(state).toBe('waiting')
@@ -213,7 +245,7 @@ describe('with approval', () => {
       `Publication ${id} is by amina@example.com: another operator must approve it.`,
     )
     await approvePublication(careful, id, boris)
-    expect(await findPublication(store, id)).toMatchObject({ state: 'published', approvedBy: boris.actor })
+    expect(await findPublication(store, id)).toMatchObject({ state: 'published', entries: [approval] })
     expect((await findPlan(store, 'cash')).isInvestable).toBe(false)
     await expect(approvePublication(careful, id, boris)).rejects.toThrow('does not wait for approval: it is published.')
   })
@@ -221,7 +253,7 @@ describe('with approval', () => {
   test('a publication at a time is scheduled when it is approved', async () => {
     const { id } = await close('cash', careful, nextMinute())
     await approvePublication(careful, id, boris)
-    expect(await findPublication(store, id)).toMatchObject({ state: 'scheduled', approvedBy: boris.actor })
+    expect(await findPublication(store, id)).toMatchObject({ state: 'scheduled', entries: [approval] })
     expect(await listPlans(store)).toEqual([cash, gold])
   })
 
@@ -236,7 +268,7 @@ describe('with approval', () => {
     const { id } = await close('cash', careful)
     await rejectPublication(careful, id, boris)
     await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is rejected.')
-    expect(await findPublication(store, id)).toMatchObject({ state: 'rejected', endNote: 'Checked.' })
+    expect(await findPublication(store, id)).toMatchObject({ state: 'rejected', entries: [{ note: 'Checked.' }] })
   })
 
   test('a publication conflicts when a plan was changed while it waited', async () => {
@@ -256,111 +288,122 @@ describe('with approval', () => {
 })
 
 describe('verifyRecord', () => {
+  /** The entries 2 to 4 are about the publications first + 1 to first + 3. */
+  const [published, rejected] = [1, 2]
+
   beforeEach(async () => {
     await close('cash')
+    const { id } = await close('gold', careful)
+    await rejectPublication(store, id, boris)
     await openPlan(store, 'cash', request)
-    await close('gold')
   })
 
-  test('accepts the record, also a pruned one', async () => {
-    const { count, problem, lastHash } = await verifyRecord(store)
-    expect([count, problem, lastHash]).toEqual([4, undefined, expect.stringMatching(/^[0-9a-f]{64}$/)])
-    await env.DB.prepare('update publications set published_at = 1000 where id = ?').bind(first).run()
-    await env.DB.prepare('update publications set previous_hash = null where previous_id = ?').bind(first).run()
-    expect((await verifyRecord(store)).problem).toBe(
-      `Publication ${first} was changed after it was published: publication ${first + 1} holds another hash of it.`,
+  const change = (...statements: string[]) => editRecords(env.DB, ...statements)
+  const readProblem = async () => (await verifyRecord(store)).problem
+
+  test('accepts the record', async () => {
+    const lastHash = expect.stringMatching(/^[0-9a-f]{64}$/)
+    expect(await verifyRecord(store)).toEqual({ count: 4, problem: undefined, lastHash })
+  })
+
+  const columns = ['actor', 'command', 'note', 'created_at', 'base_revision', 'plan_count', 'undone_id', 'due_at']
+  test.each(
+    [...columns, 'needs_approval'].flatMap((column) => [
+      { column, state: 'published', offset: published },
+      { column, state: 'rejected', offset: rejected },
+    ]),
+  )('finds a changed $column of a $state publication', async ({ column, offset }) => {
+    const id = first + offset
+    const value = { undone_id: first, needs_approval: 'not needs_approval' }[column] ?? 7
+    await change(`update publications set ${column} = ${value} where id = ${id}`)
+    expect(await readProblem()).toBe(
+      `Entry ${offset + 1}, about publication ${id}, was changed: entry ${offset + 2} holds another hash of it.`,
     )
   })
 
-  test('accepts a pruned record, and nothing that only claims to be pruned', async () => {
-    await env.DB.prepare('update publications set published_at = 1000 where published_at is not null').run()
-    await rewriteHashes()
-    expect((await verifyRecord(store)).problem).toBeUndefined()
-    await prunePublicationsBefore(store, 2000, amina)
-    expect((await verifyRecord(store)).problem).toBeUndefined()
-    await env.DB.prepare('update publications set pruned_before = 3000 where id = ?').bind(first).run()
-    expect((await verifyRecord(store)).problem).toBe(`Publication ${first} was pruned, but nobody recorded that.`)
-  })
+  test.each(['publication_id = publication_id + 1', `kind = 'cancelled'`, 'actor = 7', 'note = 7', 'made_at = 7'])(
+    'finds an entry with %s',
+    async (values) => {
+      await change(`update publication_entries set ${values} where id = 3`)
+      expect(await readProblem()).toMatch(/^Entry 3, about publication \d+, was changed: entry 4 holds another hash/)
+    },
+  )
 
-  /** What somebody does who knows the chain: computes every hash but that of one publication again. */
-  async function rewriteHashes(except?: number): Promise<void> {
-    const rows = await selectPublished(store.db)
-    for (const [index, row] of rows.entries()) {
-      const previous = rows[index - 1]
-      if (previous === undefined || row.id === except) continue
-      const hash = await hashPublication(previous)
-      await env.DB.prepare('update publications set previous_hash = ? where id = ?').bind(hash, row.id).run()
-      rows[index] = { ...row, previousHash: hash }
+  test.each([
+    ["update plan_versions set document = json_set(document, '$.name', 7) where publication_id = "],
+    [`update plan_versions set viewable_in = '[]' where publication_id = `],
+    ['delete from plan_versions where publication_id = '],
+    ['insert into plan_versions (plan_id, publication_id) select 9, '],
+  ])('finds changed plans: %s', async (statement) => {
+    for (const id of [first + rejected, first + published]) {
+      await change(statement + id)
+      expect(await readProblem()).toBe(`The plans of publication ${id} were changed after it was decided.`)
     }
-  }
-
-  test('finds a rewritten entry, because every later hash depends on it', async () => {
-    await env.DB.prepare("update publications set actor = 'nobody' where id = ?").bind(first).run()
-    await rewriteHashes(first + 2)
-    expect((await verifyRecord(store)).problem).toContain(`Publication ${first + 1} was changed`)
   })
 
   test('finds plans that were changed together with their hash', async () => {
-    await env.DB.prepare(`update publication_plans set after = json_set(after, '$.name', 'x') where publication_id = ?`)
-      .bind(first + 1)
-      .run()
-    const hash = await hashStoredPlans(store.db, first + 1)
-    await env.DB.prepare('update publications set plans_hash = ? where id = ?')
-      .bind(hash, first + 1)
-      .run()
-    expect((await verifyRecord(store)).problem).toContain(`Publication ${first + 1} was changed`)
+    const id = first + published
+    await change(`update plan_versions set viewable_in = '[]' where publication_id = ${id}`)
+    await change(`update publications set plans_hash = '${await hashStoredPlans(store.db, id)}' where id = ${id}`)
+    expect(await readProblem()).toContain(`Entry 2, about publication ${id}, was changed`)
   })
+
+  test('finds a changed state', async () => {
+    const id = first + rejected
+    await change(`update publications set state = 'waiting' where id = ${id}`)
+    expect(await readProblem()).toBe(`Publication ${id} is waiting, but the record says rejected.`)
+  })
+
+  test('finds a deleted entry, also the last one', async () => {
+    await change('delete from publication_entries where id = 4')
+    expect(await readProblem()).toBe(`Publication ${first + 3} is published, but the record says scheduled.`)
+    await change('delete from publication_entries where id = 2')
+    expect(await readProblem()).toBe('Entry 2 of the record is missing.')
+  })
+
+  test('finds a rewritten entry, because every later hash depends on it', async () => {
+    const { lastHash } = await verifyRecord(store)
+    await change(`update publications set actor = 'nobody' where id = ${first}`)
+    await rewriteHashes(3)
+    expect(await readProblem()).toContain('Entry 2, about publication')
+    // A copy of the last hash outside the database shows that somebody rewrote all of them.
+    await rewriteHashes()
+    expect(await verifyRecord(store)).toMatchObject({
+      problem: undefined,
+      lastHash: expect.not.stringMatching(`${lastHash}`),
+    })
+  })
+
+  /** What somebody does who knows the chain: computes every hash but that of one entry again. */
+  async function rewriteHashes(exceptId?: number): Promise<void> {
+    let last: RecordedEntry | undefined
+    for await (const page of readEntries(store.db)) {
+      for (const entry of page) {
+        const [id] = entry
+        if (last && id !== exceptId) entry[3] = await hashRecord(last)
+        if (last) await change(`update publication_entries set previous_hash = '${entry[3]}' where id = ${id}`)
+        last = entry
+      }
+    }
+  }
 
   test('finds a plan that was changed without a publication, and a record that is gone', async () => {
-    await env.DB.prepare("update plans set name = 'Direct' where id = 2").run()
-    expect((await verifyRecord(store)).problem).toBe('The plan gold was changed without a publication.')
-    await env.DB.prepare('delete from publication_plans').run()
-    await env.DB.prepare('update publications set previous_id = null').run()
-    await env.DB.prepare('delete from publications').run()
-    expect((await verifyRecord(store)).problem).toBe('The plan cash was changed without a publication.')
+    await change(`update plans set document = json_set(document, '$.name', 'Direct') where id = 2`)
+    expect(await readProblem()).toBe('The plan gold was changed without a publication.')
+    await change(...['publication_entries', 'plan_versions', 'publications'].map((table) => `delete from ${table}`))
+    expect(await readProblem()).toBe('The plan cash was changed without a publication.')
   })
 
   test.each([
-    ['actor', 7],
-    ['command', 7],
-    ['note', 7],
-    ['created_at', 7],
-    ['base_revision', 7],
-    ['plan_count', 7],
-    ['undone_id', () => first],
-    ['due_at', 7],
-    ['needs_approval', 1],
-    ['approved_by', 7],
-    ['approved_at', 7],
-    ['published_at', 7],
-  ])('finds a changed %s', async (column, value) => {
-    await env.DB.prepare(`update publications set ${column} = ? where id = ?`)
-      .bind(typeof value === 'function' ? value() : value, first + 1)
-      .run()
-    expect((await verifyRecord(store)).problem).toContain(`Publication ${first + 1} was changed`)
-  })
-
-  test.each([
-    ['a changed plan', `update publication_plans set after = json_set(after, '$.name', 'x') where publication_id = ?`],
-    ['a changed plan before', `update publication_plans set before = null where publication_id = ?`],
-    ['a removed plan', `delete from publication_plans where publication_id = ?`],
-    ['an added plan', `insert into publication_plans (publication_id, plan_id) values (?, 9)`],
-  ])('finds %s', async (_, sql) => {
-    await env.DB.prepare(sql)
-      .bind(first + 1)
-      .run()
-    expect((await verifyRecord(store)).problem).toBe(
-      `The plans of publication ${first + 1} were changed after it was published.`,
-    )
-  })
-
-  test('finds a removed publication', async () => {
-    await env.DB.batch([
-      env.DB.prepare('pragma defer_foreign_keys = on'),
-      env.DB.prepare('delete from publication_plans where publication_id = ?').bind(first + 1),
-      env.DB.prepare('update publications set previous_id = ? where id = ?').bind(first, first + 2),
-      env.DB.prepare('delete from publications where id = ?').bind(first + 1),
-    ])
-    expect((await verifyRecord(store)).problem).toContain(`Publication ${first} was changed`)
+    ['append_only', "update publication_entries set note = 'x' where id = 3"],
+    ['append_only', 'delete from publication_entries where id = 4'],
+    [
+      /publication_state|entry_order/,
+      'replace into publication_entries select * from publication_entries where id = 3',
+    ],
+    ['FOREIGN KEY constraint failed', `delete from publications where state = 'rejected'`],
+  ])('is hardly needed: the database refuses with %s to %s', async (code, sql) => {
+    await expect(env.DB.prepare(sql).run()).rejects.toThrow(code)
+    expect(await readProblem()).toBeUndefined()
   })
 })

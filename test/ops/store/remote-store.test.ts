@@ -6,7 +6,7 @@ import { findPartnerAt, listPartnerEntries, verifyChangeRecord } from '../../../
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import {
   cancelPublication,
-  outdateLists,
+  invalidateLists,
   publishChange,
   type PublicationRequest,
 } from '../../../src/ops/core/publications.ts'
@@ -79,7 +79,7 @@ test('plans change as in a local store', async () => {
   await remote((store) => closePlan(store, 'plan-1', 'Sold out.', request))
   expect((await remote((store) => findPlan(store, 'plan-2'))).viewableIn).toEqual([])
   expect((await remote((store) => findPlan(store, 'plan-1'))).nonInvestableNote).toBe('Sold out.')
-  expect(await remote((store) => outdateLists(store, attribution))).toBe(
+  expect(await remote((store) => invalidateLists(store, attribution))).toBe(
     (await remote(({ db }) => selectCatalogOrigin(db))).revision,
   )
 })
@@ -334,7 +334,7 @@ describe('doctor', () => {
       '',
       [...names.map((name) => `ok       ${name}`), ''],
     ])
-    expect(stdout).toContain('ok       database: runs in WEUR, read replication is on.\n')
+    expect(stdout).toContain('ok       database: 0.0 MB, runs in WEUR, read replication is on.\n')
   })
 
   test('names what is missing, also when Cloudflare refuses some calls', async () => {
@@ -344,7 +344,7 @@ describe('doctor', () => {
     const { code, stdout, stderr } = await examine()
     expect([code, stderr]).toEqual([2, '4 problems need a fix.\n'])
     expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([
-      'problem  database: runs in WEUR. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
+      'problem  database: 0.0 MB, runs in WEUR. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
       'problem  cache: Cloudflare answered 400: no such namespace.',
       "problem  secrets: The Worker lacks JWT_KEYS: it is not deployed, or can't sign. Run: npm run -s ops -- keys rotate --remote --env staging",
       'problem  keys: No key signs tokens. Run: npm run -s ops -- keys rotate --remote --env staging',

@@ -1,10 +1,10 @@
 // A database with every kind of row, and its backup.
 import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
-import { endPublication } from '../../../src/db/publish.ts'
+import { selectCatalogAt } from '../../../src/db/publication-queries.ts'
+import { decide } from '../../../src/db/publish.ts'
 import { listKeyEntries, listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import { readBackup, restoreBackup } from '../../../src/ops/core/backup.ts'
-import { listPlansAt } from '../../../src/ops/core/catalog-history.ts'
 import { rotateKeys } from '../../../src/ops/core/key-ring.ts'
 import {
   closePartner,
@@ -20,9 +20,15 @@ import {
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications, readPublication, verifyRecord } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
-import { prunePublicationsBefore, publishChange } from '../../../src/ops/core/publications.ts'
+import {
+  approvePublication,
+  cancelPublication,
+  publishChange,
+  rejectPublication,
+} from '../../../src/ops/core/publications.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { attribution, failOnWarning, importPlans, request, store } from './worker-store.ts'
+import { attribution, careful, failOnWarning, importPlans, request, store } from './worker-store.ts'
 
 const dayS = 86_400
 
@@ -40,19 +46,22 @@ export async function fillDatabase(): Promise<Credentials[]> {
     makePlan({ id: 2, performance1: null, category: null, minTopUpAmounts: {} }),
     makePlan({ id: 3, performance1: -0.25, isInvestable: false, nonInvestableNote: 'Not yet.' }),
   ])
-  // Long ago, so that there is something to prune. The next publication holds the hash of the last one.
-  const age = () => env.DB.exec('update publications set published_at = 1000 where published_at > 1000')
-  await age()
   await setViewable(store, 'plan-2', { country: 'RW', isViewable: true }, request)
-  await age()
   const closing = await closePlan(store, 'plan-1', 'Sold out.', request)
   const undoneId = closing.publication?.id ?? 0
   await publishChange(store, await prepareUndo(store, undoneId), { ...request, undoneId })
-  await prunePublicationsBefore(store, 2000, attribution)
-  const dueAt = Math.floor(Date.now() / 1000) + dayS
-  await closePlan(store, 'plan-2', 'Later.', { ...request, dueAt })
-  const conflicted = await closePlan(store, 'plan-1', 'Never.', { ...request, dueAt })
-  await endPublication(store.db, conflicted.publication?.id ?? 0, 'conflicted', { endedBy: 'schedule', endNote: 'x' })
+  const later = { ...request, dueAt: Math.floor(Date.now() / 1000) + dayS }
+  const propose = async (name: string, on: Store) => (await closePlan(on, name, 'Soon.', later)).publication?.id ?? 0
+  await propose('plan-2', store)
+  const boris = { ...attribution, actor: 'boris@example.com', note: strange }
+  for (const isCancelled of [false, true]) {
+    const conflicting = { publicationId: await propose('plan-1', store), note: 'x', isPublishing: false }
+    await decide(store.db, { ...conflicting, kind: 'conflicted', actor: 'schedule' })
+    if (isCancelled) await cancelPublication(store, conflicting.publicationId, boris)
+  }
+  await rejectPublication(careful, await propose('plan-3', careful), boris)
+  await approvePublication(careful, await propose('plan-3', careful), boris)
+  await closePlan(careful, 'plan-1', 'Waits.', request)
   await env.DB.exec(
     `insert into publications (state, actor, command, created_at, base_revision, plan_count, needs_approval) values ('staging', 'a', 'b', 1, 0, 0, 0)`,
   )
@@ -98,6 +107,6 @@ export async function readRecords() {
     partnerEntries: await listPartnerEntries(store, {}),
     keyEntries: await listKeyEntries(store, {}),
     verifiedRecord: await verifyChangeRecord(store),
-    past: await listPlansAt(store, 3000),
+    past: await Promise.all(publications.map(({ revision }) => selectCatalogAt(store.db, revision ?? 0))),
   }
 }

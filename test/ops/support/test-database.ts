@@ -2,22 +2,23 @@
 import type { Store } from '../../../src/ops/store/store.ts'
 
 export async function emptyDatabase({ DB }: Pick<Env, 'DB'>): Promise<void> {
-  const tables = ['partner_secrets', 'partners', 'plan_viewability', 'plan_minimums', 'plans', 'publication_plans']
-  await editChangeRecord(
+  const tables = ['partner_secrets', 'partners', 'plan_viewability', 'plans', 'plan_versions', 'publication_entries']
+  await editRecords(
     DB,
     ...tables.map((table) => `delete from ${table}`),
-    'update publications set previous_id = null, undone_id = null',
+    'update publications set undone_id = null',
     'delete from publications',
     'delete from change_record',
   )
 }
 
-/** The triggers of change_record, as the migrations create them. */
+/** The triggers of the records, as the migrations create them. */
 let triggers: { name: string; sql: string }[] | undefined
 
-/** Runs statements, also those that the triggers of change_record refuse. */
-export async function editChangeRecord(d1: D1Database, ...statements: string[]): Promise<void> {
-  const query = `select name, sql from sqlite_master where type = 'trigger' and tbl_name = 'change_record'`
+/** Runs statements, also those that the triggers of the records refuse. */
+export async function editRecords(d1: D1Database, ...statements: string[]): Promise<void> {
+  const query = `select name, sql from sqlite_master
+    where type = 'trigger' and tbl_name in ('change_record', 'publication_entries')`
   triggers ??= (await d1.prepare(query).all<{ name: string; sql: string }>()).results
   await d1.batch(
     [...triggers.map(({ name }) => `drop trigger ${name}`), ...statements, ...triggers.map(({ sql }) => sql)].map(
@@ -50,8 +51,8 @@ export function interruptFirstWrite(store: Store, interrupt: () => Promise<unkno
   }
 }
 
-/** Runs `interrupt` before the first INSERT, as another operator would. */
-export function interruptFirstInsert(d1: D1Database, interrupt: () => Promise<unknown>): D1Database {
+/** Runs `interrupt` before the first statement that `pattern` matches, as another operator would. */
+export function interruptFirst(pattern: RegExp, d1: D1Database, interrupt: () => Promise<unknown>): D1Database {
   let isInterrupted = false
   const wait = (statement: D1PreparedStatement): D1PreparedStatement =>
     new Proxy(statement, {
@@ -71,7 +72,7 @@ export function interruptFirstInsert(d1: D1Database, interrupt: () => Promise<un
   return new Proxy(d1, {
     get: (target, name) => {
       if (name === 'prepare') {
-        return (sql: string) => (/^insert/i.test(sql) ? wait(target.prepare(sql)) : target.prepare(sql))
+        return (sql: string) => (pattern.test(sql) ? wait(target.prepare(sql)) : target.prepare(sql))
       }
       const method: unknown = Reflect.get(target, name)
       return typeof method === 'function' ? method.bind(target) : method

@@ -5,15 +5,21 @@ import { publishChange, type PublicationRequest } from '../../../src/ops/core/pu
 import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
-import { interruptFirstInsert } from './test-database.ts'
+import { interruptFirst } from './test-database.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 
 /** Hashes secrets with few iterations, which is quick. */
 export const store: Store = { ...openBindingStore(env, {}), config: { PBKDF2_ITERATIONS: 1000 } }
 
-/** A store on which `interrupt` runs between the reads of a change and its first write, as another operator would. */
-export function interruptedStore(interrupt: () => Promise<unknown>): Store {
-  return { ...store, db: openDatabase(interruptFirstInsert(env.DB, interrupt)) }
+/** A store whose publications wait for another operator. */
+export const careful: Store = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'required' } }
+
+/**
+ * A store on which `interrupt` runs before the first statement that `pattern` matches, as another operator would: by default
+ * between the reads of a change and its first write.
+ */
+export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^insert/i): Store {
+  return { ...store, db: openDatabase(interruptFirst(pattern, env.DB, interrupt)) }
 }
 
 /** A store that can't delete the cached copy of a partner. */
