@@ -3,7 +3,9 @@
 -- A document is the JSON object that partners get: the Worker joins these texts and never parses them.
 CREATE TABLE plans (
   id         INTEGER PRIMARY KEY,
-  document   TEXT NOT NULL CHECK (json_valid(document) AND document ->> '$.id' = id),
+  document   TEXT NOT NULL CHECK (
+               json_valid(document) AND document ->> '$.id' IS id AND json_type(document, '$.identifier') IS 'text'
+             ),
   identifier TEXT NOT NULL UNIQUE GENERATED ALWAYS AS (document ->> '$.identifier') VIRTUAL
 ) STRICT;
 

@@ -31,7 +31,7 @@ CREATE INDEX publications_by_state ON publications (state, due_at);
 CREATE TABLE plan_versions (
   publication_id INTEGER NOT NULL REFERENCES publications (id) ON UPDATE RESTRICT ON DELETE RESTRICT,
   plan_id        INTEGER NOT NULL,
-  document       TEXT CHECK (json_valid(document) AND document ->> '$.id' = plan_id),
+  document       TEXT CHECK (document IS NULL OR (json_valid(document) AND document ->> '$.id' IS plan_id)),
   viewable_in    TEXT CHECK (json_valid(viewable_in)),
   PRIMARY KEY (publication_id, plan_id),
   CHECK ((document IS NULL) = (viewable_in IS NULL))
@@ -56,7 +56,7 @@ CREATE TABLE publication_entries (
 
 CREATE INDEX publication_entries_by_publication ON publication_entries (publication_id);
 
--- IDs have no gaps, and REPLACE cannot overwrite an entry. A writer that was overtaken reads the newest hash again.
+-- IDs have no gaps. A writer that was overtaken reads the newest hash again.
 CREATE TRIGGER publication_entries_are_a_chain BEFORE INSERT ON publication_entries
 WHEN NEW.id <> (SELECT coalesce(max(id), 0) + 1 FROM publication_entries)
 BEGIN
@@ -73,19 +73,25 @@ BEGIN
   SELECT RAISE(ABORT, 'append_only');
 END;
 
+-- Staged publications that nobody finished within an hour.
+CREATE VIEW abandoned_publications AS
+SELECT id FROM publications
+WHERE state = 'staging' AND created_at < unixepoch() - 3600 AND id NOT IN (SELECT publication_id FROM publication_entries);
+
 -- A restore inserts publications in their last state, and entries that must not have their effect again.
 CREATE TRIGGER publication_entries_decide BEFORE INSERT ON publication_entries
 WHEN (SELECT catalog NOT GLOB 'restoring *' FROM catalog_revision)
 BEGIN
-  SELECT RAISE(ABORT, 'publication_state')
-  WHERE NOT EXISTS (
+  SELECT RAISE(ABORT, 'publication_state') WHERE NOT EXISTS (
     SELECT 1 FROM publications WHERE id = NEW.publication_id AND (
-      (state = 'staging' AND NEW.kind = 'published')
-      OR (state = 'waiting')
+      state = 'waiting'
+      OR (state = 'staging' AND NEW.kind = 'published')
       OR (state = 'scheduled' AND NEW.kind IN ('published', 'conflicted', 'cancelled'))
       OR (state = 'conflicted' AND NEW.kind = 'cancelled')
     )
   );
+  SELECT RAISE(ABORT, 'publication_approval') FROM publications
+  WHERE id = NEW.publication_id AND NEW.kind = 'approved' AND lower(actor) = lower(NEW.actor);
   UPDATE publications
   SET state = iif(NEW.revision IS NOT NULL, 'published', iif(NEW.kind = 'approved', 'scheduled', NEW.kind))
   WHERE id = NEW.publication_id;
@@ -95,20 +101,21 @@ CREATE TRIGGER publication_entries_publish AFTER INSERT ON publication_entries
 WHEN NEW.revision IS NOT NULL AND (SELECT catalog NOT GLOB 'restoring *' FROM catalog_revision)
 BEGIN
   SELECT RAISE(ABORT, 'publication_approval') FROM publications
-  WHERE id = NEW.publication_id AND needs_approval = 1 AND NOT EXISTS (
-    SELECT 1 FROM publication_entries AS entry
-    WHERE entry.publication_id = NEW.publication_id AND kind = 'approved' AND lower(entry.actor) <> lower(publications.actor)
-  );
+  WHERE id = NEW.publication_id AND needs_approval = 1
+    AND NOT EXISTS (SELECT 1 FROM publication_entries WHERE publication_id = NEW.publication_id AND kind = 'approved');
   SELECT RAISE(ABORT, 'publication_incomplete') FROM publications
   WHERE id = NEW.publication_id
     AND plan_count <> (SELECT count(*) FROM plan_versions WHERE publication_id = NEW.publication_id);
   SELECT RAISE(ABORT, 'revision_order') FROM catalog_revision WHERE NEW.revision <= revision;
-  SELECT RAISE(ABORT, 'plan_changed')
-  WHERE EXISTS (
+  SELECT RAISE(ABORT, 'plan_changed') WHERE EXISTS (
     SELECT 1 FROM publication_entries AS later JOIN plan_versions AS theirs USING (publication_id)
     WHERE later.revision > (SELECT base_revision FROM publications WHERE id = NEW.publication_id) AND later.id < NEW.id
       AND theirs.plan_id IN (SELECT plan_id FROM plan_versions WHERE publication_id = NEW.publication_id)
   );
+  -- A migration that adds a field changes the stored plans, but none that is staged or pending.
+  SELECT RAISE(ABORT, 'fields_differ') FROM plan_versions WHERE publication_id = NEW.publication_id
+    AND (SELECT group_concat(key) FROM json_each(document))
+      <> (SELECT group_concat(key) FROM json_each((SELECT document FROM plans LIMIT 1)));
 
   DELETE FROM plan_viewability
   WHERE plan_id IN (SELECT plan_id FROM plan_versions WHERE publication_id = NEW.publication_id);
@@ -120,16 +127,12 @@ BEGIN
   INSERT INTO plan_viewability (country, plan_id)
   SELECT value, plan_id FROM plan_versions, json_each(viewable_in) WHERE publication_id = NEW.publication_id;
   UPDATE catalog_revision SET revision = NEW.revision;
-
   -- Objects with the same ID, such as a category or a fund manager, must be the same in all plans.
-  SELECT RAISE(ABORT, 'plans_disagree')
-  WHERE EXISTS (
+  SELECT RAISE(ABORT, 'plans_disagree') WHERE EXISTS (
     SELECT 1 FROM (SELECT DISTINCT key, value FROM plans, json_each(document) WHERE type = 'object')
     WHERE value ->> '$.id' IS NOT NULL GROUP BY key, value ->> '$.id' HAVING count(*) > 1
   );
 
-  DELETE FROM plan_versions WHERE publication_id IN (
-    SELECT id FROM publications WHERE state = 'staging' AND created_at < unixepoch() - 3600
-  );
-  DELETE FROM publications WHERE state = 'staging' AND created_at < unixepoch() - 3600;
+  DELETE FROM plan_versions WHERE publication_id IN (SELECT id FROM abandoned_publications);
+  DELETE FROM publications WHERE id IN (SELECT id FROM abandoned_publications);
 END;

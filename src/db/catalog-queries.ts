@@ -2,7 +2,7 @@
 import { and, asc, eq, gt, or, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { CatalogOrigin } from '../catalog/catalog-file.ts'
-import { readPlan } from '../catalog/plan-document.ts'
+import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError, type Database } from './database.ts'
 import { readAll } from './pages.ts'
@@ -15,13 +15,13 @@ export interface CatalogSnapshot {
 }
 
 /** Selects the whole catalog, or the plans that are viewable in a country. */
-export function selectCatalog(db: Database, country?: string): Promise<CatalogSnapshot> {
-  return selectSnapshot(db, country === undefined ? undefined : isViewableIn(country))
+export async function selectCatalog(db: Database, country?: string): Promise<CatalogSnapshot> {
+  return readSnapshot(await selectStored(db, country === undefined ? undefined : isViewableIn(country)))
 }
 
 /** @param name the plan's identifier, or its ID if no plan has this identifier. */
 export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
-  const { plans: found } = await selectSnapshot(db, or(eq(plans.identifier, name), hasId(plans.id, name)))
+  const { plans: found } = readSnapshot(await selectStored(db, or(eq(plans.identifier, name), hasId(plans.id, name))))
   return found.find(({ identifier }) => identifier === name) ?? found[0]
 }
 
@@ -48,35 +48,50 @@ const originFields = { catalog: sql<string>`catalog_revision.catalog`, revision:
 /** Each attempt fails only because somebody published in between. */
 const maxAttempts = 10
 
+/** The texts of plans as they are stored, in ascending order of ID, all of one revision. */
+export interface StoredCatalog {
+  origin: CatalogOrigin
+  stored: (StoredPlan & { id: number })[]
+}
+
+function readSnapshot({ origin, stored }: StoredCatalog): CatalogSnapshot {
+  return { origin, plans: stored.map(readPlan) }
+}
+
 /** Reads in pages. Each says the revision, and reading starts again when that changed. */
-async function selectSnapshot(db: Database, condition: SQL | undefined): Promise<CatalogSnapshot> {
+export async function selectStored(db: Database, condition?: SQL): Promise<StoredCatalog> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const rows = await readAll<SnapshotRow>((last, limit) => selectSnapshotPage(db, condition, last?.id, limit))
+    const rows = await readAll<StoredRow>((last, limit) => selectStoredPage(db, condition, last, limit))
     const [first] = rows
     if (first === undefined) throw new Error('catalog_revision has no row')
     const { catalog, revision } = first
     if (rows.some((row) => row.revision !== revision)) continue
-    const found = rows.flatMap(({ document, viewableIn }) =>
-      document === null ? [] : readPlan({ document, viewableIn }),
+    const stored = rows.flatMap(({ id, document, viewableIn: countries }) =>
+      id === null || document === null ? [] : { id, document, viewableIn: countries },
     )
-    return { origin: { catalog, revision }, plans: found }
+    return { origin: { catalog, revision }, stored }
   }
   throw new StorageError('The catalog changed each time while it was read.')
 }
 
-type SnapshotRow = Awaited<ReturnType<typeof selectSnapshotPage>>[number]
+interface StoredRow extends CatalogOrigin {
+  id: number | null
+  document: string | null
+  viewableIn: string
+}
 
 /** The left join returns a row with the revision even if no plan follows. */
-function selectSnapshotPage(
+async function selectStoredPage(
   db: Database,
   condition: SQL | undefined,
-  lastId: number | null | undefined,
+  last: StoredRow | undefined,
   limit: number,
-) {
+): Promise<StoredRow[]> {
+  if (last?.id === null) return []
   return db
     .select({ ...originFields, id: plans.id, document: plans.document, viewableIn })
     .from(catalogRevision)
-    .leftJoin(plans, and(lastId == null ? sql`true` : gt(plans.id, lastId), condition))
+    .leftJoin(plans, and(last ? gt(plans.id, last.id) : sql`true`, condition))
     .orderBy(asc(plans.id))
     .limit(limit)
 }

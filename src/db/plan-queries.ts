@@ -26,10 +26,12 @@ export async function selectPlanList(
   const matches = filterNames.map((name) => {
     const value = filter[name]
     if (value === undefined) return sql.empty()
+    // The HTTP API takes no boolean.
+    const param = typeof value === 'boolean' ? Number(value) : value
     const { path, schema } = planFilters[name]
     // A member of a document has no affinity, and the HTTP API sends every parameter as text.
     const type = sql.raw(schema.type === 'string' ? 'text' : 'integer')
-    return sql` and plans.document ->> ${sql.raw(`'${path}'`)} = cast(${value} as ${type})`
+    return sql` and plans.document ->> ${sql.raw(`'${path}'`)} = cast(${param} as ${type})`
   })
   const rows = await db.values<ListRow>(
     sql`${revisionAndPlans} where plan_viewability.country = ${country}${sql.join(matches)} order by 1`,

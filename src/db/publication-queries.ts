@@ -12,7 +12,6 @@ import {
   lt,
   lte,
   max,
-  ne,
   or,
   sql,
   type SQL,
@@ -149,7 +148,8 @@ export async function releasePublication(db: Database, id: number, state: 'waiti
   return rows.length > 0
 }
 
-const isVisible = ne(publications.state, 'staging')
+/** Staged publications are hidden. An entry about one shows that its state was changed. */
+const isVisible = sql`(publications.state <> 'staging' or publications.id in (select publication_id from publication_entries))`
 const isPendingState = inArray(publications.state, ['waiting', 'scheduled'])
 
 /** Drizzle leaves out the table of a selected column, so it is written out here: entries have an `id`, too. */
@@ -218,10 +218,10 @@ function isOneOf(planIds: readonly number[]): SQL {
   return sql`plan_versions.plan_id in (select value from json_each(${JSON.stringify(planIds)}))`
 }
 
-/** Reads the record in the order of its entries, in pages. */
-export function readEntries(db: Database): AsyncGenerator<RecordedEntry[]> {
+/** Reads the entries that follow one, in their order and in pages. */
+export function readEntries(db: Database, afterId = 0): AsyncGenerator<RecordedEntry[]> {
   return readPages<RecordedEntry>((last, limit) =>
-    db.values(sql`${selectRecorded} where entry.id > ${last?.[0] ?? 0} order by entry.id limit ${limit}`),
+    db.values(sql`${selectRecorded} where entry.id > ${last?.[0] ?? afterId} order by entry.id limit ${limit}`),
   )
 }
 

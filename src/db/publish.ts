@@ -36,6 +36,7 @@ const refusals: Record<RefusalCode, DecisionOutcome | 'retry' | 'error'> = {
   plan_changed: conflict('a plan was changed'),
   identifier_taken: conflict('another plan has an identifier of it'),
   plans_disagree: conflict('a category, plan type, risk level or fund manager was changed'),
+  fields_differ: conflict('a field was added to all plans'),
   publication_approval: 'error',
   publication_incomplete: 'error',
   append_only: 'error',

@@ -12,6 +12,7 @@ export const refusalCodes = [
   'plan_changed',
   'identifier_taken',
   'plans_disagree',
+  'fields_differ',
 ] as const
 
 export type RefusalCode = (typeof refusalCodes)[number]

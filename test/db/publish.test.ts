@@ -156,6 +156,18 @@ test('a publication that needs approval is published only by another operator th
   expect(await approve('another')).toMatchObject({ kind: 'made' })
 })
 
+test('a publication that was staged before a migration added a field conflicts, also one with a plan of its own', async () => {
+  await publishPlans(db, [makePlan({ id: 1 })])
+  const ids = [
+    await stageChanges(db, put(makePlan({ id: 1, name: 'New' }))),
+    await stageChanges(db, put(makePlan({ id: 2 }))),
+  ]
+  await env.DB.prepare("update plans set document = json_insert(document, '$.added', 'x')").run()
+  for (const id of ids) {
+    expect(await publishNow(db, id)).toEqual({ kind: 'conflict', reason: 'a field was added to all plans' })
+  }
+})
+
 test('a restore that is not complete keeps everything from being published', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 })))
   const { catalog } = (await selectCatalog(db)).origin

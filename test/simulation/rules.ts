@@ -166,13 +166,12 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
     report,
     checkList: (asked, partner, answer) => {
       const { request, filter } = asked
-      const { list, tier, ageSeconds, cacheStatus } = answer
+      const { list, ageSeconds, cacheStatus } = answer
       const { country } = partner
       const text = verifyList(list, country, filter)
       const isOld = cacheStatus.includes('storage-unavailable')
       const facts = `${country}?${formatFilter(filter)} at revision ${list.revision} of ${history.newest().revision}, ${cacheStatus}`
-      // After a failure, a request with an old check loads a list that nobody has a copy of.
-      checkAccess(asked, partner, isOld || (tier === 'd1' && didD1Fail(asked)))
+      checkAccess(asked, partner, isOld)
       if (isOld && !didD1Fail(asked)) report('only-in-outage', facts)
       // Fast path: most lists are those of this moment.
       const isNewest = renderList(history.newest().catalog, country, filter).text === text

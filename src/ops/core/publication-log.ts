@@ -1,6 +1,7 @@
 // Reading the record of the catalog.
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { selectCatalog } from '../../db/catalog-queries.ts'
+import { storePlan } from '../../catalog/plan-document.ts'
+import { selectStored, type StoredCatalog } from '../../db/catalog-queries.ts'
 import {
   hashStoredPlans,
   readEntries,
@@ -15,7 +16,7 @@ import type { RecordedEntry } from '../../db/publish.ts'
 import { hashRecord } from '../../db/record-hash.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
-import { compareCatalogs, compareChanges, type CatalogDifference } from './catalog-difference.ts'
+import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from './user-error.ts'
 
@@ -81,23 +82,32 @@ export interface Verification {
   lastHash: string | undefined
 }
 
+/** Each attempt fails only because somebody published meanwhile. */
+const maxAttempts = 10
+
 /** Computes every hash of the record again, and compares states and plans with it. */
 export async function verifyRecord({ db }: Store): Promise<Verification> {
-  let revision = 0
   let last: RecordedEntry | undefined
   let lastHash: string | undefined
+  let revision = 0
   const checkedIds = new Set<number>()
-  for await (const page of readEntries(db)) {
-    for (const recorded of page) {
-      const problem = findMismatch(recorded, last, lastHash) ?? (await findChangedPlans(recorded))
-      if (problem !== undefined) return { count: last?.[0] ?? 0, problem, lastHash: undefined }
-      last = recorded
-      revision = recorded[2] ?? revision
-      lastHash = await hashRecord(recorded)
+  for (let attempt = 1; ; attempt++) {
+    for await (const page of readEntries(db, last?.[0])) {
+      for (const recorded of page) {
+        const problem = findMismatch(recorded, last, lastHash) ?? (await findChangedPlans(recorded))
+        if (problem !== undefined) return { count: last?.[0] ?? 0, problem, lastHash: undefined }
+        last = recorded
+        revision = recorded[2] ?? revision
+        lastHash = await hashRecord(recorded)
+      }
     }
+    const catalog = await selectStored(db)
+    const isSame = catalog.origin.revision === revision
+    if (!isSame && attempt < maxAttempts) continue
+    const [wrong] = (await selectPublications(db, {})).flatMap((row) => findWrongState(row) ?? [])
+    const problem = wrong ?? (isSame ? undefined : `The revision of the catalog was changed without a publication.`)
+    return { count: last?.[0] ?? 0, problem: problem ?? (await findUnrecorded(catalog)), lastHash }
   }
-  const [wrong] = (await selectPublications(db, {})).flatMap((row) => findWrongState(row) ?? [])
-  return { count: last?.[0] ?? 0, problem: wrong ?? (await findUnrecorded()), lastHash }
 
   async function findChangedPlans([, , , , id, plansHash]: RecordedEntry): Promise<string | undefined> {
     if (checkedIds.has(id)) return undefined
@@ -106,12 +116,16 @@ export async function verifyRecord({ db }: Store): Promise<Verification> {
     return `The plans of publication ${id} were changed after it was decided.`
   }
 
-  /** Compares the catalog with the last version of each plan. */
-  async function findUnrecorded(): Promise<string | undefined> {
-    const [catalog, recorded] = await Promise.all([selectCatalog(db), selectCatalogAt(db, revision)])
-    const { added, changed, removed } = compareCatalogs(recorded, catalog.plans, true)
-    const [plan] = [...added, ...changed, ...removed]
-    return plan && `The plan ${plan.identifier} was changed without a publication.`
+  /** Compares the texts in the catalog with the last version of each plan. */
+  async function findUnrecorded({ stored }: StoredCatalog): Promise<string | undefined> {
+    const recorded = new Map((await selectCatalogAt(db, revision)).map((plan) => [plan.id, storePlan(plan)]))
+    const changed = stored.find(({ id, document, viewableIn }) => {
+      const version = recorded.get(id)
+      recorded.delete(id)
+      return version?.document !== document || version.viewableIn !== viewableIn
+    })
+    const [id] = changed ? [changed.id] : recorded.keys()
+    return id === undefined ? undefined : `Plan ${id} was changed without a publication.`
   }
 }
 

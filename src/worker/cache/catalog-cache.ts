@@ -67,9 +67,9 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       return serve(held)
     }
 
-    // D1 failed a moment ago: use a copy, if there is one, instead of waiting for D1's deadline.
+    // D1 failed a moment ago: use copies of partner and list, if there are any, instead of waiting for D1's deadline.
     const paused = outage.mayAsk() ? undefined : await checks.readOld(context, clientId, 'paused')
-    if (paused) return serve(paused, 'paused')
+    if (paused && (await hasOldList(paused))) return serve(paused, 'paused')
 
     // Older, or none: wait for D1. Read the list from KV at the same time, if memory has none.
     const renewal = checks.renew(context, clientId)
@@ -83,6 +83,11 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       if (old === undefined) throw error
       context.warn({ event: 'served_stale', reason: describeError(error) })
       return serve(old, 'failed', copy)
+    }
+
+    /** A request that gets no list needs no copy of one. */
+    async function hasOldList({ partner }: HeldCheck | PartnerCopy): Promise<boolean> {
+      return !partner || !filter || partner.isSuspended || lists.hasOld(nameList(partner.country, filter))
     }
 
     /** Reloads the list that was served, too, if the renewed check shows that it is outdated. */

@@ -3,6 +3,7 @@ import type { CacheContext } from './cache-context.ts'
 import type { CatalogSession } from './catalog-source.ts'
 
 export interface NewestRevision {
+  get: () => number
   is: (revision: number) => boolean
   /**
    * Reads from the nearest replica. A revision below the newest, or below `minRevision`, means that this replica lags behind
@@ -18,6 +19,7 @@ export interface NewestRevision {
 export function createNewestRevision(): NewestRevision {
   let newest = 0
   return {
+    get: () => newest,
     is: (revision) => revision === newest,
     read: async (context, minRevision, read) => {
       const nearest = await read(context.openSession('nearest'))

@@ -113,8 +113,19 @@ export function createPlanLists(
     return createAnswer(list === stored ? 'kv' : 'memory', list, ageMs, '; detail=storage-unavailable')
   }
 
-  /** Loads from D1. Shared by all requests of the isolate that need the same list. */
-  function load({ context, key, country, filter }: LoadRequest, minRevision: number): Promise<HeldList> {
+  /** Loads from D1. */
+  async function load(request: LoadRequest, minRevision: number): Promise<HeldList> {
+    const list = await loadShared(request, minRevision)
+    if (newestRevision.is(list.revision)) return list
+    // Another request started this load before the newest revision was known.
+    return loadShared(request, newestRevision.get()).catch((error: unknown) => {
+      if (error instanceof StorageError) return list
+      throw error
+    })
+  }
+
+  /** Shared by all requests of the isolate that need the same list. */
+  function loadShared({ context, key, country, filter }: LoadRequest, minRevision: number): Promise<HeldList> {
     return shareLoad(key, context, async () => {
       const { body, isEmpty, revision } = await outage.ask(() =>
         newestRevision.read(context, minRevision, (from) => from.loadList(country, filter)),
@@ -134,6 +145,16 @@ export function createPlanLists(
 
   return {
     read,
+
+    /** Whether an outage can be survived with a copy in memory or in KV. Keeps KV's copy in memory. */
+    hasOld: async ({ context, key }: LoadRequest): Promise<boolean> => {
+      const isUsable = (list: HeldList | undefined) => list && isUsableInOutage(list.currentAtMs, context.nowMs)
+      if (isUsable(getHeld(key))) return true
+      const copy = await readCopy(context, key)
+      if (copy === undefined || !isUsable(copy)) return false
+      lists.set(key, copy)
+      return true
+    },
 
     /** Asks KV for a list that memory does not have. */
     requestCopy: ({ context, key }: LoadRequest): RequestedCopy | undefined =>
@@ -178,6 +199,7 @@ async function writeCopy(context: CacheContext, key: string, list: HeldList): Pr
 async function renewCopy(context: CacheContext, key: string, list: HeldList): Promise<void> {
   list.storedAtMs = list.currentAtMs
   const copy = await readListCopy(context, key)
-  if (copy && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs) list.storedAtMs = copy.currentAtMs
+  const isAsNew = copy && copy.revision >= list.revision
+  if (isAsNew && computeAgeMs(copy.currentAtMs, context.nowMs) <= kvRewriteMs) list.storedAtMs = copy.currentAtMs
   else await writeCopy(context, key, list)
 }

@@ -19,7 +19,7 @@ import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishNow, stageChanges } from '../../support/publish-plans.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
-import { careful, importPlans, request, store } from '../support/worker-store.ts'
+import { careful, importPlans, interruptedStore, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
@@ -352,6 +352,17 @@ describe('verifyRecord', () => {
     const id = first + rejected
     await change(`update publications set state = 'waiting' where id = ${id}`)
     expect(await readProblem()).toBe(`Publication ${id} is waiting, but the record says rejected.`)
+    await change(`update publications set state = 'staging', created_at = 1 where id = ${id}`)
+    expect(await readProblem()).toContain('Entry 3')
+    await closePlan(store, 'gold', 'Sold out.', request)
+    expect(await findPublication(store, id)).toMatchObject({ id })
+  })
+
+  test('finds a changed revision, and reads again when somebody publishes meanwhile', async () => {
+    const publishing = interruptedStore(() => openPlan(store, 'gold', request), /from "?catalog_revision"? left join/)
+    expect(await verifyRecord(publishing)).toMatchObject({ problem: undefined })
+    await change('update catalog_revision set revision = revision + 1')
+    expect(await readProblem()).toBe('The revision of the catalog was changed without a publication.')
   })
 
   test('finds a deleted entry, also the last one', async () => {
@@ -388,10 +399,12 @@ describe('verifyRecord', () => {
   }
 
   test('finds a plan that was changed without a publication, and a record that is gone', async () => {
+    await change(`update plans set document = replace(document, '{', '{"name":"Twice",') where id = 2`)
+    expect(await readProblem()).toBe('Plan 2 was changed without a publication.')
     await change(`update plans set document = json_set(document, '$.name', 'Direct') where id = 2`)
-    expect(await readProblem()).toBe('The plan gold was changed without a publication.')
+    expect(await readProblem()).toBe('Plan 2 was changed without a publication.')
     await change(...['publication_entries', 'plan_versions', 'publications'].map((table) => `delete from ${table}`))
-    expect(await readProblem()).toBe('The plan cash was changed without a publication.')
+    expect(await readProblem()).toBe('The revision of the catalog was changed without a publication.')
   })
 
   test.each([

@@ -512,7 +512,10 @@ describe('while D1 fails', () => {
     const failing = openCatalog(makeContext(), { clientId: 'other', countryHint: country, filter: {} })
     await expect(failing).rejects.toThrow(StorageError)
     db.isDown = false
-    expect(await request(second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['list'] })
+    expect(await request(second, { fundType: 'BOND' })).toMatchObject({
+      tier: 'd1',
+      calls: ['list'],
+    })
   })
 
   test('a request with an old check asks D1 for a list without a copy', async () => {
@@ -520,7 +523,7 @@ describe('while D1 fails', () => {
     db.isDown = true
     await request(hour)
     db.isDown = false
-    expect(await request(hour + second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['list'] })
+    expect(await request(hour + second, { fundType: 'BOND' })).toMatchObject({ tier: 'd1', calls: ['check', 'list'] })
   })
 
   test('an isolate asks D1 once in ten seconds', async () => {
@@ -599,15 +602,18 @@ describe('an older result', () => {
     expect(await request(122 * second, filter)).toMatchObject({ text: 'second' })
   })
 
-  test('of a slow primary does not lower the newest revision, and is not kept', async () => {
-    const replica = copyDatabase()
+  test('of a slow primary does not lower the newest revision', async () => {
+    const first = { body: encodeList('first'), isEmpty: false, revision: 7 }
     changeCatalog('second')
     await request(0)
-    const primary = copyDatabase()
-    let answerPrimary = () => {}
+    let answerPrimary: (() => void) | undefined
+    const replica: CatalogSession = { ...session, loadList: async () => first }
     const slowPrimary: CatalogSession = {
-      ...primary,
-      loadList: (...args) => new Promise((resolve) => (answerPrimary = () => resolve(primary.loadList(...args)))),
+      ...session,
+      loadList: (...args) => {
+        if (answerPrimary) return session.loadList(...args)
+        return new Promise((resolve) => (answerPrimary = () => resolve({ ...first, revision: 8 })))
+      },
     }
     const filter = { fundType: 'BOND' }
     const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? slowPrimary : replica)
@@ -617,10 +623,10 @@ describe('an older result', () => {
     await new Promise((resolve) => setTimeout(resolve, 20))
     changeCatalog('third')
     await request(121 * second)
-    answerPrimary()
-    expect(decodeList((await answered).list.body)).toBe('second')
+    answerPrimary?.()
+    await answered
     expect(await request(122 * second)).toMatchObject({ text: 'third', tier: 'memory', calls: [] })
-    expect(await request(123 * second, filter)).toMatchObject({ text: 'third', cacheStatus: 'kv; fwd=miss; stored' })
+    expect(await request(123 * second, filter)).toMatchObject({ text: 'third' })
   })
 
   test('of a replica that lags behind is read again from the primary', async () => {
@@ -690,4 +696,37 @@ test('a partner that does not exist is looked up in the primary, remembered for 
   }
   expect(db.calls).toEqual(['check', 'check'])
   expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).toBeNull()
+})
+
+test('a request that joins a load from before the newest revision loads again', async () => {
+  const lagging = copyDatabase()
+  changeCatalog('second')
+  const second = { body: encodeList('second'), isEmpty: false, revision: db.revision }
+  const primary = Promise.withResolvers<typeof second>()
+  const loadList = vi.fn<CatalogSession['loadList']>(() => primary.promise)
+  const openSession = (from: 'nearest' | 'primary') =>
+    from === 'primary' ? { ...session, loadList } : { ...session, loadList: lagging.loadList }
+  const catalogRequest = { clientId, countryHint: country, filter: {} }
+  const slow = await openCatalog(makeContext({ openSession }), catalogRequest)
+  void slow.readList(country, {})
+  await vi.waitFor(() => expect(loadList).toHaveBeenCalledOnce())
+
+  changeCatalog('third')
+  nowMs += 3 * minute
+  const joining = await openCatalog(makeContext(), catalogRequest)
+  const answer = joining.readList(country, {})
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  primary.resolve(second)
+  expect(decodeList((await answer).list.body)).toBe('third')
+})
+
+test('a recent copy in KV of an older revision is replaced', async () => {
+  await request(0)
+  const old = await env.CATALOG_CACHE.getWithMetadata<object>(getListKey(), 'text')
+  changeCatalog('second')
+  await request(3 * minute)
+  const metadata = { ...old.metadata, currentAtMs: start + 2 * hour }
+  await env.CATALOG_CACHE.put(getListKey(), old.value ?? '', { metadata })
+  await request(2 * hour + minute)
+  expect(await env.CATALOG_CACHE.get(getListKey(), 'json')).toEqual({ text: 'second' })
 })
