@@ -88,16 +88,16 @@ BEGIN
   SELECT RAISE(ABORT, 'append_only');
 END;
 
--- Every change is an INSERT into this view. A row is an entry, with the values that no entry may hold: the trigger makes
--- the change and writes the entry. So both are one statement, which is atomic on every transport.
+-- Every change is an INSERT into this view. A row has the columns of an entry, and the values that the record must not hold.
+-- The trigger makes the change and writes the entry, so both are one statement, which is atomic on every transport.
 CREATE VIEW change_requests AS
 SELECT change_record.*, NULL AS contact, NULL AS client_id, NULL AS secret_hash, NULL AS grace_seconds
 FROM change_record;
 
 CREATE TRIGGER change_requests_apply INSTEAD OF INSERT ON change_requests
 BEGIN
-  -- Another entry came first, so the change was decided and its hash computed from an older one. This is checked first:
-  -- such a change fails for no other reason. A view converts no value, and the HTTP API sends numbers as text.
+  -- Another entry came first: the caller decides again. Checked before anything else, so that no other check fails because
+  -- of that entry. A view converts no value, and the HTTP API sends numbers as text.
   SELECT RAISE(ABORT, 'entry_order')
   WHERE CAST(NEW.id AS INTEGER) IS NOT (SELECT coalesce(max(id), 0) + 1 FROM change_record);
 
@@ -118,7 +118,7 @@ BEGIN
   WHERE NEW.kind = 'close' AND partner_id = (SELECT id FROM partners WHERE short_name = NEW.partner);
 
   -- rotate: the current secrets expire after the grace period. replace-newest: the newest one expires now, an older one
-  -- when it would have. The new secret comes before expired ones are deleted, so that its ID is new.
+  -- keeps its time. The new secret is inserted before expired ones are deleted, so that it gets a new ID.
   UPDATE partner_secrets SET expires_at = unixepoch() + NEW.grace_seconds
   WHERE NEW.kind = 'rotate' AND partner_id = (SELECT id FROM partners WHERE short_name = NEW.partner)
     AND (expires_at IS NULL OR expires_at > unixepoch() + NEW.grace_seconds);

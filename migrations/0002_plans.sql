@@ -18,12 +18,14 @@ CREATE TABLE plan_viewability (
 
 CREATE INDEX plan_viewability_by_plan ON plan_viewability (plan_id);
 
--- One row. Every change of the catalog raises the revision, and cached lists of another revision are outdated. A revision is
--- at least the time in Unix milliseconds, so that a restored database never uses one twice. The catalog is a random ID: it
--- tells an exported file of this catalog from a file of another one. During a restore it starts with restoring.
+-- One row.
 CREATE TABLE catalog_revision (
   id       INTEGER PRIMARY KEY CHECK (id = 1),
+  -- Every change of the catalog raises it, which outdates cached lists. It is at least the time in Unix milliseconds, so that
+  -- a restored database never uses one twice.
   revision INTEGER NOT NULL,
+  -- A random ID, which tells an exported file of this catalog from a file of another one. It starts with restoring while a
+  -- restore runs.
   catalog  TEXT    NOT NULL
 ) STRICT;
 

@@ -12,7 +12,7 @@ CREATE TABLE publications (
   command        TEXT    NOT NULL,
   note           TEXT,
   created_at     INTEGER NOT NULL DEFAULT (unixepoch()),
-  -- The revision of the catalog that the change was computed from: each plan was then as its newest version up to it.
+  -- The revision of the catalog that the change was computed from. What a plan was before is its newest version up to it.
   base_revision  INTEGER NOT NULL DEFAULT 0,
   plan_count     INTEGER NOT NULL DEFAULT 0,
   -- The SHA-256 of its plans. NULL: none.
@@ -47,7 +47,7 @@ CREATE TABLE publication_entries (
   actor          TEXT    NOT NULL,
   note           TEXT,
   made_at        INTEGER NOT NULL,
-  -- The revision of the catalog that the entry made. An approval publishes at once, or leaves that to the schedule.
+  -- The revision of the catalog that the entry made by publishing. NULL for an approval that the schedule publishes later.
   revision       INTEGER UNIQUE,
   previous_hash  TEXT,
   CHECK (kind = 'approved' OR (kind = 'published') = (revision IS NOT NULL)),
@@ -78,7 +78,7 @@ CREATE VIEW abandoned_publications AS
 SELECT id FROM publications
 WHERE state = 'staging' AND created_at < unixepoch() - 3600 AND id NOT IN (SELECT publication_id FROM publication_entries);
 
--- A restore inserts publications in their last state, and entries that must not have their effect again.
+-- Not during a restore: it inserts publications in their last state, and plans as the entries left them.
 CREATE TRIGGER publication_entries_decide BEFORE INSERT ON publication_entries
 WHEN (SELECT catalog NOT GLOB 'restoring *' FROM catalog_revision)
 BEGIN

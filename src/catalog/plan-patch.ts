@@ -191,7 +191,10 @@ export function applyPatch(
 
   const { data, error } = catalogPlanSchema.safeParse(patched)
   if (data) return { plan: data }
-  const defects = error.issues.map(({ path, message }) => {
+  const defects = error.issues.map(({ path, message, ...issue }) => {
+    if (issue.code === 'unrecognized_keys') {
+      return `Unknown field ${issue.keys.map(abbreviate).join(', ')} in the catalog: update this copy of the code.`
+    }
     const column = nameColumn(path)
     const change = given.find(({ field, member }) => column === (member === undefined ? field : `${field}.${member}`))
     const value = path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), patched)

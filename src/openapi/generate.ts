@@ -6,6 +6,7 @@ import { format } from 'oxfmt'
 import oxfmtConfig from '../../.oxfmtrc.json' with { type: 'json' }
 import { formatClientTypes } from './client-types.ts'
 import { formatFilterTable } from './filter-table.ts'
+import { readChanges } from '../site/change-history.ts'
 import { buildOpenapi } from './openapi-document.ts'
 import { describePlan } from './plan-json-schema.ts'
 import { formatPythonTypes } from './python-types.ts'
@@ -13,7 +14,7 @@ import { formatPythonTypes } from './python-types.ts'
 const root = join(import.meta.dirname, '../..')
 
 const { plan, objects } = describePlan()
-const openapi = buildOpenapi({ plan, objects })
+const openapi = buildOpenapi({ plan, objects }, readChanges()[0].version)
 const clientTypes = formatClientTypes(plan.properties, objects)
 const pythonTypes = formatPythonTypes(plan.properties, objects)
 const filterTable = formatFilterTable()

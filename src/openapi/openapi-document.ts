@@ -9,12 +9,13 @@ import {
 } from './openapi-operations.ts'
 import type { describePlan } from './plan-json-schema.ts'
 
-export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>) {
+/** @param version of the API, as in the history of changes. */
+export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, version: string) {
   return {
     openapi: '3.1.1',
     info: {
       title: 'Partner Investment Plan Catalog',
-      version: '3.1.0',
+      version,
       description:
         'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server. A request over plain HTTP is refused with status 400, and nothing that it sent is read.',
       contact,

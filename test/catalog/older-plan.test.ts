@@ -14,7 +14,7 @@ vi.mock('../../src/catalog/plan-schema.ts', async (importOriginal) => {
   const icon = field(z.string(), 'Icon.', 'sun').default('leaf')
   const added = {
     category: planSchema.shape.category.unwrap().extend({ icon }).nullable(),
-    benchmark: field(z.string().max(200), 'Index.', 'NSE 20').default('None'),
+    indexName: field(z.string().max(200), 'Index.', 'NSE 20').default('None'),
     advisor: z
       .strictObject({ id: field(nonNegativeInteger, 'ID.', 7) })
       .nullable()
@@ -25,13 +25,13 @@ vi.mock('../../src/catalog/plan-schema.ts', async (importOriginal) => {
 })
 
 const plan = makePlan()
-const { advisor: _advisor, benchmark: _benchmark, ...fields } = { ...plan, advisor: {}, benchmark: '' }
+const { advisor: _advisor, indexName: _indexName, ...fields } = { ...plan, advisor: {}, indexName: '' }
 const older = { ...fields, category: { id: 3, name: 'Cash', displayName: 'Save', tagLine: 'Low risk' } }
-const filled = { ...older, category: { ...older.category, icon: 'leaf' }, benchmark: 'None', advisor: null }
+const filled = { ...older, category: { ...older.category, icon: 'leaf' }, indexName: 'None', advisor: null }
 const format = { isUntyped: false }
 
 test('an example has the field, and an older plan its value for older plans, in the order of the schema', () => {
-  expect(plan).toMatchObject({ category: { icon: 'sun' }, benchmark: 'NSE 20', advisor: { id: 7 } })
+  expect(plan).toMatchObject({ category: { icon: 'sun' }, indexName: 'NSE 20', advisor: { id: 7 } })
   expect(fillOlderPlan(plan)).toBe(plan)
   expect(JSON.stringify(fillOlderPlan(older))).toBe(JSON.stringify(filled))
 })
@@ -39,24 +39,24 @@ test('an example has the field, and an older plan its value for older plans, in 
 test('files of older plans are read', () => {
   expect(parseCatalog(JSON.stringify({ plans: [older] }))).toMatchObject({ plans: [filled] })
   const { rows, ...sheet } = formatCatalogSheet({ plans: [{ ...plan, category: older.category }] }, format)
-  const added = ['category.icon', 'advisor.id', 'benchmark'].map((name) => rows[0]?.indexOf(name))
+  const added = ['category.icon', 'advisor.id', 'indexName'].map((name) => rows[0]?.indexOf(name))
   const olderRows = rows.map((row) => row.filter((_, index) => !added.includes(index)))
   expect(olderRows[0]).toHaveLength((rows[0]?.length ?? 0) - added.length)
   expect(parseCatalogSheets({ sheets: [{ ...sheet, rows: olderRows }], format })).toMatchObject({ plans: [filled] })
 })
 
 test('the command line sets the field', () => {
-  const patch = parseAssignments(['benchmark=NSE 25', 'advisor.id=8'])
+  const patch = parseAssignments(['indexName=NSE 25', 'advisor.id=8'])
   if ('defects' in patch) throw new Error(patch.defects.join('\n'))
   expect(applyPatches([{ identifier: plan.identifier, ...patch }], [plan])).toEqual({
-    plans: [{ ...plan, benchmark: 'NSE 25', advisor: { id: 8 } }],
+    plans: [{ ...plan, indexName: 'NSE 25', advisor: { id: 8 } }],
   })
 })
 
 test('partners always get the field', () => {
   const { plan: schema, objects } = describePlan()
-  expect(schema.required).toEqual(expect.arrayContaining(['benchmark', 'advisor']))
-  expect(schema.properties['benchmark']).not.toHaveProperty('default')
+  expect(schema.required).toEqual(expect.arrayContaining(['indexName', 'advisor']))
+  expect(schema.properties['indexName']).not.toHaveProperty('default')
   expect(objects['PlanCategory']).toMatchObject({ required: expect.arrayContaining(['icon']) })
   expect(Object.keys(objects)).toContain('Advisor')
 })

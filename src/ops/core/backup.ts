@@ -98,7 +98,7 @@ export type OpenLines = () => AsyncIterable<string>
 
 export interface RestoreOptions {
   onProgress: OnProgress
-  /** Called before the first change. */
+  /** Called when the database is reserved for this backup. */
   onStart: () => void
 }
 
@@ -118,10 +118,10 @@ export async function restoreBackup(
   checkSchema(store, header, await selectMigrations(db))
   // The answer to the last statement of an earlier run may be lost.
   if (await isRestored(db, header)) return header
-  onStart()
   // The same effect when it runs twice, as the release below.
   if (!(await retryTransient(() => reserveEmptyDatabase(db, sha256, header.revision))))
     throw await refuseNonEmpty(store)
+  onStart()
 
   const total = header.rows.reduce((sum, count) => sum + count, 0)
   let done = 0
