@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { listMatchingFilters } from '../../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { createPartner, suspendPartner } from '../../../src/ops/core/partner-accounts.ts'
+import { createPartner, changePartner } from '../../../src/ops/core/partner-accounts.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const shortName of ['acme', 'paused']) {
     await createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)
   }
-  await suspendPartner(store, 'paused', attribution, () => {})
+  await changePartner(store, { kind: 'suspend', partner: 'paused' }, attribution, () => {})
   await bindings().DB.prepare('update partners set suspended_at = 0 where suspended_at is not null').run()
 })
 

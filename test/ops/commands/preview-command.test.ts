@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { createPartner, suspendPartner } from '../../../src/ops/core/partner-accounts.ts'
+import { createPartner, changePartner } from '../../../src/ops/core/partner-accounts.ts'
 import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
   ] as const) {
     await createPartner(openStore(), { shortName, name: shortName, country }, attribution)
   }
-  await suspendPartner(openStore(), 'paused', attribution, () => {})
+  await changePartner(openStore(), { kind: 'suspend', partner: 'paused' }, attribution, () => {})
 })
 
 const preview = (...args: string[]) =>
