@@ -12,11 +12,15 @@ export interface CatalogOrigin {
   revision: number
 }
 
-export interface CatalogFile {
-  plans: CatalogPlan[]
+/** What an export says about itself. */
+export interface ExportSource {
   origin?: CatalogOrigin | undefined
   /** The country that the export was limited to. */
   country?: string | undefined
+}
+
+export interface CatalogFile extends ExportSource {
+  plans: CatalogPlan[]
 }
 
 export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | { kind: 'invalid'; defects: string[] }
@@ -42,10 +46,7 @@ const fileSchema = z
     context.addIssue({ code: 'custom', path: [missing], message: `a value, because the file has a ${present}` })
   })
 
-export function formatCatalog(
-  plans: readonly CatalogPlan[],
-  { origin, country }: Pick<CatalogFile, 'origin' | 'country'> = {},
-): string {
+export function formatCatalog(plans: readonly CatalogPlan[], { origin, country }: ExportSource = {}): string {
   return `${JSON.stringify({ ...origin, country, plans }, null, 2)}\n`
 }
 
@@ -68,7 +69,7 @@ export function parseCatalog(json: string, onChecked: (done: number, total: numb
 }
 
 /** Parses everything but the plans, which may be anything. */
-export function parseFile(json: string): Omit<CatalogFile, 'plans'> & { candidates: unknown[]; defects: string[] } {
+export function parseFile(json: string): ExportSource & { candidates: unknown[]; defects: string[] } {
   let value: unknown
   try {
     value = JSON.parse(json, refusePrototype)

@@ -162,10 +162,10 @@ export async function selectPublication(db: Database, id: number): Promise<Publi
 
 export interface PublicationFilter {
   /** Publications that touch one of these plans. */
-  planIds?: readonly number[]
+  planIds?: readonly number[] | undefined
   /** Unix seconds. */
-  since?: number
-  isPending?: boolean
+  since?: number | undefined
+  isPending?: boolean | undefined
 }
 
 /** Selects the latest first. */

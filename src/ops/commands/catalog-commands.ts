@@ -30,8 +30,7 @@ import { addAttributionOptions, addCommand, addPublicationOptions, pastTimeOptio
 import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
-  describeOverlaps,
-  describePublication,
+  printPublication,
   publicationToJson,
   readPublicationRequest,
   reviewChanges,
@@ -167,17 +166,11 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       if (options.json) return void io.stdout.write(formatJson(difference, isMerged, publication))
       const hasLosses = difference.changed.length + difference.removed.length > 0
       if (!isMerged && hasLosses && work.notMerged !== undefined) io.stderr.write(`${work.notMerged}\n`)
-      printResult(difference, publication, options)
+      io.stdout.write(formatDifference(difference, publication, options))
+      printPublication(io, publication, options)
     } finally {
       progress.end()
     }
-  }
-
-  function printResult(difference: CatalogDifference, publication: Publication | undefined, options: ImportOptions) {
-    io.stdout.write(formatDifference(difference, publication, options))
-    if (publication === undefined) return
-    for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
-    io.stdout.write(`${describePublication(publication, options)}\n`)
   }
 }
 

@@ -32,7 +32,7 @@ import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
-import { printWarnings, readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
+import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 
 interface OutputOptions {
   json?: boolean
@@ -42,7 +42,7 @@ type ChangeOptions = { yes?: boolean } & OutputOptions & AttributionOptions
 
 export function addPartnerCommands(partner: Command, context: CommandContext): void {
   const { io, clock, withStore } = context
-  const warn = printWarnings(context)
+  const warn = (warning: string) => void io.stderr.write(`${warning}\n`)
   const add = addCommand.bind(undefined, partner)
   const addChange = (usage: string, description: string, example: string) =>
     addAttributionOptions(add(usage, description, example))

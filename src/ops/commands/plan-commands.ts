@@ -6,7 +6,7 @@ import { compareChanges } from '../core/catalog-difference.ts'
 import { findPlanAt } from '../core/catalog-history.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
-import type { Publication, PublicationRequest } from '../core/publications.ts'
+import type { PublicationRequest } from '../core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../core/plan-explanation.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
@@ -26,8 +26,7 @@ import { formatCountries } from './difference-output.ts'
 import { describeExplanation, describeFix, describePendingChange } from './explanation-output.ts'
 import { addFilterOptions, parseFilterOptions } from './filter-options.ts'
 import {
-  describeOverlaps,
-  describePublication,
+  printPublication,
   publicationToJson,
   readPublicationRequest,
   type PublicationOptions,
@@ -126,7 +125,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     const lines = formatCountries(compareChanges([{ before, after }]))
     if (publication === undefined) lines.push(`${after.identifier} has these values already.`)
     io.stdout.write(lines.map((line) => `${line}\n`).join(''))
-    printPublication(publication, options)
+    printPublication(io, publication, options)
   })
 
   addFilterOptions(
@@ -177,17 +176,11 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     const investable = changed.isInvestable ? 'open to investment' : 'closed to investment'
     const verb = publication === undefined ? 'is already' : publication.state === 'published' ? 'is' : 'will be'
     io.stdout.write(`${changed.identifier} ${verb} viewable ${where}, and ${investable}.\n`)
-    printPublication(publication, options)
+    printPublication(io, publication, options)
   }
 
   function printJson({ plan: changed, publication }: PlanResult) {
     io.stdout.write(`${JSON.stringify({ plan: changed, publication: publicationToJson(publication) })}\n`)
-  }
-
-  function printPublication(publication: Publication | undefined, target: Target) {
-    if (publication === undefined) return
-    for (const warning of describeOverlaps(publication, target)) io.stderr.write(`${warning}\n`)
-    io.stdout.write(`${describePublication(publication, target)}\n`)
   }
 }
 

@@ -30,7 +30,7 @@ export function addUsageCommand(partner: Command, { io, withStore, openUsage }: 
       const query = await openUsage(options)
       const { since, usage } = await withStore(options, async (store) => {
         const now = await readDatabaseSeconds(store)
-        const sinceSeconds = parsePast('--since', options.since, now)
+        const sinceSeconds = parsePast(options.since, now)
         if (now - sinceSeconds > retentionSeconds) {
           io.stderr.write('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
         }

@@ -10,20 +10,10 @@ import { formatIsoTime } from './iso-time.ts'
 import { UserError } from './user-error.ts'
 
 /**
- * Lists the plans as they were at a time in Unix seconds, in ascending ID. A publication counts from the second in which it was
- * published.
- * @throws UserError when the time is in the future.
- */
-export async function listPlansAt(store: Store, atSeconds: number, country?: string): Promise<CatalogPlan[]> {
-  if (country !== undefined) checkCountry(country)
-  const plans = await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds))
-  return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
-}
-
-/**
  * Reads the catalog for a file that `prepareImport` can merge, as it is or as it was.
  * @param country only the plans that are viewable there.
- * @throws UserError like `listPlansAt`.
+ * @param atSeconds Unix seconds. A publication counts from the second in which it was published.
+ * @throws UserError when the country is none, or the time is in the future or before the first publication.
  */
 export async function readCatalogFile(store: Store, country?: string, atSeconds?: number): Promise<CatalogFile> {
   if (country !== undefined) checkCountry(country)
