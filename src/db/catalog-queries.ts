@@ -52,13 +52,14 @@ type StoredColumns = [document: string, viewableIn: string]
 async function selectSnapshot(db: Database, condition: SQL): Promise<CatalogSnapshot> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     // The left join returns a row with the revision even if no plan follows.
-    const rows = await readAll<SnapshotRow>((last, limit) =>
-      db.values(sql`
+    const rows = await readAll<SnapshotRow>((last, limit) => {
+      const isLater = last ? sql`plans.id > ${last[2]}` : sql`true`
+      return db.values(sql`
         select ${originColumns}, plans.id, plans.document,
           (select json_group_array(country order by country) from plan_viewability where plan_id = plans.id)
-        from catalog_revision left join plans on plans.id > ${last?.[2] ?? -1} and ${condition}
-        order by plans.id limit ${limit}`),
-    )
+        from catalog_revision left join plans on ${isLater} and ${condition}
+        order by plans.id limit ${limit}`)
+    })
     const [first] = rows
     if (first === undefined) throw new Error('catalog_revision has no row')
     const [catalog, revision] = first
