@@ -1,6 +1,6 @@
 // Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
 import { z } from 'zod'
-import { isJsonObject } from '../json.ts'
+import { isJsonObject, readPath } from '../json.ts'
 import { describePlace, findJsonProblems } from './json-check.ts'
 import { abbreviate, catalogPlanSchema, countryCode, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
 
@@ -127,13 +127,13 @@ function describeIssue(owner: string, value: unknown, issue: z.core.$ZodIssue): 
   const path = isKey ? issue.path.slice(0, -1) : issue.path
   const place = path.length === 0 ? owner : `${owner}: ${formatPath(path)}`
   if (issue.code === 'unrecognized_keys') return `${place}: unknown field ${issue.keys.map(abbreviate).join(', ')}.`
-  const found = isKey ? issue.path.at(-1) : path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), value)
+  const found = isKey ? issue.path.at(-1) : readPath(value, ...path)
   return `${place}: expected ${issue.message}; found ${abbreviate(found)}.`
 }
 
 /** Names a plan by its identifier, or by its position in the file, counted from 1, when it has none. */
 function namePlan(plan: unknown, index: number): string {
-  const identifier = isJsonObject(plan) ? plan['identifier'] : undefined
+  const identifier = readPath(plan, 'identifier')
   return typeof identifier === 'string' ? `Plan ${abbreviate(identifier)}` : `Plan number ${index + 1}`
 }
 

@@ -1,5 +1,5 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, from JSON, or from a command line. Pure.
-import { isJsonObject } from '../json.ts'
+import { isJsonObject, readPath } from '../json.ts'
 import { parseFile, type ExportSource } from './catalog-file.ts'
 import { nameColumn, readMember } from './catalog-sheet.ts'
 import { decodeCell, describeCell, isEmptyCell } from './plan-cells.ts'
@@ -191,7 +191,7 @@ export function applyPatch(
   const defects = error.issues.map(({ path, message }) => {
     const column = nameColumn(path)
     const change = given.find(({ field, member }) => column === (member === undefined ? field : `${field}.${member}`))
-    const value = path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), patched)
+    const value = readPath(patched, ...path)
     return `${locate(column)}: expected ${message}; found ${change?.found ?? abbreviate(value)}.`
   })
   return { defects: [...new Set(defects)] }

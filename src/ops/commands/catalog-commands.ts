@@ -45,7 +45,6 @@ interface FileOptions extends PublicationOptions {
   merge: boolean
   ours?: boolean
   theirs?: boolean
-  json?: boolean
   yes?: boolean
 }
 
@@ -111,7 +110,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
 
   add('export', 'write the catalog as a file that import reads back unchanged', 'export --output plans.xlsx')
     .option('--country <code>', 'only the plans that are viewable in this country')
-    .addOption(pastTimeOption())
+    .addOption(pastTimeOption)
     .addOption(formatOption('the format of the file; by default what --output ends with, or json'))
     .option('--output <file>', 'the file to write, or to replace; standard output by default')
     .option('--json', 'has no effect: without --format, a catalog file is JSON')
@@ -131,7 +130,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     add('invalidate', 'invalidate every cached plan list; every change of the catalog does it by itself', 'invalidate'),
   )
     .option('--json', 'print an object with the new revision of the catalog')
-    .action(async ({ json, ...options }: { json?: boolean } & AttributionOptions) => {
+    .action(async ({ json, ...options }: AttributionOptions) => {
       const attribution = await readAttribution(context, options)
       const revision = await withStore(options, (store) => invalidateLists(store, attribution))
       const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'

@@ -6,14 +6,12 @@ import { readPartnerStatus } from '../core/partner-accounts.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
-import type { Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, OutputOptions } from './command-context.ts'
 
-interface LogOptions extends Target {
+interface LogOptions extends OutputOptions {
   since?: string
-  json?: boolean
   verify?: boolean
 }
 

@@ -48,8 +48,12 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
   }
 }
 
+export interface OutputOptions extends Target {
+  json?: boolean
+}
+
 /** The options of a command that changes something. */
-export interface AttributionOptions extends Target {
+export interface AttributionOptions extends OutputOptions {
   as?: string
   note?: string
 }

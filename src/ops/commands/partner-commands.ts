@@ -24,7 +24,7 @@ import {
 } from '../core/partner-accounts.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
@@ -32,13 +32,9 @@ import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
+import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 
-interface OutputOptions {
-  json?: boolean
-}
-
-type ChangeOptions = { yes?: boolean } & OutputOptions & AttributionOptions
+type ChangeOptions = { yes?: boolean } & AttributionOptions
 
 export function addPartnerCommands(partner: Command, context: CommandContext): void {
   const { io, clock, withStore } = context
@@ -56,7 +52,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--name <name>', 'its name for people')
     .option('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
-    .action(async (options: Partial<NewPartner> & OutputOptions & AttributionOptions) => {
+    .action(async (options: Partial<NewPartner> & AttributionOptions) => {
       const { shortName = '', name = '', country = '' } = options
       const attribution = await readAttribution(context, options)
       const { credentials, warning } = await withStore(options, async (store) => ({
@@ -70,7 +66,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
 
   add('list', 'list all partners', 'list --json')
     .option('--json', 'print an array')
-    .action(async (options: OutputOptions & Target) => {
+    .action(async (options: OutputOptions) => {
       const partners = await withProgress(io, 'Reading the partners', () => withStore(options, listPartners))
       io.stdout.write(
         options.json
@@ -85,7 +81,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
 
   add('show <short-name>', 'show a partner and when its secrets were made, never a secret', 'show acme')
     .option('--json', 'print an object')
-    .action(async (shortName: string, options: OutputOptions & Target) => {
+    .action(async (shortName: string, options: OutputOptions) => {
       const { found, secrets } = await withStore(options, async (store) => {
         const known = await findPartner(store, shortName)
         return { found: known, secrets: await listLiveSecrets(store, known) }

@@ -19,12 +19,12 @@ import {
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
+import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
   printDoubts,
@@ -35,23 +35,20 @@ import {
   type PublicationOptions,
 } from './publication-output.ts'
 
-interface LogOptions extends Target {
+interface LogOptions extends OutputOptions {
   plan?: string
   since?: string
   pending?: boolean
   verify?: boolean
-  json?: boolean
 }
 
 interface UndoOptions extends PublicationOptions {
   dryRun?: boolean
   plan?: string
-  json?: boolean
   yes?: boolean
 }
 
 interface DecisionOptions extends AttributionOptions {
-  json?: boolean
   yes?: boolean
 }
 
@@ -88,7 +85,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
 
   add('show <number>', 'show a publication, and what partners of each country gain, lose and see changed', 'show 12')
     .option('--json', 'print an object, with each plan before and after')
-    .action(async (number: string, options: { json?: boolean } & Target) => {
+    .action(async (number: string, options: OutputOptions) => {
       const details = await withStore(options, (store) => readPublication(store, parseNumber(number)))
       io.stdout.write(options.json ? `${JSON.stringify(detailsToJson(details))}\n` : formatDetails(details))
     })
@@ -147,7 +144,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     )
   }
 
-  function printDifference(difference: CatalogDifference, { json }: { json?: boolean }) {
+  function printDifference(difference: CatalogDifference, { json }: OutputOptions) {
     if (json) return
     for (const line of formatCountries(difference)) io.stdout.write(`${line}\n`)
   }

@@ -25,11 +25,7 @@ import { UserError } from './user-error.ts'
 
 export type { LiveSecret, Partner, PartnerSummary }
 
-export interface NewPartner {
-  shortName: string
-  name: string
-  country: string
-}
+export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'>
 
 /** The secret can't be shown again: only its hash is stored. */
 export interface Credentials {

@@ -70,7 +70,7 @@ export async function selectPendingChanges({ db }: Store, name: string): Promise
   const changes = await Promise.all(
     rows.map(async ({ id, dueAt }) => {
       const touched = (await selectChanges(db, id)).filter(({ planId }) => planIds.includes(planId))
-      return touched.map((change) => ({ ...change, publicationId: id, dueAt }))
+      return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt }))
     }),
   )
   return changes.flat().toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity))

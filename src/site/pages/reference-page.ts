@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { html, raw } from 'hono/html'
+import { readPath } from '../../json.ts'
 import type { OpenapiDocument, Operation, Parameter, Reference, Response } from '../../openapi/openapi-reader.ts'
 import { exampleOrigin } from '../example-origin.ts'
 import { renderCode, renderInline } from '../markdown.ts'
@@ -144,7 +145,7 @@ function renderResponse(operationId: string, status: string, { description, head
               ([code, { value }]) =>
                 html`<li>
                   <a href="/errors#${code}"><code>${code}</code></a
-                  >: ${readMessage(value)}
+                  >: ${String(readPath(value, 'message'))}
                 </li>`,
             )}
           </ul>`
@@ -195,8 +196,4 @@ function renderHeading(level: 2 | 3, id: string, text: string): Markup {
 /** The last part of a reference, such as `Plan` of `#/components/schemas/Plan`. */
 function readName({ $ref }: Reference): string {
   return $ref.split('/').at(-1) ?? ''
-}
-
-function readMessage(value: unknown): string {
-  return value instanceof Object && 'message' in value ? String(value.message) : ''
 }
