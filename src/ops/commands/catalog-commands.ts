@@ -10,7 +10,7 @@ import {
   type CatalogInput,
   type ImportChoice,
 } from '../core/catalog-import.ts'
-import { readCatalogFile } from '../core/catalog-history.ts'
+import { readCatalogFile } from '../core/catalog-plans.ts'
 import { countPlans, invalidateLists, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import {

@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import type { FilterName } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { compareChanges } from '../core/catalog-difference.ts'
-import { findPlanAt } from '../core/catalog-history.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
 import type { PublicationRequest } from '../core/publications.ts'
@@ -67,9 +66,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     .addOption(pastTimeOption)
     .action(async (id: string, { json, at, ...target }: { at?: string } & OutputOptions) => {
       const atSeconds = parseOptionalTime(at)
-      const found = await withStore(target, (store) =>
-        atSeconds === undefined ? findPlan(store, id) : findPlanAt(store, id, atSeconds),
-      )
+      const found = await withStore(target, (store) => findPlan(store, id, atSeconds))
       io.stdout.write(json ? `${JSON.stringify(found)}\n` : formatPlan(found))
     })
 
