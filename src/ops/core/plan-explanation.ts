@@ -19,9 +19,8 @@ export type PlanExplanation =
   | { reason: 'partner_closed'; partner: PartnerState; closedAt: number }
   | { reason: 'partner_suspended'; partner: PartnerState; suspendedAt: number }
   | { reason: 'no_such_plan'; partner: PartnerState }
-  | { reason: 'not_viewable'; partner: PartnerState; plan: CatalogPlan }
+  | { reason: 'not_viewable' | 'viewable'; partner: PartnerState; plan: CatalogPlan }
   | { reason: 'filtered_out'; partner: PartnerState; plan: CatalogPlan; filters: FilterName[] }
-  | { reason: 'viewable'; partner: PartnerState; plan: CatalogPlan }
 
 export interface Question {
   /** The identifier of a plan, or its ID. */
