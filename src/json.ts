@@ -2,3 +2,8 @@
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** @returns what is at a path in a parsed JSON value; undefined when there is nothing. */
+export function readPath(value: unknown, ...path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((outer, name) => Reflect.get(Object(outer), name), value)
+}

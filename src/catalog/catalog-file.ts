@@ -1,6 +1,6 @@
 // Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
 import { z } from 'zod'
-import { isJsonObject } from '../json.ts'
+import { isJsonObject, readPath } from '../json.ts'
 import { describePlace, findJsonProblems } from './json-check.ts'
 import { abbreviate, catalogPlanSchema, countryCode, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
 
@@ -12,11 +12,15 @@ export interface CatalogOrigin {
   revision: number
 }
 
-export interface CatalogFile {
-  plans: CatalogPlan[]
+/** What an export says about itself. */
+export interface ExportSource {
   origin?: CatalogOrigin | undefined
   /** The country that the export was limited to. */
   country?: string | undefined
+}
+
+export interface CatalogFile extends ExportSource {
+  plans: CatalogPlan[]
 }
 
 export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | { kind: 'invalid'; defects: string[] }
@@ -42,10 +46,7 @@ const fileSchema = z
     context.addIssue({ code: 'custom', path: [missing], message: `a value, because the file has a ${present}` })
   })
 
-export function formatCatalog(
-  plans: readonly CatalogPlan[],
-  { origin, country }: Pick<CatalogFile, 'origin' | 'country'> = {},
-): string {
+export function formatCatalog(plans: readonly CatalogPlan[], { origin, country }: ExportSource = {}): string {
   return `${JSON.stringify({ ...origin, country, plans }, null, 2)}\n`
 }
 
@@ -68,7 +69,7 @@ export function parseCatalog(json: string, onChecked: (done: number, total: numb
 }
 
 /** Parses everything but the plans, which may be anything. */
-export function parseFile(json: string): Omit<CatalogFile, 'plans'> & { candidates: unknown[]; defects: string[] } {
+export function parseFile(json: string): ExportSource & { candidates: unknown[]; defects: string[] } {
   let value: unknown
   try {
     value = JSON.parse(json, refusePrototype)
@@ -126,13 +127,13 @@ function describeIssue(owner: string, value: unknown, issue: z.core.$ZodIssue): 
   const path = isKey ? issue.path.slice(0, -1) : issue.path
   const place = path.length === 0 ? owner : `${owner}: ${formatPath(path)}`
   if (issue.code === 'unrecognized_keys') return `${place}: unknown field ${issue.keys.map(abbreviate).join(', ')}.`
-  const found = isKey ? issue.path.at(-1) : path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), value)
+  const found = isKey ? issue.path.at(-1) : readPath(value, ...path)
   return `${place}: expected ${issue.message}; found ${abbreviate(found)}.`
 }
 
 /** Names a plan by its identifier, or by its position in the file, counted from 1, when it has none. */
 function namePlan(plan: unknown, index: number): string {
-  const identifier = isJsonObject(plan) ? plan['identifier'] : undefined
+  const identifier = readPath(plan, 'identifier')
   return typeof identifier === 'string' ? `Plan ${abbreviate(identifier)}` : `Plan number ${index + 1}`
 }
 

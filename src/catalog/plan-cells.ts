@@ -65,10 +65,7 @@ const msPerDay = 86_400_000
 export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat): Cell {
   if (value === null || value === undefined) return null
   if (Array.isArray(value)) return value.join(' ')
-  if (typeof value === 'number') {
-    if (format.isUntyped || Math.abs(value) <= maxSheetNumber) return format.isUntyped ? String(value) : value
-    return String(value)
-  }
+  if (typeof value === 'number') return format.isUntyped || Math.abs(value) > maxSheetNumber ? String(value) : value
   if (typeof value === 'boolean') return format.isUntyped ? String(value) : value
   const text = typeof value === 'string' ? value : ''
   if (kind === 'date') return format.isUntyped || text < firstDate ? text : new Date(`${text}T00:00:00Z`)

@@ -1,11 +1,11 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, from JSON, or from a command line. Pure.
-import { isJsonObject } from '../json.ts'
-import { parseFile } from './catalog-file.ts'
+import { isJsonObject, readPath } from '../json.ts'
+import { parseFile, type ExportSource } from './catalog-file.ts'
 import { nameColumn, readMember } from './catalog-sheet.ts'
 import { decodeCell, describeCell, isEmptyCell } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
 import { abbreviate, catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
-import { findPlanTable, type ExportSource, type Spreadsheet } from './plan-table.ts'
+import { findPlanTable, type Spreadsheet } from './plan-table.ts'
 
 interface FieldChange {
   field: string
@@ -75,7 +75,8 @@ export function parseUpdateJson(json: string): UpdateResult {
     const changes = Object.entries(candidate).flatMap(([name, value]) => splitValue(name, value))
     for (const { field, member } of changes) {
       const column = member === undefined ? field : `${field}.${member}`
-      const isKnown = planFields.some(({ name }) => name === field) && (member === undefined || isMember(column))
+      const isKnown =
+        planFields.some(({ name }) => name === field) && (member === undefined || findColumn(column) !== undefined)
       if (!isKnown) defects.push(`Plan ${abbreviate(identifier)}: unknown field ${abbreviate(column)}.`)
     }
     return [{ identifier, changes, locate }]
@@ -83,10 +84,6 @@ export function parseUpdateJson(json: string): UpdateResult {
   defects.push(...findRepeated(patches))
   const { origin, country } = file
   return defects.length > 0 ? { kind: 'invalid', defects } : { kind: 'update', patches, origin, country }
-}
-
-function isMember(column: string): boolean {
-  return findColumn(column) !== undefined
 }
 
 /** Splits an object into its members: those that it does not name stay as they are. */
@@ -197,7 +194,7 @@ export function applyPatch(
     }
     const column = nameColumn(path)
     const change = given.find(({ field, member }) => column === (member === undefined ? field : `${field}.${member}`))
-    const value = path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), patched)
+    const value = readPath(patched, ...path)
     return `${locate(column)}: expected ${message}; found ${change?.found ?? abbreviate(value)}.`
   })
   return { defects: [...new Set(defects)] }

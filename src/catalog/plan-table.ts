@@ -1,5 +1,5 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
-import type { CatalogOrigin } from './catalog-file.ts'
+import type { ExportSource } from './catalog-file.ts'
 import { describeCell, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
 import { findColumn, type PlanColumn } from './plan-columns.ts'
 import { abbreviate, isCountryCode } from './plan-schema.ts'
@@ -22,13 +22,6 @@ export interface Sheet {
 export interface Spreadsheet {
   sheets: readonly Sheet[]
   format: CellFormat
-}
-
-/** What an export says about itself. */
-export interface ExportSource {
-  origin?: CatalogOrigin | undefined
-  /** The country that the export was limited to. */
-  country?: string | undefined
 }
 
 export interface PlanRow {
@@ -97,8 +90,10 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
   const body = rows.slice(headerIndex + 1)
   const defects: string[] = []
   const columns: PlanColumn[] = []
+  const width = rows.slice(headerIndex).reduce((widest, row) => Math.max(widest, row.length), 0)
   /** By position; undefined for an empty column. */
-  const names = (rows[headerIndex] ?? []).map((cell, index): string | undefined => {
+  const names = Array.from({ length: width }, (_, index): string | undefined => {
+    const cell = rows[headerIndex]?.[index] ?? null
     const title = typeof cell === 'string' ? cell.trim() : cell
     if (isEmptyCell(cell)) {
       const isUsed = body.some((row) => !isEmptyCell(row[index]))
@@ -116,11 +111,6 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
     } else columns.push(column)
     return showCell(cell).trim()
   })
-  const widest = body.reduce((width, row) => Math.max(width, row.length), 0)
-  for (let index = names.length; index < widest; index++) {
-    const isUsed = body.some((row) => !isEmptyCell(row[index]))
-    if (isUsed) defects.push(`${headerPlace}: column ${nameLetters(index)} has values, but no name.`)
-  }
 
   const planRows: PlanRow[] = []
   const sources = new Map<string, string>()

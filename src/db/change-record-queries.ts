@@ -1,9 +1,9 @@
 // SQL for the change record of partners and signing keys: see migrations/0001_partners_and_keys.sql.
-import { and, asc, desc, eq, gt, gte, isNotNull, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import type { Database, Statement } from './database.ts'
 import { hashRecord } from './record-hash.ts'
 import { changeRecord } from './change-record-schema.ts'
-import { partners } from './schema.ts'
+import { readPages } from './pages.ts'
 
 export type KeyChangeKind = 'keys-rotate' | 'keys-rotate-failed' | 'keys-drop' | 'keys-drop-failed'
 
@@ -92,22 +92,17 @@ export function selectKeyEntries(db: Database, { since }: Omit<EntryFilter, 'sho
   return selectEntries(db, and(isNotNull(changeRecord.kid), isSince(since)))
 }
 
-/** An answer of D1's HTTP API must stay small. */
-const entriesPerPage = 1000
-
 /** Selects entries in the order in which they were made, in pages. */
 export async function* selectEntries(db: Database, condition?: SQL): AsyncGenerator<ChangeEntry> {
-  let lastId: number | undefined = 0
-  while (lastId !== undefined) {
-    const page: ChangeEntry[] = await db
+  const pages = readPages<ChangeEntry>((last, limit) =>
+    db
       .select()
       .from(changeRecord)
-      .where(and(gt(changeRecord.id, lastId), condition))
+      .where(and(gt(changeRecord.id, last?.id ?? 0), condition))
       .orderBy(asc(changeRecord.id))
-      .limit(entriesPerPage)
-    yield* page
-    lastId = page[entriesPerPage - 1]?.id
-  }
+      .limit(limit),
+  )
+  for await (const page of pages) yield* page
 }
 
 /** Selects a partner's last entry that is not later than a Unix second. */
@@ -135,33 +130,22 @@ export async function selectEntry(db: Database, id: number): Promise<ChangeEntry
  * entry tells where a secret comes from.
  */
 export async function selectUnrecordedPartners(db: Database): Promise<string[]> {
-  const rows = await db
-    .select({ shortName: partners.shortName })
-    .from(partners)
-    .leftJoin(
-      changeRecord,
-      sql`${changeRecord.id} = (select max(id) from change_record where partner = ${partners.shortName})`,
-    )
-    .where(
-      or(
-        isNull(changeRecord.id),
-        ne(changeRecord.country, partners.country),
-        sql`${changeRecord.name} is not ${partners.name}`,
-        sql`${changeRecord.suspendedAt} is not ${partners.suspendedAt}`,
-        sql`${changeRecord.closedAt} is not ${partners.closedAt}`,
-        // A secret is as old as its entry, to the second.
-        sql`exists (
-          select 1 from partner_secrets as secret
-          where secret.partner_id = ${partners.id} and not exists (
-            select 1 from change_record as entry
-            where entry.partner = ${partners.shortName} and entry.changed_at = secret.created_at
-              and entry.kind in ('create', 'rotate', 'replace-newest')
-          )
-        )`,
-      ),
-    )
-    .orderBy(asc(partners.shortName))
-  return rows.map(({ shortName }) => shortName)
+  // A secret is as old as its entry, to the second.
+  const rows = await db.values<[string]>(sql`
+    select partners.short_name from partners
+    left join change_record as last on last.id = (select max(id) from change_record where partner = short_name)
+    where (last.name, last.country, last.suspended_at, last.closed_at)
+        is not (partners.name, partners.country, partners.suspended_at, partners.closed_at)
+      or exists (
+        select 1 from partner_secrets as secret
+        where secret.partner_id = partners.id and not exists (
+          select 1 from change_record as entry
+          where entry.partner = partners.short_name and entry.changed_at = secret.created_at
+            and entry.kind in ('create', 'rotate', 'replace-newest')
+        )
+      )
+    order by partners.short_name`)
+  return rows.map(([shortName]) => shortName)
 }
 
 function isSince(since: number | undefined): SQL | undefined {

@@ -1,19 +1,16 @@
 // The Worker's SQL about a client. Every column is qualified with its table: see plan-queries.ts.
 import { readRows } from './database.ts'
 
-/** What the token endpoint reads to authenticate a client, with one entry per secret. */
-export interface Client {
-  shortName: string
-  country: string
-  isSuspended: boolean
-  secrets: { hash: string; expiresAt: number | null }[]
-}
-
 /** What the plan list reads about the partner of a token. */
 export interface PartnerAccess {
   shortName: string
   country: string
   isSuspended: boolean
+}
+
+/** What the token endpoint reads to authenticate a client, with one entry per secret. */
+export interface Client extends PartnerAccess {
+  secrets: { hash: string; expiresAt: number | null }[]
 }
 
 type ClientRow = [

@@ -1,7 +1,6 @@
 // SQL that tells whether an environment is healthy.
-import { and, desc, eq, isNotNull, like, or, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { isCausedBy, type Database } from './database.ts'
-import { publicationEntries, publications } from './schema.ts'
 
 /** Selects the file names of the migrations that wrangler has applied; none in an empty database. */
 export async function selectMigrations(db: Database): Promise<string[]> {
@@ -23,13 +22,10 @@ export async function countPlansAndCountries(db: Database): Promise<{ planCount:
 
 /** Selects the last publication that a file made. */
 export async function selectLastImport(db: Database) {
-  const isImport = or(like(publications.command, 'catalog import %'), like(publications.command, 'catalog update %'))
-  const [row] = await db
-    .select({ id: publications.id, actor: publications.actor, madeAt: publicationEntries.madeAt })
-    .from(publicationEntries)
-    .innerJoin(publications, eq(publications.id, publicationEntries.publicationId))
-    .where(and(isNotNull(publicationEntries.revision), isImport))
-    .orderBy(desc(publicationEntries.id))
-    .limit(1)
-  return row
+  const [row] = await db.values<[id: number, actor: string, madeAt: number]>(sql`
+    select publications.id, publications.actor, entry.made_at
+    from publication_entries as entry join publications on publications.id = entry.publication_id
+    where entry.revision is not null and (command like 'catalog import %' or command like 'catalog update %')
+    order by entry.id desc limit 1`)
+  return row && { id: row[0], actor: row[1], madeAt: row[2] }
 }

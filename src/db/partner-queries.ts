@@ -1,23 +1,12 @@
 // SQL that reads partners as operators see them. change-record-queries.ts changes them, client-queries.ts is the Worker's.
-import { and, asc, count, eq, isNull, min, or, sql } from 'drizzle-orm'
+import { and, asc, count, eq, getTableColumns, isNull, min, or, sql } from 'drizzle-orm'
 import type { Database } from './database.ts'
 import { partners, partnerSecrets } from './schema.ts'
 
-/** A partner as operators see it, without its secrets. */
-export interface Partner {
-  shortName: string
-  name: string
-  country: string
-  clientId: string
-  /** Unix seconds. */
-  createdAt: number
-  /** Unix seconds; null while the partner is active. */
-  suspendedAt: number | null
-  /** How to reach the partner. */
-  contact: string | null
-  /** Unix seconds; null unless the partner is closed. A closed partner is also suspended. */
-  closedAt: number | null
-}
+const { id: _, tokensValidFrom: __, ...partnerFields } = getTableColumns(partners)
+
+/** A partner as operators see it, without its secrets. Times are Unix seconds. A closed partner is also suspended. */
+export type Partner = Omit<typeof partners.$inferSelect, 'id' | 'tokensValidFrom'>
 
 /** A partner with the number of its live secrets, and when the oldest of them was made. */
 export interface PartnerSummary extends Partner {
@@ -26,27 +15,15 @@ export interface PartnerSummary extends Partner {
   oldestSecretAt: number | null
 }
 
-const partnerFields = {
-  shortName: partners.shortName,
-  name: partners.name,
-  country: partners.country,
-  clientId: partners.clientId,
-  createdAt: partners.createdAt,
-  suspendedAt: partners.suspendedAt,
-  contact: partners.contact,
-  closedAt: partners.closedAt,
-}
+/** Times are Unix seconds; `expiresAt` is null while the secret is the current one. */
+export type LiveSecret = Pick<typeof partnerSecrets.$inferSelect, 'id' | 'createdAt' | 'expiresAt'>
 
 /** Still valid by D1's clock. */
 const isLiveSecret = or(isNull(partnerSecrets.expiresAt), sql`${partnerSecrets.expiresAt} > unixepoch()`)
 
 export function selectPartners(db: Database): Promise<PartnerSummary[]> {
   return db
-    .select({
-      ...partnerFields,
-      secretCount: count(partnerSecrets.id),
-      oldestSecretAt: min(partnerSecrets.createdAt),
-    })
+    .select({ ...partnerFields, secretCount: count(partnerSecrets.id), oldestSecretAt: min(partnerSecrets.createdAt) })
     .from(partners)
     .leftJoin(partnerSecrets, and(eq(partnerSecrets.partnerId, partners.id), isLiveSecret))
     .groupBy(partners.id)
@@ -59,10 +36,7 @@ export async function selectPartner(db: Database, shortName: string): Promise<Pa
 }
 
 /** Selects the secrets that are still valid by D1's clock, the oldest first. */
-export function selectLiveSecrets(
-  db: Database,
-  clientId: string,
-): Promise<{ id: number; createdAt: number; expiresAt: number | null }[]> {
+export function selectLiveSecrets(db: Database, clientId: string): Promise<LiveSecret[]> {
   const { id, createdAt, expiresAt, partnerId } = partnerSecrets
   return db
     .select({ id, createdAt, expiresAt })

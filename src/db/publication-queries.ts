@@ -1,22 +1,5 @@
 // SQL for the record of the catalog: stages publications and reads them back. The Worker doesn't use it.
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  gte,
-  inArray,
-  isNotNull,
-  lt,
-  lte,
-  max,
-  or,
-  sql,
-  type SQL,
-} from 'drizzle-orm'
-import { alias } from 'drizzle-orm/sqlite-core'
+import { and, desc, eq, getTableColumns, gte, inArray, lt, or, sql, type SQL } from 'drizzle-orm'
 import { readPlan, storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { hasId } from './catalog-queries.ts'
@@ -24,7 +7,7 @@ import type { Database } from './database.ts'
 import { readPages, readAll } from './pages.ts'
 import { selectRecorded, type RecordedEntry } from './publish.ts'
 import { hashText } from './record-hash.ts'
-import { catalogRevision, planVersions, publicationEntries, publications } from './schema.ts'
+import { planVersions, publicationEntries, publications } from './schema.ts'
 
 export type Proposal = typeof publications.$inferSelect
 export type Entry = typeof publicationEntries.$inferSelect
@@ -124,27 +107,19 @@ async function hashVersions(versions: readonly Version[]): Promise<string | null
 
 /** Computes the hash of the plans of a publication again. */
 export async function hashStoredPlans(db: Database, id: number): Promise<string | null> {
-  const { planId, document, viewableIn } = planVersions
-  const rows = await readAll<Pick<VersionRow, 'planId' | 'document' | 'viewableIn'>>((last, limit) =>
-    db
-      .select({ planId, document, viewableIn })
-      .from(planVersions)
-      .where(and(eq(planVersions.publicationId, id), last && gt(planId, last.planId)))
-      .orderBy(asc(planId))
-      .limit(limit),
+  const rows = await readAll<Version>((last, limit) =>
+    db.values(sql`
+      select plan_id, document, viewable_in from plan_versions
+      where publication_id = ${id} and plan_id > ${last?.[0] ?? -1} order by plan_id limit ${limit}`),
   )
-  return hashVersions(rows.map((row) => [row.planId, row.document, row.viewableIn]))
+  return hashVersions(rows)
 }
-
-type VersionRow = typeof planVersions.$inferSelect
 
 /** Lets a staged publication wait. @returns whether it was still staged. */
 export async function releasePublication(db: Database, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
-  const rows = await db
-    .update(publications)
-    .set({ state })
-    .where(and(eq(publications.id, id), eq(publications.state, 'staging')))
-    .returning({ id: publications.id })
+  const rows = await db.values(
+    sql`update publications set state = ${state} where id = ${id} and state = 'staging' returning id`,
+  )
   return rows.length > 0
 }
 
@@ -188,10 +163,10 @@ export async function selectPublication(db: Database, id: number): Promise<Publi
 
 export interface PublicationFilter {
   /** Publications that touch one of these plans. */
-  planIds?: readonly number[]
+  planIds?: readonly number[] | undefined
   /** Unix seconds. */
-  since?: number
-  isPending?: boolean
+  since?: number | undefined
+  isPending?: boolean | undefined
 }
 
 /** Selects the latest first. */
@@ -225,36 +200,30 @@ export function readEntries(db: Database, afterId = 0): AsyncGenerator<RecordedE
   )
 }
 
-/** The publication whose version of a plan was the newest at the revision that a publication was computed from. */
-const versionBefore = sql`(
-  select earlier.publication_id from plan_versions as earlier
-  join publication_entries as entry on entry.publication_id = earlier.publication_id
-  where earlier.plan_id = ${planVersions.planId} and entry.revision <= ${publications.baseRevision}
-  order by entry.revision desc limit 1
-)`
-
 /** Selects what a publication changes, in ascending order of the plans. */
 export async function selectChanges(db: Database, id: number): Promise<PlanChange[]> {
-  const before = alias(planVersions, 'before')
-  const rows = await readAll<{ before: VersionRow | null; after: VersionRow }>((last, limit) =>
-    db
-      .select({ before, after: planVersions })
-      .from(planVersions)
-      .innerJoin(publications, eq(publications.id, planVersions.publicationId))
-      .leftJoin(before, and(eq(before.publicationId, versionBefore), eq(before.planId, planVersions.planId)))
-      .where(and(eq(planVersions.publicationId, id), last && gt(planVersions.planId, last.after.planId)))
-      .orderBy(asc(planVersions.planId))
-      .limit(limit),
+  // Before is the version that was the newest at the revision that the publication was computed from.
+  const rows = await readAll<[...Version, documentBefore: string | null, viewableInBefore: string | null]>(
+    (last, limit) =>
+      db.values(sql`
+      select own.plan_id, own.document, own.viewable_in, earlier.document, earlier.viewable_in
+      from plan_versions as own join publications on publications.id = own.publication_id
+      left join plan_versions as earlier on earlier.plan_id = own.plan_id and earlier.publication_id = (
+        select version.publication_id from plan_versions as version
+        join publication_entries as entry on entry.publication_id = version.publication_id
+        where version.plan_id = own.plan_id and entry.revision <= publications.base_revision
+        order by entry.revision desc limit 1
+      )
+      where own.publication_id = ${id} and own.plan_id > ${last?.[0] ?? -1} order by own.plan_id limit ${limit}`),
   )
-  return rows.map((row) => ({
-    planId: row.after.planId,
-    before: readVersion(row.before),
-    after: readVersion(row.after),
+  return rows.map(([planId, document, viewableIn, ...before]) => ({
+    planId,
+    before: readVersion(...before),
+    after: readVersion(document, viewableIn),
   }))
 }
 
-function readVersion(version: Pick<VersionRow, 'document' | 'viewableIn'> | null): CatalogPlan | null {
-  const { document = null, viewableIn = null } = version ?? {}
+function readVersion(document: string | null, viewableIn: string | null): CatalogPlan | null {
   return document === null || viewableIn === null ? null : readPlan({ document, viewableIn })
 }
 
@@ -266,28 +235,19 @@ export interface Touch {
 }
 
 /** Selects which of some plans later publications changed, the earliest first. */
-export function selectLaterTouches(db: Database, revision: number, planIds: readonly number[]): Promise<Touch[]> {
-  const { planId, publicationId } = planVersions
-  return readAll<Touch>((last, limit) =>
-    db
-      .select({ planId, publicationId, undoneId: publications.undoneId })
-      .from(publicationEntries)
-      .innerJoin(publications, eq(publications.id, publicationEntries.publicationId))
-      .innerJoin(planVersions, eq(publicationId, publications.id))
-      .where(
-        and(
-          gt(publicationEntries.revision, revision),
-          isOneOf(planIds),
-          last &&
-            or(
-              gt(publicationId, last.publicationId),
-              and(eq(publicationId, last.publicationId), gt(planId, last.planId)),
-            ),
-        ),
-      )
-      .orderBy(asc(publicationId), asc(planId))
-      .limit(limit),
-  )
+export async function selectLaterTouches(db: Database, revision: number, planIds: readonly number[]): Promise<Touch[]> {
+  const rows = await readAll<[publicationId: number, planId: number, undoneId: number | null]>((last, limit) => {
+    // The HTTP API sends numbers as text.
+    const [lastId = 0, lastPlanId = -1] = last ?? []
+    return db.values(sql`
+      select publications.id, plan_versions.plan_id, publications.undone_id
+      from publication_entries as entry join publications on publications.id = entry.publication_id
+      join plan_versions on plan_versions.publication_id = publications.id
+      where entry.revision > ${revision} and ${isOneOf(planIds)}
+        and (publications.id, plan_versions.plan_id) > (cast(${lastId} as integer), cast(${lastPlanId} as integer))
+      order by 1, 2 limit ${limit}`)
+  })
+  return rows.map(([publicationId, planId, undoneId]) => ({ planId, publicationId, undoneId }))
 }
 
 /** Selects the pending publications that change one of these plans, or give a plan an identifier that one of these has. */
@@ -296,14 +256,15 @@ export async function selectOverlapping(
   changes: readonly Pick<PlanChange, 'planId' | 'after'>[],
 ): Promise<number[]> {
   const identifiers = JSON.stringify(changes.flatMap(({ after }) => after?.identifier ?? []))
-  const hasIdentifier = sql`${planVersions.document} ->> '$.identifier' in (select value from json_each(${identifiers}))`
-  const rows = await db
-    .selectDistinct({ id: publications.id })
-    .from(publications)
-    .innerJoin(planVersions, eq(planVersions.publicationId, publications.id))
-    .where(and(isPendingState, or(isOneOf(changes.map(({ planId }) => planId)), hasIdentifier)))
-    .orderBy(asc(publications.id))
-  return rows.map(({ id }) => id)
+  const rows = await db.values<[number]>(sql`
+    select distinct publications.id from publications
+    join plan_versions on plan_versions.publication_id = publications.id
+    where ${isPendingState} and (
+      ${isOneOf(changes.map(({ planId }) => planId))}
+      or document ->> '$.identifier' in (select value from json_each(${identifiers}))
+    )
+    order by publications.id`)
+  return rows.map(([id]) => id)
 }
 
 /**
@@ -311,65 +272,54 @@ export async function selectOverlapping(
  * @param name only the plan with this identifier or ID.
  */
 export function selectCatalogAt(db: Database, revision: number, name?: string): Promise<CatalogPlan[]> {
-  const isNamed = name === undefined ? undefined : inArray(planVersions.planId, selectNamed(db, name))
-  return selectNewest(db, and(lte(publicationEntries.revision, revision), isNamed))
+  const isNamed = name === undefined ? sql`true` : sql`plan_versions.plan_id in (${selectNamed(name)})`
+  return selectNewest(db, sql`entry.revision <= ${revision} and ${isNamed}`)
 }
 
 /** Selects the version before the newest one of each plan. */
 export function selectPreviousVersions(db: Database): Promise<CatalogPlan[]> {
-  const newest = sql`(
-    select max(entry.revision) from plan_versions as version
-    join publication_entries as entry on entry.publication_id = version.publication_id
-    where version.plan_id = ${planVersions.planId}
-  )`
-  return selectNewest(db, lt(publicationEntries.revision, newest))
+  return selectNewest(
+    db,
+    sql`entry.revision < (
+      select max(newest.revision) from plan_versions as version
+      join publication_entries as newest on newest.publication_id = version.publication_id
+      where version.plan_id = plan_versions.plan_id
+    )`,
+  )
 }
 
 /** Selects the newest of the published versions of each plan, in ascending order of ID. */
-async function selectNewest(db: Database, condition: SQL | undefined): Promise<CatalogPlan[]> {
-  const { planId, document, viewableIn } = planVersions
+async function selectNewest(db: Database, condition: SQL): Promise<CatalogPlan[]> {
   // With max(), SQLite takes the other columns from the row that has the maximum.
-  const rows = await readAll<Omit<VersionRow, 'publicationId'>>((last, limit) =>
-    db
-      .select({ planId, document, viewableIn, revision: max(publicationEntries.revision) })
-      .from(planVersions)
-      .innerJoin(publicationEntries, eq(publicationEntries.publicationId, planVersions.publicationId))
-      .where(and(isNotNull(publicationEntries.revision), condition, last && gt(planId, last.planId)))
-      .groupBy(planId)
-      .orderBy(asc(planId))
-      .limit(limit),
+  const rows = await readAll<[...Version, revision: number]>((last, limit) =>
+    db.values(sql`
+      select plan_versions.plan_id, document, viewable_in, max(entry.revision)
+      from plan_versions join publication_entries as entry on entry.publication_id = plan_versions.publication_id
+      where entry.revision is not null and ${condition} and plan_versions.plan_id > ${last?.[0] ?? -1}
+      group by plan_versions.plan_id order by plan_versions.plan_id limit ${limit}`),
   )
-  return rows.flatMap((row) => readVersion(row) ?? [])
+  return rows.flatMap(([, document, viewableIn]) => readVersion(document, viewableIn) ?? [])
 }
 
-function selectNamed(db: Database, name: string) {
-  const { planId, document } = planVersions
-  return db
-    .select({ planId })
-    .from(planVersions)
-    .where(or(sql`${document} ->> '$.identifier' = ${name}`, hasId(planId, name)))
+function selectNamed(name: string): SQL {
+  return sql`select plan_id from plan_versions where document ->> '$.identifier' = ${name} or ${hasId(sql`plan_id`, name)}`
 }
 
 /** Selects the revision of the catalog at a time in Unix seconds; null before the first publication. */
 export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
-  const [row] = await db
-    .select({ revision: max(publicationEntries.revision) })
-    .from(publicationEntries)
-    .where(lte(publicationEntries.madeAt, atSeconds))
-  return row?.revision ?? null
+  const [row] = await db.values<[number | null]>(
+    sql`select max(revision) from publication_entries where made_at <= ${atSeconds}`,
+  )
+  return row?.[0] ?? null
 }
 
 /** Selects the IDs of the plans that ever had this identifier, or else the plan with this ID, if it was ever changed. */
 export async function selectRecordedPlanIds(db: Database, name: string): Promise<number[]> {
-  const { planId, document } = planVersions
-  const hasName = sql<number>`coalesce(${document} ->> '$.identifier' = ${name}, 0)`
-  const rows = await db
-    .select({ planId, isNamed: max(hasName) })
-    .from(planVersions)
-    .where(inArray(planId, selectNamed(db, name)))
-    .groupBy(planId)
-  const named = rows.filter(({ isNamed }) => isNamed)
-  return (named.length > 0 ? named : rows).map((row) => row.planId)
+  const rows = await db.values<[planId: number, isNamed: number]>(sql`
+    select plan_id, max(coalesce(document ->> '$.identifier' = ${name}, 0))
+    from plan_versions where plan_id in (${selectNamed(name)}) group by plan_id`)
+  const named = rows.filter(([, isNamed]) => isNamed)
+  return (named.length > 0 ? named : rows).map(([planId]) => planId)
 }
 
 /** A pending or conflicted publication, and a plan that keeps it from being published. */
@@ -401,14 +351,13 @@ export async function selectClashes(db: Database): Promise<Clash[]> {
 
 /** Whether the record knows a revision of the catalog. */
 export async function isRecordedRevision(db: Database, revision: number): Promise<boolean> {
-  const { id, revision: recorded } = publicationEntries
-  const [row] = await db.select({ id }).from(publicationEntries).where(eq(recorded, revision))
-  return row !== undefined
+  const rows = await db.values(sql`select 1 from publication_entries where revision = ${revision}`)
+  return rows.length > 0
 }
 
 /** D1's clock, in Unix seconds. */
 export async function selectNowSeconds(db: Database): Promise<number> {
-  const [row] = await db.select({ now: sql<number>`unixepoch()` }).from(catalogRevision)
+  const [row] = await db.values<[number]>(sql`select unixepoch() from catalog_revision`)
   if (row === undefined) throw new Error('catalog_revision has no row')
-  return row.now
+  return row[0]
 }

@@ -54,70 +54,47 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
         },
       },
       headers: {
-        RequestId: {
-          description: 'Identifies the request. Quote it when you contact support.',
-          required: true,
-          schema: { type: 'string', format: 'uuid' },
-          example: exampleRequestId,
-        },
-        TransportSecurity: {
-          description: 'This host is reached over HTTPS only (RFC 6797).',
-          required: true,
-          schema: { type: 'string', const: 'max-age=31536000' },
-        },
-        ContentTypeOptions: {
-          description: 'The content is of the type that Content-Type says.',
-          required: true,
-          schema: { type: 'string', const: 'nosniff' },
-        },
-        ETag: {
-          description:
-            'Identifies this version of the list (RFC 9110 section 8.8.3). Send it as If-None-Match with the next request.',
-          required: true,
-          schema: { type: 'string', pattern: '^"[A-Za-z0-9_-]{22}"$' },
-          example: '"MDfm93pYf5ukiPWD3U3ZBQ"',
-        },
-        CacheControl: {
-          description:
-            'You may store the list for your own use, but check with the API before each use whether it has changed (RFC 9111).',
-          required: true,
-          schema: { type: 'string', const: 'private, no-cache' },
-        },
-        NoStore: {
-          description: 'Do not store this response (RFC 9111).',
-          required: true,
-          schema: { type: 'string', const: 'no-store' },
-        },
-        Vary: {
-          description: 'The list depends on the partner that the access token belongs to.',
-          required: true,
-          schema: { type: 'string', const: 'Authorization' },
-        },
-        CacheStatus: {
-          description:
-            'Which cache of the service answered, and for how many more seconds its copy is fresh (RFC 9211).',
-          required: true,
-          schema: { type: 'string' },
-          example: 'memory; hit; ttl=42',
-        },
-        BasicChallenge: {
-          description: 'The authentication that the endpoint requires (RFC 9110 section 11.6.1, RFC 7617).',
-          required: true,
-          schema: { type: 'string', const: 'Basic realm="partners", charset="UTF-8"' },
-        },
-        BearerChallenge: {
-          description:
-            'The authentication that the endpoint requires, and why the token was refused (RFC 9110 section 11.6.1, RFC 6750).',
-          required: true,
-          schema: { type: 'string' },
-          example: 'Bearer realm="partners", error="invalid_token"',
-        },
-        RetryAfter: {
-          description: 'Number of seconds to wait before the next attempt (RFC 9110 section 10.2.3).',
-          required: true,
-          schema: { type: 'string', pattern: '^[0-9]+$' },
-          example: '5',
-        },
+        RequestId: describeHeader(
+          'Identifies the request. Quote it when you contact support.',
+          { format: 'uuid' },
+          exampleRequestId,
+        ),
+        TransportSecurity: describeHeader('This host is reached over HTTPS only (RFC 6797).', {
+          const: 'max-age=31536000',
+        }),
+        ContentTypeOptions: describeHeader('The content is of the type that Content-Type says.', { const: 'nosniff' }),
+        ETag: describeHeader(
+          'Identifies this version of the list (RFC 9110 section 8.8.3). Send it as If-None-Match with the next request.',
+          { pattern: '^"[A-Za-z0-9_-]{22}"$' },
+          '"MDfm93pYf5ukiPWD3U3ZBQ"',
+        ),
+        CacheControl: describeHeader(
+          'You may store the list for your own use, but check with the API before each use whether it has changed (RFC 9111).',
+          { const: 'private, no-cache' },
+        ),
+        NoStore: describeHeader('Do not store this response (RFC 9111).', { const: 'no-store' }),
+        Vary: describeHeader('The list depends on the partner that the access token belongs to.', {
+          const: 'Authorization',
+        }),
+        CacheStatus: describeHeader(
+          'Which cache of the service answered, and for how many more seconds its copy is fresh (RFC 9211).',
+          {},
+          'memory; hit; ttl=42',
+        ),
+        BasicChallenge: describeHeader(
+          'The authentication that the endpoint requires (RFC 9110 section 11.6.1, RFC 7617).',
+          { const: 'Basic realm="partners", charset="UTF-8"' },
+        ),
+        BearerChallenge: describeHeader(
+          'The authentication that the endpoint requires, and why the token was refused (RFC 9110 section 11.6.1, RFC 6750).',
+          {},
+          'Bearer realm="partners", error="invalid_token"',
+        ),
+        RetryAfter: describeHeader(
+          'Number of seconds to wait before the next attempt (RFC 9110 section 10.2.3).',
+          { pattern: '^[0-9]+$' },
+          '5',
+        ),
       },
       schemas: {
         AccessToken: {
@@ -192,6 +169,15 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
       },
     },
   }
+}
+
+/** A header that every response of its kind has. @param rule besides the type. */
+function describeHeader(
+  description: string,
+  rule: { format?: string; const?: string; pattern?: string },
+  example?: string,
+) {
+  return { description, required: true, schema: { type: 'string', ...rule }, example }
 }
 
 /** @param code comes first among the examples: a mock server sends the first of each property. */

@@ -1,10 +1,5 @@
 // npm run provision -- --env staging
-import { createCommandContext } from './commands/command-context.ts'
 import { runProvision } from './commands/provision-command.ts'
-import { enterProject } from './project.ts'
+import { runProgram } from './run-program.ts'
 
-enterProject()
-const { stdin, stdout, stderr } = process
-const code = await runProvision(createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2)))
-// Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
-stdout.write('', () => process.exit(code))
+await runProgram(runProvision)

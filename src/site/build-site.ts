@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { strToU8, zipSync } from 'fflate'
 import { readOrigin } from '../api/origin.ts'
+import type { OpenapiDocument } from '../openapi/openapi-reader.ts'
 import { formatFeed, readChanges } from './change-history.ts'
 import { writeBrunoCollection } from './collections/bruno-collection.ts'
 import { readCollection } from './collections/collection-requests.ts'
@@ -146,19 +147,13 @@ async function readNotices(): Promise<string> {
   return licenses.join('\n---\n\n')
 }
 
-interface OAuth2Document {
-  servers: { url: string }[]
-  components: { securitySchemes: Record<string, { flows?: Record<string, { tokenUrl: string }> }> }
-}
-
 /** For the deployed copy of openapi.json: some tools don't resolve `/` against the document's own address. */
 function makeAbsolute(openapi: string, origin: string): string {
-  const document: OAuth2Document = JSON.parse(openapi)
+  const document: OpenapiDocument = JSON.parse(openapi)
   document.servers = [{ url: origin }]
-  const flows = Object.values(document.components.securitySchemes).flatMap((scheme) =>
-    Object.values(scheme.flows ?? {}),
-  )
-  for (const flow of flows) flow.tokenUrl = new URL(flow.tokenUrl, origin).href
+  for (const { flows } of Object.values(document.components.securitySchemes)) {
+    if (flows) flows.clientCredentials.tokenUrl = new URL(flows.clientCredentials.tokenUrl, origin).href
+  }
   return `${JSON.stringify(document, null, 2)}\n`
 }
 

@@ -1,14 +1,8 @@
 // The tables of the API reference, and the fields of a JSON Schema as one: type, meaning, example.
 import { html } from 'hono/html'
-import type { FieldSchema } from '../openapi/plan-json-schema.ts'
+import type { Schema } from '../openapi/openapi-reader.ts'
 import { renderInline } from './markdown.ts'
 import type { Markup } from './page-shell.ts'
-
-export interface Field extends FieldSchema {
-  const?: unknown
-  $ref?: string
-  items?: Field
-}
 
 export interface Row {
   id: string
@@ -39,7 +33,7 @@ export function renderTable(columns: readonly string[], rows: readonly Row[]): M
 }
 
 /** @param id starts the ID of each row, for links such as `#Plan.performance1` */
-export function renderFieldTable({ properties = {} }: Field, id: string): Markup {
+export function renderFieldTable({ properties = {} }: Schema, id: string): Markup {
   const rows = Object.entries(properties).map(([name, field]) => ({
     id: `${id}.${name}`,
     name,
@@ -56,7 +50,7 @@ export function renderValue(value: unknown): Markup {
   return html`<code>${json.length > maxExampleLength ? `${json.slice(0, maxExampleLength)}…` : json}</code>`
 }
 
-function renderType({ type, format, anyOf, items, $ref }: Field): Markup {
+function renderType({ type, format, anyOf, items, $ref }: Schema): Markup {
   if ($ref !== undefined) {
     const name = $ref.split('/').at(-1)
     return html`<a href="#${name}">${name}</a>`

@@ -20,44 +20,24 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
         </div>`
       }
       ${renderReturns(plan, scale)}
-      <dl class="facts">
-        <div>
-          <dt>Start with</dt>
-          <dd>${formatAmounts(plan.minInvestableAmounts)}</dd>
-        </div>
-        <div>
-          <dt>Top up from</dt>
-          <dd>${formatAmounts(plan.minTopUpAmounts)}</dd>
-        </div>
-        <div>
-          <dt>Risk</dt>
-          <dd>${productRiskLevel?.name ?? 'Not rated'}</dd>
-        </div>
-        <div>
-          <dt>Lock-in</dt>
-          <dd>${formatDays(plan.lockInPeriod)}</dd>
-        </div>
-      </dl>
+      ${renderFacts('facts', [
+        ['Start with', formatAmounts(plan.minInvestableAmounts)],
+        ['Top up from', formatAmounts(plan.minTopUpAmounts)],
+        ['Risk', productRiskLevel?.name ?? 'Not rated'],
+        ['Lock-in', formatDays(plan.lockInPeriod)],
+      ])}
       <details>
         <summary>About <span class="visually-hidden">${plan.coolName}</span></summary>
         <p>${plan.about}</p>
-        <dl class="details">
-          ${[
-            ...(plan.nonInvestableNote === null ? [] : [['Why it is closed', plan.nonInvestableNote]]),
-            ['Formal name', plan.name],
-            ['Managed by', fundManager?.name ?? 'Not stated'],
-            ['Type', plan.planType?.name ?? plan.fundType],
-            ['Term', plan.tenor],
-            ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible'],
-            ['Profit', plan.profitTypeDescription],
-          ].map(
-            ([term, description]) =>
-              html`<div>
-                <dt>${term}</dt>
-                <dd>${description}</dd>
-              </div>`,
-          )}
-        </dl>
+        ${renderFacts('details', [
+          ...(plan.nonInvestableNote === null ? [] : [['Why it is closed', plan.nonInvestableNote] as const]),
+          ['Formal name', plan.name],
+          ['Managed by', fundManager?.name ?? 'Not stated'],
+          ['Type', plan.planType?.name ?? plan.fundType],
+          ['Term', plan.tenor],
+          ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible'],
+          ['Profit', plan.profitTypeDescription],
+        ])}
         <p class="card-links">
           <a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>
           <a href="${plan.prospectus}" rel="noreferrer">Prospectus</a>
@@ -67,6 +47,18 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
       </details>
     </div>
   </article>`
+}
+
+function renderFacts(name: string, facts: readonly (readonly [string, string])[]): Markup {
+  return html`<dl class="${name}">
+    ${facts.map(
+      ([term, description]) =>
+        html`<div>
+          <dt>${term}</dt>
+          <dd>${description}</dd>
+        </div>`,
+    )}
+  </dl>`
 }
 
 /** The range of all returns of a list, in percent per year. Includes zero. */

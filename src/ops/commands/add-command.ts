@@ -3,46 +3,41 @@ import { Option, type Command } from 'commander'
 import { UserError } from '../core/user-error.ts'
 import type { Target } from '../store/target.ts'
 
+export const actorOption = new Option(
+  '--as <name>',
+  'who makes the change; otherwise OPS_ACTOR, or the user.email of git',
+)
+export const acceptOption = new Option('--accept', 'skip the question that --remote asks when a change looks wrong')
+export const dueTimeOption = new Option(
+  '--at <time>',
+  'publish it then, such as 2026-12-01T06:00+03:00; now by default',
+)
+export const pastTimeOption = new Option(
+  '--at <time>',
+  'as it was then, such as 2026-10-03T12:00+03:00; now by default',
+)
+
 /** Adds a command that works on a store, with an example in its help. */
 export function addCommand(noun: Command, usage: string, description: string, example: string): Command {
   const state = new Option('--persist-to <dir>', 'the local state folder, as in wrangler: relative to the project')
-  return addRemoteCommand(noun, usage, description, example).addOption(state.conflicts('remote'))
-}
-
-/** Adds the flags of a command that changes something. */
-export function addAttributionOptions(command: Command): Command {
-  return command.addOption(actorOption()).option('--note <text>', 'why, for the record')
-}
-
-/** Adds the flags of a command that changes the catalog. */
-export function addPublicationOptions(command: Command): Command {
-  return addAttributionOptions(command).addOption(dueTimeOption()).addOption(acceptOption())
-}
-
-export function actorOption(): Option {
-  return new Option('--as <name>', 'who makes the change; otherwise OPS_ACTOR, or the user.email of git')
-}
-
-export function acceptOption(): Option {
-  return new Option('--accept', 'skip the question that --remote asks when a change looks wrong')
-}
-
-export function dueTimeOption(): Option {
-  return new Option('--at <time>', 'publish it then, such as 2026-12-01T06:00+03:00; now by default')
-}
-
-export function pastTimeOption(): Option {
-  return new Option('--at <time>', 'as it was then, such as 2026-10-03T12:00+03:00; now by default')
-}
-
-function addRemoteCommand(noun: Command, usage: string, description: string, example: string): Command {
   return noun
     .command(usage)
     .description(description)
     .addHelpText('after', `\nExample:\n  npm run -s ops -- ${noun.parent ? `${noun.name()} ` : ''}${example}\n`)
     .option('--remote', 'work on a deployed environment, not on the local state')
     .option('--env <name>', 'the deployed environment, as in wrangler: staging or production')
+    .addOption(state.conflicts('remote'))
     .hook('preAction', (_, command) => checkTarget(command.opts<Target>()))
+}
+
+/** Adds the flags of a command that changes something. */
+export function addAttributionOptions(command: Command): Command {
+  return command.addOption(actorOption).option('--note <text>', 'why, for the record')
+}
+
+/** Adds the flags of a command that changes the catalog. */
+export function addPublicationOptions(command: Command): Command {
+  return addAttributionOptions(command).addOption(dueTimeOption).addOption(acceptOption)
 }
 
 /** @throws UserError when only one of --remote and --env is given. */

@@ -10,7 +10,7 @@ import {
   type CatalogInput,
   type ImportChoice,
 } from '../core/catalog-import.ts'
-import { readCatalogFile } from '../core/catalog-history.ts'
+import { readCatalogFile } from '../core/catalog-plans.ts'
 import { countPlans, invalidateLists, publishChange, type OnProgress, type Publication } from '../core/publications.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import {
@@ -30,8 +30,7 @@ import { addAttributionOptions, addCommand, addPublicationOptions, pastTimeOptio
 import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
-  describeOverlaps,
-  describePublication,
+  printPublication,
   publicationToJson,
   readPublicationRequest,
   reviewChanges,
@@ -46,7 +45,6 @@ interface FileOptions extends PublicationOptions {
   merge: boolean
   ours?: boolean
   theirs?: boolean
-  json?: boolean
   yes?: boolean
 }
 
@@ -112,7 +110,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
 
   add('export', 'write the catalog as a file that import reads back unchanged', 'export --output plans.xlsx')
     .option('--country <code>', 'only the plans that are viewable in this country')
-    .addOption(pastTimeOption())
+    .addOption(pastTimeOption)
     .addOption(formatOption('the format of the file; by default what --output ends with, or json'))
     .option('--output <file>', 'the file to write, or to replace; standard output by default')
     .option('--json', 'has no effect: without --format, a catalog file is JSON')
@@ -132,7 +130,7 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     add('invalidate', 'invalidate every cached plan list; every change of the catalog does it by itself', 'invalidate'),
   )
     .option('--json', 'print an object with the new revision of the catalog')
-    .action(async ({ json, ...options }: { json?: boolean } & AttributionOptions) => {
+    .action(async ({ json, ...options }: AttributionOptions) => {
       const attribution = await readAttribution(context, options)
       const revision = await withStore(options, (store) => invalidateLists(store, attribution))
       const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
@@ -167,17 +165,11 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
       if (options.json) return void io.stdout.write(formatJson(difference, isMerged, publication))
       const hasLosses = difference.changed.length + difference.removed.length > 0
       if (!isMerged && hasLosses && work.notMerged !== undefined) io.stderr.write(`${work.notMerged}\n`)
-      printResult(difference, publication, options)
+      io.stdout.write(formatDifference(difference, publication, options))
+      printPublication(io, publication, options)
     } finally {
       progress.end()
     }
-  }
-
-  function printResult(difference: CatalogDifference, publication: Publication | undefined, options: ImportOptions) {
-    io.stdout.write(formatDifference(difference, publication, options))
-    if (publication === undefined) return
-    for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
-    io.stdout.write(`${describePublication(publication, options)}\n`)
   }
 }
 

@@ -1,25 +1,23 @@
 // partner log and keys log: two views of one record.
 import type { Command } from 'commander'
-import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry } from '../core/change-record.ts'
+import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import { readPartnerStatus } from '../core/partner-accounts.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
-import type { Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, OutputOptions } from './command-context.ts'
 
-interface LogOptions extends Target {
+interface LogOptions extends OutputOptions {
   since?: string
-  json?: boolean
   verify?: boolean
 }
 
 interface LogView {
   subject: 'PARTNER' | 'KEY'
-  list: (store: Store, filter: { shortName?: string; since?: number }) => Promise<ChangeEntry[]>
+  list: (store: Store, filter: EntryFilter) => Promise<ChangeEntry[]>
 }
 
 /** Adds the flags and the action of a command that may take a short name. */
@@ -52,11 +50,8 @@ export function addChangeRecordCommand(
   }
 
   async function print(store: Store, shortName: string | undefined, { since, json }: LogOptions): Promise<void> {
-    const sinceSeconds = since === undefined ? undefined : parsePast('--since', since, await readDatabaseSeconds(store))
-    const entries = await list(store, {
-      ...(shortName !== undefined && { shortName }),
-      ...(sinceSeconds !== undefined && { since: sinceSeconds }),
-    })
+    const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
+    const entries = await list(store, { shortName, since: sinceSeconds })
     io.stdout.write(json ? `${JSON.stringify(entries.map(toJson))}\n` : formatTable(entries.map(toRow)))
     if (!json && entries.length === 0) {
       const whose = shortName ?? `a ${subject.toLowerCase()}`

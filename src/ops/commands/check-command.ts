@@ -5,15 +5,13 @@ import { listPlans } from '../core/catalog-plans.ts'
 import { checkLinks } from '../core/link-check.ts'
 import { sortFindings, type Finding } from '../core/plan-rules.ts'
 import { UserError } from '../core/user-error.ts'
-import type { Target } from '../store/target.ts'
-import { createProgress } from '../terminal/progress.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, OutputOptions } from './command-context.ts'
 
-interface CheckOptions extends Target {
+interface CheckOptions extends OutputOptions {
   links?: boolean
-  json?: boolean
 }
 
 export function addCheckCommand(catalog: Command, { io, withStore }: CommandContext): void {
@@ -26,19 +24,14 @@ export function addCheckCommand(catalog: Command, { io, withStore }: CommandCont
     .option('--links', 'also request every link of every plan')
     .option('--json', 'print an array of findings')
     .action(async (options: CheckOptions) => {
-      const progress = createProgress(io)
-      try {
-        progress.update('Reading the catalog', 0, 1)
+      const found = await withProgress(io, 'Reading the catalog', async (onProgress) => {
         const { findings, plans } = await withStore(options, async (store) => ({
           findings: await checkCatalog(store),
           plans: options.links ? await listPlans(store) : [],
         }))
-        const dead = await checkLinks(plans, progress.update)
-        progress.end()
-        print(sortFindings([...findings, ...dead]), options)
-      } finally {
-        progress.end()
-      }
+        return [...findings, ...(await checkLinks(plans, onProgress))]
+      })
+      print(sortFindings(found), options)
     })
 
   function print(findings: readonly Finding[], { json }: CheckOptions): void {

@@ -43,21 +43,17 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
     openKeyRing,
     openUsage: openUsageDataset,
     inspectEnvironment,
-    findActor: findEnvironmentActor,
+    findActor: async () => process.env['OPS_ACTOR'] || (await readGitEmail()),
     argv,
   }
 }
 
-async function findEnvironmentActor(): Promise<string | undefined> {
-  return process.env['OPS_ACTOR'] || (await readGitEmail())
-}
-
-export function readNowSeconds({ clock }: Pick<CommandContext, 'clock'>): number {
-  return Math.floor(clock.nowMs() / 1000)
+export interface OutputOptions extends Target {
+  json?: boolean
 }
 
 /** The options of a command that changes something. */
-export interface AttributionOptions extends Target {
+export interface AttributionOptions extends OutputOptions {
   as?: string
   note?: string
 }
@@ -73,9 +69,4 @@ export async function readAttribution(
 ): Promise<Attribution> {
   const command = quoteWords(argv.map((word) => (word === unrecorded ? '…' : word)))
   return checkAttribution(options, command, options.as === undefined ? await findActor() : undefined)
-}
-
-/** Prints warnings of core on stderr. */
-export function printWarnings({ io }: Pick<CommandContext, 'io'>): (warning: string) => void {
-  return (warning) => void io.stderr.write(`${warning}\n`)
 }

@@ -2,10 +2,9 @@
 import type { Command } from 'commander'
 import { examine } from '../core/doctor.ts'
 import { UserError } from '../core/user-error.ts'
-import type { Target } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { addCommand } from './add-command.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, OutputOptions } from './command-context.ts'
 
 export function addDoctorCommand(
   program: Command,
@@ -18,7 +17,7 @@ export function addDoctorCommand(
     'doctor --remote --env staging',
   )
     .option('--json', 'print an array of checks')
-    .action(async ({ json, ...target }: { json?: boolean } & Target) => {
+    .action(async ({ json, ...target }: OutputOptions) => {
       const checks = await withProgress(io, 'Examining', () =>
         withStore(target, async (store) =>
           examine(store, await inspectEnvironment(target), openKeyRing(target), clock),

@@ -22,7 +22,6 @@ import { addAttributionOptions, addCommand } from './add-command.ts'
 import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 
 interface KeyOptions extends AttributionOptions {
-  json?: boolean
   yes?: boolean
 }
 

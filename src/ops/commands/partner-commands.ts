@@ -3,34 +3,28 @@ import { Option, type Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPartnerEntries } from '../core/change-record.ts'
-import type { Attribution } from '../core/attribution.ts'
 import {
-  closePartner,
+  changePartner,
   createPartner,
   findEmptyList,
   findPartner,
   listLiveSecrets,
   listPartners,
   readPartnerStatus,
-  renamePartner,
   replaceNewestSecret,
-  resumePartner,
   rotateSecret,
-  setPartnerContact,
-  setPartnerCountry,
-  suspendPartner,
   type Credentials,
   type LiveSecret,
   type NewPartner,
   type Partner,
   type PartnerChange,
+  type PartnerRequest,
   type PartnerSummary,
   isRotationDue,
 } from '../core/partner-accounts.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
-import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
@@ -38,15 +32,13 @@ import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
-import { printWarnings, readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
+import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 
-interface OutputOptions {
-  json?: boolean
-}
+type ChangeOptions = { yes?: boolean } & AttributionOptions
 
 export function addPartnerCommands(partner: Command, context: CommandContext): void {
   const { io, clock, withStore } = context
-  const warn = printWarnings(context)
+  const warn = (warning: string) => void io.stderr.write(`${warning}\n`)
   const add = addCommand.bind(undefined, partner)
   const addChange = (usage: string, description: string, example: string) =>
     addAttributionOptions(add(usage, description, example))
@@ -60,7 +52,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--name <name>', 'its name for people')
     .option('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
-    .action(async (options: Partial<NewPartner> & OutputOptions & AttributionOptions) => {
+    .action(async (options: Partial<NewPartner> & AttributionOptions) => {
       const { shortName = '', name = '', country = '' } = options
       const attribution = await readAttribution(context, options)
       const { credentials, warning } = await withStore(options, async (store) => ({
@@ -74,7 +66,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
 
   add('list', 'list all partners', 'list --json')
     .option('--json', 'print an array')
-    .action(async (options: OutputOptions & Target) => {
+    .action(async (options: OutputOptions) => {
       const partners = await withProgress(io, 'Reading the partners', () => withStore(options, listPartners))
       io.stdout.write(
         options.json
@@ -89,7 +81,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
 
   add('show <short-name>', 'show a partner and when its secrets were made, never a secret', 'show acme')
     .option('--json', 'print an object')
-    .action(async (shortName: string, options: OutputOptions & Target) => {
+    .action(async (shortName: string, options: OutputOptions) => {
       const { found, secrets } = await withStore(options, async (store) => {
         const known = await findPartner(store, shortName)
         return { found: known, secrets: await listLiveSecrets(store, known) }
@@ -113,113 +105,80 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     )
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
     .option('--yes', 'skip the question that --remote asks')
-    .action(
-      async (
-        shortName: string,
-        options: { grace: string; replaceNewest?: boolean; yes?: boolean } & OutputOptions & AttributionOptions,
-      ) => {
-        const { grace, replaceNewest, json } = options
-        const graceSeconds = parseGrace(grace)
-        const attribution = await readAttribution(context, options)
-        const { credentials, effect } = await withStore(options, async (store) => {
-          const known = await findPartner(store, shortName)
-          const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
-          if (replaceNewest) {
-            await ask('the newest one stops working now')
-            const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution)
-            const until = formatIsoTime(olderExpiresAt)
-            return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
-          }
-          const isImmediate = graceSeconds === 0
-          await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
-          return {
-            credentials: await rotateSecret(store, known, graceSeconds, attribution),
-            effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
-          }
-        })
-        printCredentials(io, credentials, options)
-        if (!json) io.stderr.write(`${effect}\n`)
-      },
-    )
+    .action(async (shortName: string, options: { grace: string; replaceNewest?: boolean } & ChangeOptions) => {
+      const { grace, replaceNewest, json } = options
+      const graceSeconds = parseGrace(grace)
+      const attribution = await readAttribution(context, options)
+      const { credentials, effect } = await withStore(options, async (store) => {
+        const known = await findPartner(store, shortName)
+        const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
+        if (replaceNewest) {
+          await ask('the newest one stops working now')
+          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution)
+          const until = formatIsoTime(olderExpiresAt)
+          return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
+        }
+        const isImmediate = graceSeconds === 0
+        await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
+        return {
+          credentials: await rotateSecret(store, known, graceSeconds, attribution),
+          effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
+        }
+      })
+      printCredentials(io, credentials, options)
+      if (!json) io.stderr.write(`${effect}\n`)
+    })
 
-  addChange('suspend <short-name>', 'block a partner, its live tokens included; resume unblocks it', 'suspend acme')
-    .option('--json', 'print the partner as an object')
-    .action((shortName: string, options: OutputOptions & AttributionOptions) =>
-      change(options, (store, attribution) => suspendPartner(store, shortName, attribution, warn), describeStatus),
-    )
+  const addPartnerChange = (usage: string, description: string, example: string) =>
+    addChange(usage, description, example).option('--json', 'print the partner as an object')
 
-  addChange('resume <short-name>', 'end a suspension', 'resume acme')
-    .option('--json', 'print the partner as an object')
-    .action((shortName: string, options: OutputOptions & AttributionOptions) =>
-      change(options, (store, attribution) => resumePartner(store, shortName, attribution, warn), describeStatus),
-    )
+  addPartnerChange(
+    'suspend <short-name>',
+    'block a partner, its live tokens included; resume unblocks it',
+    'suspend acme',
+  ).action((shortName: string, options: ChangeOptions) =>
+    change(options, { kind: 'suspend', partner: shortName }, describeStatus),
+  )
 
-  addChange(
+  addPartnerChange('resume <short-name>', 'end a suspension', 'resume acme').action(
+    (shortName: string, options: ChangeOptions) =>
+      change(options, { kind: 'resume', partner: shortName }, describeStatus),
+  )
+
+  addPartnerChange(
     'set-country <short-name> <country>',
     'let a partner list the plans of another country',
     'set-country acme UG',
+  ).action((shortName: string, country: string, options: ChangeOptions) =>
+    change(options, { kind: 'set-country', partner: shortName, country }, describeCountry),
   )
-    .option('--json', 'print the partner as an object')
-    .action((shortName: string, country: string, options: OutputOptions & AttributionOptions) =>
-      change(
-        options,
-        async (store, attribution) => {
-          const changed = await setPartnerCountry(store, shortName, country, attribution, warn)
-          const warning = await findEmptyList(store, changed.partner)
-          if (warning !== undefined) warn(warning)
-          return changed
-        },
-        describeCountry,
-      ),
-    )
 
-  addChange('rename <short-name> <name>', 'change the name for people', 'rename acme "Acme Pay"')
-    .option('--json', 'print the partner as an object')
-    .action((shortName: string, name: string, options: OutputOptions & AttributionOptions) =>
-      change(options, (store, attribution) => renamePartner(store, shortName, name, attribution, warn), describeName),
-    )
+  addPartnerChange('rename <short-name> <name>', 'change the name for people', 'rename acme "Acme Pay"').action(
+    (shortName: string, name: string, options: ChangeOptions) =>
+      change(options, { kind: 'rename', partner: shortName, name }, describeName),
+  )
 
-  addChange(
+  addPartnerChange(
     'set-contact <short-name> [contact]',
     'note how to reach a partner; the contact is in no record, and is deleted when the partner is closed',
     'set-contact acme integrations@acme.example',
   )
     .option('--remove', 'delete the contact')
-    .option('--json', 'print the partner as an object')
-    .action(
-      async (
-        shortName: string,
-        contact: string | undefined,
-        options: { remove?: boolean } & OutputOptions & AttributionOptions,
-      ) => {
-        if ((contact === undefined) !== (options.remove ?? false)) {
-          throw new UserError('Name the contact, or add --remove to delete it.')
-        }
-        await change(
-          options,
-          (store, attribution) => setPartnerContact(store, shortName, contact ?? null, attribution, warn),
-          describeContact,
-          contact,
-        )
-      },
-    )
+    .action(async (shortName: string, contact: string | undefined, options: { remove?: boolean } & ChangeOptions) => {
+      if ((contact === undefined) !== (options.remove ?? false)) {
+        throw new UserError('Name the contact, or add --remove to delete it.')
+      }
+      await change(options, { kind: 'set-contact', partner: shortName, contact: contact ?? null }, describeContact)
+    })
 
-  addChange(
+  addPartnerChange(
     'close <short-name>',
     'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
     'close acme --note "Contract ended."',
   )
-    .option('--json', 'print the partner as an object')
     .option('--yes', 'skip the question that --remote asks')
-    .action((shortName: string, options: { yes?: boolean } & OutputOptions & AttributionOptions) =>
-      change(
-        options,
-        async (store, attribution) => {
-          await confirm(io, options, `${shortName} will be closed for good, and its secrets deleted.`)
-          return closePartner(store, shortName, attribution, warn)
-        },
-        describeStatus,
-      ),
+    .action((shortName: string, options: ChangeOptions) =>
+      change(options, { kind: 'close', partner: shortName }, describeStatus),
     )
 
   addChangeRecordCommand(context, add('log [short-name]', 'show who changed partners, when and why', 'log acme'), {
@@ -228,13 +187,22 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
   })
 
   async function change(
-    options: OutputOptions & AttributionOptions,
-    work: (store: Store, attribution: Attribution) => Promise<PartnerChange>,
+    options: ChangeOptions,
+    request: PartnerRequest,
     describe: (changed: PartnerChange) => string,
-    unrecorded?: string,
-  ) {
+  ): Promise<void> {
+    // The record must not hold a contact.
+    const unrecorded = request.kind === 'set-contact' ? (request.contact ?? undefined) : undefined
     const attribution = await readAttribution(context, options, unrecorded)
-    const changed = await withStore(options, (store) => work(store, attribution))
+    const changed = await withStore(options, async (store) => {
+      if (request.kind === 'close') {
+        await confirm(io, options, `${request.partner} will be closed for good, and its secrets deleted.`)
+      }
+      const made = await changePartner(store, request, attribution, warn)
+      const warning = request.kind === 'set-country' ? await findEmptyList(store, made.partner) : undefined
+      if (warning !== undefined) warn(warning)
+      return made
+    })
     io.stdout.write(`${options.json ? JSON.stringify(toJson(changed.partner)) : describe(changed)}\n`)
   }
 }

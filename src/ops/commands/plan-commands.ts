@@ -3,14 +3,13 @@ import type { Command } from 'commander'
 import type { FilterName } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { compareChanges } from '../core/catalog-difference.ts'
-import { findPlanAt } from '../core/catalog-history.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
-import type { Publication, PublicationRequest } from '../core/publications.ts'
+import type { PublicationRequest } from '../core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../core/plan-explanation.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand } from '../store/target.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable, putOnOneLine } from '../terminal/table.ts'
 import {
@@ -21,25 +20,18 @@ import {
   dueTimeOption,
   pastTimeOption,
 } from './add-command.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, OutputOptions } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import { describeExplanation, describeFix, describePendingChange } from './explanation-output.ts'
 import { addFilterOptions, parseFilterOptions } from './filter-options.ts'
 import {
-  describeOverlaps,
-  describePublication,
+  printPublication,
   publicationToJson,
   readPublicationRequest,
   type PublicationOptions,
 } from './publication-output.ts'
 
-interface OutputOptions {
-  json?: boolean
-}
-
-type ChangeOptions = OutputOptions & PublicationOptions
-
-interface WhyOptions extends OutputOptions, Target, Partial<Record<FilterName, string>> {
+interface WhyOptions extends OutputOptions, Partial<Record<FilterName, string>> {
   partner: string
   at?: string
 }
@@ -54,7 +46,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
 
   add('list', 'list all plans, or the plans that are viewable in a country', 'list --country KE', 'an array')
     .option('--country <code>', 'only the plans that are viewable in this country')
-    .action(async ({ country, json, ...target }: { country?: string } & OutputOptions & Target) => {
+    .action(async ({ country, json, ...target }: { country?: string } & OutputOptions) => {
       const plans = await withProgress(io, 'Reading the catalog', () =>
         withStore(target, (store) => listPlans(store, country)),
       )
@@ -71,12 +63,10 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     })
 
   add('show <id>', 'show every field of a plan', 'show dhahabu-gold-tracker', 'the plan as it is in a catalog file')
-    .addOption(pastTimeOption())
-    .action(async (id: string, { json, at, ...target }: { at?: string } & OutputOptions & Target) => {
+    .addOption(pastTimeOption)
+    .action(async (id: string, { json, at, ...target }: { at?: string } & OutputOptions) => {
       const atSeconds = parseOptionalTime(at)
-      const found = await withStore(target, (store) =>
-        atSeconds === undefined ? findPlan(store, id) : findPlanAt(store, id, atSeconds),
-      )
+      const found = await withStore(target, (store) => findPlan(store, id, atSeconds))
       io.stdout.write(json ? `${JSON.stringify(found)}\n` : formatPlan(found))
     })
 
@@ -86,7 +76,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
   const addViewability = (verb: string, description: string, isViewable: boolean) =>
     addPublicationOptions(addChange(`${verb} <id>`, description, `${verb} mwamba-money-market-fund --country KE`))
       .requiredOption('--country <code>', 'the country, ISO 3166-1 alpha-2')
-      .action((id: string, options: { country: string } & ChangeOptions) =>
+      .action((id: string, options: { country: string } & PublicationOptions) =>
         change(options, (store, request) => setViewable(store, id, { country: options.country, isViewable }, request)),
       )
   addViewability('offer', 'put a plan on the list of a country', true)
@@ -98,10 +88,10 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     'close mwamba-money-market-fund --note "Sold out."',
   )
     .option('--note <text>', 'the reason, for partners to show, and for the record')
-    .addOption(actorOption())
-    .addOption(dueTimeOption())
-    .addOption(acceptOption())
-    .action((id: string, options: ChangeOptions) =>
+    .addOption(actorOption)
+    .addOption(dueTimeOption)
+    .addOption(acceptOption)
+    .action((id: string, options: PublicationOptions) =>
       // The record takes one line; partners get the text as it is.
       change(
         options.note === undefined ? options : { ...options, note: putOnOneLine(options.note).trim() },
@@ -111,7 +101,9 @@ export function addPlanCommands(program: Command, context: CommandContext): void
 
   addPublicationOptions(
     addChange('open <id>', 'open a plan to new investment, and remove its note', 'open mwamba-money-market-fund'),
-  ).action((id: string, options: ChangeOptions) => change(options, (store, request) => openPlan(store, id, request)))
+  ).action((id: string, options: PublicationOptions) =>
+    change(options, (store, request) => openPlan(store, id, request)),
+  )
 
   addPublicationOptions(
     addChange(
@@ -119,14 +111,14 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       'change fields: name=value, with null for nothing, and a dot for a part, such as category.id=3',
       'set mwamba-money-market-fund performance1=12.4 minTopUpAmounts.KES=500',
     ),
-  ).action(async (id: string, assignments: string[], options: ChangeOptions) => {
+  ).action(async (id: string, assignments: string[], options: PublicationOptions) => {
     const result = await publishPlan(options, (store, request) => setFields(store, id, assignments, request))
     const { before, plan: after, publication } = result
     if (options.json) return printJson(result)
     const lines = formatCountries(compareChanges([{ before, after }]))
     if (publication === undefined) lines.push(`${after.identifier} has these values already.`)
     io.stdout.write(lines.map((line) => `${line}\n`).join(''))
-    printPublication(publication, options)
+    printPublication(io, publication, options)
   })
 
   addFilterOptions(
@@ -138,7 +130,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     ),
   )
     .requiredOption('--partner <short-name>', 'the partner')
-    .addOption(pastTimeOption())
+    .addOption(pastTimeOption)
     .action(async (id: string, options: WhyOptions) => {
       const { partner: shortName, at, json } = options
       const filter = parseFilterOptions(options)
@@ -159,7 +151,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     })
 
   async function publishPlan(
-    options: ChangeOptions,
+    options: PublicationOptions,
     work: (store: Store, request: PublicationRequest) => Promise<PlanResult>,
   ): Promise<PlanResult> {
     const request = await readPublicationRequest(context, options)
@@ -167,7 +159,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
   }
 
   async function change(
-    options: ChangeOptions,
+    options: PublicationOptions,
     work: (store: Store, request: PublicationRequest) => Promise<PlanResult>,
   ) {
     const result = await publishPlan(options, work)
@@ -177,17 +169,11 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     const investable = changed.isInvestable ? 'open to investment' : 'closed to investment'
     const verb = publication === undefined ? 'is already' : publication.state === 'published' ? 'is' : 'will be'
     io.stdout.write(`${changed.identifier} ${verb} viewable ${where}, and ${investable}.\n`)
-    printPublication(publication, options)
+    printPublication(io, publication, options)
   }
 
   function printJson({ plan: changed, publication }: PlanResult) {
     io.stdout.write(`${JSON.stringify({ plan: changed, publication: publicationToJson(publication) })}\n`)
-  }
-
-  function printPublication(publication: Publication | undefined, target: Target) {
-    if (publication === undefined) return
-    for (const warning of describeOverlaps(publication, target)) io.stderr.write(`${warning}\n`)
-    io.stdout.write(`${describePublication(publication, target)}\n`)
   }
 }
 

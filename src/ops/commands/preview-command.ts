@@ -3,13 +3,12 @@ import type { Command } from 'commander'
 import type { FilterName } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
 import { previewPlans } from '../core/partner-preview.ts'
-import type { Target } from '../store/target.ts'
 import { formatTable } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, OutputOptions } from './command-context.ts'
 import { addFilterOptions, parseFilterOptions } from './filter-options.ts'
 
-type PreviewOptions = Target & Partial<Record<FilterName, string>> & { json?: boolean }
+type PreviewOptions = OutputOptions & Partial<Record<FilterName, string>>
 
 export function addPreviewCommand(partner: Command, { io, withStore }: CommandContext): void {
   addFilterOptions(

@@ -32,7 +32,7 @@ export async function runProvision(unescaped: CommandContext): Promise<ExitCode>
     .addOption(
       new Option('--location <hint>', 'where a new database gets its primary').choices(locations).default('weur'),
     )
-    .addOption(actorOption())
+    .addOption(actorOption)
     .allowExcessArguments()
     .action(async ({ env: name, location, as }: ProvisionFlags, { args }: Command) => {
       const env = readEnvironment(name, args, command)

@@ -1,6 +1,7 @@
 // catalog log, show, undo, approve, reject, cancel
 import type { Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
+import type { Attribution } from '../core/attribution.ts'
 import { readDatabaseSeconds } from '../core/change-record.ts'
 import type { CatalogDifference } from '../core/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
@@ -18,42 +19,36 @@ import {
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions } from './add-command.ts'
-import { readAttribution, type CommandContext } from './command-context.ts'
+import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
-  describeOverlaps,
-  describePublication,
   printDoubts,
+  printPublication,
   publicationToJson,
   readPublicationRequest,
   reviewChanges,
   type PublicationOptions,
 } from './publication-output.ts'
 
-interface LogOptions extends Target {
+interface LogOptions extends OutputOptions {
   plan?: string
   since?: string
   pending?: boolean
   verify?: boolean
-  json?: boolean
 }
 
 interface UndoOptions extends PublicationOptions {
   dryRun?: boolean
   plan?: string
-  json?: boolean
   yes?: boolean
 }
 
-interface DecisionOptions extends Target {
-  as?: string
-  note?: string
-  json?: boolean
+interface DecisionOptions extends AttributionOptions {
   yes?: boolean
 }
 
@@ -80,7 +75,8 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
         return
       }
       const rows = await withStore(options, async (store) => {
-        const since = options.since === undefined ? undefined : await parsePastIn(store, '--since', options.since)
+        const since =
+          options.since === undefined ? undefined : parsePast(options.since, await readDatabaseSeconds(store))
         return listPublications(store, { plan, since, isPending })
       })
       io.stdout.write(options.json ? `${JSON.stringify(rows.map(toJson))}\n` : formatTable(rows.map(toTableRow)))
@@ -89,7 +85,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
 
   add('show <number>', 'show a publication, and what partners of each country gain, lose and see changed', 'show 12')
     .option('--json', 'print an object, with each plan before and after')
-    .action(async (number: string, options: { json?: boolean } & Target) => {
+    .action(async (number: string, options: OutputOptions) => {
       const details = await withStore(options, (store) => readPublication(store, parseNumber(number)))
       io.stdout.write(options.json ? `${JSON.stringify(detailsToJson(details))}\n` : formatDetails(details))
     })
@@ -116,18 +112,13 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       })
       if (options.json) {
         io.stdout.write(`${JSON.stringify({ countries, unseen, publication: publicationToJson(publication) })}\n`)
-        return
-      }
-      if (publication === undefined) return
-      for (const warning of describeOverlaps(publication, options)) io.stderr.write(`${warning}\n`)
-      io.stdout.write(`${describePublication(publication, options)}\n`)
+      } else printPublication(io, publication, options)
     })
 
   addDecision('approve <number>', 'let a publication of another operator be published', 'approve 12')
     .option('--yes', 'skip the question that --remote asks')
     .action((number: string, options: DecisionOptions) =>
-      decide(number, options, async (store, id) => {
-        const attribution = await readAttribution(context, options)
+      decide(number, options, async (store, id, attribution) => {
         const { row, changes, difference } = await readPublication(store, id)
         if (row.state === 'waiting') {
           printDifference(difference, options)
@@ -139,17 +130,11 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     )
 
   addDecision('reject <number>', 'end a publication that waits for approval', 'reject 12 --note "Wrong month."').action(
-    (number: string, options: DecisionOptions) =>
-      decide(number, options, async (store, id) =>
-        rejectPublication(store, id, await readAttribution(context, options)),
-      ),
+    (number: string, options: DecisionOptions) => decide(number, options, rejectPublication),
   )
 
   addDecision('cancel <number>', 'end a publication that waits, is scheduled, or conflicted', 'cancel 12').action(
-    (number: string, options: DecisionOptions) =>
-      decide(number, options, async (store, id) =>
-        cancelPublication(store, id, await readAttribution(context, options)),
-      ),
+    (number: string, options: DecisionOptions) => decide(number, options, cancelPublication),
   )
 
   function addDecision(usage: string, description: string, example: string): Command {
@@ -159,15 +144,20 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     )
   }
 
-  function printDifference(difference: CatalogDifference, { json }: { json?: boolean }) {
+  function printDifference(difference: CatalogDifference, { json }: OutputOptions) {
     if (json) return
     for (const line of formatCountries(difference)) io.stdout.write(`${line}\n`)
   }
 
-  async function decide(number: string, options: DecisionOptions, work: (store: Store, id: number) => Promise<void>) {
+  async function decide(
+    number: string,
+    options: DecisionOptions,
+    work: (store: Store, id: number, attribution: Attribution) => Promise<void>,
+  ) {
     const id = parseNumber(number)
+    const attribution = await readAttribution(context, options)
     const row = await withStore(options, async (store) => {
-      await work(store, id)
+      await work(store, id, attribution)
       return findPublication(store, id)
     })
     const when = row.state === 'scheduled' ? ` for ${formatIsoTime(row.dueAt ?? 0)}` : ''
@@ -189,10 +179,6 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
         : `The record of the catalog is intact: ${count} entries.${last}\n`,
     )
   }
-}
-
-async function parsePastIn(store: Store, flag: string, text: string): Promise<number> {
-  return parsePast(flag, text, await readDatabaseSeconds(store))
 }
 
 /** @throws UserError unless it is the number of a publication. */

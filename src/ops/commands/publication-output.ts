@@ -6,11 +6,9 @@ import { parseDueTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { readAttribution, type CommandContext } from './command-context.ts'
+import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
 
-export interface PublicationOptions extends Target {
-  as?: string
-  note?: string
+export interface PublicationOptions extends AttributionOptions {
   at?: string
   accept?: boolean
 }
@@ -53,8 +51,19 @@ export async function printDoubts(
   return warnings.length > 0
 }
 
+/** Says what became of a change, and warns of pending publications. */
+export function printPublication(
+  { stdout, stderr }: CommandContext['io'],
+  publication: Publication | undefined,
+  target: Target,
+): void {
+  if (publication === undefined) return
+  for (const warning of describeOverlaps(publication, target)) stderr.write(`${warning}\n`)
+  stdout.write(`${describePublication(publication, target)}\n`)
+}
+
 /** Says what happened, and how to take it back. */
-export function describePublication({ id, state, dueAt }: Publication, target: Target): string {
+function describePublication({ id, state, dueAt }: Publication, target: Target): string {
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   if (state === 'published') return `Published as publication ${id}. To take it back: ${command('undo')}`
   if (state === 'scheduled') {
@@ -65,7 +74,7 @@ export function describePublication({ id, state, dueAt }: Publication, target: T
 }
 
 /** Warns of pending publications that will conflict with this one. */
-export function describeOverlaps({ id, state, overlaps }: Publication, target: Target): string[] {
+function describeOverlaps({ id, state, overlaps }: Publication, target: Target): string[] {
   return overlaps.map((other) => {
     const cancel = describeCommand(target, 'catalog', 'cancel', String(other))
     return state === 'published'

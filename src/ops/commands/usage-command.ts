@@ -4,10 +4,9 @@ import { readDatabaseSeconds } from '../core/change-record.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import { readPartnerUsage, type PartnerUsage } from '../core/partner-usage.ts'
 import { parsePast } from '../core/time-arguments.ts'
-import type { Target } from '../store/target.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, OutputOptions } from './command-context.ts'
 
 /** https://developers.cloudflare.com/analytics/analytics-engine/limits/ */
 const retentionSeconds = 92 * 86_400
@@ -21,7 +20,7 @@ export function addUsageCommand(partner: Command, { io, withStore, openUsage }: 
   )
     .option('--since <time>', 'a duration such as 7d, a date, or a time with its zone', '30d')
     .option('--json', 'print an object')
-    .action(async (shortName: string, options: { since: string; json?: boolean } & Target) => {
+    .action(async (shortName: string, options: { since: string } & OutputOptions) => {
       if (!options.remote) {
         io.stderr.write('There is no data locally: add --remote --env NAME.\n')
         if (options.json) io.stdout.write('null\n')
@@ -30,7 +29,7 @@ export function addUsageCommand(partner: Command, { io, withStore, openUsage }: 
       const query = await openUsage(options)
       const { since, usage } = await withStore(options, async (store) => {
         const now = await readDatabaseSeconds(store)
-        const sinceSeconds = parsePast('--since', options.since, now)
+        const sinceSeconds = parsePast(options.since, now)
         if (now - sinceSeconds > retentionSeconds) {
           io.stderr.write('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
         }

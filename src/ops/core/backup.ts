@@ -18,7 +18,7 @@ import type { Database } from '../../db/database.ts'
 import { selectMigrations } from '../../db/health-queries.ts'
 import { readPages } from '../../db/pages.ts'
 import { selectNowSeconds } from '../../db/publication-queries.ts'
-import { isJsonObject } from '../../json.ts'
+import { readPath } from '../../json.ts'
 import { retryTransient } from '../store/cloudflare-error.ts'
 import type { Store } from '../store/store.ts'
 import { describeMigration } from '../store/target.ts'
@@ -153,14 +153,14 @@ async function checkFile(openLines: OpenLines): Promise<{ header: Header; sha256
     last = line
   }
   const header = parse(first)
-  if (!isJsonObject(header) || header['format'] !== format) {
+  if (readPath(header, 'format') !== format) {
     throw new UserError('The file is not a backup of this service. Name a file that the command backup wrote.')
   }
-  if (header['version'] !== version) {
-    throw new UserError(`The backup has version ${String(header['version'])}. Restore it with the code that wrote it.`)
+  const found = readPath(header, 'version')
+  if (found !== version) {
+    throw new UserError(`The backup has version ${String(found)}. Restore it with the code that wrote it.`)
   }
-  const end = parse(last)
-  const sha256 = isJsonObject(end) ? end['sha256'] : undefined
+  const sha256 = readPath(parse(last), 'sha256')
   if (typeof sha256 !== 'string' || sha256 !== hash.digest('hex')) {
     throw new UserError('The backup is damaged or not complete: its SHA-256 does not fit. Use another copy.')
   }

@@ -3,7 +3,7 @@ import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectChanges, selectPreviousVersions, selectPublicationsInState } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { listPartners } from './partner-accounts.ts'
+import { listPartners, type PartnerSummary } from './partner-accounts.ts'
 import { selectToday } from './plausibility.ts'
 import {
   findDuplicateNames,
@@ -26,22 +26,17 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
     selectOpenedIds(store),
   ])
   const before = new Map(versions.map((version) => [version.id, version]))
-  const found = [
-    ...plans.flatMap((plan) => {
-      const previous = before.get(plan.id)
-      const jumps = previous ? findJumps(previous, plan) : []
-      return [
-        ...findImplausibleFigures(plan, today),
-        ...jumps,
-        ...findOddities(plan, today),
-        ...findHidden(plan),
-        ...findClosed(plan, opened),
-      ]
-    }),
+  return sortFindings([
+    ...plans.flatMap((plan) => [
+      ...findImplausibleFigures(plan, today),
+      ...findJumps(before.get(plan.id) ?? null, plan),
+      ...findOddities(plan, today),
+      ...findHidden(plan),
+      ...findClosed(plan, opened),
+    ]),
     ...findDuplicateNames(plans),
     ...findEmptyLists(plans, partners),
-  ]
-  return sortFindings(found)
+  ])
 }
 
 /** The plans that a scheduled publication opens to investment. */
@@ -58,7 +53,7 @@ function findClosed({ id, identifier, isInvestable }: CatalogPlan, opened: Reado
   ]
 }
 
-function findEmptyLists(plans: readonly CatalogPlan[], partners: Awaited<ReturnType<typeof listPartners>>): Finding[] {
+function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly PartnerSummary[]): Finding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
   return [

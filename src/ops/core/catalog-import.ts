@@ -1,5 +1,11 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
-import { findConflicts, parseCatalog, type CatalogFile, type CatalogOrigin } from '../../catalog/catalog-file.ts'
+import {
+  findConflicts,
+  parseCatalog,
+  type CatalogFile,
+  type CatalogOrigin,
+  type ExportSource,
+} from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
@@ -103,7 +109,7 @@ type Plans = readonly CatalogPlan[]
 /** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
 async function prepareMerge(
   { db }: Store,
-  { origin, country }: Pick<CatalogFile, 'origin' | 'country'>,
+  { origin, country }: ExportSource,
   { isPruning = false, isFresh = false, isMerging = true, decision = 'refuse' }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {

@@ -15,7 +15,7 @@ import { formatIsoTime } from './iso-time.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
 import { UserError } from './user-error.ts'
 
-export type { ChangeEntry }
+export type { ChangeEntry, EntryFilter }
 
 /**
  * The newest first. Without a short name, those of all partners.

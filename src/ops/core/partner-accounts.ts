@@ -7,6 +7,7 @@ import {
   selectLiveSecrets,
   selectPartner,
   selectPartners,
+  type LiveSecret,
   type Partner,
   type PartnerSummary,
 } from '../../db/partner-queries.ts'
@@ -22,13 +23,9 @@ import { deletePartnerCopy, type Warn } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
 import { UserError } from './user-error.ts'
 
-export type { Partner, PartnerSummary }
+export type { LiveSecret, Partner, PartnerSummary }
 
-export interface NewPartner {
-  shortName: string
-  name: string
-  country: string
-}
+export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'>
 
 /** The secret can't be shown again: only its hash is stored. */
 export interface Credentials {
@@ -38,15 +35,7 @@ export interface Credentials {
   country: string
 }
 
-/** Times are Unix seconds. */
-export interface LiveSecret {
-  id: number
-  createdAt: number
-  /** null while the secret is the current one. */
-  expiresAt: number | null
-}
-
-export type PartnerStatus = 'active' | 'suspended' | 'closed'
+type PartnerStatus = 'active' | 'suspended' | 'closed'
 
 export interface PartnerChange {
   partner: Partner
@@ -85,7 +74,7 @@ export function listLiveSecrets({ db }: Store, { clientId }: Partner): Promise<L
 }
 
 /** @throws UserError that names everything wrong with the new partner. */
-export function checkNewPartner({ shortName, name, country }: NewPartner): void {
+function checkNewPartner({ shortName, name, country }: NewPartner): void {
   const problems = [
     !/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName) &&
       `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`,
@@ -213,76 +202,6 @@ async function generateSecret({ config }: Store) {
   return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }
 }
 
-/** Refuses the partner's token requests, and its live tokens within two minutes. */
-export function suspendPartner(
-  store: Store,
-  shortName: string,
-  attribution: Attribution,
-  warn: Warn,
-): Promise<PartnerChange> {
-  return changePartner(store, shortName, attribution, warn, (known) => {
-    checkOpen(store, known)
-    return known.suspendedAt === null ? { kind: 'suspend', partner: shortName } : undefined
-  })
-}
-
-export function resumePartner(
-  store: Store,
-  shortName: string,
-  attribution: Attribution,
-  warn: Warn,
-): Promise<PartnerChange> {
-  return changePartner(store, shortName, attribution, warn, (known) => {
-    checkOpen(store, known)
-    return known.suspendedAt === null ? undefined : { kind: 'resume', partner: shortName }
-  })
-}
-
-/**
- * Closes a partner for good: its secrets and its contact are deleted, its short name stays taken, and its history stays.
- * Refuses its live tokens within two minutes.
- */
-export function closePartner(
-  store: Store,
-  shortName: string,
-  attribution: Attribution,
-  warn: Warn,
-): Promise<PartnerChange> {
-  return changePartner(store, shortName, attribution, warn, ({ closedAt }) =>
-    closedAt === null ? { kind: 'close', partner: shortName } : undefined,
-  )
-}
-
-/** Changes the name for people. */
-export async function renamePartner(
-  store: Store,
-  shortName: string,
-  name: string,
-  attribution: Attribution,
-  warn: Warn,
-): Promise<PartnerChange> {
-  checkLine('name', name)
-  return changePartner(store, shortName, attribution, warn, (known) => {
-    checkOpen(store, known)
-    return known.name === name ? undefined : { kind: 'rename', partner: shortName, name }
-  })
-}
-
-/** @param contact how to reach the partner; null for none. */
-export async function setPartnerContact(
-  store: Store,
-  shortName: string,
-  contact: string | null,
-  attribution: Attribution,
-  warn: Warn,
-): Promise<PartnerChange> {
-  if (contact !== null) checkLine('contact', contact)
-  return changePartner(store, shortName, attribution, warn, (known) => {
-    checkOpen(store, known)
-    return known.contact === contact ? undefined : { kind: 'set-contact', partner: shortName, contact }
-  })
-}
-
 /** @throws UserError when the partner is closed. */
 export function checkOpen({ target }: Store, { shortName, closedAt }: Partner): void {
   if (closedAt === null) return
@@ -292,39 +211,57 @@ export function checkOpen({ target }: Store, { shortName, closedAt }: Partner): 
   )
 }
 
-/** Sets the country whose plans a partner lists. */
-export async function setPartnerCountry(
-  store: Store,
-  shortName: string,
-  country: string,
-  attribution: Attribution,
-  warn: Warn,
-): Promise<PartnerChange> {
-  checkCountry(country)
-  return changePartner(store, shortName, attribution, warn, (known) => {
-    checkOpen(store, known)
-    return known.country === country ? undefined : { kind: 'set-country', partner: shortName, country }
-  })
-}
+/** A change of a partner that makes no secret. */
+export type PartnerRequest = Extract<
+  ChangeRequest,
+  { kind: 'suspend' | 'resume' | 'close' | 'set-country' | 'rename' | 'set-contact' }
+>
 
 /**
+ * Changes a partner. After `suspend` and `close`, its token requests are refused, and its live tokens within two minutes.
+ * `close` is for good: secrets and contact are deleted, the short name stays taken, and the history stays.
+ *
  * Deletes KV's copy of the partner as well, so that it does not outlive a suspension. It also does so when the write fails,
  * because it may have taken effect, and when there is nothing to change, because an earlier run may have stopped before.
- * @param decide returns undefined when there is nothing to change.
+ * @throws UserError when the value is not valid, there is no such partner, or it is closed.
  */
-async function changePartner(
+export async function changePartner(
   store: Store,
-  shortName: string,
+  change: PartnerRequest,
   attribution: Attribution,
   warn: Warn,
-  decide: (known: Partner) => ChangeRequest | undefined,
 ): Promise<PartnerChange> {
+  if (change.kind === 'set-country') checkCountry(change.country)
+  if (change.kind === 'rename') checkLine('name', change.name)
+  if (change.kind === 'set-contact' && change.contact !== null) checkLine('contact', change.contact)
+  const { kind, partner: shortName } = change
   const { clientId } = await findPartner(store, shortName)
   try {
-    const isChanged = await writeRecorded(store, attribution, async () => decide(await findPartner(store, shortName)))
+    const isChanged = await writeRecorded(store, attribution, async () => {
+      const known = await findPartner(store, shortName)
+      if (kind !== 'close') checkOpen(store, known)
+      return hasEffect(known, change) ? change : undefined
+    })
     return { partner: await readBack(store, shortName, isChanged), isChanged }
   } finally {
     await deletePartnerCopy(store, clientId, warn)
+  }
+}
+
+function hasEffect(known: Partner, change: PartnerRequest): boolean {
+  switch (change.kind) {
+    case 'suspend':
+      return known.suspendedAt === null
+    case 'resume':
+      return known.suspendedAt !== null
+    case 'close':
+      return known.closedAt === null
+    case 'set-country':
+      return known.country !== change.country
+    case 'rename':
+      return known.name !== change.name
+    case 'set-contact':
+      return known.contact !== change.contact
   }
 }
 

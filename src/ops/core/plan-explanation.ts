@@ -1,7 +1,6 @@
 // Why a partner sees a plan, or does not.
 import { filterNames, listMatchingFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalogPlan } from '../../db/catalog-queries.ts'
 import {
   selectChanges,
   selectPublications,
@@ -10,7 +9,7 @@ import {
 } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPartnerAt } from './change-record.ts'
-import { selectPlanAt } from './catalog-history.ts'
+import { selectPlan } from './catalog-plans.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
 
 export type PartnerState = Pick<Partner, 'shortName' | 'country' | 'suspendedAt' | 'closedAt'>
@@ -20,9 +19,8 @@ export type PlanExplanation =
   | { reason: 'partner_closed'; partner: PartnerState; closedAt: number }
   | { reason: 'partner_suspended'; partner: PartnerState; suspendedAt: number }
   | { reason: 'no_such_plan'; partner: PartnerState }
-  | { reason: 'not_viewable'; partner: PartnerState; plan: CatalogPlan }
+  | { reason: 'not_viewable' | 'viewable'; partner: PartnerState; plan: CatalogPlan }
   | { reason: 'filtered_out'; partner: PartnerState; plan: CatalogPlan; filters: FilterName[] }
-  | { reason: 'viewable'; partner: PartnerState; plan: CatalogPlan }
 
 export interface Question {
   /** The identifier of a plan, or its ID. */
@@ -40,8 +38,7 @@ export async function explainPlan(
 ): Promise<PlanExplanation> {
   const partner =
     atSeconds === undefined ? await findPartner(store, shortName) : await findPartnerAt(store, shortName, atSeconds)
-  const plan =
-    atSeconds === undefined ? await selectCatalogPlan(store.db, name) : await selectPlanAt(store, name, atSeconds)
+  const plan = await selectPlan(store, name, atSeconds)
   const { suspendedAt, closedAt, country } = partner
   if (closedAt !== null) return { reason: 'partner_closed', partner, closedAt }
   if (suspendedAt !== null) return { reason: 'partner_suspended', partner, suspendedAt }

@@ -53,8 +53,8 @@ export function findImplausibleFigures(plan: CatalogPlan, today: string): Findin
  * Finds returns and amounts that differ much from the version before. Leaves out returns that `findImplausibleFigures` finds, and their
  * corrections. Where an ID became another plan, there is nothing to compare.
  */
-export function findJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
-  if (before.identifier !== after.identifier) return []
+export function findJumps(before: CatalogPlan | null, after: CatalogPlan): Finding[] {
+  if (before?.identifier !== after.identifier) return []
   return [...findReturnJumps(before, after), ...findAmountJumps(before, after)]
 }
 

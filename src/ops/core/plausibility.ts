@@ -82,8 +82,7 @@ export function describeDoubts({ catalog, partners, today, changes }: DoubtInput
 
 function findPlanDoubts(before: CatalogPlan | null, after: CatalogPlan, today: string): Finding[] {
   const old = before ? findImplausibleFigures(before, today) : []
-  const found = subtract(findImplausibleFigures(after, today), old)
-  if (before) found.push(...findJumps(before, after))
+  const found = [...subtract(findImplausibleFigures(after, today), old), ...findJumps(before, after)]
   if (before && before.viewableIn.length > 0 && after.viewableIn.length === 0) {
     found.push({ level: 'warning', subject: after.identifier, message: 'It becomes viewable in no country.' })
   }

@@ -41,11 +41,7 @@ export async function listPublications(
     const list = describeCommand(target, 'plan', 'list')
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
   }
-  return selectPublications(db, {
-    isPending,
-    ...(planIds !== undefined && { planIds }),
-    ...(since !== undefined && { since }),
-  })
+  return selectPublications(db, { planIds, since, isPending })
 }
 
 export interface PublicationDetails {

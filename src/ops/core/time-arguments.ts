@@ -5,21 +5,23 @@ import { UserError } from './user-error.ts'
 
 const isoTime = z.union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 })])
 
-/**
- * Parses an ISO 8601 time with a zone.
- * @returns Unix seconds.
- * @throws UserError that names the flag.
- */
-export function parseTime(flag: string, text: string): number {
-  if (isoTime.safeParse(text).success) return Math.floor(Date.parse(text) / 1000)
+/** Parses an ISO 8601 time with a zone. @returns Unix seconds; undefined when it is none. */
+function parseIsoTime(text: string): number | undefined {
+  return isoTime.safeParse(text).success ? Math.floor(Date.parse(text) / 1000) : undefined
+}
+
+/** @returns Unix seconds of `--at`. @throws UserError unless it is a time with a zone. */
+function parseTime(text: string): number {
+  const seconds = parseIsoTime(text)
+  if (seconds !== undefined) return seconds
   throw new UserError(
-    `${flag} must be a time with its zone, such as 2026-12-01T06:00+03:00 or 2026-12-01T03:00:00Z; it is ${abbreviate(text)}.`,
+    `--at must be a time with its zone, such as 2026-12-01T06:00+03:00 or 2026-12-01T03:00:00Z; it is ${abbreviate(text)}.`,
   )
 }
 
 /** @returns Unix seconds of `--at`, if it was given. */
 export function parseOptionalTime(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseTime('--at', text)
+  return text === undefined ? undefined : parseTime(text)
 }
 
 /**
@@ -27,7 +29,7 @@ export function parseOptionalTime(text: string | undefined): number | undefined 
  * @returns Unix seconds of a whole minute: the schedule runs once a minute.
  */
 export function parseDueTime(text: string): number {
-  const seconds = parseTime('--at', text)
+  const seconds = parseTime(text)
   if (seconds % 60 === 0) return seconds
   throw new UserError(`--at must be a whole minute, such as 2026-12-01T06:00+03:00; it is ${abbreviate(text)}.`)
 }
@@ -42,15 +44,16 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Parses a time in the past: a duration before now, a date in UTC, or a time with its zone.
+ * Parses `--since`: a duration before now, a date in UTC, or a time with its zone.
  * @returns Unix seconds.
  */
-export function parsePast(flag: string, text: string, nowSeconds: number): number {
+export function parsePast(text: string, nowSeconds: number): number {
   const duration = parseDuration(text)
   if (duration !== undefined) return nowSeconds - duration
   if (z.iso.date().safeParse(text).success) return Date.parse(text) / 1000
-  if (isoTime.safeParse(text).success) return parseTime(flag, text)
+  const seconds = parseIsoTime(text)
+  if (seconds !== undefined) return seconds
   throw new UserError(
-    `${flag} must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
+    `--since must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
   )
 }

@@ -1,6 +1,6 @@
 // Cloudflare's HTTP API. Account and token come from wrangler.toml and from the variables that wrangler reads.
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { isJsonObject } from '../../json.ts'
+import { isJsonObject, readPath } from '../../json.ts'
 import { UserError } from '../core/user-error.ts'
 import { CloudflareError, retryTransient } from './cloudflare-error.ts'
 import type { Target } from './target.ts'
@@ -47,9 +47,9 @@ function openApi(account: string, authorization: string): Call {
     }
     const { success, errors, result } = isJsonObject(answer) ? answer : {}
     if (success === true) return result
-    const refusals: object[] = Array.isArray(errors) ? errors.map(Object) : []
-    const reasons = refusals.map((refusal) => Reflect.get(refusal, 'message'))
-    const codes = refusals.map((refusal): unknown => Reflect.get(refusal, 'code'))
+    const refusals: unknown[] = Array.isArray(errors) ? errors : []
+    const reasons = refusals.map((refusal) => readPath(refusal, 'message'))
+    const codes = refusals.map((refusal) => readPath(refusal, 'code'))
     // The answer was lost after its first line: the call may have had its effect.
     const isCutOff = response.ok && success !== false
     const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ') || 'it gave no reason'
@@ -87,8 +87,7 @@ function openAnalytics(account: string, authorization: string): Ask {
       const fix = 'Check that CLOUDFLARE_API_TOKEN may read Account Analytics of this account.'
       throw new CloudflareError(`Cloudflare answered ${response.status}: ${abbreviate(text.trim())}. ${fix}`)
     }
-    const answer: unknown = JSON.parse(text)
-    const rows: unknown = isJsonObject(answer) ? answer['data'] : undefined
+    const rows = readPath(JSON.parse(text), 'data')
     if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
     return rows.filter((row) => isJsonObject(row))
   }

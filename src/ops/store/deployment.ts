@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { isJsonObject } from '../../json.ts'
+import { isJsonObject, readPath } from '../../json.ts'
 import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../core/deploy-guard.ts'
 import { UserError } from '../core/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
@@ -60,13 +60,12 @@ export async function listLiveVersions(env: string): Promise<LiveVersion[]> {
   const script = `/workers/scripts/${wrangler.name}`
   try {
     const result = await call('GET', `${script}/deployments`)
-    const [latest]: unknown[] =
-      isJsonObject(result) && Array.isArray(result['deployments']) ? result['deployments'] : []
-    const versions: unknown[] = isJsonObject(latest) && Array.isArray(latest['versions']) ? latest['versions'] : []
-    const live = versions.flatMap((version) => {
-      if (!isJsonObject(version)) return []
-      return { versionId: String(version['version_id']), percentage: Number(version['percentage']) }
-    })
+    const found = readPath(result, 'deployments', 0, 'versions')
+    const versions: unknown[] = Array.isArray(found) ? found : []
+    const live = versions.map((version) => ({
+      versionId: String(readPath(version, 'version_id')),
+      percentage: Number(readPath(version, 'percentage')),
+    }))
     const isService = await Promise.all(
       live.map(({ versionId }) => hasDatabase(call, `${script}/versions/${versionId}`)),
     )
@@ -79,10 +78,8 @@ export async function listLiveVersions(env: string): Promise<LiveVersion[]> {
 
 /** The first secret of a Worker makes an empty version, which nobody wants to go back to. */
 async function hasDatabase(call: Call, path: string): Promise<boolean> {
-  const version = await call('GET', path)
-  const resources = isJsonObject(version) ? version['resources'] : undefined
-  const bindings = isJsonObject(resources) ? resources['bindings'] : undefined
-  return !Array.isArray(bindings) || bindings.some((binding) => isJsonObject(binding) && binding['name'] === 'DB')
+  const bindings = readPath(await call('GET', path), 'resources', 'bindings')
+  return !Array.isArray(bindings) || bindings.some((binding) => readPath(binding, 'name') === 'DB')
 }
 
 /** Cloudflare's refusal as a mistake of the user: its message names the fix. */

@@ -1,7 +1,7 @@
 // The database and the KV namespace of an environment: in wrangler.toml, and in the account, over Cloudflare's API. Paths and
 // bodies are those in wrangler's sources and in the API client that it bundles.
 import { readFile, writeFile } from 'node:fs/promises'
-import { isJsonObject } from '../../json.ts'
+import { readPath } from '../../json.ts'
 import type { EnvironmentResources } from '../core/provisioning.ts'
 import { UserError } from '../core/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
@@ -41,11 +41,7 @@ export async function openResources(
       create: async (name) => readId(await call('POST', '/storage/kv/namespaces', { title: name }), 'id'),
       saveId: (id) => saveId(env, 'CATALOG_CACHE', id),
     },
-    readReplication: async (id) => {
-      const result = await call('GET', databasePath(id))
-      const replication = isJsonObject(result) ? result['read_replication'] : undefined
-      return isJsonObject(replication) && replication['mode'] === 'auto'
-    },
+    readReplication: async (id) => readPath(await call('GET', databasePath(id)), 'read_replication', 'mode') === 'auto',
     switchReplicationOn: async (id) => {
       await call('PUT', databasePath(id), { read_replication: { mode: 'auto' } })
     },
@@ -80,14 +76,14 @@ async function findInList(
   for (let page = 1; ; page++) {
     const entries = await call('GET', `${path}?page=${page}&per_page=${pageSize}`)
     if (!Array.isArray(entries)) throw new CloudflareError('Cloudflare answered without a list.')
-    const entry: unknown = entries.find((candidate) => isJsonObject(candidate) && candidate[fields.name] === name)
+    const entry: unknown = entries.find((candidate) => readPath(candidate, fields.name) === name)
     if (entry !== undefined) return readId(entry, fields.id)
     if (entries.length < pageSize) return undefined
   }
 }
 
 function readId(entry: unknown, field: string): string {
-  const id = isJsonObject(entry) ? entry[field] : undefined
+  const id = readPath(entry, field)
   if (typeof id !== 'string') throw new CloudflareError(`Cloudflare answered without the ${field}.`)
   return id
 }

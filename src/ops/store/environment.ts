@@ -1,6 +1,6 @@
 // What surrounds a store: the migrations of this checkout, its wrangler.toml, and what Cloudflare says about a deployed
 // environment.
-import { isJsonObject } from '../../json.ts'
+import { readPath } from '../../json.ts'
 import type { Environment } from '../core/doctor.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { listMigrationFiles } from './remote-migrations.ts'
@@ -25,10 +25,9 @@ export async function inspectEnvironment(target: Target): Promise<Environment> {
       listSecrets: openWorkerSecrets(target).listNames,
       readDatabase: async () => {
         const database = await call('GET', `/d1/database/${databaseId}`)
-        const found = isJsonObject(database) ? database : {}
-        const { read_replication: replication, running_in_region: region, file_size: sizeBytes } = found
+        const [region, sizeBytes] = ['running_in_region', 'file_size'].map((name) => readPath(database, name))
         return {
-          isReplicated: isJsonObject(replication) && replication['mode'] === 'auto',
+          isReplicated: readPath(database, 'read_replication', 'mode') === 'auto',
           region: typeof region === 'string' ? region : undefined,
           sizeBytes: typeof sizeBytes === 'number' ? sizeBytes : 0,
         }

@@ -2,7 +2,7 @@
 // API client that it bundles.
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy, type Statement } from '../../db/database.ts'
-import { isJsonObject } from '../../json.ts'
+import { readPath } from '../../json.ts'
 import { UserError } from '../core/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, retryTransient } from './cloudflare-error.ts'
@@ -100,9 +100,7 @@ function toQuery({ sql, params }: Statement) {
 
 /** `[{ "results": { "columns": […], "rows": [[…], …] } }]` */
 function readRows(result: unknown): unknown[] {
-  const [first]: unknown[] = Array.isArray(result) ? result : []
-  const results = isJsonObject(first) ? first['results'] : undefined
-  const rows = isJsonObject(results) ? results['rows'] : undefined
+  const rows = readPath(result, 0, 'results', 'rows')
   if (!Array.isArray(rows))
     throw new CloudflareError('Cloudflare answered a query without rows.', { isUncertain: true })
   return rows

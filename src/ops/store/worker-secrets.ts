@@ -1,5 +1,6 @@
 // The secrets of a deployed Worker: their names over Cloudflare's API, changes through wrangler, which can also create
 // an empty Worker to hold the first ones.
+import { readPath } from '../../json.ts'
 import type { WorkerSecrets } from '../core/deployed-keys.ts'
 import { UserError } from '../core/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
@@ -16,7 +17,7 @@ async function listNames(target: Target): Promise<string[]> {
   try {
     const result = await call('GET', `/workers/scripts/${wrangler.name}/secrets`)
     const secrets: unknown[] = Array.isArray(result) ? result : []
-    return secrets.map((secret) => String(Reflect.get(Object(secret), 'name')))
+    return secrets.map((secret) => String(readPath(secret, 'name')))
   } catch (error) {
     if (!(error instanceof CloudflareError)) throw error
     if (error.codes.some((code) => workerNotFoundCodes.has(code))) return []

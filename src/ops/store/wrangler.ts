@@ -69,16 +69,15 @@ export function startWrangler(args: readonly string[], stdio: StdioOptions, vari
 
 /**
  * Waits until wrangler ends.
- * @returns `stdout`, and in `output` stdout and stderr together.
+ * @returns in `output` stdout and stderr together.
  */
 export async function finishWrangler(child: ChildProcess, input = '') {
-  let [stdout, output] = ['', '']
-  child.stdout?.on('data', (chunk) => (stdout += String(chunk)))
+  let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk) => (output += String(chunk)))
   }
   // When wrangler ends before it has read its input, its output says why.
   child.stdin?.on('error', () => {}).end(input)
   const [exitCode]: (number | null)[] = await once(child, 'close')
-  return { exitCode, stdout, output: stripVTControlCharacters(output).trim() }
+  return { exitCode, output: stripVTControlCharacters(output).trim() }
 }

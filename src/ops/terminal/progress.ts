@@ -39,12 +39,16 @@ export function createProgress({ stderr, patienceMs = 1000 }: Pick<Io, 'stderr' 
   }
 }
 
-/** For work that is one step. */
-export async function withProgress<T>(io: Io, step: string, work: () => Promise<T>): Promise<T> {
+/** @param step the first one, often the only one. */
+export async function withProgress<T>(
+  io: Io,
+  step: string,
+  work: (update: ReturnType<typeof createProgress>['update']) => Promise<T>,
+): Promise<T> {
   const progress = createProgress(io)
   progress.update(step, 0, 1)
   try {
-    return await work()
+    return await work(progress.update)
   } finally {
     progress.end()
   }

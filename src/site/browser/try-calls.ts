@@ -1,5 +1,6 @@
 // Makes both API calls from the Try it page, and shows each request and response with its meaning.
 import { html } from 'hono/html'
+import { readPath } from '../../json.ts'
 import { encodeBase64 } from '../client/investment-plans.ts'
 import type { Markup } from '../page-shell.ts'
 import { isErrorCode } from '../error-advice.ts'
@@ -19,7 +20,7 @@ const etags = new Map<string, string>()
 onSubmit(tokenForm, async ({ clientId = '', clientSecret = '' }) => {
   const headers = { Authorization: `Basic ${encodeBase64(`${clientId}:${clientSecret}`)}` }
   await call('token', 'POST', '/api/v3/partners/auth', headers, ({ status, body }) => {
-    const token = status === 200 ? readMember(body, 'access_token') : undefined
+    const token = status === 200 ? readPath(body, 'access_token') : undefined
     if (typeof token !== 'string') return undefined
     accessToken.value = token
     return 'You have a token. It is filled in below: now list the plans.'
@@ -38,7 +39,7 @@ onSubmit(plansForm, async ({ accessToken: text = '', shortName = '', isCondition
   }
   await call('plans', 'GET', path, requestHeaders, ({ status, headers, body }) => {
     if (status === 304) return 'The list hasn’t changed: keep the one you have.'
-    const total = status === 200 ? readMember(readMember(body, 'data'), 'total') : undefined
+    const total = status === 200 ? readPath(body, 'data', 'total') : undefined
     if (typeof total !== 'number') return undefined
     const newEtag = headers.get('ETag')
     if (newEtag !== null) etags.set(path, newEtag)
@@ -158,7 +159,7 @@ async function send(method: string, path: string, headers: Record<string, string
 
 function explain({ status, headers, body }: Exchange): Failure {
   const readText = (name: string) => {
-    const value = readMember(body, name)
+    const value = readPath(body, name)
     return typeof value === 'string' ? value : undefined
   }
   const seconds = Number(headers.get('Retry-After') ?? Number.NaN)
@@ -215,8 +216,4 @@ function parseJson(text: string): unknown {
   } catch {
     return text
   }
-}
-
-function readMember(value: unknown, name: string): unknown {
-  return value instanceof Object ? Reflect.get(value, name) : undefined
 }

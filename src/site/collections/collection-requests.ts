@@ -1,4 +1,5 @@
 // The requests of both collections, from an OpenAPI document.
+import type { OpenapiDocument, Operation, Schema } from '../../openapi/openapi-reader.ts'
 
 export interface Collection {
   name: string
@@ -50,48 +51,9 @@ export interface TestDialect {
   body: string
 }
 
-interface Parameter {
-  name: string
-  in: 'path' | 'query' | 'header'
-  description: string
-  example?: unknown
-}
-
-interface Schema {
-  $ref?: string
-  type?: unknown
-  required?: string[]
-  properties?: Record<string, Schema>
-}
-
-interface Response {
-  content?: { 'application/json': { schema: Schema } }
-}
-
-interface Operation {
-  operationId: string
-  summary: string
-  description: string
-  security?: Record<string, string[]>[]
-  parameters?: Parameter[]
-  requestBody?: { required?: boolean }
-  responses: Record<string, Response>
-}
-
-interface SecurityScheme {
-  scheme?: string
-  flows?: { clientCredentials: { tokenUrl: string } }
-}
-
-interface Document {
-  info: { title: string; description: string }
-  paths: Record<string, Record<string, Operation>>
-  components: { securitySchemes: Record<string, SecurityScheme>; schemas: Record<string, Schema> }
-}
-
 /** @param openapi is the text of openapi.json. */
 export function readCollection(openapi: string): Collection {
-  const document: Document = JSON.parse(openapi)
+  const document: OpenapiDocument = JSON.parse(openapi)
   const { info, paths, components } = document
   const flows = Object.values(components.securitySchemes).flatMap((scheme) => scheme.flows ?? [])
   const [tokenPath] = flows.map(({ clientCredentials }) => clientCredentials.tokenUrl)
@@ -118,7 +80,12 @@ function findUnsupported(path: string, method: string, operation: Operation): st
 }
 
 /** An operation that documents 304 also gets a request that sends the ETag of the first. */
-function readOperation(document: Document, path: string, method: string, operation: Operation): CollectionRequest[] {
+function readOperation(
+  document: OpenapiDocument,
+  path: string,
+  method: string,
+  operation: Operation,
+): CollectionRequest[] {
   const unsupported = findUnsupported(path, method, operation)
   if (unsupported !== undefined) throw new Error(`The collections don't support ${method} of ${path}: ${unsupported}.`)
   const { operationId, summary, description, parameters = [], responses } = operation
@@ -157,7 +124,7 @@ function readOperation(document: Document, path: string, method: string, operati
   return [{ ...plain, etagVariable }, conditional]
 }
 
-function readAuth({ components }: Document, { operationId, security = [] }: Operation): 'basic' | 'bearer' {
+function readAuth({ components }: OpenapiDocument, { operationId, security = [] }: Operation): 'basic' | 'bearer' {
   for (const name of security.flatMap((scheme) => Object.keys(scheme))) {
     const scheme = components.securitySchemes[name]?.scheme
     if (scheme === 'basic' || scheme === 'bearer') return scheme
@@ -167,7 +134,7 @@ function readAuth({ components }: Document, { operationId, security = [] }: Oper
   )
 }
 
-function readExpected({ components }: Document, { operationId, responses }: Operation): Expected {
+function readExpected({ components }: OpenapiDocument, { operationId, responses }: Operation): Expected {
   const [status, response] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? []
   if (status === undefined) throw new Error(`${operationId} documents no status of success.`)
   const json = response?.content?.['application/json']

@@ -2,63 +2,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { html, raw } from 'hono/html'
+import { readPath } from '../../json.ts'
+import type { OpenapiDocument, Operation, Parameter, Reference, Response } from '../../openapi/openapi-reader.ts'
 import { exampleOrigin } from '../example-origin.ts'
 import { renderCode, renderInline } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
-import { renderFieldTable, renderTable, renderValue, type Field } from '../field-table.ts'
-
-interface Reference {
-  $ref: string
-}
-
-interface Header extends Field {
-  schema: Field
-  example?: unknown
-}
-
-interface Parameter {
-  name: string
-  in: 'path' | 'query' | 'header'
-  required?: boolean
-  description: string
-  schema: Field
-  example?: unknown
-}
-
-interface Response {
-  description: string
-  headers?: Record<string, Reference>
-  content?: {
-    'application/json': {
-      schema: Reference
-      example?: unknown
-      examples?: Record<string, { value: unknown }>
-    }
-  }
-}
-
-interface Operation {
-  operationId: string
-  summary: string
-  description: string
-  security: Record<string, string[]>[]
-  parameters?: Parameter[]
-  requestBody?: { description: string; content: Record<string, unknown> }
-  responses: Record<string, Response>
-}
-
-interface Document {
-  info: { description: string }
-  paths: Record<string, Partial<Record<'get' | 'head' | 'post', Operation>>>
-  components: {
-    securitySchemes: Record<string, { description: string; scheme: string }>
-    headers: Record<string, Header>
-    schemas: Record<string, Field>
-  }
-}
+import { renderFieldTable, renderTable, renderValue } from '../field-table.ts'
 
 export function renderReference(): Markup {
-  const document: Document = JSON.parse(readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8'))
+  const document: OpenapiDocument = JSON.parse(
+    readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8'),
+  )
   const { info, components } = document
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -96,8 +50,13 @@ export function renderReference(): Markup {
   </article>`
 }
 
-function renderOperation({ paths, components }: Document, path: string, method: string, operation: Operation): Markup {
-  const { operationId, summary, description, security, parameters = [], requestBody, responses } = operation
+function renderOperation(
+  { paths, components }: OpenapiDocument,
+  path: string,
+  method: string,
+  operation: Operation,
+): Markup {
+  const { operationId, summary, description, security = [], parameters = [], requestBody, responses } = operation
   const schemes = security
     .flatMap((each) => Object.keys(each))
     .slice(0, 1)
@@ -186,7 +145,7 @@ function renderResponse(operationId: string, status: string, { description, head
               ([code, { value }]) =>
                 html`<li>
                   <a href="/errors#${code}"><code>${code}</code></a
-                  >: ${readMessage(value)}
+                  >: ${String(readPath(value, 'message'))}
                 </li>`,
             )}
           </ul>`
@@ -209,7 +168,7 @@ function renderResponse(operationId: string, status: string, { description, head
 }
 
 /** One row per header of `components`. Some have the same name: an error and a list differ in Cache-Control. */
-function renderHeaders({ paths, components }: Document): Markup {
+function renderHeaders({ paths, components }: OpenapiDocument): Markup {
   const responses = Object.values(paths).flatMap((methods) =>
     Object.values(methods).flatMap((operation) => Object.values(operation.responses)),
   )
@@ -237,8 +196,4 @@ function renderHeading(level: 2 | 3, id: string, text: string): Markup {
 /** The last part of a reference, such as `Plan` of `#/components/schemas/Plan`. */
 function readName({ $ref }: Reference): string {
   return $ref.split('/').at(-1) ?? ''
-}
-
-function readMessage(value: unknown): string {
-  return value instanceof Object && 'message' in value ? String(value.message) : ''
 }

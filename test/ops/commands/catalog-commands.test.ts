@@ -6,7 +6,7 @@ import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../../src/db/database.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
@@ -32,7 +32,7 @@ afterEach(() => {
 const catalog = (args: string[], terminal: Terminal = {}) =>
   runCommand(
     ['catalog', ...args],
-    { withStore: (target, work) => work(openBindingStore(bindings() as Env, target)) },
+    { withStore: (target, work) => work(openBindingStore(bindings(), target)) },
     terminal,
   )
 const importPlans = (plans: CatalogPlan[], args: string[] = [], terminal: Terminal = {}) =>

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
@@ -13,8 +13,7 @@ const run = (args: string[], findActor = async (): Promise<string | undefined> =
   if (args[1] !== 'log' && !args.includes('--remote')) isUnchanged = false
   return runCommand(args, {
     findActor,
-    withStore: (target, work) =>
-      work({ ...openBindingStore(bindings() as Env, target), config: { PBKDF2_ITERATIONS: 1 } }),
+    withStore: (target, work) => work(openBindingStore(bindings(), target)),
   })
 }
 const readJson = async (...args: string[]) =>

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
@@ -35,7 +35,7 @@ afterEach(() => {
 
 const check = (...args: string[]) =>
   runCommand(['catalog', 'check', ...args], {
-    withStore: (target, work) => work(openBindingStore(bindings() as Env, target)),
+    withStore: (target, work) => work(openBindingStore(bindings(), target)),
   })
 const publish = (...plans: ReturnType<typeof makePlan>[]) => publishPlans(openDatabase(bindings().DB), plans)
 

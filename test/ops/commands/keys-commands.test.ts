@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
@@ -38,7 +38,7 @@ const keys = (args: string[], ring = makeKeyRing().ring, terminal: Terminal = {}
     {
       clock: { nowMs: () => nowMs, sleep: async () => {} },
       openKeyRing: () => ring,
-      withStore: (target, work) => work(openBindingStore(bindings() as Env, target)),
+      withStore: (target, work) => work(openBindingStore(bindings(), target)),
     },
     terminal,
   )

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
@@ -20,8 +20,7 @@ const partner = (args: string[], terminal: Terminal = {}) =>
   runCommand(
     ['partner', ...args],
     {
-      withStore: (target, work) =>
-        work({ ...openBindingStore(bindings() as Env, target), config: { PBKDF2_ITERATIONS: 1 } }),
+      withStore: (target, work) => work(openBindingStore(bindings(), target)),
     },
     terminal,
   )

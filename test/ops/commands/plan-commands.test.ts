@@ -1,18 +1,15 @@
 import { beforeAll, expect, test } from 'vitest'
 import { listMatchingFilters } from '../../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { createPartner, suspendPartner } from '../../../src/ops/core/partner-accounts.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { createPartner, changePartner } from '../../../src/ops/core/partner-accounts.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 
 const bindings = useLocalBindings()
-const openStore = (target = {}) => ({
-  ...openBindingStore(bindings() as Env, target),
-  config: { PBKDF2_ITERATIONS: 1 },
-})
+const openStore = (target = {}) => openBindingStore(bindings(), target)
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['RW'], category: null, name: 'two\nlines' })
@@ -28,7 +25,7 @@ beforeAll(async () => {
   for (const shortName of ['acme', 'paused']) {
     await createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)
   }
-  await suspendPartner(store, 'paused', attribution, () => {})
+  await changePartner(store, { kind: 'suspend', partner: 'paused' }, attribution, () => {})
   await bindings().DB.prepare('update partners set suspended_at = 0 where suspended_at is not null').run()
 })
 

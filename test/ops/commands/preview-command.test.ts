@@ -1,17 +1,14 @@
 import { beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { createPartner, suspendPartner } from '../../../src/ops/core/partner-accounts.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { createPartner, changePartner } from '../../../src/ops/core/partner-accounts.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 
 const bindings = useLocalBindings()
-const openStore = (target = {}) => ({
-  ...openBindingStore(bindings() as Env, target),
-  config: { PBKDF2_ITERATIONS: 1 },
-})
+const openStore = (target = {}) => openBindingStore(bindings(), target)
 const attribution = { actor: 'test', command: 'test', note: null }
 const { viewableIn: _viewableIn, ...plan } = makePlan({ viewableIn: ['KE'] })
 
@@ -27,7 +24,7 @@ beforeAll(async () => {
   ] as const) {
     await createPartner(openStore(), { shortName, name: shortName, country }, attribution)
   }
-  await suspendPartner(openStore(), 'paused', attribution, () => {})
+  await changePartner(openStore(), { kind: 'suspend', partner: 'paused' }, attribution, () => {})
 })
 
 const preview = (...args: string[]) =>

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import type { Target } from '../../../src/ops/store/target.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
@@ -19,10 +19,7 @@ beforeEach(async () => {
   await publishPlans(openDatabase(bindings().DB), [cash])
 })
 
-const openStore = (target: Target) => ({
-  ...openBindingStore(bindings() as Env, target),
-  config: { CATALOG_APPROVAL: approval },
-})
+const openStore = (target: Target) => openBindingStore(bindings(), target, { CATALOG_APPROVAL: approval })
 const ops = (words: string, terminal: Terminal = {}, findActor?: () => Promise<undefined>) =>
   runCommand(
     words.split(' '),

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createPartner } from '../../../src/ops/core/partner-accounts.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
@@ -10,7 +10,7 @@ const cloudflare = useFakeCloudflare(bindings)
 const attribution = { actor: 'test', command: 'test', note: null }
 
 beforeAll(async () => {
-  const store = { ...openBindingStore(bindings() as Env, {}), config: { PBKDF2_ITERATIONS: 1 } }
+  const store = openBindingStore(bindings())
   await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
 })
 

@@ -7,13 +7,7 @@ import { backupParts, reserveEmptyDatabase } from '../../../src/db/backup-querie
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import { readBackup } from '../../../src/ops/core/backup.ts'
-import {
-  createPartner,
-  listPartners,
-  setPartnerContact,
-  suspendPartner,
-  type Credentials,
-} from '../../../src/ops/core/partner-accounts.ts'
+import { createPartner, listPartners, changePartner, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications, verifyRecord } from '../../../src/ops/core/publication-log.ts'
@@ -124,8 +118,8 @@ test('a backup of a database that changes meanwhile is refused', async () => {
   const refusal = /^Somebody changed the database while it was read\. Nothing was written: try again\.$/
   const changes = [
     () => closePlan(store, 'plan-1', 'Sold out.', request),
-    () => suspendPartner(store, 'acme', attribution, failOnWarning),
-    () => setPartnerContact(store, 'boda', null, attribution, failOnWarning),
+    () => changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, failOnWarning),
+    () => changePartner(store, { kind: 'set-contact', partner: 'boda', contact: null }, attribution, failOnWarning),
     async () => {
       const [pending] = await listPublications(store, { isPending: true })
       await cancelPublication(store, pending?.id ?? 0, attribution)

@@ -11,16 +11,11 @@ import {
   type ChangeEntry,
 } from '../../../src/ops/core/change-record.ts'
 import {
-  closePartner,
+  changePartner,
   createPartner,
   findPartner,
-  renamePartner,
   replaceNewestSecret,
-  resumePartner,
   rotateSecret,
-  setPartnerContact,
-  setPartnerCountry,
-  suspendPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { writeRecorded } from '../../../src/ops/core/recorded-change.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
@@ -34,15 +29,18 @@ beforeEach(() => emptyDatabase(env))
 
 const create = (on = store, shortName = 'acme') =>
   createPartner(on, { shortName, name: 'Acme', country: 'KE' }, attribution)
-const suspend = (on = store) => suspendPartner(on, 'acme', attribution, warn)
-const resume = (on = store) => resumePartner(on, 'acme', attribution, warn)
-const move = (country: string, on = store) => setPartnerCountry(on, 'acme', country, attribution, warn)
+const suspend = (on = store) => changePartner(on, { kind: 'suspend', partner: 'acme' }, attribution, warn)
+const resume = (on = store) => changePartner(on, { kind: 'resume', partner: 'acme' }, attribution, warn)
+const move = (country: string, on = store) =>
+  changePartner(on, { kind: 'set-country', partner: 'acme', country }, attribution, warn)
 const rotate = async (graceSeconds: number, on = store) =>
   rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, attribution)
 const replaceNewest = async (on = store) => replaceNewestSecret(on, await findPartner(on, 'acme'), attribution)
-const rename = (name: string, on = store) => renamePartner(on, 'acme', name, attribution, warn)
-const setContact = (contact: string | null, on = store) => setPartnerContact(on, 'acme', contact, attribution, warn)
-const close = (on = store) => closePartner(on, 'acme', attribution, warn)
+const rename = (name: string, on = store) =>
+  changePartner(on, { kind: 'rename', partner: 'acme', name }, attribution, warn)
+const setContact = (contact: string | null, on = store) =>
+  changePartner(on, { kind: 'set-contact', partner: 'acme', contact }, attribution, warn)
+const close = (on = store) => changePartner(on, { kind: 'close', partner: 'acme' }, attribution, warn)
 const listEntries = (shortName?: string) => listPartnerEntries(store, { shortName })
 const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
 

@@ -1,21 +1,17 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
-  closePartner,
+  changePartner,
   createPartner,
   findEmptyList,
   findPartner,
   listLiveSecrets,
   listPartners,
   readPartnerStatus,
-  renamePartner,
   replaceNewestSecret,
-  resumePartner,
   rotateSecret,
-  setPartnerContact,
-  setPartnerCountry,
-  suspendPartner,
   type NewPartner,
+  type PartnerRequest,
   isRotationDue,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
@@ -34,6 +30,7 @@ beforeEach(() => emptyDatabase(env))
 
 const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { ...acme, ...overrides }, attribution)
 const find = () => findPartner(store, 'acme')
+const change = (request: PartnerRequest) => changePartner(store, request, attribution, warn)
 const listSecrets = async () => listLiveSecrets(store, await find())
 const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, attribution)
 const replaceNewest = async () => replaceNewestSecret(store, await find(), attribution)
@@ -143,7 +140,7 @@ test('listPartners counts live secrets, and says when the oldest of them was mad
   expect(oldest).toBe(first?.createdAt)
   await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where id = ?').bind(first?.id).run()
   expect((await read())[0]).toEqual([1, Number(oldest) + 100])
-  await closePartner(store, 'acme', attribution, warn)
+  await change({ kind: 'close', partner: 'acme' })
   expect((await read())[0]).toEqual([0, null])
 })
 
@@ -225,36 +222,39 @@ describe('rotateSecret', () => {
   })
 })
 
-test('suspendPartner and resumePartner change the partner once, and delete its cached copy', async () => {
+test('suspend and resume change the partner once, and delete its cached copy', async () => {
   const { clientId } = await create()
   const others = [getPartnerKey('other'), getPlanListKey('KE', {})]
   const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId), ...others], async () => {
-    const { partner, isChanged } = await suspendPartner(store, 'acme', attribution, warn)
+    const { partner, isChanged } = await change({ kind: 'suspend', partner: 'acme' })
     expect([isChanged, partner]).toEqual([true, await find()])
   })
   expect(left).toEqual(others)
   // A suspension keeps its time.
   await env.DB.prepare('update partners set suspended_at = 5').run()
-  const again = await suspendPartner(store, 'acme', attribution, warn)
+  const again = await change({ kind: 'suspend', partner: 'acme' })
   expect(again).toEqual({ isChanged: false, partner: await find() })
   expect((await find()).suspendedAt).toBe(5)
 
-  expect(await resumePartner(store, 'acme', attribution, warn)).toMatchObject({
+  expect(await change({ kind: 'resume', partner: 'acme' })).toMatchObject({
     isChanged: true,
     partner: { suspendedAt: null },
   })
-  expect(await resumePartner(store, 'acme', attribution, warn)).toEqual({ isChanged: false, partner: await find() })
+  expect(await change({ kind: 'resume', partner: 'acme' })).toEqual({
+    isChanged: false,
+    partner: await find(),
+  })
   expect((await find()).suspendedAt).toBeNull()
 })
 
-test('setPartnerCountry changes the country, and deletes the cached copy of the partner', async () => {
+test('set-country changes the country, and deletes the cached copy of the partner', async () => {
   const { clientId } = await create()
   const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
-    expect(await setPartnerCountry(store, 'acme', 'UG', attribution, warn)).toMatchObject({ isChanged: true })
+    expect(await change({ kind: 'set-country', partner: 'acme', country: 'UG' })).toMatchObject({ isChanged: true })
   })
   expect([left, (await find()).country]).toEqual([[], 'UG'])
-  expect(await setPartnerCountry(store, 'acme', 'UG', attribution, warn)).toMatchObject({ isChanged: false })
-  await expect(setPartnerCountry(store, 'acme', 'uganda', attribution, warn)).rejects.toThrow(
+  expect(await change({ kind: 'set-country', partner: 'acme', country: 'UG' })).toMatchObject({ isChanged: false })
+  await expect(change({ kind: 'set-country', partner: 'acme', country: 'uganda' })).rejects.toThrow(
     /^The country must be .* "uganda"\.$/,
   )
 })
@@ -267,9 +267,9 @@ test('findEmptyList warns when no plan is viewable in a country', async () => {
   expect(await findEmptyList(store, { ...acme, country: 'UG' })).toBeUndefined()
 })
 
-test('renamePartner changes the name for people', async () => {
+test('rename changes the name for people', async () => {
   await create()
-  const rename = (name: string) => renamePartner(store, 'acme', name, attribution, warn)
+  const rename = (name: string) => change({ kind: 'rename', partner: 'acme', name })
   expect(await rename('Acme Pay')).toMatchObject({ isChanged: true, partner: { name: 'Acme Pay' } })
   expect(await rename('Acme Pay')).toEqual({ isChanged: false, partner: await find() })
   await expect(rename('\u200b')).rejects.toThrow(
@@ -277,21 +277,26 @@ test('renamePartner changes the name for people', async () => {
   )
 })
 
-test('setPartnerContact changes and deletes the contact', async () => {
+test('set-contact changes and deletes the contact', async () => {
   await create()
-  const set = (contact: string | null) => setPartnerContact(store, 'acme', contact, attribution, warn)
+  const set = (contact: string | null) => change({ kind: 'set-contact', partner: 'acme', contact })
   expect(await set('amina@acme.example')).toMatchObject({ isChanged: true, partner: { contact: 'amina@acme.example' } })
   expect(await set('amina@acme.example')).toEqual({ isChanged: false, partner: await find() })
   await expect(set('')).rejects.toThrow(/^The contact must be 1 to 200 visible characters on one line; it is ""\.$/)
   expect(await set(null)).toMatchObject({ isChanged: true, partner: { contact: null } })
 })
 
-describe('closePartner', () => {
-  const close = () => closePartner(store, 'acme', attribution, warn)
+describe('close', () => {
+  const close = () => change({ kind: 'close', partner: 'acme' })
 
   test('deletes secrets, contact and cached copy, and the Worker refuses the partner like a suspended one', async () => {
     const { clientId } = await create()
-    await setPartnerContact(store, 'acme', 'amina@acme.example', attribution, warn)
+    await changePartner(
+      store,
+      { kind: 'set-contact', partner: 'acme', contact: 'amina@acme.example' },
+      attribution,
+      warn,
+    )
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
       expect(await close()).toMatchObject({ isChanged: true, partner: { contact: null } })
     })
@@ -306,7 +311,7 @@ describe('closePartner', () => {
 
   test('keeps the time of an earlier suspension', async () => {
     await create()
-    await suspendPartner(store, 'acme', attribution, warn)
+    await change({ kind: 'suspend', partner: 'acme' })
     await env.DB.prepare('update partners set suspended_at = 5').run()
     expect(await close()).toMatchObject({ partner: { suspendedAt: 5 } })
   })
@@ -316,17 +321,17 @@ describe('closePartner', () => {
     await close()
     const partner = await find()
     const message = `acme was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good. Create another partner instead: npm run -s ops -- partner create --help`
-    for (const change of [
-      () => resumePartner(store, 'acme', attribution, warn),
-      () => suspendPartner(store, 'acme', attribution, warn),
-      () => setPartnerCountry(store, 'acme', 'UG', attribution, warn),
-      () => renamePartner(store, 'acme', 'Other', attribution, warn),
-      () => setPartnerContact(store, 'acme', 'x', attribution, warn),
+    for (const attempt of [
+      () => change({ kind: 'resume', partner: 'acme' }),
+      () => change({ kind: 'suspend', partner: 'acme' }),
+      () => change({ kind: 'set-country', partner: 'acme', country: 'UG' }),
+      () => change({ kind: 'rename', partner: 'acme', name: 'Other' }),
+      () => change({ kind: 'set-contact', partner: 'acme', contact: 'x' }),
       () => rotate(0),
       () => rotate(hour),
       () => replaceNewest(),
     ]) {
-      await expect(change()).rejects.toThrow(new UserError(message))
+      await expect(attempt()).rejects.toThrow(new UserError(message))
     }
     await expect(create()).rejects.toThrow(/^The short name acme is taken\./)
     expect(await find()).toEqual(partner)
@@ -357,7 +362,7 @@ test('a change that can’t be read afterwards is reported as made', async () =>
       isWritten = true
     },
   }
-  await expect(suspendPartner(broken, 'acme', attribution, warn)).rejects.toThrow(
+  await expect(changePartner(broken, { kind: 'suspend', partner: 'acme' }, attribution, warn)).rejects.toThrow(
     new UserError('acme was changed, but could not be read afterwards. See: npm run -s ops -- partner show acme'),
   )
 })
@@ -366,7 +371,7 @@ describe('the cached copy of a partner', () => {
   test('is deleted again when there is nothing to change', async () => {
     const { clientId } = await create()
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      resumePartner(store, 'acme', attribution, warn),
+      change({ kind: 'resume', partner: 'acme' }),
     )
     expect(left).toEqual([])
   })
@@ -375,7 +380,7 @@ describe('the cached copy of a partner', () => {
     const { clientId } = await create()
     const broken = { ...store, write: () => Promise.reject(new Error('lost')) }
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      expect(suspendPartner(broken, 'acme', attribution, warn)).rejects.toThrow('lost'),
+      expect(changePartner(broken, { kind: 'suspend', partner: 'acme' }, attribution, warn)).rejects.toThrow('lost'),
     )
     expect(left).toEqual([])
   })
@@ -383,7 +388,9 @@ describe('the cached copy of a partner', () => {
   test('is only a warning when it can’t be deleted', async () => {
     await create()
     const warnings: string[] = []
-    await suspendPartner(storeWithoutCache, 'acme', attribution, (warning) => warnings.push(warning))
+    await changePartner(storeWithoutCache, { kind: 'suspend', partner: 'acme' }, attribution, (warning) =>
+      warnings.push(warning),
+    )
     expect(warnings).toEqual([
       'The cached copy of the partner could not be deleted: KV is down. The change takes effect within two minutes. While the database fails, the old copy can be used for up to a day: run the command again to delete it.',
     ])
@@ -393,12 +400,12 @@ describe('the cached copy of a partner', () => {
 
 test.each([
   ['rotateSecret', () => rotate(0)],
-  ['suspendPartner', () => suspendPartner(store, 'acme', attribution, warn)],
-  ['resumePartner', () => resumePartner(store, 'acme', attribution, warn)],
-  ['setPartnerCountry', () => setPartnerCountry(store, 'acme', 'UG', attribution, warn)],
-  ['renamePartner', () => renamePartner(store, 'acme', 'Acme', attribution, warn)],
-  ['setPartnerContact', () => setPartnerContact(store, 'acme', null, attribution, warn)],
-  ['closePartner', () => closePartner(store, 'acme', attribution, warn)],
+  ['suspend', () => change({ kind: 'suspend', partner: 'acme' })],
+  ['resume', () => change({ kind: 'resume', partner: 'acme' })],
+  ['setPartnerCountry', () => change({ kind: 'set-country', partner: 'acme', country: 'UG' })],
+  ['rename', () => change({ kind: 'rename', partner: 'acme', name: 'Acme' })],
+  ['setPartnerContact', () => change({ kind: 'set-contact', partner: 'acme', contact: null })],
+  ['close', () => change({ kind: 'close', partner: 'acme' })],
 ])('%s refuses an unknown partner', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
 })

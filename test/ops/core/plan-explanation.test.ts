@@ -1,12 +1,6 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
-import {
-  closePartner,
-  createPartner,
-  findPartner,
-  setPartnerCountry,
-  suspendPartner,
-} from '../../../src/ops/core/partner-accounts.ts'
+import { changePartner, createPartner, findPartner } from '../../../src/ops/core/partner-accounts.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
@@ -64,7 +58,7 @@ test('the changes of a plan that wait for their time or for approval, the earlie
 })
 
 test('a partner that was closed', async () => {
-  await closePartner(store, 'acme', attribution, warn)
+  await changePartner(store, { kind: 'close', partner: 'acme' }, attribution, warn)
   const partner = await findAcme()
   expect(await explain('cash')).toEqual({ reason: 'partner_closed', partner, closedAt: partner.closedAt })
 })
@@ -74,7 +68,7 @@ test('an unknown plan', async () => {
 })
 
 test('a suspended partner, whichever plan', async () => {
-  await suspendPartner(store, 'acme', attribution, warn)
+  await changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, warn)
   const partner = await findAcme()
   const expected = { reason: 'partner_suspended', partner, suspendedAt: partner.suspendedAt }
   expect([await explain('cash'), await explain('nothing')]).toEqual([expected, expected])
@@ -87,8 +81,8 @@ test('an unknown partner is refused', async () => {
 })
 
 test('the past, with the partner’s country and suspension at that time', async () => {
-  await setPartnerCountry(store, 'acme', 'UG', attribution, warn)
-  await suspendPartner(store, 'acme', attribution, warn)
+  await changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, attribution, warn)
+  await changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, warn)
   await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
   // The entries of the partner: created, moved, suspended. The publications: the import, then UG.
   await editRecords(env.DB, 'update change_record set changed_at = 1000 + 10 * id')

@@ -16,11 +16,8 @@ import {
   findPartner,
   listLiveSecrets,
   listPartners,
-  renamePartner,
-  resumePartner,
+  changePartner,
   rotateSecret,
-  setPartnerCountry,
-  suspendPartner,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
@@ -90,9 +87,11 @@ test('partners and secrets change as in a local store', async () => {
     remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, attribution))
   expect((await rotate(60)).clientId).toBe(clientId)
   await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --remote --env staging$/)
-  await remote((store) => suspendPartner(store, 'acme', attribution, warn))
-  await remote((store) => resumePartner(store, 'acme', attribution, warn))
-  await remote((store) => setPartnerCountry(store, 'acme', 'UG', attribution, warn))
+  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, warn))
+  await remote((store) => changePartner(store, { kind: 'resume', partner: 'acme' }, attribution, warn))
+  await remote((store) =>
+    changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, attribution, warn),
+  )
   const found = await remote((store) => findPartner(store, 'acme'))
   expect(found).toMatchObject({ ...acme, country: 'UG', clientId, suspendedAt: null })
   const [old, current] = await remote((store) => listLiveSecrets(store, found))
@@ -106,7 +105,7 @@ test('partners and secrets change as in a local store', async () => {
 test('a partner is suspended, with a warning, when the cache can’t be reached', async () => {
   await remote((store) => createPartner(store, { ...acme, shortName: 'kept' }, attribution))
   cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'KV is down' }
-  await remote((store) => suspendPartner(store, 'kept', attribution, warn))
+  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, attribution, warn))
   expect(warnings).toEqual([
     expect.stringMatching(
       /^The cached copy of the partner could not be deleted: Cloudflare answered 400: KV is down\. /,
@@ -182,7 +181,7 @@ describe('a failure is one line that names the fix', () => {
 
   test('an overloaded database is not asked again to make a change', async () => {
     cloudflare().failure = { call: /\/query$/, status: 503, message: 'overloaded' }
-    const change = remote((store) => resumePartner(store, 'kept', attribution, warn))
+    const change = remote((store) => changePartner(store, { kind: 'resume', partner: 'kept' }, attribution, warn))
     await expect(change).rejects.toThrow(
       new UserError('Cloudflare answered 503: overloaded. The change was not made: try again.'),
     )
@@ -205,7 +204,9 @@ describe('an error that D1 calls transient is no failure', () => {
       const before = await count()
       cloudflare().failure = { call: /\/query$/, ...transient, hasEffect }
       const name = `Kept ${hasEffect}`
-      expect(await remote((store) => renamePartner(store, 'kept', name, attribution, warn))).toMatchObject({
+      expect(
+        await remote((store) => changePartner(store, { kind: 'rename', partner: 'kept', name }, attribution, warn)),
+      ).toMatchObject({
         isChanged: true,
         partner: { name },
       })
@@ -292,7 +293,7 @@ describe('when a change is made and the answer is lost', () => {
     const { clientId } = await remote((store) => createPartner(store, { ...acme, shortName: 'gone' }, attribution))
     cloudflare().failure = lost
     const left = await listKeysAfter(bindings().CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      remote((store) => suspendPartner(store, 'gone', attribution, warn)),
+      remote((store) => changePartner(store, { kind: 'suspend', partner: 'gone' }, attribution, warn)),
     )
     expect(left).toEqual([])
   })

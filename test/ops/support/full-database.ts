@@ -7,14 +7,11 @@ import { listKeyEntries, listPartnerEntries, verifyChangeRecord } from '../../..
 import { readBackup, restoreBackup } from '../../../src/ops/core/backup.ts'
 import { rotateKeys } from '../../../src/ops/core/key-ring.ts'
 import {
-  closePartner,
+  changePartner,
   createPartner,
   findPartner,
   listPartners,
   rotateSecret,
-  setPartnerContact,
-  setPartnerCountry,
-  suspendPartner,
   type Credentials,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
@@ -70,10 +67,15 @@ export async function fillDatabase(): Promise<Credentials[]> {
     credentials.push(await createPartner(store, { shortName, name: strange.slice(0, 6), country: 'KE' }, attribution))
   }
   credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, attribution))
-  await setPartnerCountry(store, 'boda', 'UG', attribution, failOnWarning)
-  await setPartnerContact(store, 'boda', 'dev@boda.example', attribution, failOnWarning)
-  await suspendPartner(store, 'held', attribution, failOnWarning)
-  await closePartner(store, 'gone', attribution, failOnWarning)
+  await changePartner(store, { kind: 'set-country', partner: 'boda', country: 'UG' }, attribution, failOnWarning)
+  await changePartner(
+    store,
+    { kind: 'set-contact', partner: 'boda', contact: 'dev@boda.example' },
+    attribution,
+    failOnWarning,
+  )
+  await changePartner(store, { kind: 'suspend', partner: 'held' }, attribution, failOnWarning)
+  await changePartner(store, { kind: 'close', partner: 'gone' }, attribution, failOnWarning)
   const keys = { list: async () => [], drop: async () => {} }
   const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
   const rotate = { ...keys, rotate: ({ record }: { record: (kid: string) => Promise<void> }) => record('new') }

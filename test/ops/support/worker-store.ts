@@ -3,13 +3,13 @@ import { env } from 'cloudflare:workers'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
 import { openDatabase } from '../../../src/db/database.ts'
-import { openBindingStore } from '../../../src/ops/store/binding-store.ts'
+import { openBindingStore } from './binding-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { interruptFirst } from './test-database.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 
 /** Hashes secrets with few iterations, which is quick. */
-export const store: Store = { ...openBindingStore(env, {}), config: { PBKDF2_ITERATIONS: 1000 } }
+export const store: Store = openBindingStore(env, {}, { PBKDF2_ITERATIONS: 1000 })
 
 /** A store whose publications wait for another operator. */
 export const careful: Store = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'required' } }

@@ -703,7 +703,7 @@ test('a request that joins a load from before the newest revision loads again', 
   changeCatalog('second')
   const second = { body: encodeList('second'), isEmpty: false, revision: db.revision }
   const primary = Promise.withResolvers<typeof second>()
-  const loadList = vi.fn<CatalogSession['loadList']>(() => primary.promise)
+  const loadList = vi.fn<CatalogSession['loadList']>(session.loadList).mockReturnValueOnce(primary.promise)
   const openSession = (from: 'nearest' | 'primary') =>
     from === 'primary' ? { ...session, loadList } : { ...session, loadList: lagging.loadList }
   const catalogRequest = { clientId, countryHint: country, filter: {} }

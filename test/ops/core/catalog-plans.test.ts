@@ -5,9 +5,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
-import { findPlanAt, listPlansAt, readCatalogFile } from '../../../src/ops/core/catalog-history.ts'
+import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
-import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications, readPublication } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
@@ -101,7 +100,8 @@ test('as-of equals what the endpoint returned then, for any history', async () =
       for (const { publications, lists } of seen) {
         for (const atSeconds of [990 + 10 * publications, 999 + 10 * publications]) {
           for (const [code, list] of Object.entries(lists)) {
-            const found = await listPlansAt(store, atSeconds, code)
+            // There was no catalog before the first publication.
+            const found = publications === 0 ? [] : (await readCatalogFile(store, code, atSeconds)).plans
             expect(found.map(({ viewableIn: _viewableIn, ...plan }) => plan)).toEqual(list)
           }
         }
@@ -111,38 +111,39 @@ test('as-of equals what the endpoint returned then, for any history', async () =
   )
 })
 
-test('findPlanAt returns a plan as it was, also one that is gone', async () => {
+test('findPlan returns a plan as it was, also one that is gone', async () => {
   await importPlans(plans)
   await closePlan(store, 'plan-2', 'Sold out.', request)
   await importPlans(plans.slice(0, 1), true)
   await spreadTimes()
-  expect(await findPlanAt(store, 'plan-2', 1009)).toEqual(plans[1])
-  expect(await findPlanAt(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
+  expect(await findPlan(store, 'plan-2', 1009)).toEqual(plans[1])
+  expect(await findPlan(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
   const gone = 'There was no plan "plan-2" at 1970-01-01T00:17:00Z. See: npm run -s ops -- catalog log'
-  await expect(findPlanAt(store, 'plan-2', 1020)).rejects.toThrow(new UserError(gone))
+  await expect(findPlan(store, 'plan-2', 1020)).rejects.toThrow(new UserError(gone))
 })
 
-test('findPlanAt never returns another plan that had the same ID', async () => {
+test('findPlan never returns another plan that had the same ID', async () => {
   await importPlans(plans)
   const other = makePlan({ id: 1, identifier: 'other' })
   await publishChange(store, await prepareImport(store, { plans: [other] }, { isFresh: true }), request)
   await spreadTimes()
-  expect(await findPlanAt(store, 'plan-1', 1000)).toEqual(plans[0])
-  expect(await findPlanAt(store, 'other', 1010)).toEqual(other)
-  expect(await findPlanAt(store, '1', 1010)).toEqual(other)
-  await expect(findPlanAt(store, 'plan-1', 1010)).rejects.toThrow('There was no plan "plan-1"')
+  expect(await findPlan(store, 'plan-1', 1000)).toEqual(plans[0])
+  expect(await findPlan(store, 'other', 1010)).toEqual(other)
+  expect(await findPlan(store, '1', 1010)).toEqual(other)
+  await expect(findPlan(store, 'plan-1', 1010)).rejects.toThrow('There was no plan "plan-1"')
 })
 
 test('a time in the future is refused', async () => {
-  await expect(listPlansAt(store, 4e9)).rejects.toThrow(
+  await expect(readCatalogFile(store, undefined, 4e9)).rejects.toThrow(
     /^--at 2096-10-02T07:06:40Z is in the future: it is .* past time\.$/,
   )
 })
 
-test('there was no plan before the first publication', async () => {
+test('there was no catalog before the first publication', async () => {
   await importPlans(plans)
   await spreadTimes()
-  expect(await listPlansAt(store, 999)).toEqual([])
+  const message = 'There was no catalog at 1970-01-01T00:16:39Z. Name a later time.'
+  await expect(readCatalogFile(store, undefined, 999)).rejects.toThrow(new UserError(message))
 })
 
 describe('a plan that was added, changed, removed and added again', () => {
@@ -162,9 +163,8 @@ describe('a plan that was added, changed, removed and added again', () => {
 
     for (const [step, expected] of states.entries()) {
       const atSeconds = 1000 + 10 * step
-      expect(await listPlansAt(store, atSeconds)).toEqual(expected)
       expect(await readCatalogFile(store, undefined, atSeconds)).toEqual(files[step])
-      const found = await findPlanAt(store, 'plan-2', atSeconds).catch(() => undefined)
+      const found = await findPlan(store, 'plan-2', atSeconds).catch(() => undefined)
       expect(found).toEqual(expected[1])
     }
 
@@ -208,7 +208,7 @@ test('an export that races with a publication has the plans of its revision', as
     await importPlans(renamed)
   }
   // Before the second page.
-  const file = await readCatalogFile(interruptedStore(interrupt, /"plans"\."id" > \?/))
+  const file = await readCatalogFile(interruptedStore(interrupt, /plans\.id > \?/))
   expect(isInterrupted).toBe(true)
   expect(file).toEqual({ origin: await selectCatalogOrigin(store.db), plans: renamed })
 })

@@ -1,0 +1,61 @@
+// The parts of openapi.json that the site reads.
+import type { FieldSchema } from './plan-json-schema.ts'
+
+export interface Reference {
+  $ref: string
+}
+
+export interface Schema extends FieldSchema {
+  const?: unknown
+  items?: Schema
+  required?: string[]
+  properties?: Record<string, Schema>
+}
+
+export interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  description: string
+  schema: Schema
+  example?: unknown
+}
+
+export interface Response {
+  description: string
+  headers?: Record<string, Reference>
+  content?: {
+    'application/json': {
+      schema: Reference
+      example?: unknown
+      examples?: Record<string, { value: unknown }>
+    }
+  }
+}
+
+export interface Operation {
+  operationId: string
+  summary: string
+  description: string
+  security?: Record<string, string[]>[]
+  parameters?: Parameter[]
+  requestBody?: { description: string; required?: boolean; content: Record<string, unknown> }
+  responses: Record<string, Response>
+}
+
+interface SecurityScheme {
+  description: string
+  scheme?: string
+  flows?: { clientCredentials: { tokenUrl: string } }
+}
+
+export interface OpenapiDocument {
+  info: { title: string; description: string }
+  servers: { url: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    securitySchemes: Record<string, SecurityScheme>
+    headers: Record<string, { description: string; schema: Schema; example?: unknown }>
+    schemas: Record<string, Schema>
+  }
+}

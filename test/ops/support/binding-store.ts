@@ -1,0 +1,20 @@
+// A store over the bindings of a Worker.
+import type { ConfigSource } from '../../../src/api/config.ts'
+import { openDatabase, runStatements } from '../../../src/db/database.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
+import type { Target } from '../../../src/ops/store/target.ts'
+
+/** By default, hashes secrets with one iteration, which is quick. */
+export function openBindingStore(
+  { DB, CATALOG_CACHE }: Pick<Env, 'DB' | 'CATALOG_CACHE'>,
+  target: Target = {},
+  config: ConfigSource = { PBKDF2_ITERATIONS: 1 },
+): Store {
+  return {
+    target,
+    db: openDatabase(DB),
+    write: (statements) => runStatements(DB, statements),
+    deleteKey: (name) => CATALOG_CACHE.delete(name),
+    config,
+  }
+}
