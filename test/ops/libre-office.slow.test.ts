@@ -129,6 +129,8 @@ test('decimal commas of a German LibreOffice need --decimal-comma', async () => 
   key = doc.NumberFormats.getStandardFormat(com.sun.star.util.NumberFormat.NUMBER, locale)
   sheet.Columns.getByIndex(Column(sheet, "performance1")).NumberFormat = key
   sheet.Columns.getByIndex(Column(sheet, "performance3")).NumberFormat = key
+  sheet.Columns.getByIndex(Column(sheet, "performance5")).NumberFormat = key
+  sheet.Columns.getByIndex(Column(sheet, "performance10")).NumberFormat = key
   sheet.Columns.getByIndex(Column(sheet, "minInvestableAmounts.UGX")).NumberFormat = key`,
   )
   expect(await readFile(at('german.csv'), 'utf8')).toContain(';13,1;')

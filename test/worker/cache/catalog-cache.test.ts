@@ -701,8 +701,8 @@ test('a partner that does not exist is looked up in the primary, remembered for 
 test('a request that joins a load from before the newest revision loads again', async () => {
   const lagging = copyDatabase()
   changeCatalog('second')
-  const second = { body: encodeList('second'), isEmpty: false, revision: db.revision }
-  const primary = Promise.withResolvers<typeof second>()
+  const newer = { body: encodeList('second'), isEmpty: false, revision: db.revision }
+  const primary = Promise.withResolvers<typeof newer>()
   const loadList = vi.fn<CatalogSession['loadList']>(session.loadList).mockReturnValueOnce(primary.promise)
   const openSession = (from: 'nearest' | 'primary') =>
     from === 'primary' ? { ...session, loadList } : { ...session, loadList: lagging.loadList }
@@ -713,10 +713,10 @@ test('a request that joins a load from before the newest revision loads again', 
 
   changeCatalog('third')
   const joining = await openCatalog(makeContext(), { ...catalogRequest, clientId: 'another' })
-  const answer = joining.readList(country, {})
+  const joined = joining.readList(country, {})
   await new Promise((resolve) => setTimeout(resolve, 100))
-  primary.resolve(second)
-  expect(decodeList((await answer).list.body)).toBe('third')
+  primary.resolve(newer)
+  expect(decodeList((await joined).list.body)).toBe('third')
 })
 
 test('a recent copy in KV of an older revision is replaced', async () => {
