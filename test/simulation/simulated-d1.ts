@@ -17,9 +17,9 @@ const primaryExtraMs = 80
 const citiesPerRegion = 7
 
 /** What a query reads, as measured on the real schema: the check, a plan of a list, and a list's revision. */
-export const rowsPerCheck = 3
-export const rowsPerPlan = 11
-export const rowsPerList = 1
+const rowsPerCheck = 2
+const rowsPerPlan = 2
+const rowsPerList = 3
 
 interface SimulatedD1Options {
   clock: VirtualClock
