@@ -1,14 +1,14 @@
 // SQL that reads the whole database for a backup, and writes it back into an empty one.
 import { sql, type SQL } from 'drizzle-orm'
 import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { changeRecord } from './change-record-schema.ts'
 import type { Database } from './database.ts'
 import {
-  partners,
+  changeRecord,
   partnerSecrets,
-  plans,
+  partners,
   planVersions,
   planViewability,
+  plans,
   publicationEntries,
   publications,
 } from './schema.ts'

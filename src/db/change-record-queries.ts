@@ -1,8 +1,8 @@
 // SQL for the change record of partners and signing keys: see migrations/0001_partners_and_keys.sql.
+import { changeRecord } from './schema.ts'
 import { and, asc, desc, eq, gt, gte, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import type { Database, Statement } from './database.ts'
 import { hashRecord } from './record-hash.ts'
-import { changeRecord } from './change-record-schema.ts'
 import { readPages } from './pages.ts'
 
 export type KeyChangeKind = 'keys-rotate' | 'keys-rotate-failed' | 'keys-drop' | 'keys-drop-failed'

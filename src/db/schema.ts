@@ -1,4 +1,4 @@
-// The columns of the tables, for types and queries. migrations/*.sql creates and explains the tables, with their keys and
+// The columns of the tables, for the types and queries of the command line. migrations/*.sql creates and explains the tables, with their keys and
 // indexes; test/db/schema.test.ts compares the columns.
 import { sql } from 'drizzle-orm'
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
@@ -22,6 +22,40 @@ export const partnerSecrets = sqliteTable('partner_secrets', {
   hash: text().notNull(),
   createdAt: integer('created_at').notNull(),
   expiresAt: integer('expires_at'),
+})
+
+export const changeRecord = sqliteTable('change_record', {
+  id: integer().primaryKey(),
+  changedAt: integer('changed_at').notNull(),
+  actor: text().notNull(),
+  command: text().notNull(),
+  note: text(),
+  kind: text({
+    enum: [
+      'create',
+      'rotate',
+      'replace-newest',
+      'suspend',
+      'resume',
+      'set-country',
+      'rename',
+      'set-contact',
+      'close',
+      'end-tokens',
+      'lockdown',
+      'keys-rotate',
+      'keys-rotate-failed',
+      'keys-drop',
+      'keys-drop-failed',
+    ],
+  }).notNull(),
+  partner: text(),
+  name: text(),
+  country: text(),
+  suspendedAt: integer('suspended_at'),
+  closedAt: integer('closed_at'),
+  kid: text(),
+  previousHash: text('previous_hash').notNull(),
 })
 
 export const plans = sqliteTable('plans', {

@@ -2,14 +2,11 @@ import { env } from 'cloudflare:workers'
 import { getTableColumns } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, test } from 'vitest'
-import * as changeRecordSchema from '../../src/db/change-record-schema.ts'
 import * as schema from '../../src/db/schema.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { seedPartner, seedPlans } from '../worker/support/seed.ts'
 
-const tables = [...Object.values(schema), ...Object.values(changeRecordSchema)].filter(
-  (table) => table instanceof SQLiteTable,
-)
+const tables = Object.values(schema).filter((table) => table instanceof SQLiteTable)
 
 async function pragma<Row>(call: string): Promise<Row[]> {
   const { results } = await env.DB.prepare(`select * from ${call}`).all<Row>()
