@@ -117,7 +117,7 @@ function formatPath(path: readonly PropertyKey[]): string {
 /** Refuses the one member name that an assignment to an object would silently drop. */
 function refusePrototype(name: string, value: unknown): unknown {
   if (name === '__proto__') throw new Error('it has a member named "__proto__"')
-  // SQLite has no -0: store 0.
+  // JSON.stringify writes -0 as 0.
   return value === 0 ? 0 : value
 }
 

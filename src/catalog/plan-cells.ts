@@ -107,7 +107,7 @@ function decodeNumber(cell: Cell, { hasDecimalComma = false }: CellFormat): unkn
   if (typeof cell !== 'string') return cell
   const text = cell.trim().replace(/^'/, '')
   const pattern = hasDecimalComma ? /^[+-]?[0-9]+(?:,[0-9]+)?$/ : /^[+-]?[0-9]+(?:\.[0-9]+)?$/
-  // SQLite has no -0.
+  // JSON.stringify writes -0 as 0.
   return pattern.test(text) ? Number(text.replace(',', '.')) || 0 : cell
 }
 

@@ -31,7 +31,7 @@ const currencyCode = z
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
 const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
-/** Text with a visible character, and that SQLite and every JSON parser keep unchanged. One mistake is one issue. */
+/** Text with a visible character, and that every JSON parser keeps unchanged. One mistake is one issue. */
 const text = (maxLength: number) => {
   const error = `text of 1 to ${maxLength} characters`
   const abort = true
@@ -63,7 +63,7 @@ export const nonNegativeInteger = z
   .max(maxId, integer)
   .meta({ format: 'int64' })
 
-/** SQLite reads and writes numbers of up to 15 digits exactly. */
+/** Every JSON parser reads numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>
   /^-?[0-9.]+$/.test(String(value)) && String(value).replaceAll(/[-.]/g, '').length <= maxDigits
 const shortDecimal = `a decimal number of at most ${maxDigits} digits`

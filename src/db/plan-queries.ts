@@ -3,10 +3,7 @@ import { sql } from 'drizzle-orm'
 import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
 import type { Queries } from './database.ts'
 
-/**
- * Every column name has its table's name in front: SQLite reads an unknown name in double quotes as a string, so on an
- * outdated database `"plan_id"` alone would give wrong results instead of an error.
- */
+/** Every column has its table's name in front: then a column that an outdated database lacks is an error, and never a text. */
 const revisionAndPlans = sql`select null as id, catalog_revision.revision as value from catalog_revision
   union all
   select plan_viewability.plan_id, plans.document from plan_viewability join plans on plans.id = plan_viewability.plan_id`
