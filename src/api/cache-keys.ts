@@ -5,8 +5,10 @@ export function getPlanListKey(country: string, filter: PlanFilter): string {
   return `plans:v3:${country}:${formatFilter(filter)}`
 }
 
+export const partnerKeyPrefix = 'partner:v3:'
+
 export function getPartnerKey(clientId: string): string {
-  return `partner:v2:${clientId}`
+  return `${partnerKeyPrefix}${clientId}`
 }
 
 /** Equal filters give equal texts. Values are escaped, so that no value can pass for another filter. */

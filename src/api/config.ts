@@ -1,10 +1,13 @@
 // Turns variables and secrets into checked values. Errors name the variable and never contain its value.
 import { isIterationCount, maxPbkdf2Iterations } from '../crypto/client-secret.ts'
+import { createSeal, type Seal } from '../crypto/seal.ts'
 import { importSigningKeys, type SigningKeys } from '../crypto/signing-keys.ts'
 
 export interface Config {
   /** The first key signs, all of them verify. */
   signingKeys: SigningKeys
+  /** For the copies in KV. */
+  seal: Seal
   /** The value of `expires_in`. Default: 3600. */
   tokenLifetimeSeconds: number
   /** The cost of hashing a new secret, and of refusing an unknown client. Default: 100,000. */
@@ -44,8 +47,10 @@ export function createConfigReader(): ReadConfig {
 
 /** @throws ConfigError when a variable or secret is missing or wrong. */
 export async function parseConfig(env: ConfigSource): Promise<Config> {
+  const signingKeys = await readSigningKeys(env)
   return {
-    signingKeys: await readSigningKeys(env),
+    signingKeys,
+    seal: createSeal(signingKeys),
     tokenLifetimeSeconds: readTokenLifetimeSeconds(env),
     pbkdf2Iterations: readPbkdf2Iterations(env),
   }

@@ -1,5 +1,9 @@
-// Implements cache/catalog-source.ts on D1.
+// Implements cache/catalog-source.ts on D1, and gives the cache what a request has.
+import type { Context } from 'hono'
+import type { CacheContext } from './cache/cache-context.ts'
 import type { OpenSession } from './cache/catalog-source.ts'
+import { createWarn, type AppEnv } from './http/app-env.ts'
+import type { Seal } from '../crypto/seal.ts'
 import { openQueries } from '../db/database.ts'
 import { queryD1 } from './query-d1.ts'
 import { selectPartnerCheck } from '../db/client-queries.ts'
@@ -15,6 +19,17 @@ export function createOpenSession(d1: D1Database): OpenSession {
         return { body: joinDocuments(documents), isEmpty: documents.length === 0, revision }
       },
     }
+  }
+}
+
+export function createCacheContext(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>, seal: Seal): CacheContext {
+  return {
+    openSession: createOpenSession(c.env.DB),
+    kv: c.env.CATALOG_CACHE,
+    nowMs: c.get('nowMs'),
+    waitUntil: (work) => c.executionCtx.waitUntil(work),
+    warn: createWarn(c),
+    seal,
   }
 }
 

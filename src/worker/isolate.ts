@@ -23,7 +23,7 @@ export function createIsolate() {
     readConfig: createConfigReader(),
     verifyToken: createVerifiedTokens({ maxTokens: 1000 }),
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
-    openCatalog: createCatalogCache(cacheBounds),
+    ...createCatalogCache(cacheBounds),
     respondConditionally: createRespondConditionally({ largeBodyBytes, maxStreamedBytes }),
   }
 }

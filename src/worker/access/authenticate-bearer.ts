@@ -9,7 +9,7 @@ import type { VerifyToken } from './verified-tokens.ts'
 type BearerRefusal =
   | { code: 'missing_token' }
   | { code: 'expired_token' }
-  | { code: 'invalid_token'; reason: TokenDefect | 'unknown_partner' | 'suspended_partner' }
+  | { code: 'invalid_token'; reason: TokenDefect | 'unknown_partner' | 'suspended_partner' | 'ended_token' }
 
 /** @throws ApiError with a 401 unless the Authorization header holds a valid token */
 export async function authenticateBearer(
@@ -37,9 +37,10 @@ export function requirePartner(partner: PartnerAccess | undefined, { partner: sh
   return partner
 }
 
-/** @throws ApiError with a 401 if the partner is suspended */
-export function requireActive({ isSuspended }: PartnerAccess): void {
+/** @throws ApiError with a 401 if the partner is suspended, or its earlier tokens were ended */
+export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, { iat }: AccessTokenClaims): void {
   if (isSuspended) throw createChallenge({ code: 'invalid_token', reason: 'suspended_partner' })
+  if (iat < (tokensValidFrom ?? 0)) throw createChallenge({ code: 'invalid_token', reason: 'ended_token' })
 }
 
 /** RFC 6750 section 3.1: the challenge names an error only if the request had a token. */

@@ -4,8 +4,13 @@ import type { KvContext } from './kv-copies.ts'
 /** The bindings and the clock of a request. */
 export interface CacheContext extends KvContext {
   openSession: OpenSession
-  /** Unix milliseconds at which the request arrived. */
-  nowMs: number
   /** Keeps work alive after the response, like `ctx.waitUntil`. */
   waitUntil: (work: Promise<unknown>) => void
+}
+
+/** For work that can wait: in a new isolate, calling KV takes several milliseconds of CPU. */
+export function letResponseGo(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0)
+  })
 }

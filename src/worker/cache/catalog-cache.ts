@@ -5,7 +5,7 @@ import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { describeError } from '../log.ts'
-import type { CacheContext } from './cache-context.ts'
+import { letResponseGo, type CacheContext } from './cache-context.ts'
 import type { CatalogSession } from './catalog-source.ts'
 import { computeAgeMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
@@ -37,14 +37,69 @@ export interface CacheBounds extends ListBounds {
 /** @throws StorageError when D1 does not answer and there is no copy of the partner */
 export type OpenCatalog = (context: CacheContext, request: CatalogRequest) => Promise<CatalogEntry>
 
+/** What is known about a client that wants to sign in. */
+export interface SignIn {
+  /** Undefined if no partner has the client ID, or while D1 fails, if there is no copy. */
+  partner: PartnerAccess | undefined
+  /** Given while D1 fails. Then `partner` is an old copy, which may lack a newer secret. */
+  failure: StorageError | undefined
+  /** Call it only after the secret was verified. Keeps the check, and gets the partner's list from KV after the response. */
+  accept: () => void
+}
+
+export interface SignIns {
+  /** An old copy at once, if D1 failed a moment ago and there is one. */
+  readPaused: (context: CacheContext, clientId: string) => Promise<SignIn | undefined>
+  /** Asks D1, and uses an old copy when it fails. */
+  read: (context: CacheContext, clientId: string) => Promise<SignIn>
+}
+
 /** @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs` */
-export function createCatalogCache(bounds: CacheBounds, clock: () => number = Date.now): OpenCatalog {
+export function createCatalogCache(
+  bounds: CacheBounds,
+  clock: () => number = Date.now,
+): { openCatalog: OpenCatalog; signIns: SignIns } {
   const newestRevision = createNewestRevision()
   const outage = createOutage(clock)
   const checks = createPartnerChecks(bounds.maxPartners, newestRevision, outage, clock)
   const lists = createPlanLists(bounds, newestRevision, outage, clock)
 
-  return async function openCatalog(requestContext, { clientId, countryHint, filter }) {
+  async function prefetchList(context: CacheContext, { country }: PartnerAccess): Promise<void> {
+    await letResponseGo()
+    await lists.hasOld({ context, key: getPlanListKey(country, {}), country, filter: {} })
+  }
+
+  const signIns: SignIns = {
+    readPaused: async (context, clientId) => {
+      const old = outage.mayAsk() ? undefined : await checks.readOld(context, clientId, 'paused')
+      return old && serveOld(context, old, new StorageError('D1 failed a moment ago'))
+    },
+    read: async (context, clientId) => {
+      try {
+        const asked = await checks.askPrimary(context, clientId)
+        const accept = () => {
+          checks.keep(context, clientId, asked)
+          if (asked.partner) context.waitUntil(prefetchList(context, asked.partner))
+        }
+        return { partner: asked.partner, failure: undefined, accept }
+      } catch (error) {
+        if (!(error instanceof StorageError)) throw error
+        return serveOld(context, await checks.readOld(context, clientId, 'failed'), error)
+      }
+    },
+  }
+
+  /** Does not keep the copy, which would seem to be an answer of D1. */
+  function serveOld(context: CacheContext, old: HeldCheck | PartnerCopy | undefined, failure: StorageError): SignIn {
+    const partner = old?.partner
+    const accept = () => {
+      context.warn({ event: 'served_stale', reason: describeError(failure) })
+      if (partner) context.waitUntil(prefetchList(context, partner))
+    }
+    return { partner, failure, accept }
+  }
+
+  const openCatalog: OpenCatalog = async (requestContext, { clientId, countryHint, filter }) => {
     const context = shareSession(requestContext)
     const nameList = (country: string, listFilter: PlanFilter) => {
       return { context, key: getPlanListKey(country, listFilter), country, filter: listFilter }
@@ -100,6 +155,8 @@ export function createCatalogCache(bounds: CacheBounds, clock: () => number = Da
       }
     }
   }
+
+  return { openCatalog, signIns }
 }
 
 /** The nearest session of a request is opened at its first use, and then shared. */

@@ -1,15 +1,7 @@
 // The interface through which the cache reads the database. catalog-database.ts implements it on D1, and the simulation
 // has its own.
-import type { PartnerAccess } from '../../db/client-queries.ts'
+import type { PartnerCheck } from '../../db/client-queries.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
-
-/** A partner and the catalog's revision, read at the same moment. */
-export interface PartnerCheck {
-  /** Undefined if no partner has the client ID. */
-  partner: PartnerAccess | undefined
-  /** Every change of the catalog raises it. */
-  revision: number
-}
 
 /** A plan list and the revision that it belongs to, read at the same moment. */
 export interface LoadedList {

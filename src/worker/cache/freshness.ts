@@ -4,8 +4,11 @@
 export const maxAgeMs = 60_000
 /** A check of up to this age is used, and renewed after the response (RFC 5861 section 3). */
 export const staleWhileRevalidateMs = 120_000
-/** While D1 fails, a copy is used up to this age (RFC 5861 section 4). KV deletes its copies after this time. */
-export const staleIfErrorMs = 24 * 3600_000
+/**
+ * While D1 fails, a copy is used up to this age (RFC 5861 section 4): a job that runs once a day finds the copy of the day
+ * before. KV deletes its copies after this time.
+ */
+export const staleIfErrorMs = 30 * 3600_000
 /** After D1 failed, a request that has an old copy does not ask it for this long. */
 export const outagePauseMs = 10_000
 /** After that, one request asks D1. The others use old copies for this long: a little longer than D1's deadline. */
@@ -16,10 +19,15 @@ export const kvRewriteMs = 3600_000
 /** After KV refused a copy, an isolate tries again after this time. */
 export const kvRetryMs = 60_000
 
-/** Clocks differ: a time in the near future counts as now, a time further ahead as infinitely old. */
+/** Clocks differ and can step back: a time up to a minute ahead counts as now, a time further ahead as infinitely old. */
 export function computeAgeMs(timeMs: number, nowMs: number): number {
   const ageMs = nowMs - timeMs
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
+}
+
+/** The later of two times. A time that is over a minute ahead of the clock loses. */
+export function getLater(timeMs: number, otherMs: number, nowMs: number): number {
+  return computeAgeMs(timeMs, nowMs) <= computeAgeMs(otherMs, nowMs) ? timeMs : otherMs
 }
 
 /** Whether a check or a list that was true at `timeMs` may be used while D1 fails. */

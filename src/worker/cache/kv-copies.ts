@@ -1,10 +1,12 @@
 // The copies in KV. KV is optional: when it is missing, fails, is slow or returns data of another shape, the copy counts as
-// missing. Nothing here throws.
+// missing. So does a copy that is too old, or from a clock that is ahead. Nothing here throws.
 import { isJsonObject } from '../../json.ts'
+import { getPartnerKey } from '../../api/cache-keys.ts'
+import type { Seal } from '../../crypto/seal.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { withDeadline } from '../deadline.ts'
 import { describeError, type Warn } from '../log.ts'
-import { staleIfErrorMs } from './freshness.ts'
+import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { HeldList } from './list-memory.ts'
 
 /** The part of a KV namespace that the cache uses. */
@@ -13,6 +15,10 @@ export type CopyStore = Pick<KVNamespace, 'getWithMetadata' | 'put'>
 export interface KvContext {
   kv: CopyStore | undefined
   warn: Warn
+  /** Seals the copies of partners. */
+  seal: Seal
+  /** Unix milliseconds at which the request arrived. */
+  nowMs: number
 }
 
 const deadlineMs = 2000
@@ -39,7 +45,7 @@ export async function readListCopy(context: KvContext, key: string): Promise<Hel
     isJsonObjectText(copy.body)
   if (isList) {
     const times = { revision: Number(revision), currentAtMs: Number(currentAtMs), storedAtMs: Number(currentAtMs) }
-    return { body: copy.body, etag, ...times }
+    return isUsableInOutage(times.currentAtMs, context.nowMs) ? { body: copy.body, etag, ...times } : undefined
   }
   context.warn({ event: 'kv_garbled', entry: 'plans' })
   return undefined
@@ -57,39 +63,44 @@ export interface PartnerCopy {
   checkedAtMs: number
 }
 
-export async function readPartnerCopy(context: KvContext, key: string): Promise<PartnerCopy | undefined> {
+/** The seal proves the shape, too: the version in the key changes with the format. */
+export async function readPartnerCopy(context: KvContext, clientId: string): Promise<PartnerCopy | undefined> {
+  const key = getPartnerKey(clientId)
   const copy = await readCopy(context, 'partner', key)
   if (copy === undefined) return undefined
-  const partner = parsePartner(copy.body)
-  const { checkedAtMs } = copy.metadata
-  if (partner && Number.isSafeInteger(checkedAtMs)) return { partner, checkedAtMs: Number(checkedAtMs) }
+  const { shortName, checkedAtMs, mac } = copy.metadata
+  const body = new TextDecoder().decode(copy.body)
+  const sealed = formatSealed(key, Number(checkedAtMs), String(shortName), body)
+  if (await context.seal.verify(sealed, String(mac))) {
+    const access: Omit<PartnerAccess, 'shortName'> = JSON.parse(body)
+    const checked = { partner: { shortName: String(shortName), ...access }, checkedAtMs: Number(checkedAtMs) }
+    return isUsableInOutage(checked.checkedAtMs, context.nowMs) ? checked : undefined
+  }
   context.warn({ event: 'kv_garbled', entry: 'partner' })
   return undefined
 }
 
-/** @returns whether KV accepted the copy */
-export function writePartnerCopy(context: KvContext, key: string, copy: PartnerCopy): Promise<boolean> {
-  const { shortName, country, isSuspended } = copy.partner
-  const body = new TextEncoder().encode(JSON.stringify({ shortName, country, isSuspended }))
-  return writeCopy(context, 'partner', key, body, { checkedAtMs: copy.checkedAtMs })
+/**
+ * The short name is in the metadata, so that the command line finds the copy of a partner while D1 fails.
+ * @returns whether KV accepted the copy
+ */
+export async function writePartnerCopy(context: KvContext, clientId: string, copy: PartnerCopy): Promise<boolean> {
+  const key = getPartnerKey(clientId)
+  const { partner, checkedAtMs } = copy
+  const { shortName, ...access } = partner
+  const body = JSON.stringify(access)
+  const mac = await context.seal.sign(formatSealed(key, checkedAtMs, shortName, body))
+  return writeCopy(context, 'partner', key, new TextEncoder().encode(body), { shortName, checkedAtMs, mac })
+}
+
+/** A different text for each copy: a key and a short name have no line break. */
+function formatSealed(key: string, checkedAtMs: number, shortName: string, body: string): string {
+  return [key, checkedAtMs, shortName, body].join('\n')
 }
 
 /** A cheap check of shape. KV guarantees the bytes themselves, so they are not hashed again. */
 function isJsonObjectText(body: Uint8Array): boolean {
   return body.at(0) === 0x7b && body.at(-1) === 0x7d
-}
-
-/** Every member must have its type: a record without `isSuspended` must never read as an active partner. */
-function parsePartner(body: Uint8Array): PartnerAccess | undefined {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(new TextDecoder().decode(body))
-  } catch {
-    return undefined
-  }
-  const { shortName, country, isSuspended } = isJsonObject(parsed) ? parsed : {}
-  if (typeof shortName !== 'string' || typeof country !== 'string' || typeof isSuspended !== 'boolean') return undefined
-  return { shortName, country, isSuspended }
 }
 
 type Kind = 'plans' | 'partner'

@@ -14,10 +14,22 @@ export interface NewestRevision {
     minRevision: number,
     read: (from: CatalogSession) => Promise<T>,
   ) => Promise<T>
+  /** Reads from the primary. */
+  readPrimary: <T extends { revision: number }>(
+    context: CacheContext,
+    read: (from: CatalogSession) => Promise<T>,
+  ) => Promise<T>
 }
 
 export function createNewestRevision(): NewestRevision {
   let newest = 0
+  const readPrimary: NewestRevision['readPrimary'] = async (context, read) => {
+    const newestBefore = newest
+    const primary = await read(context.openSession('primary'))
+    // Another request may have seen a newer revision meanwhile.
+    if (newest === newestBefore) newest = primary.revision
+    return primary
+  }
   return {
     get: () => newest,
     is: (revision) => revision === newest,
@@ -25,11 +37,8 @@ export function createNewestRevision(): NewestRevision {
       const nearest = await read(context.openSession('nearest'))
       newest = Math.max(newest, nearest.revision)
       if (nearest.revision === newest && nearest.revision >= minRevision) return nearest
-      const newestBefore = newest
-      const primary = await read(context.openSession('primary'))
-      // Another request may have seen a newer revision meanwhile.
-      if (newest === newestBefore) newest = primary.revision
-      return primary
+      return readPrimary(context, read)
     },
+    readPrimary,
   }
 }

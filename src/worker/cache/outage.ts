@@ -19,9 +19,16 @@ export interface Outage {
 export function createOutage(clock: () => number): Outage {
   let failedAtMs = -Infinity
   let pausedUntilMs = -Infinity
+  function end(): void {
+    failedAtMs = -Infinity
+    pausedUntilMs = -Infinity
+  }
+
   return {
     mayAsk: () => {
       const nowMs = clock()
+      // A clock that stepped back must not prolong a pause.
+      if (nowMs < failedAtMs) end()
       if (nowMs < pausedUntilMs) return false
       if (nowMs < failedAtMs + outagePauseMs + outageProbeMs) pausedUntilMs = nowMs + outageProbeMs
       return true
@@ -29,8 +36,7 @@ export function createOutage(clock: () => number): Outage {
     ask: async (query) => {
       try {
         const answer = await query()
-        failedAtMs = -Infinity
-        pausedUntilMs = -Infinity
+        end()
         return answer
       } catch (error) {
         if (error instanceof StorageError) {

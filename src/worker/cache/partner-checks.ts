@@ -1,20 +1,25 @@
 // The checks of partners: in memory, renewed from D1, and copied to KV for an outage.
-import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
-import type { CacheContext } from './cache-context.ts'
+import { letResponseGo, type CacheContext } from './cache-context.ts'
 import { computeAgeMs, isUsableInOutage, kvRetryMs, kvRewriteMs, maxAgeMs } from './freshness.ts'
 import { readPartnerCopy, writePartnerCopy, type PartnerCopy } from './kv-copies.ts'
 import type { NewestRevision } from './newest-revision.ts'
 import type { D1Failure, Outage } from './outage.ts'
 import { createSharedWork } from './shared-work.ts'
 
-/** The check of a client in the memory of an isolate. */
-export interface HeldCheck {
+/** D1's answer about a client. */
+export interface AskedCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
   /** Unix milliseconds at which D1 was asked. */
   checkedAtMs: number
+  /** Counts the questions of this isolate: a clock can step back, and this can't. */
+  order: number
+}
+
+/** The check of a client in the memory of an isolate. */
+export interface HeldCheck extends AskedCheck {
   /** The `checkedAtMs` that this isolate last saw in KV's copy, 0 if it saw none. */
   storedAtMs: number
 }
@@ -30,14 +35,35 @@ export function createPartnerChecks(
   /** KV's copies, read while D1 fails. They have no revision, so they must not become checks. */
   const copies = createBoundedMap<PartnerCopy & { readAtMs: number }>(maxPartners)
   const shareCheck = createSharedWork<HeldCheck>(clock)
+  let lastOrder = 0
 
   /** Reads KV once a minute. */
   async function readCopy(context: CacheContext, clientId: string): Promise<PartnerCopy | undefined> {
     const known = copies.get(clientId)
-    if (known && clock() - known.readAtMs < maxAgeMs && isUsableInOutage(known.checkedAtMs, context.nowMs)) return known
-    const copy = await readPartnerCopy(context, getPartnerKey(clientId))
+    const isRecent = known && computeAgeMs(known.readAtMs, clock()) < maxAgeMs
+    if (isRecent && isUsableInOutage(known.checkedAtMs, context.nowMs)) return known
+    const copy = await readPartnerCopy(context, clientId)
     if (copy) copies.set(clientId, { ...copy, readAtMs: clock() })
     return copy
+  }
+
+  async function ask(
+    context: CacheContext,
+    read: () => Promise<{ partner: PartnerAccess | undefined }>,
+  ): Promise<AskedCheck> {
+    const order = ++lastOrder
+    const { partner } = await outage.ask(read)
+    return { partner, checkedAtMs: context.nowMs, order }
+  }
+
+  /** Keeps an answer of D1 in memory and in KV, unless a later question was answered first. */
+  function keep(context: CacheContext, clientId: string, asked: AskedCheck): HeldCheck {
+    const held = checks.get(clientId)
+    if (held && held.order > asked.order) return held
+    const check = { ...asked, storedAtMs: held?.storedAtMs ?? 0 }
+    checks.set(clientId, check)
+    context.waitUntil(storeCopy(context, clientId, check, held?.partner))
+    return check
   }
 
   return {
@@ -47,18 +73,22 @@ export function createPartnerChecks(
     /** Asks D1. Shared by all requests of the isolate that need the same partner. */
     renew: (context: CacheContext, clientId: string) =>
       shareCheck(clientId, context, async () => {
-        const { partner } = await outage.ask(async () => {
+        const asked = await ask(context, async () => {
           const check = await newestRevision.read(context, 0, (from) => from.checkPartner(clientId))
           // A token proves that its partner existed: a replica without it may lag behind.
           return check.partner ? check : context.openSession('primary').checkPartner(clientId)
         })
-        const held = checks.get(clientId)
-        if (held && held.checkedAtMs > context.nowMs) return held
-        const check = { partner, checkedAtMs: context.nowMs, storedAtMs: held?.storedAtMs ?? 0 }
-        checks.set(clientId, check)
-        context.waitUntil(storeCopy(context, clientId, check, held?.partner))
-        return check
+        return keep(context, clientId, asked)
       }),
+
+    /**
+     * Asks the primary, because a new secret would fail on a replica that lags behind. Not shared, and not kept in memory:
+     * anybody can send a client ID.
+     */
+    askPrimary: (context: CacheContext, clientId: string) =>
+      ask(context, () => newestRevision.readPrimary(context, (from) => from.checkPartner(clientId))),
+
+    keep,
 
     /** While D1 fails: the newer one of memory's check and KV's copy. In a pause, memory's check, without waiting for KV. */
     readOld: async (context: CacheContext, clientId: string, d1Failure: D1Failure) => {
@@ -83,21 +113,19 @@ async function storeCopy(
 ): Promise<void> {
   const { partner, checkedAtMs } = check
   if (partner === undefined) return
-  // The response goes first: in a new isolate, calling KV takes several milliseconds of CPU.
-  await new Promise((resolve) => setTimeout(resolve, 0))
-  const key = getPartnerKey(clientId)
+  await letResponseGo()
   const isChanged = before !== undefined && !isSamePartner(before, partner)
   if (!isChanged && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
   check.storedAtMs = checkedAtMs
-  const copy = isChanged ? undefined : await readPartnerCopy(context, key)
+  const copy = isChanged ? undefined : await readPartnerCopy(context, clientId)
   const isRecent =
     copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs
   if (isRecent) check.storedAtMs = copy.checkedAtMs
-  else if (!(await writePartnerCopy(context, key, { partner, checkedAtMs }))) {
+  else if (!(await writePartnerCopy(context, clientId, { partner, checkedAtMs }))) {
     check.storedAtMs = checkedAtMs - kvRewriteMs + kvRetryMs
   }
 }
 
 function isSamePartner(one: PartnerAccess, other: PartnerAccess): boolean {
-  return one.shortName === other.shortName && one.country === other.country && one.isSuspended === other.isSuspended
+  return JSON.stringify(one) === JSON.stringify(other)
 }

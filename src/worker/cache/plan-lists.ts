@@ -4,7 +4,7 @@ import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { computeEtag } from './etag.ts'
-import { computeAgeMs, isUsableInOutage, kvRetryMs, kvRewriteMs, maxAgeMs } from './freshness.ts'
+import { computeAgeMs, getLater, isUsableInOutage, kvRetryMs, kvRewriteMs, maxAgeMs } from './freshness.ts'
 import { canStore, readListCopy, writeListCopy } from './kv-copies.ts'
 import { createListMemory, type HeldList, type MemoryBounds } from './list-memory.ts'
 import type { NewestRevision } from './newest-revision.ts'
@@ -35,7 +35,7 @@ interface LoadRequest {
 interface ListRequest extends LoadRequest {
   /** Unix milliseconds of the check that the request relies on. */
   checkedAtMs: number
-  /** If given, any copy of up to 24 h will do. */
+  /** If given, any copy of up to 30 h will do. */
   d1Failure: D1Failure | undefined
   requestedCopy: RequestedCopy | undefined
 }
@@ -93,7 +93,7 @@ export function createPlanLists(
     }
   }
 
-  /** While D1 fails: serves a copy of up to 24 h, if there is one. */
+  /** While D1 fails: serves a copy of up to 30 h, if there is one. */
   async function serveOld(
     { context, key, d1Failure }: ListRequest,
     held: HeldList | undefined,
@@ -109,8 +109,8 @@ export function createPlanLists(
     if (list === stored) lists.set(key, list)
     // The failed check already logged the outage.
     if (!d1Failure) context.warn({ event: 'served_stale', reason: describeError(error) })
-    const ageMs = computeAgeMs(list.currentAtMs, context.nowMs)
-    return createAnswer(list === stored ? 'kv' : 'memory', list, ageMs, '; detail=storage-unavailable')
+    const tier = list === stored ? 'kv' : 'memory'
+    return createAnswer(tier, list, context.nowMs - list.currentAtMs, '; detail=storage-unavailable')
   }
 
   /** Loads from D1. */
@@ -170,15 +170,17 @@ export function createPlanLists(
 
 /** Serves a list of the newest known revision. Its age is the age of the request's check. */
 function serveCurrent({ context, key, checkedAtMs }: ListRequest, tier: 'memory' | 'kv', list: HeldList): Answer {
-  list.currentAtMs = Math.max(list.currentAtMs, checkedAtMs)
-  if (list.storedAtMs > 0 && list.currentAtMs - list.storedAtMs > kvRewriteMs) {
+  list.currentAtMs = getLater(checkedAtMs, list.currentAtMs, context.nowMs)
+  if (list.storedAtMs > 0 && computeAgeMs(list.storedAtMs, list.currentAtMs) > kvRewriteMs) {
     if (tier === 'kv') storeCopy(context, key, list)
     else context.waitUntil(renewCopy(context, key, list))
   }
-  return createAnswer(tier, list, computeAgeMs(checkedAtMs, context.nowMs))
+  return createAnswer(tier, list, context.nowMs - checkedAtMs)
 }
 
-function createAnswer(tier: 'memory' | 'kv', list: HeldList, ageMs: number, detail = ''): Answer {
+/** @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back */
+function createAnswer(tier: 'memory' | 'kv', list: HeldList, sinceMs: number, detail = ''): Answer {
+  const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
   return { list, tier, ageSeconds: Math.floor(ageMs / 1000), cacheStatus: `${tier}; hit; ttl=${ttlSeconds}${detail}` }
 }

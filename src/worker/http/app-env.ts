@@ -10,7 +10,7 @@ export interface AppEnv {
     requestId: string
     /** Unix milliseconds at which the request arrived. All of its work uses this clock. */
     nowMs: number
-    /** Set once the caller is identified. The token endpoint sets only the short name, for the log. */
+    /** Set once the caller is identified, for the log. The token endpoint sets only the short name. */
     partner?: Pick<PartnerAccess, 'shortName'> & Partial<PartnerAccess>
     /** Set when the request is refused, for the log. */
     refusal?: ApiError

@@ -1,8 +1,8 @@
 // Decides whether client credentials are right.
 import { findMatchingHash } from '../../crypto/client-secret.ts'
-import { selectClient, type Client } from '../../db/client-queries.ts'
-import type { Warn } from '../log.ts'
-import { queryD1 } from '../query-d1.ts'
+import type { PartnerAccess } from '../../db/client-queries.ts'
+import type { CacheContext } from '../cache/cache-context.ts'
+import type { SignIn, SignIns } from '../cache/catalog-cache.ts'
 import type { ClientCredentials } from './basic-credentials.ts'
 import { countAttempt, type RateLimits } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
@@ -12,54 +12,69 @@ export type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secr
 
 /** `shortName` is the short name of the partner, if the client ID exists and was looked up. */
 export type ClientAuthentication =
-  | { kind: 'authenticated'; shortName: string; country: string }
+  | { kind: 'authenticated'; shortName: string; partner: PartnerAccess }
   | { kind: 'rate_limited'; shortName: string | undefined }
   | { kind: 'refused'; reason: ClientRefusal; shortName: string | undefined }
+  /** D1 fails, and no copy has the secret: it may be a new one. */
+  | { kind: 'undecided'; failure: Error; shortName: string | undefined }
 
 interface Dependencies {
-  d1: D1Database
+  signIns: SignIns
   rateLimits: RateLimits
   verifiedSecrets: VerifiedSecrets
   /** The cost of refusing an unknown client. */
   pbkdf2Iterations: number
-  warn: Warn
 }
 
 /**
  * A derivation costs about 12 ms of CPU, so both rate limits come before it, and before D1. A secret that this isolate
  * remembers costs no derivation and is not limited if it is this client's; otherwise it is limited after D1 was read.
- * A refusal always costs two derivations, known client or not.
- * @throws StorageError when D1 does not answer
+ * A refusal always costs two derivations, known client or not. So does the answer that nobody can decide.
  */
 export async function authenticateClient(
-  { d1, rateLimits, verifiedSecrets, pbkdf2Iterations, warn }: Dependencies,
+  { signIns, rateLimits, verifiedSecrets, pbkdf2Iterations }: Dependencies,
   { clientId, clientSecret }: ClientCredentials,
-  { address, nowMs }: { address: string | undefined; nowMs: number },
+  address: string | undefined,
+  context: CacheContext,
 ): Promise<ClientAuthentication> {
-  const isWithinLimits = () => countAttempt(rateLimits, { address, clientId }, warn)
+  const { nowMs, warn } = context
   const known = await verifiedSecrets.recall(clientSecret, nowMs)
-  if (known === undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName: undefined }
+  let isWithinLimits = known === undefined ? await countAttempt(rateLimits, { address, clientId }, warn) : undefined
+  if (isWithinLimits === false) return { kind: 'rate_limited', shortName: undefined }
 
-  const client = await queryD1(selectClient(d1, clientId))
-  const shortName = client?.shortName
-  const hashes = listLiveHashes(client, nowMs / 1000)
-  if (client && known !== undefined && hashes.includes(known.hash)) {
-    known.renew()
-    return { kind: 'authenticated', shortName: client.shortName, country: client.country }
+  // In a pause after a failure of D1, a copy decides at once if it can.
+  const paused = await signIns.readPaused(context, clientId)
+  const early = paused && (await decide(paused))
+  if (early && early.kind !== 'undecided') return early
+  return decide(await signIns.read(context, clientId), paused)
+
+  async function decide({ partner, failure, accept }: SignIn, before?: SignIn): Promise<ClientAuthentication> {
+    const shortName = partner?.shortName
+    const hashes = listLiveHashes(partner, nowMs / 1000)
+    if (partner && known !== undefined && hashes.includes(known.hash)) {
+      known.renew()
+      accept()
+      return { kind: 'authenticated', shortName: partner.shortName, partner }
+    }
+    // The remembered secret is not this client's, or was rotated. It costs derivations, so it is limited here, after D1.
+    isWithinLimits ??= await countAttempt(rateLimits, { address, clientId }, warn)
+    if (!isWithinLimits) return { kind: 'rate_limited', shortName }
+
+    const isDerived = before !== undefined && hashes.join() === listLiveHashes(before.partner, nowMs / 1000).join()
+    const matchingHash = isDerived ? undefined : await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
+    if (partner && matchingHash !== undefined) {
+      await verifiedSecrets.remember(clientSecret, matchingHash, nowMs)
+      accept()
+      return { kind: 'authenticated', shortName: partner.shortName, partner }
+    }
+    if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', shortName }
+    if (failure) return { kind: 'undecided', failure, shortName }
+    return { kind: 'refused', reason: partner ? 'wrong_secret' : 'unknown_client', shortName }
   }
-  // The remembered secret is not this client's, or was rotated. It costs derivations, so it is limited here, after D1.
-  if (known !== undefined && !(await isWithinLimits())) return { kind: 'rate_limited', shortName }
-
-  const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
-  if (client === undefined) return { kind: 'refused', reason: 'unknown_client', shortName }
-  if (client.isSuspended) return { kind: 'refused', reason: 'suspended_partner', shortName }
-  if (matchingHash === undefined) return { kind: 'refused', reason: 'wrong_secret', shortName }
-  await verifiedSecrets.remember(clientSecret, matchingHash, nowMs)
-  return { kind: 'authenticated', shortName: client.shortName, country: client.country }
 }
 
 /** Treats a suspended partner as having no secrets, so that refusing it costs the same as any other refusal. */
-function listLiveHashes(client: Client | undefined, nowSeconds: number): string[] {
-  if (client === undefined || client.isSuspended) return []
-  return client.secrets.flatMap(({ hash, expiresAt }) => (expiresAt === null || expiresAt > nowSeconds ? hash : []))
+function listLiveHashes(partner: PartnerAccess | undefined, nowSeconds: number): string[] {
+  if (partner === undefined || partner.isSuspended) return []
+  return partner.secrets.flatMap(({ hash, expiresAt }) => (expiresAt === null || expiresAt > nowSeconds ? hash : []))
 }

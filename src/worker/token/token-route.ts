@@ -1,11 +1,12 @@
 // POST /api/v3/partners/auth: exchanges client credentials for a short-lived access token.
 import { issueAccessToken } from '../../crypto/access-token.ts'
 import type { ReadConfig } from '../../api/config.ts'
+import type { SignIns } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
-import { createWarn } from '../http/app-env.ts'
 import { commonHeaders } from '../http/common-headers.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
 import { createRoutes } from '../http/routes.ts'
+import { createCacheContext } from '../catalog-database.ts'
 import { authenticateClient, type ClientAuthentication } from './authenticate-client.ts'
 import { parseBasic, type BasicDefect, type ClientCredentials } from './basic-credentials.ts'
 import { ratePeriodSeconds } from './rate-limit.ts'
@@ -14,27 +15,32 @@ import type { VerifiedSecrets } from './verified-secrets.ts'
 export interface TokenDependencies {
   readConfig: ReadConfig
   verifiedSecrets: VerifiedSecrets
+  signIns: SignIns
 }
 
-export function createTokenRoute({ readConfig, verifiedSecrets }: TokenDependencies) {
+export function createTokenRoute({ readConfig, verifiedSecrets, signIns }: TokenDependencies) {
   return (
     createRoutes()
       // Never reads the body. OAuth libraries may send one, and it must not carry credentials.
       .post('/', async function token(c) {
-        const { signingKeys, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
+        const { signingKeys, seal, tokenLifetimeSeconds, pbkdf2Iterations } = await readConfig(c.env)
         const credentials = readCredentials(c.req.header('Authorization'))
-        const nowMs = c.get('nowMs')
+        const context = createCacheContext(c, seal)
         const client = await authenticateClient(
-          { d1: c.env.DB, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations, warn: createWarn(c) },
+          { signIns, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations },
           credentials,
-          { address: c.req.header('CF-Connecting-IP'), nowMs },
+          c.req.header('CF-Connecting-IP'),
+          context,
         )
         if (client.shortName !== undefined) c.set('partner', { shortName: client.shortName })
         if (client.kind !== 'authenticated') throw createClientRefusal(client)
 
+        const { shortName, country, tokensValidFrom } = client.partner
+        // D1's clock may be ahead, and a token that is issued now must be valid.
+        const nowSeconds = Math.max(Math.floor(context.nowMs / 1000), tokensValidFrom ?? 0)
         const accessToken = await issueAccessToken(
-          { sub: credentials.clientId, partner: client.shortName, country: client.country },
-          { key: signingKeys[0], nowSeconds: Math.floor(nowMs / 1000), lifetimeSeconds: tokenLifetimeSeconds },
+          { sub: credentials.clientId, partner: shortName, country },
+          { key: signingKeys[0], nowSeconds, lifetimeSeconds: tokenLifetimeSeconds },
         )
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
@@ -58,8 +64,10 @@ function readCredentials(header: string | undefined): ClientCredentials {
   throw new ApiError('invalid_request', { message: basicDefectMessages[parsed.kind], reason: parsed.kind })
 }
 
-function createClientRefusal(client: Exclude<ClientAuthentication, { kind: 'authenticated' }>): ApiError {
+function createClientRefusal(client: Exclude<ClientAuthentication, { kind: 'authenticated' }>): Error {
   switch (client.kind) {
+    case 'undecided':
+      return client.failure
     case 'rate_limited':
       return new ApiError('rate_limited', { headers: { 'Retry-After': String(ratePeriodSeconds) } })
     case 'refused':

@@ -6,8 +6,11 @@ import { StorageError } from '../../../src/db/database.ts'
 import type { PartnerAccess } from '../../../src/db/client-queries.ts'
 import { getPartnerKey, getPlanListKey } from '../../../src/api/cache-keys.ts'
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
-import { createCatalogCache, type OpenCatalog } from '../../../src/worker/cache/catalog-cache.ts'
+import { createCatalogCache, type OpenCatalog, type SignIns } from '../../../src/worker/cache/catalog-cache.ts'
 import type { CatalogSession } from '../../../src/worker/cache/catalog-source.ts'
+import { writePartnerCopy } from '../../../src/worker/cache/kv-copies.ts'
+import { createSeal } from '../../../src/crypto/seal.ts'
+import { generateJwk } from '../../../src/crypto/signing-keys.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -26,6 +29,8 @@ let db: {
   calls: string[]
 }
 let openCatalog: OpenCatalog
+let signIns: SignIns
+const seal = createSeal([{ jwk: generateJwk() }])
 let clientId: string
 let country: string
 let clients = 0
@@ -38,7 +43,7 @@ beforeEach(() => {
   // Each test has KV keys of its own.
   country = `K${clients}`
   db = {
-    partner: { shortName: 'acme', country, isSuspended: false },
+    partner: makePartner(),
     revision: 7,
     text: 'first',
     isEmpty: false,
@@ -55,8 +60,13 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+function makePartner(access: Partial<PartnerAccess> = {}): PartnerAccess {
+  const secrets = [{ hash: 'hash', expiresAt: null }]
+  return { shortName: 'acme', country, isSuspended: false, tokensValidFrom: null, secrets, ...access }
+}
+
 function startNewIsolate(): void {
-  openCatalog = createCatalogCache(bounds, () => nowMs)
+  ;({ openCatalog, signIns } = createCatalogCache(bounds, () => nowMs))
 }
 
 const session: CatalogSession = {
@@ -86,6 +96,7 @@ function makeContext(overrides: Partial<CacheContext> = {}): CacheContext {
     openSession: () => session,
     kv: env.CATALOG_CACHE,
     nowMs,
+    seal,
     waitUntil: (promise) => void work.push(promise),
     warn: ({ event }) => void warnings.push(event),
     ...overrides,
@@ -191,7 +202,7 @@ describe('a request', () => {
 
   test('gets the new country of its partner after two minutes', async () => {
     await request(0)
-    db.partner = { shortName: 'acme', country: `${country}-other`, isSuspended: false }
+    db.partner = makePartner({ country: `${country}-other` })
     expect((await request(121 * second)).partner?.country).toBe(`${country}-other`)
   })
 })
@@ -246,7 +257,7 @@ describe('KV', () => {
   })
 
   test('is not written by an isolate if another one wrote it within the hour', async () => {
-    const other = createCatalogCache(bounds, () => nowMs)
+    const { openCatalog: other } = createCatalogCache(bounds, () => nowMs)
     const here = openCatalog
     await request(0)
     openCatalog = other
@@ -303,16 +314,16 @@ describe('KV', () => {
 
   test('gets a partner’s change at the next check', async () => {
     await request(0)
-    db.partner = { shortName: 'acme', country, isSuspended: true }
+    db.partner = makePartner({ isSuspended: true })
     await request(121 * second)
     expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId), 'json')).toMatchObject({ isSuspended: true })
   })
 
-  test('expires a copy after 24 h', async () => {
+  test('expires a copy after 30 h', async () => {
     const put = vi.spyOn(env.CATALOG_CACHE, 'put')
     await request(0)
     expect(put).toHaveBeenCalledTimes(2)
-    for (const [, , options] of put.mock.calls) expect(options).toMatchObject({ expirationTtl: 24 * 3600 })
+    for (const [, , options] of put.mock.calls) expect(options).toMatchObject({ expirationTtl: 30 * 3600 })
   })
 
   test.each<[string, () => Promise<void>]>([
@@ -424,7 +435,7 @@ describe('a slow D1 is not a failing D1', () => {
 
   test('after 50 minutes, a request waits 1.2 s and sees the suspension', async () => {
     await request(0)
-    db.partner = { shortName: 'acme', country, isSuspended: true }
+    db.partner = makePartner({ isSuspended: true })
     db.delayMs = 1200
     expect((await requestWithFakeTimers(50 * 60 * second, 1200)).partner?.isSuspended).toBe(true)
   })
@@ -432,19 +443,19 @@ describe('a slow D1 is not a failing D1', () => {
 
 describe('while D1 fails', () => {
   test.each(['memory', 'kv'] as const)(
-    'a list in %s is served for 24 h, with a detail in Cache-Status',
+    'a list in %s is served for 30 h, with a detail in Cache-Status',
     async (tier) => {
       await request(0)
       db.isDown = true
       if (tier === 'kv') startNewIsolate()
-      expect(await request(24 * hour)).toMatchObject({
+      expect(await request(30 * hour)).toMatchObject({
         text: 'first',
         tier,
-        ageSeconds: 24 * 3600,
-        cacheStatus: `${tier}; hit; ttl=${60 - 24 * 3600}; detail=storage-unavailable`,
+        ageSeconds: 30 * 3600,
+        cacheStatus: `${tier}; hit; ttl=${60 - 30 * 3600}; detail=storage-unavailable`,
       })
       if (tier === 'kv') startNewIsolate()
-      await expect(request(24 * hour + second)).rejects.toThrow(StorageError)
+      await expect(request(30 * hour + second)).rejects.toThrow(StorageError)
     },
   )
 
@@ -462,10 +473,10 @@ describe('while D1 fails', () => {
     expect(await request(121 * second, {}, { openSession: () => failing })).toMatchObject({ text: 'first' })
   })
 
-  test('a partner in memory keeps its access for 24 h', async () => {
+  test('a partner in memory keeps its access for 30 h', async () => {
     await request(0)
     db.isDown = true
-    expect((await request(24 * hour)).partner).toEqual({ shortName: 'acme', country, isSuspended: false })
+    expect((await request(30 * hour)).partner).toEqual(makePartner())
     expect(warnings).toContain('served_stale')
     nowMs += second
     const late = openCatalog(makeContext({ kv: undefined }), { clientId, countryHint: country, filter: {} })
@@ -476,24 +487,67 @@ describe('while D1 fails', () => {
     await request(0)
     const here = openCatalog
     startNewIsolate()
-    db.partner = { shortName: 'acme', country, isSuspended: true }
+    db.partner = makePartner({ isSuspended: true })
     await request(hour)
     openCatalog = here
     db.isDown = true
     expect((await request(2 * hour)).partner?.isSuspended).toBe(true)
   })
 
-  test.each([
-    ['without isSuspended', { shortName: 'acme', country: 'KE' }],
-    ['with another type', { shortName: 'acme', country: 'KE', isSuspended: 0 }],
-    ['that is not an object', 'acme'],
-  ])('a partner in KV %s has no access', async (_, copy) => {
-    await request(0)
-    const { metadata } = await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))
-    await env.CATALOG_CACHE.put(getPartnerKey(clientId), JSON.stringify(copy), { metadata })
-    startNewIsolate()
-    db.isDown = true
-    await expect(request(second)).rejects.toThrow(StorageError)
+  describe('a partner’s copy has a seal:', () => {
+    type Copy = { value: string; metadata: Record<string, unknown> }
+    const forgeries: [string, (copy: Copy) => unknown][] = [
+      ['a changed country', (copy) => (copy.value = copy.value.replace(country, 'XX'))],
+      [
+        'a changed suspension',
+        (copy) => (copy.value = copy.value.replace('"isSuspended":false', '"isSuspended":true')),
+      ],
+      ['a changed hash', (copy) => (copy.value = copy.value.replace('"hash":"hash"', '"hash":"mine"'))],
+      ['a changed short name', ({ metadata }) => (metadata['shortName'] = 'other')],
+      ['a later time', ({ metadata }) => (metadata['checkedAtMs'] = start + second)],
+      ['no MAC', ({ metadata }) => delete metadata['mac']],
+      ['a MAC of something else', ({ metadata }) => (metadata['mac'] = 'A'.repeat(43))],
+      ['a value that is not JSON', (copy) => (copy.value = 'x')],
+    ]
+    async function tamper(change: (copy: Copy) => unknown, from = clientId): Promise<void> {
+      const { value, metadata } = await env.CATALOG_CACHE.getWithMetadata<Record<string, unknown>>(getPartnerKey(from))
+      const copy = { value: String(value), metadata: { ...metadata } }
+      change(copy)
+      await env.CATALOG_CACHE.put(getPartnerKey(clientId), copy.value, { metadata: copy.metadata })
+      startNewIsolate()
+      db.isDown = true
+    }
+
+    test('unchanged, it is used', async () => {
+      await request(0)
+      await tamper(() => {})
+      expect((await request(second)).partner).toEqual(makePartner())
+    })
+
+    test.each(forgeries)('%s makes it a missing one', async (_, change) => {
+      await request(0)
+      await tamper(change)
+      await expect(request(second)).rejects.toThrow(StorageError)
+      expect(warnings).toContain('kv_garbled')
+    })
+
+    test('the copy of another client is a missing one', async () => {
+      await request(0)
+      const other = clientId
+      clientId = `client-${++clients}`
+      await tamper(() => {}, other)
+      await expect(request(second)).rejects.toThrow(StorageError)
+    })
+
+    test('it counts under a key that still verifies, and not under a dropped one', async () => {
+      const [before, after] = [generateJwk(), generateJwk()]
+      await request(0, {}, { seal: createSeal([{ jwk: before }]) })
+      await tamper(() => {})
+      const rotated = createSeal([{ jwk: after }, { jwk: before }])
+      expect((await request(second, {}, { seal: rotated })).partner).toEqual(makePartner())
+      startNewIsolate()
+      await expect(request(second, {}, { seal: createSeal([{ jwk: after }]) })).rejects.toThrow(StorageError)
+    })
   })
 
   test('KV’s copy of a partner is read otherwise only after the response, to save a write', async () => {
@@ -575,6 +629,145 @@ describe('while D1 fails', () => {
     const broken = { ...session, checkPartner: () => Promise.reject(new TypeError('bug')) }
     await expect(request(hour, {}, { openSession: () => broken })).rejects.toThrow(TypeError)
   })
+})
+
+describe('a sign-in', () => {
+  const readClient = async (ageMs: number, overrides: Partial<CacheContext> = {}) => {
+    nowMs = start + ageMs
+    const context = makeContext(overrides)
+    return (await signIns.readPaused(context, clientId)) ?? signIns.read(context, clientId)
+  }
+  const signIn = async (ageMs: number) => {
+    const client = await readClient(ageMs)
+    client.accept()
+    await finishWork()
+    return client
+  }
+
+  test('asks the primary each time, also right after a check', async () => {
+    await request(0)
+    const openSession = vi.fn<CacheContext['openSession']>(() => session)
+    const client = await readClient(second, { openSession })
+    expect([client.partner, client.failure, openSession.mock.calls]).toEqual([makePartner(), undefined, [['primary']]])
+  })
+
+  test('makes the next list of the isolate cost nothing: KV’s list is in memory, and the check, too', async () => {
+    await request(0)
+    startNewIsolate()
+    await signIn(second)
+    const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
+    expect(await request(2 * second)).toMatchObject({ tier: 'memory', calls: [], cacheStatus: 'memory; hit; ttl=59' })
+    expect(get).not.toHaveBeenCalled()
+  })
+
+  test('does not put an outdated list of KV before D1’s', async () => {
+    await request(0)
+    startNewIsolate()
+    changeCatalog('second')
+    await signIn(second)
+    expect(await request(2 * second)).toMatchObject({ text: 'second', tier: 'd1', calls: ['list'] })
+  })
+
+  test('keeps nothing before the secret was verified', async () => {
+    await readClient(0)
+    await finishWork()
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).toBeNull()
+    expect((await request(second)).calls).toEqual(['check', 'list'])
+  })
+
+  test('writes the partner’s copy, and again after an hour', async () => {
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    for (const ageMs of [0, minute, hour, hour + second]) await signIn(ageMs)
+    expect(put.mock.calls.map(([key]) => key)).toEqual([getPartnerKey(clientId), getPartnerKey(clientId)])
+  })
+
+  test('uses the copy of an earlier one for 30 h while D1 fails, and never makes it younger', async () => {
+    await signIn(0)
+    startNewIsolate()
+    db.isDown = true
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    for (const ageMs of [hour, 15 * hour, 30 * hour]) {
+      expect(await signIn(ageMs)).toMatchObject({ partner: makePartner(), failure: expect.any(StorageError) })
+    }
+    expect(put).not.toHaveBeenCalled()
+    expect(warnings).toContain('served_stale')
+    expect(await readClient(30 * hour + second)).toMatchObject({
+      partner: undefined,
+      failure: expect.any(StorageError),
+    })
+  })
+
+  test('uses a copy at once for ten seconds after a failure of D1', async () => {
+    await signIn(0)
+    db.isDown = true
+    db.calls = []
+    for (const ageMs of [hour, hour + second, hour + 9 * second]) await signIn(ageMs)
+    expect(db.calls).toEqual(['check'])
+  })
+})
+
+describe('a clock', () => {
+  test('that steps back by an hour does not make an isolate forget D1’s answers', async () => {
+    await request(hour)
+    db.partner = makePartner({ isSuspended: true })
+    expect(await request(0)).toMatchObject({ partner: { isSuspended: true }, calls: ['check'] })
+    expect(await request(second)).toMatchObject({ partner: { isSuspended: true }, calls: [] })
+    expect((await request(2 * second)).cacheStatus).toBe('memory; hit; ttl=58')
+  })
+
+  test('that steps back while a check is shared gives a ttl that is a number', async () => {
+    await request(0)
+    nowMs = start + 3 * hour
+    const late = openCatalog(makeContext(), { clientId, countryHint: country, filter: {} })
+    nowMs = start + hour
+    const early = openCatalog(makeContext(), { clientId, countryHint: country, filter: {} })
+    for (const opened of [late, early]) {
+      expect((await (await opened).readList(country, {})).cacheStatus).toBe('memory; hit; ttl=60')
+    }
+  })
+
+  test('that steps back does not prolong the pause after a failure of D1', async () => {
+    await request(0)
+    await request(5 * hour)
+    db.isDown = true
+    await request(6 * hour)
+    db.isDown = false
+    expect((await request(5 * hour + 2 * minute)).calls).toEqual(['check'])
+  })
+
+  test('that was ahead leaves copies that count as missing, and are replaced', async () => {
+    await request(hour)
+    startNewIsolate()
+    db.isDown = true
+    await expect(request(0)).rejects.toThrow(StorageError)
+    db.isDown = false
+    expect(await request(second)).toMatchObject({ tier: 'd1' })
+    startNewIsolate()
+    db.isDown = true
+    expect(await request(2 * second)).toMatchObject({ tier: 'kv', ageSeconds: 1, partner: makePartner() })
+  })
+
+  test('that was ahead leaves a list in memory that is usable in an outage after its next check', async () => {
+    await request(hour)
+    await request(0)
+    db.isDown = true
+    expect(await request(3 * minute)).toMatchObject({ tier: 'memory', ageSeconds: 180 })
+  })
+
+  test('may be ahead by up to a minute', async () => {
+    await request(minute)
+    startNewIsolate()
+    db.isDown = true
+    expect(await request(0)).toMatchObject({ tier: 'kv', ageSeconds: 0 })
+  })
+})
+
+test('a copy of a partner beyond 30 h is missing at its first read, too', async () => {
+  await request(0)
+  await writePartnerCopy(makeContext(), clientId, { partner: makePartner(), checkedAtMs: start - 30 * hour })
+  startNewIsolate()
+  db.isDown = true
+  await expect(request(second)).rejects.toThrow(StorageError)
 })
 
 describe('an older result', () => {

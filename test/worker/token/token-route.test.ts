@@ -1,7 +1,9 @@
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { hashSecret } from '../../../src/crypto/client-secret.ts'
+import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { breakD1 } from '../support/broken-bindings.ts'
+import { startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken, send, tokenPath } from '../support/requests.ts'
 import { seedPartner, type TestPartner } from '../support/seed.ts'
 
@@ -66,12 +68,12 @@ describe('the right secret', () => {
   })
 
   test('costs one query, and one derivation per isolate as long as it is used every ten minutes', async () => {
-    const prepare = vi.spyOn(env.DB, 'prepare')
+    const openSession = vi.spyOn(env.DB, 'withSession')
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     await signIn()
-    expect([prepare.mock.calls.length, deriveBits.mock.calls.length]).toEqual([1, 1])
+    expect([openSession.mock.calls, deriveBits.mock.calls.length]).toEqual([[['first-primary']], 1])
     await signIn()
-    expect([prepare.mock.calls.length, deriveBits.mock.calls.length]).toEqual([2, 1])
+    expect([openSession.mock.calls.length, deriveBits.mock.calls.length]).toEqual([2, 1])
     for (let count = 0; count < 3; count++) {
       vi.setSystemTime(Date.now() + 599_000)
       await signIn()
@@ -227,12 +229,12 @@ describe('the rate limit', () => {
     )
 
   test('refuses before D1 is queried and before a key is derived', async () => {
-    const prepare = vi.spyOn(env.DB, 'prepare')
+    const openSession = vi.spyOn(env.DB, 'withSession')
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
     const response = await requestToken(wrongSecret(), exhausted)
     expect(response.headers.get('Retry-After')).toBe('60')
     await expectRefusal(response, 429, 'rate_limited')
-    expect([prepare.mock.calls, deriveBits.mock.calls]).toEqual([[], []])
+    expect([openSession.mock.calls, deriveBits.mock.calls]).toEqual([[], []])
   })
 
   test('counts a secret that this isolate has verified for another client', async () => {
@@ -321,6 +323,76 @@ test.each(['D1_ERROR: down', 'Network connection lost.'])(
     expect(String(error.mock.calls)).not.toMatch(new RegExp(`select|${partner.clientId}`))
   },
 )
+
+describe('while D1 fails', () => {
+  /** Leaves a copy of the partner in KV, and nothing in memory. */
+  const breakD1After = async (change: () => Promise<unknown> = async () => {}) => {
+    await change()
+    await signIn()
+    await vi.waitFor(async () => expect(await env.CATALOG_CACHE.get(getPartnerKey(partner.clientId))).not.toBeNull())
+    startNewIsolate()
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    vi.spyOn(console, 'warn').mockImplementation(() => {})
+    breakD1('D1_ERROR: down')
+  }
+
+  test('a client of the copy in KV gets a token, which lists plans', async () => {
+    await requestPlans({ shortName: partner.shortName, token: await fetchToken(partner) })
+    await breakD1After()
+    const token = await fetchToken(partner)
+    expect((await requestPlans({ shortName: partner.shortName, token })).status).toBe(200)
+  })
+
+  test('a secret that the copy lacks gets a 503: it may be new', async () => {
+    await breakD1After()
+    const response = await requestToken(wrongSecret())
+    expect(response.headers.get('Retry-After')).toBe('5')
+    await expectRefusal(response, 503, 'unavailable')
+  })
+
+  test('a secret whose end has passed gets no token', async () => {
+    await breakD1After(() => updateSecrets('expires_at = unixepoch() + 60'))
+    expect((await signIn()).status).toBe(200)
+    vi.setSystemTime(Date.now() + 61_000)
+    expect((await signIn()).status).toBe(503)
+  })
+
+  test('a partner that the copy calls suspended gets a 401', async () => {
+    const token = await fetchToken(partner)
+    await breakD1After(async () => {
+      await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
+      // A refused sign-in writes no copy.
+      startNewIsolate()
+      await requestPlans({ shortName: partner.shortName, token })
+    })
+    await expectRefusal(await signIn(), 401, 'invalid_client')
+  })
+
+  test('every refusal costs two derivations, with a copy or without, in a pause or not', async () => {
+    const known = await seedPartner('KE', 100_000)
+    await fetchToken(known)
+    await breakD1After()
+    const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
+    for (const clientId of [known.clientId, 'ABCDEFGHIJKLMNOP', known.clientId, 'ABCDEFGHIJKLMNOP']) {
+      deriveBits.mockClear()
+      expect((await requestToken(basic(clientId, 'A'.repeat(40)))).status).toBe(503)
+      expect(deriveBits.mock.calls.map(([parameters]) => (parameters as { iterations: number }).iterations)).toEqual([
+        100_000, 100_000,
+      ])
+    }
+  })
+})
+
+test('a client that signs in when its tokens were ended gets a token that is valid, also when D1’s clock is ahead', async () => {
+  const earlier = await fetchToken(partner)
+  await env.DB.prepare('update partners set tokens_valid_from = unixepoch() + 30 where client_id = ?')
+    .bind(partner.clientId)
+    .run()
+  startNewIsolate()
+  const token = await fetchToken(partner)
+  expect((await requestPlans({ shortName: partner.shortName, token })).status).toBe(200)
+  await expectRefusal(await requestPlans({ shortName: partner.shortName, token: earlier }), 401, 'invalid_token')
+})
 
 test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('returns 405 for %s', async (method) => {
   const response = await send(tokenPath, {
