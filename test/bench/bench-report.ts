@@ -8,6 +8,7 @@ import type { MemoryRow } from './measure-memory.ts'
 import type { OutageRow } from './measure-outage.ts'
 import type { RatioRow } from './measure-ratios.ts'
 import type { Estimate, Verdict } from './regression.ts'
+import type { Calls } from './slowed.ts'
 
 export interface ComparedRow extends RatioRow {
   baseline: Estimate | undefined
@@ -36,14 +37,16 @@ export function formatRatios(rows: readonly ComparedRow[]): string {
 }
 
 export function formatCosts(costs: Costs): string {
-  return formatTable(
-    Object.entries(costs).map(([name, { kvCalls, d1Queries, rowsRead }]) => ({
-      WHAT: name,
-      'KV CALLS': String(kvCalls),
-      'D1 QUERIES': String(d1Queries),
-      'ROWS READ': String(rowsRead),
-    })),
-  )
+  return formatTable(Object.entries(costs).map(([name, cost]) => ({ WHAT: name, ...formatCalls(cost) })))
+}
+
+function formatCalls({ d1Queries, rowsRead, kvReads, kvWrites }: Calls) {
+  return {
+    'D1 QUERIES': String(d1Queries),
+    'ROWS READ': String(rowsRead),
+    'KV READS': String(kvReads),
+    'KV WRITES': String(kvWrites),
+  }
 }
 
 export function formatLatency(rows: readonly LatencyRow[]): string {
@@ -53,10 +56,7 @@ export function formatLatency(rows: readonly LatencyRow[]): string {
       SITUATION: row.situation,
       MEDIAN: `${Math.round(row.medianMs)} ms`,
       TRIPS: isTooManyTrips(row) ? `${row.trips}, more than ${row.maxTrips}` : String(row.trips),
-      'D1 QUERIES': String(row.d1Queries),
-      'ROWS READ': String(row.rowsRead),
-      'KV READS': String(row.kvReads),
-      'KV WRITES': String(row.kvWrites),
+      ...formatCalls(row),
     })),
   )
 }

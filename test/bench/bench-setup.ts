@@ -32,7 +32,7 @@ export async function startBench(): Promise<Bench> {
   const bundle = await buildBundle()
   const service = await startService(
     bundle,
-    { counted: 'test/bench/counting.ts', 'instant-limits': 'test/bench/instant-limits.ts' },
+    { counted: 'test/bench/slowed.ts', 'instant-limits': 'test/bench/instant-limits.ts' },
     {
       'bare-bytes': { WORK: 'bytes', BODY: smallBodyKey },
       'bare-stream': { WORK: 'stream', BODY: largeBodyKey },

@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Bench } from './bench-setup.ts'
-import type { Counts } from './counting.ts'
+import type { Cost } from './slowed.ts'
 
-export type Costs = Record<string, Counts>
+export type Costs = Record<string, Cost>
 
 export async function measureCosts({ partners, getListUrl, getTokenUrl }: Bench): Promise<Costs> {
-  const count = async (url: URL, init: RequestInit) => (await fetch(url, init)).json() as Promise<Counts>
+  const count = async (url: URL, init: RequestInit) => (await fetch(url, init)).json() as Promise<Cost>
   const list = await getListUrl('UG', 'counted')
   const get = { headers: partners.UG.bearerHeaders }
   const token = await getTokenUrl('counted')

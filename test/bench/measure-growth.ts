@@ -1,8 +1,8 @@
 // How the speed depends on the size of the catalog and on the number of partners.
 import { planCounts, type Bench, type Country } from './bench-setup.ts'
-import type { Counts } from './counting.ts'
 import { runLoad } from './load.ts'
 import { seedPartners } from './service.ts'
+import type { Cost } from './slowed.ts'
 
 export interface Growth {
   lists: { plans: number; bytes: number; memoryPerSecond: number; notModifiedPerSecond: number }[]
@@ -33,7 +33,7 @@ export async function measureGrowth(bench: Bench, seconds: number): Promise<Grow
   for (const partners of [1, 1000, 100_000]) {
     await seedPartners(bench.d1, partners)
     const { requestsPerSecond } = await runLoad({ url: await bench.getTokenUrl(), status: 200, ...post }, seconds)
-    const { rowsRead } = (await (await fetch(await bench.getTokenUrl('counted'), post)).json()) as Counts
+    const { rowsRead } = (await (await fetch(await bench.getTokenUrl('counted'), post)).json()) as Cost
     tokens.push({ partners, perSecond: requestsPerSecond, rowsRead })
   }
   return { lists, tokens }

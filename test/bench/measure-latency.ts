@@ -1,7 +1,7 @@
 // How long a partner waits when D1 and KV are as slow as real ones, and for how many sequential round trips.
 import { makeCatalog } from './bench-setup.ts'
 import { createPartner, importPlans, startService, type BenchPartner, type Bundle, type Service } from './service.ts'
-import type { Cost, Settings } from './slowed.ts'
+import type { Calls, Cost, Settings } from './slowed.ts'
 
 interface Latency {
   d1Ms: number
@@ -23,18 +23,13 @@ const hourMs = 60 * minuteMs
 /** The country with 30 plans. */
 const country = 'KE'
 
-export interface LatencyRow {
+export interface LatencyRow extends Calls {
   latency: string
   situation: string
   medianMs: number
   /** The most that any sample needed. */
   trips: number
   maxTrips: number
-  /** Calls of one request, work after the response included. */
-  d1Queries: number
-  rowsRead: number
-  kvReads: number
-  kvWrites: number
 }
 
 export function isTooManyTrips({ trips, maxTrips }: LatencyRow): boolean {

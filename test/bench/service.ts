@@ -1,11 +1,12 @@
 // Starts the Worker as deployed and the bare Workers in one workerd. Each has its own socket, without a dev proxy.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { createRequire, stripTypeScriptTypes } from 'node:module'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
 import { Miniflare, type WorkerOptions } from 'miniflare'
 import { unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
@@ -113,9 +114,17 @@ function findWorkerd(): string {
   return path
 }
 
-/** Reads a Worker as JavaScript. Node and workerd run it alike. */
+/** Bundles a Worker with what it imports, except `./app.js`. */
 async function readWorker(file: string): Promise<string> {
-  return stripTypeScriptTypes(await readFile(join(project, file), 'utf8'))
+  const entryPoints = [join(project, file)]
+  const { outputFiles } = await build({
+    entryPoints,
+    bundle: true,
+    format: 'esm',
+    external: ['./app.js'],
+    write: false,
+  })
+  return outputFiles[0]?.text ?? ''
 }
 
 export async function migrate(d1: D1Database): Promise<void> {

@@ -1,5 +1,6 @@
 // The Worker as deployed, with D1 and KV slowed by fixed amounts and a clock that can be set. It answers each request with
 // what the request cost.
+import { interceptD1, interceptKv, takeMs } from '../support/unreliable-stores.ts'
 // @ts-expect-error -- the bundle is the module beside this one when it runs
 import app from './app.js'
 
@@ -11,16 +12,20 @@ export interface Settings {
   clockMs: number
 }
 
-export interface Cost {
+/** What one request called, work after the response included. */
+export interface Calls {
+  kvReads: number
+  kvWrites: number
+  d1Queries: number
+  rowsRead: number
+}
+
+export interface Cost extends Calls {
   status: number
   /** From the arrival of the request to the last byte of the response, inside the Worker. */
   durationMs: number
   /** Sequential round trips before the response: calls that ran at the same time count as one. */
   trips: number
-  kvReads: number
-  kvWrites: number
-  d1Queries: number
-  rowsRead: number
   /** The token, if the request asked for one. */
   accessToken: string | undefined
 }
@@ -30,11 +35,13 @@ interface Bindings {
   CATALOG_CACHE: KVNamespace
 }
 
-let settings: Settings = { d1Ms: 0, kvMs: 0, clockMs: 0 }
-let counts = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
+const unslowed: Settings = { d1Ms: 0, kvMs: 0, clockMs: 0 }
+let settings = unslowed
+const none: Calls = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
+let counts = { ...none }
 /** The calls that have ended. */
 let calls: { startMs: number; endMs: number }[] = []
-let slowed: Bindings | undefined
+let metered: Bindings | undefined
 let countedLater: Promise<unknown>[] = []
 
 const realNow = Date.now.bind(Date)
@@ -42,14 +49,15 @@ Date.now = () => realNow() + settings.clockMs
 
 export default {
   async fetch(request, env, context) {
-    settings = JSON.parse(request.headers.get('X-Settings') ?? '{}') as Settings
-    slowed ??= { ...env, DB: slowD1(env.DB), CATALOG_CACHE: slowKv(env.CATALOG_CACHE) }
+    const header = request.headers.get('X-Settings')
+    settings = header === null ? unslowed : (JSON.parse(header) as Settings)
+    metered ??= { ...env, ...meter(env) }
     const work: Promise<unknown>[] = []
     const collecting = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) }
-    counts = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
+    counts = { ...none }
     calls = []
     const startMs = performance.now()
-    const response: Response = await app.fetch(request, slowed, collecting)
+    const response: Response = await app.fetch(request, metered, collecting)
     const body = await response.arrayBuffer()
     const waited = { status: response.status, durationMs: performance.now() - startMs, trips: countTrips() }
     // The work after the response counts, but nobody waits for it.
@@ -78,39 +86,33 @@ function countTrips(): number {
   return count
 }
 
-async function slowly<T>(ms: number, call: () => Promise<T>): Promise<T> {
+/** Makes a call that takes at least `ms`, and records when it ran. */
+async function time<Answer>(ms: number, call: () => Promise<Answer>): Promise<Answer> {
   const startMs = performance.now()
-  const [answer] = await Promise.all([call(), new Promise((resolve) => setTimeout(resolve, ms))])
+  const answer = await takeMs(ms)(call)
   calls.push({ startMs, endMs: performance.now() })
   return answer
 }
 
-function slowD1(d1: Pick<D1Database, 'prepare' | 'withSession'>): D1Database {
-  const prepare = (sql: string) => ({ bind: (...params: unknown[]) => slowStatement(d1.prepare(sql).bind(...params)) })
-  return { prepare, withSession: (from: string) => slowD1(d1.withSession(from) as never) } as never
-}
-
-/** Runs each query a second time, after its answer, for the number of rows, which only `all()` returns. */
-function slowStatement(statement: D1PreparedStatement) {
+function meter({ DB, CATALOG_CACHE }: Bindings): Bindings {
   return {
-    raw: () =>
-      slowly(settings.d1Ms, async () => {
+    DB: interceptD1(DB, (call, { countRowsRead }) =>
+      time(settings.d1Ms, async () => {
         counts.d1Queries++
-        const rows = await statement.raw()
-        countedLater.push(statement.all().then(({ meta }) => (counts.rowsRead += meta.rows_read)))
+        const rows = await call()
+        countedLater.push(countRowsRead().then((rowsRead) => (counts.rowsRead += rowsRead)))
         return rows
       }),
+    ),
+    CATALOG_CACHE: interceptKv(CATALOG_CACHE, {
+      read: (call) => {
+        counts.kvReads++
+        return time(settings.kvMs, call)
+      },
+      write: (call) => {
+        counts.kvWrites++
+        return time(settings.kvMs, call)
+      },
+    }),
   }
-}
-
-function slowKv(kv: KVNamespace): KVNamespace {
-  const getWithMetadata = (key: string) => {
-    counts.kvReads++
-    return slowly(settings.kvMs, () => kv.getWithMetadata(key, 'arrayBuffer'))
-  }
-  const put = (...args: Parameters<KVNamespace['put']>) => {
-    counts.kvWrites++
-    return slowly(settings.kvMs, () => kv.put(...args))
-  }
-  return { getWithMetadata, put } as never
 }

@@ -6,24 +6,18 @@ import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishPlans } from '../support/publish-plans.ts'
+import { interceptD1 } from '../support/unreliable-stores.ts'
 
 beforeEach(() => emptyDatabase(env))
 
-/** Runs each query twice: only `all()` returns the number of rows. */
 async function countRowsRead(work: (d1: D1Database) => Promise<unknown>): Promise<number> {
-  let rowsRead = 0
-  const prepare = (sql: string) => ({
-    bind: (...params: unknown[]) => ({
-      raw: async () => {
-        const statement = env.DB.prepare(sql).bind(...params)
-        rowsRead += (await statement.all()).meta.rows_read
-        return statement.raw()
-      },
-    }),
+  let total = 0
+  const counting = interceptD1(env.DB, async (call, query) => {
+    total += await query.countRowsRead()
+    return call()
   })
-  // Drizzle calls nothing else for a select.
-  await work({ prepare } as never)
-  return rowsRead
+  await work(counting)
+  return total
 }
 
 const listPlans = (count: number, name = 'Name') =>

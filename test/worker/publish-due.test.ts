@@ -14,6 +14,7 @@ import { fetchToken, requestPlans } from './support/requests.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishNow, stageChanges } from '../support/publish-plans.ts'
+import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
 const db = openDatabase(env.DB)
@@ -137,7 +138,7 @@ test('a publication that was approved is published at its time', async () => {
 
 test('when storage fails, the next run publishes', async () => {
   const id = await schedule(makePlan({ id: 1 }), past)
-  breakD1('D1_ERROR: down')
+  breakD1(d1Down)
   expect(await logOf(runSchedule)).toEqual([
     ['error', { event: 'schedule_failed', reason: 'StorageError: D1_ERROR: down' }],
   ])
@@ -190,8 +191,8 @@ test('a publication that an operator cancels or publishes during the run is left
   const cancelled = await schedule(makePlan({ id: 1 }), past)
   const approved = await schedule(makePlan({ id: 2 }), past)
   let isInterrupted = false
-  const interrupted = changeQueries(async (run) => {
-    const answer = await run()
+  const interrupted = interceptD1(env.DB, async (call) => {
+    const answer = await call()
     if (isInterrupted) return answer
     // The first query selects what is due.
     isInterrupted = true
@@ -206,23 +207,8 @@ test('a publication that an operator cancels or publishes during the run is left
 
 /** A database that fails to insert entries about one publication. */
 function failEntriesOf(id: number, kind = 'published'): D1Database {
-  return changeQueries((run, sql, params) => {
+  return interceptD1(env.DB, (call, { sql, params }) => {
     const isFailing = sql.startsWith('insert') && params.includes(kind) && params.includes(id)
-    return isFailing ? Promise.reject(new Error('D1_ERROR: down')) : run()
+    return isFailing ? d1Down(call) : call()
   })
-}
-
-type Around = (run: () => Promise<unknown>, sql: string, params: unknown[]) => Promise<unknown>
-
-/** A database whose queries go through `around`. */
-function changeQueries(around: Around): D1Database {
-  const wrap = (statement: D1PreparedStatement, sql: string, params: unknown[]): D1PreparedStatement =>
-    new Proxy(statement, {
-      get: (target, name) => {
-        if (name === 'bind') return (...values: unknown[]) => wrap(target.bind(...values), sql, values)
-        const run = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>
-        return (...args: unknown[]) => around(() => run.apply(target, args), sql, params)
-      },
-    })
-  return { prepare: (sql: string) => wrap(env.DB.prepare(sql), sql, []) } as D1Database
 }

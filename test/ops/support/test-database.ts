@@ -50,32 +50,3 @@ export function interruptFirstWrite(store: Store, interrupt: () => Promise<unkno
     },
   }
 }
-
-/** Runs `interrupt` before the first statement that `pattern` matches, as another operator would. */
-export function interruptFirst(pattern: RegExp, d1: D1Database, interrupt: () => Promise<unknown>): D1Database {
-  let isInterrupted = false
-  const wait = (statement: D1PreparedStatement): D1PreparedStatement =>
-    new Proxy(statement, {
-      get: (target, name) => {
-        const method: unknown = Reflect.get(target, name)
-        if (typeof method !== 'function') return method
-        if (name === 'bind') return (...values: unknown[]) => wait(target.bind(...values))
-        return async (...args: unknown[]): Promise<unknown> => {
-          if (!isInterrupted) {
-            isInterrupted = true
-            await interrupt()
-          }
-          return method.apply(target, args)
-        }
-      },
-    })
-  return new Proxy(d1, {
-    get: (target, name) => {
-      if (name === 'prepare') {
-        return (sql: string) => (pattern.test(sql) ? wait(target.prepare(sql)) : target.prepare(sql))
-      }
-      const method: unknown = Reflect.get(target, name)
-      return typeof method === 'function' ? method.bind(target) : method
-    },
-  })
-}

@@ -5,8 +5,8 @@ import { publishChange, type PublicationRequest } from '../../../src/ops/core/pu
 import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from './binding-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
-import { interruptFirst } from './test-database.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
+import { interceptD1 } from '../../support/unreliable-stores.ts'
 
 /** Hashes secrets with few iterations, which is quick. */
 export const store: Store = openBindingStore(env, {}, { PBKDF2_ITERATIONS: 1000 })
@@ -19,7 +19,15 @@ export const careful: Store = { ...store, config: { ...store.config, CATALOG_APP
  * between the reads of a change and its first write.
  */
 export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^insert/i): Store {
-  return { ...store, db: openDatabase(interruptFirst(pattern, env.DB, interrupt)) }
+  let isInterrupted = false
+  const interrupted = interceptD1(env.DB, async (call, { sql }) => {
+    if (!isInterrupted && pattern.test(sql)) {
+      isInterrupted = true
+      await interrupt()
+    }
+    return call()
+  })
+  return { ...store, db: openDatabase(interrupted) }
 }
 
 /** A store that can't delete the cached copy of a partner. */

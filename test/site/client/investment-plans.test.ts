@@ -12,6 +12,7 @@ import {
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { d1Down } from '../../support/unreliable-stores.ts'
 import { send } from '../../worker/support/requests.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../../worker/support/seed.ts'
 
@@ -105,7 +106,7 @@ test('throws an error with message, status, code and request ID when the service
   expect(await getError({ shortName: 'another/name' })).toMatchObject({ status: 403, code: 'forbidden' })
   expect(await getError({}, { currency: 'KESH' })).toMatchObject({ status: 400, code: 'invalid_request' })
   vi.spyOn(console, 'error').mockImplementation(() => {})
-  breakD1()
+  breakD1(d1Down)
   expect(await getError({})).toMatchObject({ status: 503, code: 'unavailable', retryAfterSeconds: 5 })
 })
 

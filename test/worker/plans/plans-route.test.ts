@@ -4,10 +4,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { planSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { ApiError } from '../../../src/worker/http/api-error.ts'
 import { createRespondConditionally } from '../../../src/worker/http/conditional-response.ts'
-import { breakD1, hangD1 } from '../support/broken-bindings.ts'
+import { breakD1 } from '../support/broken-bindings.ts'
 import { startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
+import { d1Down, hang } from '../../support/unreliable-stores.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
 
 let partner: TestPartner
@@ -447,7 +448,7 @@ describe('while D1 fails', () => {
     await seedPlans(makePlan())
     await list()
     vi.setSystemTime(Date.now() + 3000_000)
-    breakD1()
+    breakD1(d1Down)
     const response = await list()
     expect(response.status).toBe(200)
     expect(response.headers.get('Cache-Status')).toMatch(/^memory; hit; ttl=-294[01]; detail=storage-unavailable$/)
@@ -455,7 +456,7 @@ describe('while D1 fails', () => {
 
   test('a list that is not cached is a 503', async () => {
     await list()
-    breakD1()
+    breakD1(d1Down)
     const response = await list('?currency=KES')
     expect(response.headers.get('Retry-After')).toBe('5')
     await expectRefusal(response, 503, 'unavailable')
@@ -463,7 +464,7 @@ describe('while D1 fails', () => {
 
   test('a list that is not cached is a 503 within 5 s if D1 hangs', async () => {
     await list()
-    hangD1()
+    breakD1(hang)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const response = list('?currency=KES')
     await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))

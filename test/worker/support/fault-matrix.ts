@@ -9,7 +9,8 @@ import { issueAccessToken } from '../../../src/crypto/access-token.ts'
 import type { ErrorBody } from '../../../src/worker/http/api-error.ts'
 import { partners, partnerSecrets, plans, planViewability } from '../../../src/db/schema.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { breakD1, breakKv, changeKvReads, hangD1, hangKv, slowD1 } from './broken-bindings.ts'
+import { d1Down, garbleValue, hang, kvDown, takeMs, truncateValue } from '../../support/unreliable-stores.ts'
+import { breakD1, breakKv } from './broken-bindings.ts'
 import { startNewIsolate, worker } from './isolate.ts'
 import { withoutLeaks } from './log-leaks.ts'
 import { basic, fetchToken } from './requests.ts'
@@ -31,9 +32,9 @@ interface D1Condition {
 
 const d1Conditions: D1Condition[] = [
   { name: 'fine', isUp: true, answersAfterMs: 0, begin: () => {} },
-  { name: 'failing', isUp: false, answersAfterMs: 0, begin: () => breakD1() },
-  { name: 'hanging', isUp: false, answersAfterMs: Infinity, begin: hangD1 },
-  { name: 'slow (3 s)', isUp: true, answersAfterMs: 3 * secondMs, begin: () => slowD1(3 * secondMs) },
+  { name: 'failing', isUp: false, answersAfterMs: 0, begin: () => breakD1(d1Down) },
+  { name: 'hanging', isUp: false, answersAfterMs: Infinity, begin: () => breakD1(hang) },
+  { name: 'slow (3 s)', isUp: true, answersAfterMs: 3 * secondMs, begin: () => breakD1(takeMs(3 * secondMs)) },
   {
     name: 'on another schema',
     isUp: false,
@@ -54,28 +55,19 @@ interface KvCondition {
 
 const kvConditions: KvCondition[] = [
   { name: 'fine', isReadable: true, begin: () => {} },
-  { name: 'failing to read', isReadable: false, begin: () => breakKv('getWithMetadata') },
-  { name: 'failing to write', isReadable: true, begin: () => breakKv('put', 'delete') },
-  { name: 'hanging', isReadable: false, begin: hangKv },
-  {
-    name: 'returning garbage values',
-    isReadable: false,
-    begin: () =>
-      changeKvReads(({ value, metadata }) => ({
-        value: value && new Uint8Array(value.byteLength).fill(7).buffer,
-        metadata,
-      })),
-  },
+  { name: 'failing to read', isReadable: false, begin: () => breakKv({ read: kvDown }) },
+  { name: 'failing to write', isReadable: true, begin: () => breakKv({ write: kvDown }) },
+  { name: 'hanging', isReadable: false, begin: () => breakKv({ read: hang, write: hang }) },
+  { name: 'returning garbage values', isReadable: false, begin: () => breakKv({ read: garbleValue }) },
   {
     name: 'returning garbage metadata',
     isReadable: false,
-    begin: () => changeKvReads(({ value }) => ({ value, metadata: { etag: ['"x"'], currentAtMs: 'yesterday' } })),
+    begin: () =>
+      breakKv({
+        read: async (call) => ({ ...(await call()), metadata: { etag: ['"x"'], currentAtMs: 'yesterday' } }),
+      }),
   },
-  {
-    name: 'returning truncated values',
-    isReadable: false,
-    begin: () => changeKvReads(({ value, metadata }) => ({ value: value && value.slice(0, -1), metadata })),
-  },
+  { name: 'returning truncated values', isReadable: false, begin: () => breakKv({ read: truncateValue }) },
 ]
 
 interface CacheState {

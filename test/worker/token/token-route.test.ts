@@ -2,6 +2,7 @@ import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { hashSecret } from '../../../src/crypto/client-secret.ts'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
+import { d1Down, failWith } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../support/broken-bindings.ts'
 import { startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken, send, tokenPath } from '../support/requests.ts'
@@ -314,7 +315,7 @@ test.each(['D1_ERROR: down', 'Network connection lost.'])(
   'returns 503 with Retry-After when D1 fails (%s)',
   async (reason) => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
-    breakD1(reason)
+    breakD1(failWith(reason))
     const response = await signIn()
     expect(response.headers.get('Retry-After')).toBe('5')
     await expectRefusal(response, 503, 'unavailable')
@@ -333,7 +334,7 @@ describe('while D1 fails', () => {
     startNewIsolate()
     vi.spyOn(console, 'error').mockImplementation(() => {})
     vi.spyOn(console, 'warn').mockImplementation(() => {})
-    breakD1('D1_ERROR: down')
+    breakD1(d1Down)
   }
 
   test('a client of the copy in KV gets a token, which lists plans', async () => {
