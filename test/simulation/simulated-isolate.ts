@@ -1,8 +1,8 @@
 // The life of isolates and requests: what happens to the timers and the I/O of a request that is cancelled, and of an isolate
 // that is frozen or dead.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createHash } from 'node:crypto'
 import type { OpenCatalog } from '../../src/worker/cache/catalog-cache.ts'
+import { installSimulatedCrypto } from './simulated-crypto.ts'
 import type { ScheduledEvent, VirtualClock } from './virtual-clock.ts'
 
 export interface SimulatedIsolate {
@@ -40,7 +40,7 @@ export interface Lifetimes {
   deliver: (request: SimulatedRequest, timeMs: number, action: () => void) => ScheduledEvent
   /** Runs `work` so that the timers it starts belong to the request. */
   run: (request: SimulatedRequest, work: () => void) => void
-  /** Replaces timers and SHA-256 of this process. Returns a function that restores them. */
+  /** Replaces timers and crypto.subtle of this process. Returns a function that restores them. */
   install: () => () => void
 }
 
@@ -71,17 +71,11 @@ export function createLifetimes(clock: VirtualClock): Lifetimes {
       const { setTimeout: realSetTimeout, clearTimeout: realClearTimeout } = globalThis
       globalThis.setTimeout = startTimer as unknown as typeof setTimeout
       globalThis.clearTimeout = ((event?: ScheduledEvent) => event?.cancel()) as typeof clearTimeout
-      // The real one works on another thread: its promise settles at a real time, not at a virtual one.
-      Object.defineProperty(crypto.subtle, 'digest', { value: computeDigest, configurable: true })
+      const restoreCrypto = installSimulatedCrypto()
       return () => {
         Object.assign(globalThis, { setTimeout: realSetTimeout, clearTimeout: realClearTimeout })
-        Reflect.deleteProperty(crypto.subtle, 'digest')
+        restoreCrypto()
       }
     },
   }
-}
-
-async function computeDigest(algorithm: string, data: Uint8Array): Promise<ArrayBuffer> {
-  if (algorithm !== 'SHA-256') throw new Error(`the simulation has no ${algorithm}`)
-  return new Uint8Array(createHash('sha256').update(data).digest()).buffer
 }
