@@ -35,8 +35,7 @@ const checkQuery = `
     partners.tokens_valid_from, partner_secrets.hash, partner_secrets.expires_at
   from catalog_revision
   left join partners on partners.client_id = ?
-  left join partner_secrets on partner_secrets.partner_id = partners.id
-  order by partner_secrets.id`
+  left join partner_secrets on partner_secrets.partner_id = partners.id`
 
 /**
  * One query, by unique indexes, for the token endpoint and the plan list: a copy of its answer never has old hashes.

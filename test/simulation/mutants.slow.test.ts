@@ -3,11 +3,13 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { mutants } from './mutants.ts'
+import { simulate } from './simulated-world.ts'
+import { shapes } from './traffic.ts'
 
 const command = join(import.meta.dirname, 'simulate.ts')
 
-test.each(Object.entries(mutants))('a rule notices the mutant %s', async (name, { caughtBy }) => {
-  const { exitCode, brokenRules } = await run(['--mutant', name])
+test.each(Object.entries(mutants))('a rule notices the mutant %s', async (name, { shape, caughtBy }) => {
+  const { exitCode, brokenRules } = await run(['--mutant', name], shape)
   expect(exitCode).toBe(1)
   expect(brokenRules.some((rule) => caughtBy.some((expected) => rule === expected))).toBe(true)
 })
@@ -20,9 +22,27 @@ test('without a mutant, two weeks of storm break no rule', async () => {
   expect(await run([])).toEqual({ exitCode: 0, brokenRules: [] })
 })
 
-function run(flags: string[]): Promise<{ exitCode: unknown; brokenRules: string[] }> {
+test('in six hours without D1, no partner with a copy loses a token or a list', async () => {
+  const { makePollers, plannedOutage, ...shape } = shapes.outage
+  const { afterMs, durationMs } = plannedOutage!
+  const { meter, violations } = await simulate({
+    shape: {
+      ...shape,
+      makePollers: (random) => makePollers(random).map((poller) => ({ ...poller, filters: [{}] })),
+      plannedOutage: { afterMs, durationMs },
+    },
+    seed: 1,
+    durationMs: afterMs + durationMs,
+    stopsAtViolation: false,
+  })
+  expect(violations).toEqual([])
+  expect([meter.notSent.bothFailed, meter.notSent.noCopy, meter.unavailable]).toEqual([0, 0, 0])
+  expect(meter.lists.outage).toBeGreaterThan(1000)
+})
+
+function run(flags: string[], shape = 'storm'): Promise<{ exitCode: unknown; brokenRules: string[] }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [command, '--shape', 'storm', ...flags], (error, stdout) => {
+    execFile(process.execPath, [command, '--shape', shape, ...flags], (error, stdout) => {
       const brokenRules = [...stdout.matchAll(/BROKEN (\S+)/g)].map(([, rule = '']) => rule)
       resolve({ exitCode: error ? error.code : 0, brokenRules })
     })

@@ -7,10 +7,12 @@ import type { RuleName } from './rules.ts'
 
 interface Mutant {
   mistake: string
-  /** In src/worker/cache, or in src/api. */
+  /** Seen from src/worker/cache. */
   file: string
   replace: string
   by: string
+  /** The traffic in which a rule notices it. Default: storm. */
+  shape?: string
   /** The rules that can notice it. */
   caughtBy: readonly RuleName[]
 }
@@ -54,17 +56,70 @@ export const mutants: Record<string, Mutant> = {
   'three-days': {
     mistake: 'a list is served for 72 hours while D1 fails',
     file: 'freshness.ts',
-    replace: 'staleIfErrorMs = 24 * 3600_000',
+    replace: 'staleIfErrorMs = 30 * 3600_000',
     by: 'staleIfErrorMs = 72 * 3600_000',
-    caughtBy: ['day-old-list', 'outage-access'],
+    caughtBy: ['too-old-list', 'outage-access'],
   },
-  'partner-unvalidated': {
-    mistake: "a partner's copy in KV is not validated",
+  'copy-unsealed': {
+    mistake: "the seal of a partner's copy in KV is not verified",
     file: 'kv-copies.ts',
-    replace:
-      "if (typeof shortName !== 'string' || typeof country !== 'string' || typeof isSuspended !== 'boolean') return undefined",
+    replace: 'if (await context.seal.verify(sealed, String(mac)))',
+    by: 'if (sealed.length > 0)',
+    caughtBy: ['outage-access', 'no-bug'],
+  },
+  'copy-from-memory': {
+    mistake: "memory's check is written to KV again while D1 fails",
+    file: 'partner-checks.ts',
+    replace: 'const copy = await readCopy(context, clientId)',
+    by: `const copy = await readCopy(context, clientId)
+      if (old?.partner) {
+        const refreshed = { partner: old.partner, checkedAtMs: context.nowMs }
+        context.waitUntil(writePartnerCopy(context, clientId, refreshed))
+      }`,
+    shape: 'outage',
+    caughtBy: ['suspension-holds'],
+  },
+  'clock-decides': {
+    mistake: "D1's answer is thrown away when the clock stepped back",
+    file: 'partner-checks.ts',
+    replace: 'if (held && held.order > asked.order) return held',
+    by: 'if (held && held.checkedAtMs > context.nowMs) return held',
+    caughtBy: ['d1-wins', 'fresh-access'],
+  },
+  'tokens-live-on': {
+    mistake: 'tokens that were ended are accepted',
+    file: '../access/authenticate-bearer.ts',
+    replace: 'if (iat < (tokensValidFrom ?? 0))',
+    by: 'if (iat < 0 && tokensValidFrom)',
+    caughtBy: ['ended-token'],
+  },
+  'secrets-live-on': {
+    mistake: 'a secret is accepted after its end',
+    file: '../token/authenticate-client.ts',
+    replace: 'expiresAt === null || expiresAt > nowSeconds ? hash : []',
+    by: 'expiresAt === null || nowSeconds > 0 ? hash : []',
+    caughtBy: ['right-secret'],
+  },
+  'replica-decides': {
+    mistake: 'a sign-in reads the nearest replica, which may lack a new secret',
+    file: 'partner-checks.ts',
+    replace: 'newestRevision.readPrimary(context, (from)',
+    by: 'newestRevision.read(context, 0, (from)',
+    caughtBy: ['no-wrong-401'],
+  },
+  'copy-decides': {
+    mistake: 'a secret that an old copy lacks gets a 401',
+    file: '../token/authenticate-client.ts',
+    replace: "if (failure) return { kind: 'undecided', failure, shortName }",
     by: '',
-    caughtBy: ['outage-access'],
+    caughtBy: ['no-wrong-401'],
+  },
+  'no-copy-for-sign-in': {
+    mistake: 'a sign-in has no use for copies',
+    file: 'catalog-cache.ts',
+    replace: "serveOld(context, await checks.readOld(context, clientId, 'failed'), error)",
+    by: 'serveOld(context, undefined, error)',
+    caughtBy: ['no-needless-503'],
   },
   'unequal-sessions': {
     mistake: 'a lagging replica is believed',

@@ -20,6 +20,8 @@ export interface Outages {
   isPrimaryUp: () => boolean
   /** Starts an outage of D1, of KV or of both, and ends it some time later. */
   start: () => void
+  /** Every call of a store fails for a time. */
+  failEverywhere: (store: 'd1' | 'kv', durationMs: number) => void
 }
 
 export function createOutages(clock: VirtualClock, random: Random, cities: number, meanMs: number): Outages {
@@ -36,15 +38,19 @@ export function createOutages(clock: VirtualClock, random: Random, cities: numbe
     return 'up'
   }
 
-  function startOne(store: Outage['store'], durationMs: number): void {
-    const kinds: OutageKind[] = store === 'd1' ? ['errors', 'hangs', 'some', 'primary'] : ['errors', 'hangs', 'some']
-    const city = random.chance(0.3) ? random.integer(cities) : undefined
-    const outage = { store, kind: random.pick(kinds), city }
+  function begin(outage: Outage, durationMs: number): void {
     active.add(outage)
     clock.at(clock.now() + durationMs, () => active.delete(outage))
   }
 
+  function startOne(store: Outage['store'], durationMs: number): void {
+    const kinds: OutageKind[] = store === 'd1' ? ['errors', 'hangs', 'some', 'primary'] : ['errors', 'hangs', 'some']
+    const city = random.chance(0.3) ? random.integer(cities) : undefined
+    begin({ store, kind: random.pick(kinds), city }, durationMs)
+  }
+
   return {
+    failEverywhere: (store, durationMs) => begin({ store, kind: 'errors', city: undefined }, durationMs),
     d1: (city, from) => (active.size === 0 ? 'up' : check('d1', city, from)),
     kv: (city) => (active.size === 0 ? 'up' : check('kv', city, 'replica')),
     isPrimaryUp: () =>

@@ -1,4 +1,5 @@
 // What a simulation measured: hit rates, round trips, I/O and cost.
+import type { NoToken } from './rules.ts'
 
 export interface Meter {
   /** Answered lists by where they came from. `outage`: an old copy while D1 failed. */
@@ -9,8 +10,10 @@ export interface Meter {
   unavailable: number
   /** Clients that hung up, and requests whose isolate died. */
   cancelled: number
-  /** Polls that could not be sent because no token was to be had. */
-  withoutToken: number
+  /** Sign-ins that got a token. */
+  tokens: number
+  /** Lists that were not requested, because no token was to be had. */
+  notSent: Record<NoToken, number>
   d1Queries: number
   d1Rows: number
   kvReads: number
@@ -34,7 +37,8 @@ export function createMeter(): Meter {
     refused: 0,
     unavailable: 0,
     cancelled: 0,
-    withoutToken: 0,
+    tokens: 0,
+    notSent: { refused: 0, bothFailed: 0, noCopy: 0, cancelled: 0 },
     d1Queries: 0,
     d1Rows: 0,
     kvReads: 0,
@@ -118,6 +122,7 @@ export function formatReport(title: string, meter: Meter, simulatedMs: number, r
   const share = (count: number) => `${((100 * count) / lists).toFixed(2)} %`
   const perList = (count: number) => (count / lists).toFixed(4)
   const { trips, answerMs } = meter
+  const { refused, bothFailed, noCopy, cancelled } = meter.notSent
   const dollars = Object.entries(computeDollarsPerMillionLists(meter)).map(
     ([name, amount]) => `${name} ${amount.toFixed(2)}`,
   )
@@ -127,9 +132,10 @@ export function formatReport(title: string, meter: Meter, simulatedMs: number, r
       `${lists}: memory ${share(meter.lists.memory)}, KV ${share(meter.lists.kv)}, D1 ${share(meter.lists.d1)}`,
     ],
     ['', `old copies while D1 failed ${share(meter.lists.outage)}`],
+    ['other answers', `401 ${meter.refused}, 503 ${meter.unavailable}, cancelled ${meter.cancelled}`],
     [
-      'other answers',
-      `401 ${meter.refused}, 503 ${meter.unavailable}, cancelled ${meter.cancelled}, not sent for want of a token ${meter.withoutToken}`,
+      'sign-ins',
+      `${meter.tokens}; lists not sent for want of a token: 401 ${refused}, 503 as D1 and KV failed ${bothFailed}, 503 without a copy ${noCopy}, cancelled ${cancelled}`,
     ],
     [
       'round trips',

@@ -4,26 +4,36 @@ import type { PartnerAccess } from '../../src/db/client-queries.ts'
 import { formatFilter, getPartnerKey, getPlanListKey } from '../../src/api/cache-keys.ts'
 import type { Answer } from '../../src/worker/cache/plan-lists.ts'
 import type { HeldList } from '../../src/worker/cache/list-memory.ts'
-import { renderList, type CatalogHistory } from './catalog-history.ts'
+import type { AccessTokenClaims } from '../../src/crypto/access-token.ts'
+import type { ClientAuthentication } from '../../src/worker/token/authenticate-client.ts'
+import type { ClientCredentials } from '../../src/worker/token/basic-credentials.ts'
+import { renderList, type CatalogHistory, type Moment } from './catalog-history.ts'
 import { maxLagMs } from './simulated-d1.ts'
 import type { SimulatedIsolate, SimulatedRequest } from './simulated-isolate.ts'
-import type { SimulatedKv } from './simulated-kv.ts'
+import type { SimulatedKv, StoredValue } from './simulated-kv.ts'
+import type { SimulatedPartners } from './simulated-partners.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
 export const ruleNames = {
   'fresh-list': 'While D1 answers, a list is at most two minutes older than the replica that it is from.',
   'fresh-access':
     'While D1 answers, a partner is treated by a record that is at most two minutes older than its replica.',
-  'day-old-list': 'No list is older than 24 hours, whatever fails.',
-  'outage-access':
-    'While D1 fails, a partner is treated by a record of the last 24 hours, or of the life of its token.',
+  'too-old-list': 'No list is older than 30 hours, whatever fails.',
+  'd1-wins': 'An isolate treats a partner by the last answer of D1 that it asked for, whatever the clock says.',
+  'outage-access': 'While D1 fails, a partner is treated by a record of the last 30 hours.',
+  'suspension-holds':
+    'While D1 fails, a suspended partner gets an answer only where somebody still knows it, as SECURITY.md says.',
+  'ended-token': 'No list for a token from before the time that ended the tokens of the partner.',
+  'right-secret':
+    'A token is only for a secret that was live at the request; while D1 fails, in a record of the last 30 hours.',
+  'no-wrong-401': 'A live secret of an active partner gets no 401.',
   'right-list': 'The list is for the country of the partner and the filters of the request.',
   'one-moment': 'The bytes of a list are exactly those of its revision.',
   'etag-is-bytes': 'Two ETags are equal exactly when their bytes are.',
   'honest-age': 'A list was current as many seconds ago as its age says, or later.',
   'no-step-back': 'While D1 answers, an isolate never answers with an older list than before.',
   'only-in-outage': 'An old copy or a 503 is only for a request whose isolate saw D1 fail within the last seconds.',
-  'no-needless-503': 'Nobody gets a 503 while KV works and has copies of the partner and of the list.',
+  'no-needless-503': 'Nobody gets a 503 while KV works and has a copy of the partner with the secret, or of the list.',
   'answers-in-time': 'Every request is answered within 30 s.',
   'no-bug': 'Nothing throws anything but a StorageError.',
   'bounded-memory': 'An isolate holds no more lists and partners than its bounds allow.',
@@ -42,21 +52,27 @@ export interface Asked {
   request: SimulatedRequest
   clientId: string
   filter: PlanFilter
-  /** True time at which the token was issued. */
-  tokenIssuedAtMs: number
+  claims: AccessTokenClaims
 }
+
+/** Why a list has no token: 401, 503 because KV fails as well, 503 without a copy that has the secret, hung up. */
+export type NoToken = 'refused' | 'bothFailed' | 'noCopy' | 'cancelled'
 
 export interface Rules {
   checkList: (asked: Asked, partner: PartnerAccess, answer: Answer) => void
   checkRefusal: (asked: Asked, partner: PartnerAccess | undefined) => void
   /** @param country the partner's, if the request got as far as its list */
   checkUnavailable: (asked: Asked, country: string | undefined, reason: string) => void
+  checkSignIn: (
+    asked: { request: SimulatedRequest } & ClientCredentials,
+    answer: ClientAuthentication,
+  ) => NoToken | undefined
   report: (rule: RuleName, facts: string) => void
   violations: Violation[]
 }
 
 const twoMinutesMs = 120_000
-const dayMs = 24 * 3600_000
+const maxOldMs = 30 * 3600_000
 /** Between arrival and the check that it shares, by shared-work.ts, and rounding to milliseconds. */
 const slackMs = 6100
 /** Isolates differ by up to a second, and a copy says when it was current by the clock of its writer. */
@@ -72,7 +88,14 @@ interface VerifiedList {
   text: string
 }
 
-export function createRules(clock: VirtualClock, history: CatalogHistory, kv: SimulatedKv): Rules {
+export function createRules(
+  clock: VirtualClock,
+  history: CatalogHistory,
+  kv: SimulatedKv,
+  partners: SimulatedPartners,
+  /** A copy may be from a clock that was wrong by this much, and be read by another one. */
+  maxClockStepMs: number,
+): Rules {
   const violations: Violation[] = []
   const verifiedLists = new WeakMap<HeldList, VerifiedList>()
   const textsByEtag = new Map<string, string>()
@@ -94,7 +117,8 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
       return (
         partner?.shortName === access?.shortName &&
         partner?.country === access?.country &&
-        partner?.isSuspended === access?.isSuspended
+        partner?.isSuspended === access?.isSuspended &&
+        partner?.tokensValidFrom === access?.tokensValidFrom
       )
     })
   }
@@ -143,17 +167,70 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
 
   /** @param isOld whether D1's failure is the reason for the answer */
   function checkAccess(asked: Asked, access: PartnerAccess | undefined, isOld: boolean): void {
-    const { request, clientId, tokenIssuedAtMs } = asked
+    const { request, clientId } = asked
     if (isOld) {
-      const fromMs = Math.min(request.arrivedAtMs - dayMs, tokenIssuedAtMs) - kvCityCacheMs - maxLagMs
-      if (!wasAccessTrue(fromMs, clientId, access)) report('outage-access', describe(asked, access))
-    } else if (!wasAccessTrue(request.arrivedAtMs - twoMinutesMs - slackMs - maxLagMs, clientId, access)) {
-      report('fresh-access', describe(asked, access))
+      if (!wasAccessTrue(findOldest(request), clientId, access)) report('outage-access', describe(asked, access))
+      return
+    }
+    const fromMs = request.arrivedAtMs - twoMinutesMs - slackMs - maxLagMs - getMisleadingMs(request)
+    if (!wasAccessTrue(fromMs, clientId, access)) report('fresh-access', describe(asked, access))
+    else if (!didD1Fail(asked) && !partners.isLastAnswer(request, clientId, access)) {
+      report('d1-wins', describe(asked, access))
     }
   }
 
-  function didD1Fail({ request: { isolate, arrivedAtMs } }: Asked): boolean {
-    return isolate.d1FailedAtMs >= arrivedAtMs - outagePauseMs - 2
+  /** By how much an isolate's old check can seem younger than it is, because its clock stepped back. */
+  function getMisleadingMs({ isolate: { misleadingClock }, arrivedAtMs }: SimulatedRequest): number {
+    return arrivedAtMs < misleadingClock.untilMs ? misleadingClock.byMs : 0
+  }
+
+  /** True time of the oldest record that may be used while D1 fails. */
+  function findOldest({ arrivedAtMs }: SimulatedRequest): number {
+    return arrivedAtMs - maxOldMs - kvCityCacheMs - maxLagMs - 2 * maxClockStepMs
+  }
+
+  function didD1Fail({ request }: { request: SimulatedRequest }): boolean {
+    const { isolate, arrivedAtMs } = request
+    return isolate.d1FailedAtMs >= arrivedAtMs - outagePauseMs - getMisleadingMs(request) - 2
+  }
+
+  /** A copy that an isolate may use: some minutes off the limit, because this looks at KV after the request did. */
+  function isUsable(
+    copy: StoredValue | undefined,
+    timeMs: number | undefined,
+    { isolate, arrivedAtMs }: SimulatedRequest,
+  ): boolean {
+    if (copy === undefined || copy.isGarbled || timeMs === undefined || isolate.kvFailsUntilMs > clock.now())
+      return false
+    const ageMs = clock.now() - timeMs
+    // A clock that is wrong rightly takes the copies of others for copies of the future, or for too old ones.
+    const isClockRight = Math.abs(isolate.clockErrorMs) <= 1000 && isolate.clockSteppedAtMs < arrivedAtMs
+    return isClockRight && ageMs > -50_000 && ageMs < maxOldMs - 10 * 60_000
+  }
+
+  function didKvFail({ isolate, arrivedAtMs }: SimulatedRequest): boolean {
+    return isolate.kvFailsUntilMs >= arrivedAtMs
+  }
+
+  /** What KV's copy of a partner says, and whether this request could use it. */
+  function peekPartner(clientId: string, request: SimulatedRequest): PartnerAccess | undefined {
+    const copy = kv.peek(getPartnerKey(clientId))
+    const { checkedAtMs } = (copy?.metadata ?? {}) as { checkedAtMs?: number }
+    if (!isUsable(copy, checkedAtMs, request)) return undefined
+    return JSON.parse(new TextDecoder().decode(copy!.bytes)) as PartnerAccess
+  }
+
+  function isLive({ secrets }: PartnerAccess, clientSecret: string, atMs: number): boolean {
+    return secrets.some(
+      ({ hash, expiresAt }) =>
+        partners.getSecret(hash) === clientSecret && (expiresAt === null || 1000 * expiresAt > atMs),
+    )
+  }
+
+  function checkSuspension(request: SimulatedRequest, clientId: string): void {
+    if (getMisleadingMs(request) === 0 && partners.mustBeForgotten(request.isolate, clientId)) {
+      report('suspension-holds', `${clientId} (isolate ${request.isolate.id})`)
+    }
   }
 
   function describe({ request, clientId }: Asked, access: PartnerAccess | undefined): string {
@@ -172,13 +249,15 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
       const isOld = cacheStatus.includes('storage-unavailable')
       const facts = `${country}?${formatFilter(filter)} at revision ${list.revision} of ${history.newest().revision}, ${cacheStatus}`
       checkAccess(asked, partner, isOld)
+      checkSuspension(request, asked.clientId)
+      if (asked.claims.iat < (partner.tokensValidFrom ?? 0)) report('ended-token', describe(asked, partner))
       if (isOld && !didD1Fail(asked)) report('only-in-outage', facts)
       // Fast path: most lists are those of this moment.
       const isNewest = renderList(history.newest().catalog, country, filter).text === text
       if (!isNewest) {
-        const arrivedAtMs = request.arrivedAtMs - maxLagMs - slackMs
-        const ageMs = 1000 * (ageSeconds + 1) + (isOld ? clockErrorMs : 0)
-        if (!wasListCurrent(arrivedAtMs - dayMs - clockErrorMs, text, country, filter)) report('day-old-list', facts)
+        const arrivedAtMs = request.arrivedAtMs - maxLagMs - slackMs - getMisleadingMs(request)
+        const ageMs = 1000 * (ageSeconds + 1) + (isOld ? clockErrorMs + 2 * maxClockStepMs : 0)
+        if (!wasListCurrent(findOldest(request) - slackMs, text, country, filter)) report('too-old-list', facts)
         else if (!isOld && !wasListCurrent(arrivedAtMs - twoMinutesMs, text, country, filter))
           report('fresh-list', facts)
         else if (!wasListCurrent(arrivedAtMs - ageMs, text, country, filter)) report('honest-age', facts)
@@ -189,19 +268,62 @@ export function createRules(clock: VirtualClock, history: CatalogHistory, kv: Si
     checkUnavailable: (asked, knownCountry, reason) => {
       const { clientId, filter, request } = asked
       if (!didD1Fail(asked)) report('only-in-outage', `503 for ${clientId}`)
-      if (request.isolate.kvFailsUntilMs >= request.arrivedAtMs) return
-      const country = knownCountry ?? parsePartner(kv.peek(getPartnerKey(clientId))?.bytes)?.country
+      if (didKvFail(request)) return
+      const country = knownCountry ?? peekPartner(clientId, request)?.country
       if (country === undefined) return
       const copy = kv.peek(getPlanListKey(country, filter))
-      const { currentAtMs, bytes } = (copy?.metadata ?? {}) as { currentAtMs?: number; bytes?: number }
-      if (currentAtMs === undefined || bytes !== copy?.bytes.length) return
-      // Some minutes off the limit, because this looks at KV after the request did.
-      if (clock.now() - currentAtMs < dayMs - 10 * 60_000) {
-        const ageMinutes = Math.round((clock.now() - currentAtMs) / 60_000)
+      const { currentAtMs } = (copy?.metadata ?? {}) as { currentAtMs?: number }
+      if (isUsable(copy, currentAtMs, request)) {
         report(
           'no-needless-503',
-          `${clientId} (${reason}): KV has ${country}?${formatFilter(filter)} of ${ageMinutes} minutes`,
+          `${clientId} (${reason}): KV has ${country}?${formatFilter(filter)} of ${currentAtMs}`,
         )
+      }
+    },
+    checkSignIn: (asked, answer) => {
+      const { request, clientId, clientSecret } = asked
+      const isOld = didD1Fail(asked)
+      const facts = `${clientId} with ${clientSecret} (isolate ${request.isolate.id})`
+      // The primary is asked after the arrival, and for this request alone.
+      const fromMs = request.arrivedAtMs - 1
+      // The isolate compares the end of a secret with its own clock.
+      const endMs = request.arrivedAtMs - maxClockStepMs - 1000
+      const wasRight = ({ partners: known }: Moment, atMs: number): boolean => {
+        const partner = known.get(clientId)
+        return partner !== undefined && !partner.isSuspended && isLive(partner, clientSecret, atMs)
+      }
+      switch (answer.kind) {
+        case 'authenticated':
+          checkSuspension(request, clientId)
+          if (
+            !history.wasEver(isOld ? findOldest(request) : fromMs, clock.now(), (moment) => wasRight(moment, endMs))
+          ) {
+            report('right-secret', facts)
+          }
+          return undefined
+        case 'refused': {
+          const isWrongNow = history.wasEver(
+            fromMs,
+            clock.now(),
+            (moment) => !wasRight(moment, clock.now() + maxClockStepMs),
+          )
+          const wasSuspended = history.wasEver(
+            findOldest(request),
+            clock.now(),
+            ({ partners: known }) => known.get(clientId)?.isSuspended === true,
+          )
+          if (!isWrongNow && !(isOld && wasSuspended)) report('no-wrong-401', `${facts}: ${answer.reason}`)
+          return 'refused'
+        }
+        default: {
+          if (!isOld) report('only-in-outage', `503 for ${facts}`)
+          if (didKvFail(request)) return 'bothFailed'
+          const copy = peekPartner(clientId, request)
+          if (copy && !copy.isSuspended && isLive(copy, clientSecret, clock.now() + maxClockStepMs)) {
+            report('no-needless-503', `${facts}: KV has a copy`)
+          }
+          return 'noCopy'
+        }
       }
     },
   }
@@ -213,11 +335,6 @@ function parseNames(text: string): { country?: string; filters?: string } | unde
   } catch {
     return undefined
   }
-}
-
-function parsePartner(bytes: Uint8Array | undefined): { country: string } | undefined {
-  const { country, isSuspended } = (parseNames(new TextDecoder().decode(bytes)) ?? {}) as Partial<PartnerAccess>
-  return country !== undefined && isSuspended === false ? { country } : undefined
 }
 
 function formatAccess(access: PartnerAccess | undefined): string {

@@ -4,7 +4,7 @@ import { installMutant, mutants } from './mutants.ts'
 
 const help = `npm run simulate -- [flags]
 
-  --shape NAME    few, many, flood, storm or all (default: all)
+  --shape NAME    few, many, flood, outage, storm or all (default: all)
   --seed N        repeats a run (default: 1)
   --weeks N       simulated time; also --days, --minutes (default: each shape's own)
   --keep-going    count violations of the rules instead of ending at the first

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { issueAccessToken, verifyAccessToken } from '../../src/crypto/access-token.ts'
 import { findMatchingHash, hashSecret } from '../../src/crypto/client-secret.ts'
+import { createSeal } from '../../src/crypto/seal.ts'
 import { generateJwk, importSigningKeys } from '../../src/crypto/signing-keys.ts'
 import { createVerifiedSecrets } from '../../src/worker/token/verified-secrets.ts'
 import { installSimulatedCrypto, simulatedSubtle } from './simulated-crypto.ts'
@@ -74,7 +75,7 @@ describe('the stand-in of crypto.subtle', () => {
     expect(await sign()).not.toBe(first)
   })
 
-  test('runs the real code of secrets and tokens, in microtasks alone', async () => {
+  test('runs the real code of secrets, tokens and seals, in microtasks alone', async () => {
     const keySet = JSON.stringify({ keys: [jwk] })
     const claims = { sub: 'client', partner: 'acme', country: 'KE' }
     const signIn = async () => {
@@ -85,7 +86,8 @@ describe('the stand-in of crypto.subtle', () => {
       const known = await secrets.recall('secret', 1)
       const matching = await findMatchingHash('secret', [hash], 10)
       const token = await issueAccessToken(claims, { key, nowSeconds: 0, lifetimeSeconds: 60 })
-      return { hash, known: known?.hash, matching, token }
+      const mac = await createSeal([key]).sign('text')
+      return { hash, known: known?.hash, matching, token, mac }
     }
     const restore = installSimulatedCrypto()
     let result: Awaited<ReturnType<typeof signIn>> | undefined
@@ -96,10 +98,12 @@ describe('the stand-in of crypto.subtle', () => {
       restore()
     }
     expect(crypto.subtle).not.toBe(simulatedSubtle)
-    const { hash = '', known, matching, token = '' } = result ?? {}
+    const { hash = '', known, matching, token = '', mac = '' } = result ?? {}
     expect([known, matching]).toEqual([hash, hash])
     expect(await findMatchingHash('secret', [hash], 10)).toBe(hash)
-    const verified = await verifyAccessToken(token, await importSigningKeys(keySet), 1)
+    const keys = await importSigningKeys(keySet)
+    expect(await createSeal(keys).verify('text', mac)).toBe(true)
+    const verified = await verifyAccessToken(token, keys, 1)
     expect(verified).toMatchObject({ kind: 'valid', claims })
   })
 })

@@ -17,7 +17,7 @@ const primaryExtraMs = 80
 const citiesPerRegion = 7
 
 /** What a query reads, as measured on the real schema: the check, a plan of a list, and a list's revision. */
-const rowsPerCheck = 2
+const rowsPerCheck = 4
 const rowsPerPlan = 2
 const rowsPerList = 3
 
@@ -92,7 +92,13 @@ export function createSimulatedD1(options: SimulatedD1Options): OpenSimulatedSes
         checkPartner: (clientId) =>
           query(request, session, ({ revision, partners }) => {
             const partner = partners.get(clientId)
-            return { result: { revision, partner: partner && { ...partner } }, rows: rowsPerCheck }
+            return {
+              result: {
+                revision,
+                partner: partner && { ...partner, secrets: partner.secrets.map((secret) => ({ ...secret })) },
+              },
+              rows: rowsPerCheck,
+            }
           }),
         loadList: (country, filter) =>
           query(request, session, ({ revision, catalog }) => {

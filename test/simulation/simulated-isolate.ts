@@ -1,7 +1,8 @@
 // The life of isolates and requests: what happens to the timers and the I/O of a request that is cancelled, and of an isolate
 // that is frozen or dead.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { OpenCatalog } from '../../src/worker/cache/catalog-cache.ts'
+import type { OpenCatalog, SignIns } from '../../src/worker/cache/catalog-cache.ts'
+import type { VerifiedSecrets } from '../../src/worker/token/verified-secrets.ts'
 import { installSimulatedCrypto } from './simulated-crypto.ts'
 import type { ScheduledEvent, VirtualClock } from './virtual-clock.ts'
 
@@ -11,6 +12,16 @@ export interface SimulatedIsolate {
   /** Clocks differ: added to the true time. */
   clockErrorMs: number
   openCatalog: OpenCatalog
+  signIns: SignIns
+  verifiedSecrets: VerifiedSecrets
+  /** True time. */
+  clockSteppedAtMs: number
+  /** After the clock stepped back, what was idle since before seems younger than it is: until when, in true time, and by how much. */
+  misleadingClock: { untilMs: number; byMs: number }
+  /** The clients of which this isolate heard from D1 that their partner is active. */
+  knownClients: Set<string>
+  /** The last answers of D1 about each client, and the order in which they were asked for. */
+  answers: Map<string, { access: string; order: number; atMs: number; isSignIn: boolean }[]>
   maxListBytes: number
   maxPartners: number
   /** The isolate ends when it was idle for longer. */
@@ -29,6 +40,7 @@ export interface SimulatedRequest {
   isolate: SimulatedIsolate
   /** True time. */
   arrivedAtMs: number
+  isSignIn: boolean
   /** The client hung up: nothing of this request runs any more, and its promises never settle. */
   isCancelled: boolean
   /** The longest chain of round trips so far, each of which began after the one before had ended. */

@@ -13,9 +13,10 @@ const writeIntervalMs = 1000
 /** The deadline of kv-copies.ts. */
 const kvDeadlineMs = 2000
 
-interface StoredValue {
+export interface StoredValue {
   bytes: Uint8Array
   metadata: unknown
+  isGarbled: boolean
   writtenAtMs: number
   expiresAtMs: number
 }
@@ -24,6 +25,8 @@ export interface SimulatedKv {
   open: (request: SimulatedRequest) => CopyStore
   /** A value that every city must see by now, because it was written more than a minute ago. */
   peek: (key: string) => StoredValue | undefined
+  /** As an operator's command does it. */
+  delete: (key: string) => void
 }
 
 interface SimulatedKvOptions {
@@ -68,7 +71,7 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
     const isGarbled = random.chance(garbledShare)
     const stored = isGarbled ? garble(random, bytes) : bytes.slice()
     const nowMs = clock.now()
-    const value = { bytes: stored, metadata, writtenAtMs: nowMs, expiresAtMs: nowMs + 1000 * ttlSeconds }
+    const value = { bytes: stored, metadata, isGarbled, writtenAtMs: nowMs, expiresAtMs: nowMs + 1000 * ttlSeconds }
     central.set(key, value)
     cityCaches[city]!.set(key, { value, fetchedAtMs: nowMs })
   }
@@ -149,14 +152,15 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
       const value = readCentral(key)
       return value && clock.now() - value.writtenAtMs > cityCacheMs + 10_000 ? value : undefined
     },
+    delete: (key) => void central.delete(key),
   }
 }
 
-/** A partner as another version might write it, or half of the bytes. */
+/** A partner in another country, or half of the bytes. */
 function garble(random: Random, bytes: Uint8Array): Uint8Array {
   const text = new TextDecoder().decode(bytes)
   if (text.includes('"isSuspended"') && random.chance(0.7)) {
-    return new TextEncoder().encode(text.replace('"isSuspended"', '"isBlocked"'))
+    return new TextEncoder().encode(text.replace(/"country":"../, '"country":"XX'))
   }
   return bytes.slice(0, bytes.length >> 1)
 }

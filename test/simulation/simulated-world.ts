@@ -1,19 +1,27 @@
 // Partners, operators, isolates and stores together: runs the Worker's real cache in them and checks every answer.
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import { StorageError } from '../../src/db/database.ts'
+import type { AccessTokenClaims } from '../../src/crypto/access-token.ts'
+import { createSeal } from '../../src/crypto/seal.ts'
+import { generateJwk } from '../../src/crypto/signing-keys.ts'
 import type { PartnerAccess } from '../../src/db/client-queries.ts'
+import { requireAccess, requirePartner } from '../../src/worker/access/authenticate-bearer.ts'
 import type { CacheContext } from '../../src/worker/cache/cache-context.ts'
 import { createCatalogCache } from '../../src/worker/cache/catalog-cache.ts'
+import { authenticateClient } from '../../src/worker/token/authenticate-client.ts'
+import type { RateLimits } from '../../src/worker/token/rate-limit.ts'
+import { createVerifiedSecrets } from '../../src/worker/token/verified-secrets.ts'
 import { countries, createCatalogHistory } from './catalog-history.ts'
+import { createMemoryWatch } from './memory-watch.ts'
+import { startOperating } from './operators.ts'
 import { createOutages } from './outages.ts'
 import { createRandom } from './random.ts'
 import { createMeter, type Meter } from './report.ts'
-import { createRules, type Violation } from './rules.ts'
+import { createRules, type NoToken, type Violation } from './rules.ts'
 import { createSimulatedD1 } from './simulated-d1.ts'
 import { createLifetimes, type SimulatedIsolate, type SimulatedRequest } from './simulated-isolate.ts'
 import { createSimulatedKv } from './simulated-kv.ts'
+import { createSimulatedPartners, makePartner, type Secrets } from './simulated-partners.ts'
 import type { Poller, Shape } from './traffic.ts'
 import { createVirtualClock } from './virtual-clock.ts'
 
@@ -40,6 +48,12 @@ const maxAnswerMs = 30_000
 const smallBounds = { maxBytes: 12_000, maxEmptyBytes: 3000, maxPartners: 5 }
 const memoryCheckMs = 3 * 3600_000
 
+/** The simulation has no floods of sign-ins. */
+const rateLimits: RateLimits = {
+  AUTH_ADDRESS_RATE_LIMIT: { limit: async () => ({ success: true }) },
+  AUTH_RATE_LIMIT: { limit: async () => ({ success: true }) },
+}
+
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const { shape, seed, durationMs, stopsAtViolation, onProgress } = options
   const random = createRandom(seed)
@@ -47,33 +61,48 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const meter = createMeter()
   const lifetimes = createLifetimes(clock)
   const pollers = shape.makePollers(random.fork())
+  const clientIds = pollers.map(({ clientId }) => clientId)
+  const getPoller = (clientId: string) => pollers.find((poller) => poller.clientId === clientId)!
+  const secrets: Secrets = new Map()
+  const firstPartners = new Map<string, PartnerAccess>()
+  for (const clientId of clientIds) {
+    firstPartners.set(clientId, await makePartner(secrets, clientId, random.pick(countries)))
+  }
   const history = createCatalogHistory({
     startMs,
     random: random.fork(),
     planCount: shape.planCount,
-    partners: new Map(pollers.map(({ clientId }) => [clientId, makePartner(clientId, random.pick(countries))])),
+    partners: firstPartners,
     reusesRevisions: shape.reusesRevisions,
   })
   const outages = createOutages(clock, random.fork(), shape.cities, shape.meanOutageMs)
   const stores = { clock, outages, lifetimes, meter, cities: shape.cities }
   const openSimulatedSession = createSimulatedD1({ ...stores, random: random.fork(), history })
   const kv = createSimulatedKv({ ...stores, random: random.fork(), garbledShare: shape.garbledShare })
-  const rules = createRules(clock, history, kv)
+  const operatorRandom = random.fork()
+  const partners = createSimulatedPartners({ clock, random: random.fork(), history, outages, kv, secrets })
+  const rules = createRules(clock, history, kv, partners, shape.maxClockStepMs)
   const memory = createMemoryWatch()
+  const seal = createSeal([{ jwk: generateJwk() }])
   const isolateRandom = random.fork()
   const cities: SimulatedIsolate[][] = Array.from({ length: shape.cities }, () => [])
-  const pending = new Set<SimulatedRequest>()
+  /** What to call when nobody waits for the answer any more. */
+  const pending = new Map<SimulatedRequest, () => void>()
 
   function startIsolate(city: number): SimulatedIsolate {
     const { bounds, smallShare, maxIdleMs, meanLifetimeMs } = shape.isolates
     const isSmall = isolateRandom.chance(smallShare)
     const isolateBounds = isSmall ? { ...bounds, ...smallBounds } : bounds
-    const clockErrorMs = Math.round(isolateRandom.between(-500, 500))
     const isolate: SimulatedIsolate = {
       id: ++meter.isolates,
       city,
-      clockErrorMs,
-      openCatalog: createCatalogCache(isolateBounds, () => Math.floor(clock.now()) + clockErrorMs),
+      clockErrorMs: Math.round(isolateRandom.between(-500, 500)),
+      ...createCatalogCache(isolateBounds, () => Math.floor(clock.now()) + isolate.clockErrorMs),
+      verifiedSecrets: createVerifiedSecrets({ maxSecrets: 100, lifetimeMs: 10 * 60_000 }),
+      knownClients: new Set(),
+      answers: new Map(),
+      clockSteppedAtMs: -Infinity,
+      misleadingClock: { untilMs: -Infinity, byMs: 0 },
       maxListBytes: isolateBounds.maxBytes + isolateBounds.maxEmptyBytes,
       maxPartners: isolateBounds.maxPartners,
       maxIdleMs: isolateRandom.pick(maxIdleMs),
@@ -87,7 +116,30 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     if (isSmall) memory.watch(isolate)
     clock.at(clock.now() + isolateRandom.exponential(meanLifetimeMs), () => endIsolate(isolate))
     scheduleFreeze(isolate)
+    scheduleClockStep(isolate)
     return isolate
+  }
+
+  /** The clock of the isolate is wrong for a while. Each step is longer than the minute that clocks may differ. */
+  function scheduleClockStep(isolate: SimulatedIsolate): void {
+    if (shape.maxClockStepMs === 0) return
+    const step = (byMs: number) => {
+      isolate.clockErrorMs += byMs
+      isolate.clockSteppedAtMs = clock.now()
+      if (byMs > 0) return
+      const { untilMs, byMs: beforeMs } = isolate.misleadingClock
+      const steppedMs = (untilMs > clock.now() ? beforeMs : 0) - byMs
+      isolate.misleadingClock = { untilMs: clock.now() + steppedMs + 130_000, byMs: steppedMs }
+    }
+    clock.at(clock.now() + isolateRandom.exponential(shape.isolates.meanFreezeIntervalMs), () => {
+      if (isolate.isDead) return
+      const byMs = Math.round(isolateRandom.between(90_000, shape.maxClockStepMs)) * isolateRandom.pick([-1, 1])
+      step(byMs)
+      clock.at(clock.now() + isolateRandom.exponential(5 * 60_000), () => {
+        step(-byMs)
+        scheduleClockStep(isolate)
+      })
+    })
   }
 
   function scheduleFreeze(isolate: SimulatedIsolate): void {
@@ -120,106 +172,96 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   }
 
   interface Token {
-    country: string
+    claims: AccessTokenClaims
+    /** True time. */
     issuedAtMs: number
   }
 
   const tokens = new Map<string, Token>()
+  const signingIn = new Map<string, Promise<Token | NoToken>>()
 
-  /** The token endpoint reads the primary. Undefined: no token, because D1 fails or the partner is suspended. */
-  function getToken(poller: Poller): Token | undefined {
-    const token = tokens.get(poller.clientId)
-    if (token && clock.now() - token.issuedAtMs < 1000 * poller.tokenSeconds) return token
-    const partner = history.newest().partners.get(poller.clientId)
-    if (!outages.isPrimaryUp() || partner === undefined || partner.isSuspended) {
-      tokens.delete(poller.clientId)
-      return undefined
-    }
-    const issued = { country: partner.country, issuedAtMs: clock.now() }
-    tokens.set(poller.clientId, issued)
-    return issued
+  /** The requests of a batch share a sign-in. */
+  function getToken(poller: Poller): Promise<Token | NoToken> {
+    const { clientId, tokenSeconds } = poller
+    const token = tokens.get(clientId)
+    if (token && clock.now() - token.issuedAtMs < 1000 * tokenSeconds) return Promise.resolve(token)
+    const running = signingIn.get(clientId) ?? signIn(poller).finally(() => signingIn.delete(clientId))
+    signingIn.set(clientId, running)
+    return running
   }
 
   const trafficRandom = random.fork()
 
-  function sendRequest(poller: Poller): void {
-    const token = getToken(poller)
-    if (token === undefined) {
-      meter.withoutToken++
-      return
-    }
-    const { home, elsewhere, elsewhereShare } = poller
+  /** Sends a request to an isolate. The answer is undefined if the client hung up, or the isolate died. */
+  function send<Answer>(
+    { home, elsewhere, elsewhereShare }: Poller,
+    isSignIn: boolean,
+    work: (request: SimulatedRequest) => Promise<Answer>,
+  ): Promise<{ answer: Answer | undefined; request: SimulatedRequest }> {
     const isolate = routeToIsolate(trafficRandom.chance(elsewhereShare) ? elsewhere : home)
     const nowMs = clock.now()
     isolate.lastUsedMs = nowMs
-    const request: SimulatedRequest = {
-      isolate,
-      arrivedAtMs: nowMs,
-      isCancelled: false,
-      trips: 0,
+    const request: SimulatedRequest = { isolate, arrivedAtMs: nowMs, isSignIn, isCancelled: false, trips: 0 }
+    const answered = new Promise<{ answer: Answer | undefined; request: SimulatedRequest }>((resolve) => {
+      pending.set(request, () => resolve({ answer: undefined, request }))
+      const finish = (answer: Answer) => {
+        // A promise of another request can wake a request that has ended.
+        if (!isolate.isDead && pending.delete(request)) resolve({ answer, request })
+      }
+      lifetimes.run(request, () => void work(request).then(finish, reportBug))
+    })
+    if (trafficRandom.chance(shape.hangUpShare)) {
+      clock.at(nowMs + trafficRandom.between(1, 400), () => cancel(request))
     }
-    pending.add(request)
+    return answered
+  }
+
+  function cancel(request: SimulatedRequest): void {
+    const giveUp = pending.get(request)
+    if (giveUp === undefined) return
+    request.isCancelled = true
+    meter.cancelled++
+    pending.delete(request)
+    giveUp()
+  }
+
+  function reportBug(error: unknown): void {
+    rules.report('no-bug', error instanceof Error ? (error.stack ?? error.message) : String(error))
+  }
+
+  /** What the token route does, without HTTP and JWT. */
+  async function signIn(poller: Poller): Promise<Token | NoToken> {
+    const { clientId, tokenSeconds } = poller
+    const credentials = { clientId, clientSecret: partners.pickSecret(poller) }
+    const { answer, request } = await send(poller, true, (sent) =>
+      authenticateClient(
+        { ...sent.isolate, rateLimits, pbkdf2Iterations: 1 },
+        credentials,
+        undefined,
+        makeContext(sent),
+      ),
+    )
+    if (answer === undefined) return 'cancelled'
+    const reason = rules.checkSignIn({ request, ...credentials }, answer)
+    if (answer.kind !== 'authenticated') return reason ?? 'refused'
+    meter.tokens++
+    const { shortName, country, tokensValidFrom } = answer.partner
+    const arrivedAtMs = Math.floor(request.arrivedAtMs) + request.isolate.clockErrorMs
+    const iat = Math.max(Math.floor(arrivedAtMs / 1000), tokensValidFrom ?? 0)
+    const claims = { sub: clientId, partner: shortName, country, iat, exp: iat + tokenSeconds }
+    const token = { claims, issuedAtMs: clock.now() }
+    tokens.set(clientId, token)
+    return token
+  }
+
+  async function poll(poller: Poller): Promise<void> {
+    const token = await getToken(poller)
+    if (typeof token === 'string') return void meter.notSent[token]++
     const filter = trafficRandom.chance(poller.randomFilterShare)
       ? { fundType: `random${trafficRandom.integer(1e9)}` }
       : trafficRandom.pick(poller.filters)
-    // An older token has no country in it.
-    const countryHint = trafficRandom.chance(0.02) ? undefined : token.country
-    lifetimes.run(request, () => void serve(request, poller.clientId, token.issuedAtMs, countryHint, filter))
-    if (trafficRandom.chance(shape.hangUpShare)) {
-      clock.at(nowMs + trafficRandom.between(1, 400), () => {
-        if (!pending.has(request)) return
-        request.isCancelled = true
-        meter.cancelled++
-        pending.delete(request)
-      })
-    }
-  }
-
-  /** What the plans route does, without HTTP. */
-  async function serve(
-    request: SimulatedRequest,
-    clientId: string,
-    tokenIssuedAtMs: number,
-    countryHint: string | undefined,
-    filter: PlanFilter,
-  ): Promise<void> {
-    const { isolate } = request
-    const asked = { request, clientId, filter, tokenIssuedAtMs }
-    const openSession = openSimulatedSession(request)
-    const context: CacheContext = {
-      openSession: memory.isWatched(isolate) ? memory.wrap(isolate, openSession) : openSession,
-      kv: memory.isWatched(isolate) ? memory.wrapKv(isolate, kv.open(request)) : kv.open(request),
-      nowMs: Math.floor(request.arrivedAtMs) + isolate.clockErrorMs,
-      waitUntil: (work) => void work.catch((error: unknown) => rules.report('no-bug', `waitUntil: ${String(error)}`)),
-      warn: () => void meter.warnings++,
-    }
-    let country: string | undefined
-    let check: () => void
-    try {
-      const { partner, readList } = await isolate.openCatalog(context, { clientId, countryHint, filter })
-      if (partner === undefined || partner.isSuspended) {
-        check = () => {
-          meter.refused++
-          rules.checkRefusal(asked, partner)
-        }
-      } else {
-        country = partner.country
-        const answer = await readList(country, filter)
-        check = () => {
-          meter.lists[answer.cacheStatus.includes('storage-unavailable') ? 'outage' : answer.tier]++
-          rules.checkList(asked, partner, answer)
-        }
-      }
-    } catch (error) {
-      check = () => {
-        meter.unavailable++
-        if (error instanceof StorageError) rules.checkUnavailable(asked, country, error.message)
-        else rules.report('no-bug', error instanceof Error ? (error.stack ?? error.message) : String(error))
-      }
-    }
-    // A promise of another request can wake a request that has ended.
-    if (!pending.has(request) || isolate.isDead) return
-    pending.delete(request)
+    const { answer: check, request } = await send(poller, false, (sent) => list(sent, token, filter))
+    if (check === undefined) return
     const waitedMs = clock.now() - request.arrivedAtMs
     // A request that shares the work of another one waits for its round trip.
     meter.trips.add(waitedMs > 0 ? Math.max(1, request.trips) : 0)
@@ -227,15 +269,72 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     check()
   }
 
+  /** A partner that gets a new secret starts its server again. */
+  function useNewSecret(clientId: string): void {
+    const poller = getPoller(clientId)
+    clock.at(clock.now() + poller.handoverMs + 1, () => {
+      tokens.delete(clientId)
+      void poll(poller)
+    })
+  }
+
+  /** What the plans route does, without HTTP and JWT. Returns the check of the answer. */
+  async function list(request: SimulatedRequest, token: Token, filter: PlanFilter): Promise<() => void> {
+    const { claims } = token
+    const { sub: clientId } = claims
+    const asked = { request, clientId, filter, claims }
+    // An older token has no country in it.
+    const countryHint = trafficRandom.chance(0.02) ? undefined : claims.country
+    let country: string | undefined
+    try {
+      const { partner, readList } = await request.isolate.openCatalog(makeContext(request), {
+        clientId,
+        countryHint,
+        filter,
+      })
+      if (partner === undefined || !hasAccess(partner, claims)) {
+        return () => {
+          // The client signs in again.
+          tokens.delete(clientId)
+          meter.refused++
+          rules.checkRefusal(asked, partner)
+        }
+      }
+      country = partner.country
+      const answer = await readList(country, filter)
+      return () => {
+        meter.lists[answer.cacheStatus.includes('storage-unavailable') ? 'outage' : answer.tier]++
+        rules.checkList(asked, partner, answer)
+      }
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error
+      return () => {
+        meter.unavailable++
+        rules.checkUnavailable(asked, country, error.message)
+      }
+    }
+  }
+
+  function makeContext(request: SimulatedRequest): CacheContext {
+    const { isolate } = request
+    const openSession = partners.watch(request, openSimulatedSession(request))
+    return {
+      openSession: memory.isWatched(isolate) ? memory.wrap(isolate, openSession) : openSession,
+      kv: memory.isWatched(isolate) ? memory.wrapKv(isolate, kv.open(request)) : kv.open(request),
+      seal,
+      nowMs: Math.floor(request.arrivedAtMs) + isolate.clockErrorMs,
+      waitUntil: (work) => void work.catch((error: unknown) => rules.report('no-bug', `waitUntil: ${String(error)}`)),
+      warn: () => void meter.warnings++,
+    }
+  }
+
   function findLateRequests(): void {
-    for (const request of pending) {
+    for (const request of pending.keys()) {
       const { isolate, arrivedAtMs } = request
-      if (isolate.isDead) {
-        meter.cancelled++
-        pending.delete(request)
-      } else if (clock.now() - Math.max(arrivedAtMs, isolate.frozenUntilMs) > maxAnswerMs) {
+      if (isolate.isDead) cancel(request)
+      else if (clock.now() - Math.max(arrivedAtMs, isolate.frozenUntilMs) > maxAnswerMs) {
         rules.report('answers-in-time', `isolate ${isolate.id}, ${Math.round(clock.now() - arrivedAtMs)} ms`)
-        pending.delete(request)
+        cancel(request)
       }
     }
   }
@@ -243,58 +342,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   function startPolling(poller: Poller): void {
     const { atMs, requests } = poller.rhythm(clock.now(), trafficRandom)
     clock.at(atMs, () => {
-      for (let index = 0; index < requests; index++) sendRequest(poller)
+      for (let index = 0; index < requests; index++) void poll(poller)
       startPolling(poller)
-    })
-  }
-
-  function repeat(meanMs: number, action: () => void): void {
-    clock.at(clock.now() + operatorRandom.exponential(meanMs), () => {
-      action()
-      repeat(meanMs, action)
-    })
-  }
-
-  const operatorRandom = random.fork()
-
-  /** Operators need the primary database, like everybody who writes. */
-  function startOperating(): void {
-    const { catalogChangeMs, countryMoveMs, suspensionMs, restoreMs, outageMs } = shape.intervals
-    const change = (action: () => void) => () => {
-      if (outages.isPrimaryUp()) action()
-    }
-    const pickClient = () => operatorRandom.pick(pollers).clientId
-    const changeCatalog = () => {
-      meter.catalogChanges++
-      history.changeCatalog(clock.now())
-      // Corrections often follow within seconds.
-      if (operatorRandom.chance(0.3)) clock.at(clock.now() + operatorRandom.exponential(15_000), change(changeCatalog))
-    }
-    repeat(catalogChangeMs, change(changeCatalog))
-    repeat(
-      countryMoveMs,
-      change(() => history.setPartner(clock.now(), pickClient(), { country: operatorRandom.pick(countries) })),
-    )
-    repeat(
-      suspensionMs,
-      change(() => {
-        const clientId = pickClient()
-        history.setPartner(clock.now(), clientId, { isSuspended: true })
-        clock.at(clock.now() + operatorRandom.exponential(10 * 60_000), () =>
-          history.setPartner(clock.now(), clientId, { isSuspended: false }),
-        )
-      }),
-    )
-    repeat(
-      restoreMs,
-      change(() => {
-        meter.restores++
-        history.restore(clock.now(), clock.now() - operatorRandom.exponential(3600_000))
-      }),
-    )
-    repeat(outageMs, () => {
-      meter.outages++
-      outages.start()
     })
   }
 
@@ -302,7 +351,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const isDone = () => stopsAtViolation && rules.violations.length > 0
   try {
     for (const poller of pollers) startPolling(poller)
-    startOperating()
+    const world = { clock, random: operatorRandom, history, outages, partners, meter, shape, clientIds }
+    startOperating({ ...world, getPoller, onRotation: useNewSecret })
     const endsAtMs = startMs + durationMs
     let memoryCheckAtMs = startMs + memoryCheckMs
     while (clock.now() < endsAtMs && !isDone()) {
@@ -320,90 +370,11 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   return { meter, violations: rules.violations, simulatedMs: clock.now() - startMs }
 }
 
-function makePartner(clientId: string, country: string): PartnerAccess {
-  return { shortName: `of-${clientId}`, country, isSuspended: false }
-}
-
-/** The work of a cancelled request is held until the isolate's next request. */
-const sparePartners = 2
-const spareBytes = 4000
-
-type OpenSession = CacheContext['openSession']
-type CopyStore = NonNullable<CacheContext['kv']>
-
-/** Counts the objects that an isolate received from its stores and still holds, with the help of the garbage collector. */
-function createMemoryWatch() {
-  const watched = new Map<SimulatedIsolate, { lists: Set<WeakRef<ArrayBufferLike>>; partners: Set<WeakRef<object>> }>()
-
-  function collectGarbage(): void {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    collect()
+function hasAccess(partner: PartnerAccess, claims: AccessTokenClaims): boolean {
+  try {
+    requireAccess(requirePartner(partner, claims), claims)
+    return true
+  } catch {
+    return false
   }
-
-  return {
-    watch: (isolate: SimulatedIsolate) => watched.set(isolate, { lists: new Set(), partners: new Set() }),
-    isWatched: (isolate: SimulatedIsolate) => watched.has(isolate),
-    wrap: (isolate: SimulatedIsolate, openSession: OpenSession): OpenSession => {
-      const { lists, partners } = watched.get(isolate)!
-      return (from) => {
-        const session = openSession(from)
-        return {
-          checkPartner: async (clientId) => {
-            const check = await session.checkPartner(clientId)
-            if (check.partner) partners.add(new WeakRef(check.partner))
-            return check
-          },
-          loadList: async (country, filter) => {
-            const list = await session.loadList(country, filter)
-            // A buffer of its own, because small ones can share one.
-            const body = new Uint8Array(list.body)
-            lists.add(new WeakRef(body.buffer))
-            return { ...list, body }
-          },
-        }
-      }
-    },
-    wrapKv: (isolate: SimulatedIsolate, store: CopyStore): CopyStore => {
-      const { lists } = watched.get(isolate)!
-      const read = store.getWithMetadata.bind(store) as (
-        key: string,
-        type: string,
-      ) => Promise<{ value: ArrayBuffer | null }>
-      const getWithMetadata = async (key: string, type: string) => {
-        const found = await read(key, type)
-        if (found.value && key.startsWith('plans:')) lists.add(new WeakRef(found.value))
-        return found
-      }
-      return { getWithMetadata, put: store.put.bind(store) } as unknown as CopyStore
-    },
-    /** Returns what exceeds its bounds, in isolates without work since `quietSinceMs`. */
-    check: (quietSinceMs: number): string[] => {
-      if (watched.size === 0) return []
-      collectGarbage()
-      const problems: string[] = []
-      for (const [isolate, { lists, partners }] of watched) {
-        if (isolate.isDead) watched.delete(isolate)
-        if (isolate.isDead || isolate.lastUsedMs > quietSinceMs) continue
-        const heldLists = keepLive(lists)
-        const heldBytes = heldLists.reduce((sum, list) => sum + list.byteLength, 0)
-        const heldPartners = keepLive(partners).length
-        if (heldBytes > isolate.maxListBytes + spareBytes)
-          problems.push(`isolate ${isolate.id} holds ${heldBytes} bytes of lists`)
-        if (heldPartners > isolate.maxPartners + sparePartners)
-          problems.push(`isolate ${isolate.id} holds ${heldPartners} partners`)
-      }
-      return problems
-    },
-  }
-}
-
-function keepLive<T extends WeakKey>(references: Set<WeakRef<T>>): T[] {
-  const live: T[] = []
-  for (const reference of references) {
-    const target = reference.deref()
-    if (target === undefined) references.delete(reference)
-    else live.push(target)
-  }
-  return live
 }

@@ -26,6 +26,8 @@ export interface Poller {
   /** The share of requests with a filter that selects nothing and is never repeated. */
   randomFilterShare: number
   tokenSeconds: number
+  /** A new secret is used this long after it was made. */
+  handoverMs: number
 }
 
 export interface Shape {
@@ -57,7 +59,13 @@ export interface Shape {
     suspensionMs: number
     restoreMs: number
     outageMs: number
+    rotationMs: number
+    endOfTokensMs: number
   }
+  /** Fails D1 everywhere, once. A minute before it, a partner can be suspended. */
+  plannedOutage?: { afterMs: number; durationMs: number; suspendedClient?: string }
+  /** 0: clocks are right. Otherwise each isolate's clock is wrong by up to this much, now and then. */
+  maxClockStepMs: number
   meanOutageMs: number
   /** What must not happen in production: after a restore, revisions are used a second time. */
   reusesRevisions: boolean
@@ -74,7 +82,10 @@ const ordinary = {
     suspensionMs: 2 * dayMs,
     restoreMs: 30 * dayMs,
     outageMs: 2 * dayMs,
+    rotationMs: 10 * dayMs,
+    endOfTokensMs: 10 * dayMs,
   },
+  maxClockStepMs: 0,
   meanOutageMs: 10 * minuteMs,
   reusesRevisions: false,
 }
@@ -145,12 +156,32 @@ const storm: Shape = {
     suspensionMs: 15 * minuteMs,
     restoreMs: 12 * hourMs,
     outageMs: 2 * hourMs,
+    rotationMs: 10 * minuteMs,
+    endOfTokensMs: 30 * minuteMs,
   },
+  maxClockStepMs: 15 * minuteMs,
   meanOutageMs: 12 * minuteMs,
   reusesRevisions: false,
 }
 
-export const shapes: Record<'few' | 'many' | 'flood' | 'storm', Shape> = { few, many, flood, storm }
+/** Sign-in and lists must go on. Some partners list once a day, and their turn falls into the outage. */
+const outage: Shape = {
+  ...ordinary,
+  name: 'outage',
+  title: '41 partners from 6 cities, and D1 fails for six hours of the third day',
+  durationMs: 3 * dayMs,
+  cities: 6,
+  garbledShare: 0,
+  makePollers: (random) =>
+    Array.from({ length: 40 }, (_, index) =>
+      makePoller(random, index, 6, index < 10 ? pollDaily(random, 5) : pickRhythm(random, index)),
+    ).concat({ ...makePoller(random, 40, 6, pollEvery(15 * minuteMs, random)), clientId: 'suspended' }),
+  isolates: { ...ordinaryIsolates, maxPerCity: 3 },
+  intervals: { ...ordinary.intervals, restoreMs: Infinity, outageMs: Infinity },
+  plannedOutage: { afterMs: 2 * dayMs + 9 * hourMs, durationMs: 6 * hourMs, suspendedClient: 'suspended' },
+}
+
+export const shapes: Record<'few' | 'many' | 'flood' | 'outage' | 'storm', Shape> = { few, many, flood, outage, storm }
 
 function makePoller(random: Random, index: number, cities: number, rhythm: Rhythm): Poller {
   return {
@@ -163,6 +194,7 @@ function makePoller(random: Random, index: number, cities: number, rhythm: Rhyth
     filters: random.chance(0.7) ? [{}] : [{}, pickFilter(random), pickFilter(random)],
     randomFilterShare: 0,
     tokenSeconds: 3600,
+    handoverMs: hourMs,
   }
 }
 
@@ -174,8 +206,8 @@ function makeStormPoller(random: Random, index: number): Poller {
     elsewhereShare: random.pick([0.5, 0.05, 0.005, 0.001]),
     filters: [{}, pickFilter(random), pickFilter(random), pickFilter(random)],
     randomFilterShare: index % 7 === 0 ? 0.3 : 0.01,
-    // The longest lets lists reach the age of 24 hours in an outage.
     tokenSeconds: random.pick([600, 3600, 3600, 48 * 3600]),
+    handoverMs: random.pick([secondMs, minuteMs, hourMs]),
   }
 }
 

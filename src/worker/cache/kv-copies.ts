@@ -120,7 +120,7 @@ async function readCopy({ kv, warn }: KvContext, kind: Kind, key: string) {
 async function writeCopy({ kv, warn }: KvContext, kind: Kind, key: string, body: Uint8Array, metadata: object) {
   if (kv === undefined || key.length > maxKeyLength) return false
   try {
-    await kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 })
+    await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), deadlineMs, 'KV')
     return true
   } catch (error) {
     warn({ event: 'kv_failed', operation: 'put', entry: kind, reason: describeError(error) })
