@@ -1,7 +1,7 @@
 // The Worker as deployed, with stores that fail on command and with signing secrets that change as in a deployment: for a
 // while, some requests get the old secrets and some the new ones.
 import {
-  d1Down,
+  d1Faults,
   garbleValue,
   hang,
   interceptD1,
@@ -15,7 +15,7 @@ import {
 // @ts-expect-error -- the bundle is the module beside this one when it runs
 import app from './app.js'
 
-const d1Faults = { fine: pass, error: d1Down, hang, slow: takeMs(3000) }
+const d1FaultsOrSlow = { ...d1Faults, slow: takeMs(3000) }
 const both = (fault: Fault) => ({ read: fault, write: fault })
 const kvFaults = {
   fine: both(pass),
@@ -26,7 +26,7 @@ const kvFaults = {
 }
 
 export interface Conditions {
-  d1: keyof typeof d1Faults
+  d1: keyof typeof d1FaultsOrSlow
   kv: keyof typeof kvFaults
   /** The signing secrets of each live version. */
   versions: Record<string, string>[]
@@ -68,7 +68,7 @@ function makeFaulty({ DB, CATALOG_CACHE }: Bindings): Bindings {
   return {
     DB: interceptD1(DB, (call) => {
       d1Queries++
-      return d1Faults[conditions.d1](call)
+      return d1FaultsOrSlow[conditions.d1](call)
     }),
     CATALOG_CACHE: interceptKv(CATALOG_CACHE, {
       read: (call) => kvFaults[conditions.kv].read(call),

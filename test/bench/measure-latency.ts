@@ -16,6 +16,9 @@ const latencies: Latency[] = [
 
 /** Isolates per situation. Each is new only once, so every sample of a new isolate needs its own. */
 const samples = 8
+/** Each waits for D1's deadline of 5 s. */
+const hangingSamples = 2
+const isolateGroups = 7
 const burst = 30
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -38,7 +41,7 @@ export function isTooManyTrips({ trips, maxTrips }: LatencyRow): boolean {
 
 export async function measureLatency(bundle: Bundle, note: (text: string) => void): Promise<LatencyRow[]> {
   const names = latencies.map((_, index) =>
-    Array.from({ length: 4 * samples }, (_isolate, sample) => `slowed-${index}-${sample}`),
+    Array.from({ length: isolateGroups * samples }, (_isolate, sample) => `slowed-${index}-${sample}`),
   )
   const wrapper = 'test/bench/slowed.ts'
   const wrappers = Object.fromEntries(['tokens', ...names.flat()].map((name) => [name, wrapper]))
@@ -64,27 +67,27 @@ async function measureSituations(
   isolates: readonly string[],
   latency: Latency,
 ): Promise<LatencyRow[]> {
-  const [first, fresh, later, bursts] = [0, 1, 2, 3].map((group) =>
+  const [first, fresh, later, bursts, both, failing, hanging] = Array.from({ length: isolateGroups }, (_, group) =>
     isolates.slice(group * samples, (group + 1) * samples),
-  ) as [string[], string[], string[], string[]]
+  ) as [string[], string[], string[], string[], string[], string[], string[]]
 
-  /** From an isolate of its own, so that it warms up none of those that are measured. */
-  const getToken = async (clockMs: number): Promise<string> => {
-    const settings: Settings = { d1Ms: 0, kvMs: 0, clockMs }
-    const url = new URL('/api/v3/partners/auth', await service.getUrl('tokens'))
-    const headers = { Authorization: partner.authorization, 'X-Settings': JSON.stringify(settings) }
-    const { accessToken } = (await (await fetch(url, { method: 'POST', headers })).json()) as Cost
-    if (accessToken === undefined) throw new Error('There is no token.')
-    return accessToken
-  }
-  const request = async (isolate: string, clockMs: number, token: string): Promise<Cost> => {
-    const settings: Settings = { ...latency, clockMs }
-    const url = new URL(`/api/v3/partners/${partner.shortName}/plans`, await service.getUrl(isolate))
-    const headers = { Authorization: `Bearer ${token}`, 'X-Settings': JSON.stringify(settings) }
-    const cost = (await (await fetch(url, { headers })).json()) as Cost
-    if (cost.status !== 200) throw new Error(`The list returned status ${cost.status}.`)
+  const send = async (isolate: string, settings: Settings, method: 'GET' | 'POST', path: string, header: string) => {
+    const url = new URL(`/api/v3/partners/${path}`, await service.getUrl(isolate))
+    const headers = { Authorization: header, 'X-Settings': JSON.stringify(settings) }
+    const cost = (await (await fetch(url, { method, headers })).json()) as Cost
+    if (cost.status !== 200) throw new Error(`${path} returned status ${cost.status}.`)
     return cost
   }
+  const signIn = async (isolate: string, settings: Settings) => {
+    const cost = await send(isolate, settings, 'POST', 'auth', partner.authorization)
+    if (cost.accessToken === undefined) throw new Error('There is no token.')
+    return { ...cost, accessToken: cost.accessToken }
+  }
+  /** From an isolate of its own, so that it warms up none of those that are measured. */
+  const getToken = async (clockMs: number): Promise<string> =>
+    (await signIn('tokens', { d1Ms: 0, kvMs: 0, d1: 'fine', clockMs })).accessToken
+  const request = (isolate: string, clockMs: number, token: string): Promise<Cost> =>
+    send(isolate, { ...latency, d1: 'fine', clockMs }, 'GET', `${partner.shortName}/plans`, `Bearer ${token}`)
   const requestEach = async (names: readonly string[], clockMs: number, before?: () => Promise<void>) => {
     const token = await getToken(clockMs)
     const costs: Cost[] = []
@@ -93,6 +96,11 @@ async function measureSituations(
       costs.push(await request(name, clockMs, token))
     }
     return costs
+  }
+  /** The list is requested when the work after the token's response has ended. */
+  const signInAndRequest = async (isolate: string): Promise<Cost> => {
+    const token = await signIn(isolate, { ...latency, d1: 'fine', clockMs: 0 })
+    return addCosts(token, await request(isolate, 0, token.accessToken))
   }
   const emptyKv = async () => {
     for (const { name } of (await service.kv.list()).keys) await service.kv.delete(name)
@@ -111,12 +119,20 @@ async function measureSituations(
       kvWrites: getMax(({ kvWrites }) => kvWrites),
     }
   }
+  /** The second token of an isolate costs no derivation, and D1 is not asked again. */
+  const signInTwice = async (names: readonly string[], d1: Settings['d1'], situation: string) => {
+    const [costs, nextCosts]: [Cost[], Cost[]] = [[], []]
+    for (const name of names) {
+      costs.push(await signIn(name, { ...latency, d1, clockMs: 0 }))
+      nextCosts.push(await signIn(name, { ...latency, d1, clockMs: 5000 }))
+    }
+    return [toRow(situation, 2, costs), toRow('the next token, 5 seconds later', 0, nextCosts)]
+  }
 
   const firstRow = toRow('the first list of a country', 2, await requestEach(first, 0, emptyKv))
   const idleRow = toRow('isolate idle for three minutes', 1, await requestEach(first, 3 * minuteMs))
   const nextRow = toRow('65 seconds later', 0, await requestEach(first, 3 * minuteMs + 65_000))
   const freshRow = toRow('new isolate, KV has the list', 1, await requestEach(fresh, 0))
-  const laterRow = toRow('new isolate, KV’s copy is an hour old', 1, await requestEach(later, hourMs))
   const token = await getToken(0)
   const burstMs: number[] = []
   for (const name of bursts) {
@@ -124,7 +140,28 @@ async function measureSituations(
     burstMs.push(getMedian(costs.map(({ durationMs }) => durationMs)))
   }
   const burstRow = { ...freshRow, situation: `p50 of ${burst} requests at once into it`, medianMs: getMedian(burstMs) }
-  return [idleRow, freshRow, laterRow, burstRow, firstRow, nextRow]
+
+  const bothCosts: Cost[] = []
+  for (const name of both) bothCosts.push(await signInAndRequest(name))
+  const bothRow = toRow('new isolate: token, then list. Sums, with a derivation', 1, bothCosts)
+  const failingRows = await signInTwice(failing, 'error', 'token while D1 fails, new isolate. With a derivation')
+  const hangingNames = hanging.slice(0, hangingSamples)
+  const hangingRows = await signInTwice(hangingNames, 'hang', 'token while D1 hangs, new isolate. With a derivation')
+  // Last, as it leaves copies in KV that are dated an hour ahead.
+  const laterRow = toRow('new isolate, KV’s copy is an hour old', 1, await requestEach(later, hourMs))
+  return [idleRow, freshRow, laterRow, burstRow, firstRow, nextRow, bothRow, ...failingRows, ...hangingRows]
+}
+
+function addCosts(one: Cost, other: Cost): Cost {
+  return {
+    ...other,
+    durationMs: one.durationMs + other.durationMs,
+    trips: one.trips + other.trips,
+    kvReads: one.kvReads + other.kvReads,
+    kvWrites: one.kvWrites + other.kvWrites,
+    d1Queries: one.d1Queries + other.d1Queries,
+    rowsRead: one.rowsRead + other.rowsRead,
+  }
 }
 
 function getMedian(values: readonly number[]): number {

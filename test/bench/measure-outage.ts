@@ -10,6 +10,18 @@ const seconds = 20
 const connections = 8
 const minuteMs = 60_000
 
+const kinds = ['lists', 'sign-ins'] as const
+const situations = (['error', 'hang'] as const).flatMap((d1) =>
+  (['idle', 'new'] as const).map((isolate) => ({ d1, isolate })),
+)
+const nameWorker = (what: string, d1: string, isolate: string) => `${what}-${d1}-${isolate}`
+
+interface OutageLoad {
+  what: (typeof kinds)[number]
+  method: 'GET' | 'POST'
+  requests: { path: string; headers: Record<string, string> }[]
+}
+
 export interface OutageRow {
   situation: string
   requests: number
@@ -19,9 +31,7 @@ export interface OutageRow {
 }
 
 export async function measureOutage(bundle: Bundle, note: (text: string) => void): Promise<OutageRow[]> {
-  const outages = ['error', 'hang'] as const
-  const isolates = ['idle', 'new'] as const
-  const names = outages.flatMap((d1) => isolates.map((isolate) => `${d1}-${isolate}`))
+  const names = kinds.flatMap((what) => situations.map(({ d1, isolate }) => nameWorker(what, d1, isolate)))
   const service = await startService(bundle, Object.fromEntries(['fine', ...names].map((name) => [name, wrapper])), {})
   try {
     await importPlans(service.d1, await makeCatalog())
@@ -31,27 +41,30 @@ export async function measureOutage(bundle: Bundle, note: (text: string) => void
       return (await response.json()) as { d1Queries: number }
     }
     await setConditions('fine', 'fine')
-    const requests: { path: string; headers: Record<string, string> }[] = []
-    for (let index = 0; index < connections; index++) requests.push(await prepareRequest(service, `partner-${index}`))
-    const sendEach = async (worker: string) => {
-      for (const { path, headers } of requests) await fetch(new URL(path, await service.getUrl(worker)), { headers })
+    const loads = await prepareLoads(service)
+    const sendEach = async (worker: string, { method, requests }: OutageLoad) => {
+      for (const { path, headers } of requests) {
+        await fetch(new URL(path, await service.getUrl(worker)), { method, headers })
+      }
     }
     // Stores the copies in KV.
-    await sendEach('fine')
+    for (const load of loads) await sendEach('fine', load)
 
     const rows: OutageRow[] = []
-    for (const d1 of outages) {
-      for (const isolate of isolates) {
-        const worker = `${d1}-${isolate}`
+    for (const load of loads) {
+      for (const { d1, isolate } of situations) {
+        const worker = nameWorker(load.what, d1, isolate)
         const outage = d1 === 'error' ? 'D1 refuses at once' : 'D1 hangs'
-        const situation = `${outage}, ${isolate === 'idle' ? 'isolate idle for three minutes' : 'new isolate'}`
+        const state = isolate === 'idle' ? 'isolate idle for three minutes' : 'new isolate'
+        const situation = `${load.what}: ${outage}, ${state}`
         note(`Measuring for ${seconds} s: ${situation} …`)
         if (isolate === 'idle') {
           await setConditions(worker, 'fine')
-          await sendEach(worker)
+          await sendEach(worker, load)
         }
         await setConditions(worker, d1, 3 * minuteMs)
-        const target = { url: await service.getUrl(worker), requests, status: 200, connections }
+        const { method, requests } = load
+        const target = { url: await service.getUrl(worker), method, requests, status: 200, connections }
         const { requestsPerSecond, p50Ms, p99Ms } = await runLoad(target, seconds)
         const { d1Queries } = await setConditions(worker, 'fine')
         rows.push({ situation, requests: Math.round(requestsPerSecond * seconds), d1Queries, p50Ms, p99Ms })
@@ -63,10 +76,21 @@ export async function measureOutage(bundle: Bundle, note: (text: string) => void
   }
 }
 
-async function prepareRequest(service: Service, shortName: string) {
-  const { authorization } = await createPartner(service.d1, shortName, 'KE')
-  const url = new URL('/api/v3/partners/auth', await service.getUrl('fine'))
-  const response = await fetch(url, { method: 'POST', headers: { Authorization: authorization } })
-  const { access_token: token } = (await response.json()) as { access_token: string }
-  return { path: `/api/v3/partners/${shortName}/plans`, headers: { Authorization: `Bearer ${token}` } }
+async function prepareLoads(service: Service): Promise<OutageLoad[]> {
+  const lists: OutageLoad = { what: 'lists', method: 'GET', requests: [] }
+  const signIns: OutageLoad = { what: 'sign-ins', method: 'POST', requests: [] }
+  for (let index = 0; index < connections; index++) {
+    const shortName = `partner-${index}`
+    const { authorization } = await createPartner(service.d1, shortName, 'KE')
+    const signIn = { path: '/api/v3/partners/auth', headers: { Authorization: authorization } }
+    const url = new URL(signIn.path, await service.getUrl('fine'))
+    const response = await fetch(url, { method: 'POST', headers: signIn.headers })
+    const { access_token: token } = (await response.json()) as { access_token: string }
+    signIns.requests.push(signIn)
+    lists.requests.push({
+      path: `/api/v3/partners/${shortName}/plans`,
+      headers: { Authorization: `Bearer ${token}` },
+    })
+  }
+  return [lists, signIns]
 }

@@ -143,6 +143,7 @@ export interface BenchPartner {
   shortName: string
   clientId: string
   clientSecret: string
+  secretHash: string
   authorization: string
 }
 
@@ -154,6 +155,7 @@ export async function createPartner(d1: D1Database, shortName: string, country: 
     shortName,
     clientId,
     clientSecret,
+    secretHash,
     authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
   }
 }

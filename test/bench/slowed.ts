@@ -1,6 +1,6 @@
-// The Worker as deployed, with D1 and KV slowed by fixed amounts and a clock that can be set. It answers each request with
-// what the request cost.
-import { interceptD1, interceptKv, takeMs } from '../support/unreliable-stores.ts'
+// The Worker as deployed, with D1 and KV slowed by fixed amounts, a D1 that can fail, and a clock that can be set. It answers
+// each request with what the request cost, when the work after the response has ended.
+import { d1Faults, interceptD1, interceptKv, takeMs } from '../support/unreliable-stores.ts'
 // @ts-expect-error -- the bundle is the module beside this one when it runs
 import app from './app.js'
 
@@ -8,6 +8,8 @@ export interface Settings {
   /** How long an answer of D1 and of KV takes. The local D1's own time, about 5 ms, is part of it. */
   d1Ms: number
   kvMs: number
+  /** A D1 that fails needs its time first. */
+  d1: keyof typeof d1Faults
   /** Added to the clock. */
   clockMs: number
 }
@@ -35,7 +37,7 @@ interface Bindings {
   CATALOG_CACHE: KVNamespace
 }
 
-const unslowed: Settings = { d1Ms: 0, kvMs: 0, clockMs: 0 }
+const unslowed: Settings = { d1Ms: 0, kvMs: 0, d1: 'fine', clockMs: 0 }
 let settings = unslowed
 const none: Calls = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
 let counts = { ...none }
@@ -96,14 +98,14 @@ async function time<Answer>(ms: number, call: () => Promise<Answer>): Promise<An
 
 function meter({ DB, CATALOG_CACHE }: Bindings): Bindings {
   return {
-    DB: interceptD1(DB, (call, { countRowsRead }) =>
-      time(settings.d1Ms, async () => {
-        counts.d1Queries++
-        const rows = await call()
+    DB: interceptD1(DB, async (call, { countRowsRead }) => {
+      counts.d1Queries++
+      const rows = await time(settings.d1Ms, call)
+      return d1Faults[settings.d1](async () => {
         countedLater.push(countRowsRead().then((rowsRead) => (counts.rowsRead += rowsRead)))
         return rows
-      }),
-    ),
+      })
+    }),
     CATALOG_CACHE: interceptKv(CATALOG_CACHE, {
       read: (call) => {
         counts.kvReads++

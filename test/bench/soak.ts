@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { getPartnerKey } from '../../src/api/cache-keys.ts'
 import { generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
@@ -25,6 +26,8 @@ const calmMs = 10_000
 const graceMs = 6000
 /** How long a cached copy may show an old state: two minutes, and a second for running requests. */
 const staleMs = 121_000
+/** How long an isolate uses a partner's copy from KV before it reads KV again, and a second for running requests. */
+const copyMs = 61_000
 /** The longest answer: two reads, the partner and the list, each up to 2 s for KV and 5 s for D1. */
 const maxAnswerMs = 15_000
 
@@ -53,10 +56,16 @@ const countries = ['KE', 'UG', 'RW', 'TZ']
 const plans = await makePlans()
 await importPlans(service.d1, plans)
 
+interface SoakSecret {
+  secret: string
+  hash: string
+  /** Unix milliseconds. */
+  sinceMs: number
+}
 interface SoakPartner extends BenchPartner {
   country: string
   /** The valid secrets, newest first. */
-  secrets: string[]
+  secrets: SoakSecret[]
   token?: string
   /** The last answer to the list without filters, for conditional requests. */
   known?: { etag: string; ids: string } | undefined
@@ -65,7 +74,8 @@ const partners = await Promise.all(
   Array.from({ length: 12 }, async (_, index): Promise<SoakPartner> => {
     const country = countries[index % countries.length] ?? ''
     const partner = await createPartner(service.d1, `partner-${index}`, country)
-    return { ...partner, country, secrets: [partner.clientSecret] }
+    const { clientSecret: secret, secretHash: hash } = partner
+    return { ...partner, country, secrets: [{ secret, hash, sinceMs: 0 }] }
   }),
 )
 
@@ -80,6 +90,7 @@ const withdrawal = { plan: plans[0], isWithdrawn: false, atMs: 0 }
 
 let fault: Fault = { d1: 'fine', kv: 'fine' }
 let lastD1FaultMs = 0
+let lastKvFaultMs = 0
 let keys: Pick<Conditions, 'versions'> = { versions: [] }
 let commands = Promise.resolve()
 const counts = new Map<string, number>()
@@ -110,6 +121,7 @@ async function cycleFaults() {
 
 async function setFault(next: Fault) {
   if (fault.d1 !== 'fine') lastD1FaultMs = Date.now()
+  if (fault.kv !== 'fine') lastKvFaultMs = Date.now()
   fault = next
   await command()
 }
@@ -156,12 +168,12 @@ async function operate() {
       const before = moved.country
       moved.country = before === 'KE' ? 'UG' : 'KE'
       changes.set(moved, { atMs: Date.now(), countryBefore: before })
-      await changePartner({ kind: 'set-country', partner: moved.shortName, country: moved.country })
+      await changePartner(moved, { kind: 'set-country', partner: moved.shortName, country: moved.country })
       const isSuspended = !suspended.has(paused)
       changes.set(paused, { atMs: Date.now() })
       if (isSuspended) suspended.add(paused)
       else suspended.delete(paused)
-      await changePartner({ kind: isSuspended ? 'suspend' : 'resume', partner: paused.shortName })
+      await changePartner(paused, { kind: isSuspended ? 'suspend' : 'resume', partner: paused.shortName })
       withdrawal.atMs = Date.now()
       withdrawal.isWithdrawn = !withdrawal.isWithdrawn
       const [plan] = plans
@@ -170,23 +182,26 @@ async function operate() {
   }
 }
 
-async function changePartner(change: ChangeRequest) {
+/** Deletes the partner's copy in KV, too, like the commands. */
+async function changePartner({ clientId }: SoakPartner, change: ChangeRequest) {
   const attribution = { actor: 'soak', command: 'npm run soak', note: null }
   await writeRecorded(
     { db, write: (statements) => runStatements(service.d1, statements) },
     attribution,
     async () => change,
   )
+  await service.kv.delete(getPartnerKey(clientId))
 }
 
 /** Both secrets work for a while. The clients stop using the old one long before its grace period ends. */
 async function rotateSecret(partner: SoakPartner) {
   const secret = generateClientSecret()
-  const secretHash = await hashSecret(secret, 100_000)
-  await changePartner({ kind: 'rotate', partner: partner.shortName, secretHash, graceSeconds: 10 })
-  partner.secrets = [secret, ...partner.secrets]
+  const hash = await hashSecret(secret, 100_000)
+  await changePartner(partner, { kind: 'rotate', partner: partner.shortName, secretHash: hash, graceSeconds: 10 })
+  const next = { secret, hash, sinceMs: Date.now() }
+  partner.secrets = [next, ...partner.secrets]
   await sleep(4000)
-  partner.secrets = [secret]
+  partner.secrets = [next]
 }
 
 async function beClient() {
@@ -212,12 +227,24 @@ async function beClient() {
 
 async function signIn(partner: SoakPartner) {
   const secret = pick(partner.secrets)
-  const answer = await send('token', '/auth', { method: 'POST', headers: basic(partner.clientId, secret) })
-  // The token endpoint reads D1 every time, so a suspension shows at once.
+  const hasCopy = await isInCopy(partner, secret)
+  const during = hasCopy ? 'token while D1 fails' : 'token while D1 fails, no copy of the secret'
+  const headers = basic(partner.clientId, secret.secret)
+  const answer = await send(isD1Failing() ? during : 'token', '/auth', { method: 'POST', headers })
+  // The token endpoint reads D1 every time, so a suspension shows at once. A copy may be older.
   const isChanging = Date.now() - (changes.get(partner)?.atMs ?? 0) < maxAnswerMs
+  const mayShowEither = isChanging || (answer.hadD1Fault && isRecent(partner, answer.startedAtMs))
   const status = suspended.has(partner) ? 401 : 200
-  expectStatus(answer, isChanging ? [200, 401] : [status], answer.hadD1Fault)
+  // With a copy, a client signs in while D1 fails.
+  const mayBeUnavailable = answer.hadD1Fault && (answer.hadKvFault || !hasCopy)
+  expectStatus(answer, mayShowEither ? [200, 401] : [status], mayBeUnavailable)
   if (answer.status === 200) partner.token = String(answer.body['access_token'])
+}
+
+/** Whether both Workers find the secret in KV's copy of the partner, if KV answers. */
+async function isInCopy({ clientId }: SoakPartner, { hash, sinceMs }: SoakSecret): Promise<boolean> {
+  const copy = await service.kv.get(getPartnerKey(clientId))
+  return copy !== null && copy.includes(hash) && Date.now() - sinceMs > copyMs
 }
 
 async function signInWrongly(partner: SoakPartner) {
@@ -300,6 +327,8 @@ interface SoakAnswer {
   fault: Fault
   /** Whether D1 failed at a time that can show in this answer. A slow D1 does not fail. */
   hadD1Fault: boolean
+  /** Whether KV failed at a time that can show in this answer. */
+  hadKvFault: boolean
   status: number
   etag: string
   cacheStatus: string | null
@@ -314,6 +343,7 @@ async function send(
 ): Promise<SoakAnswer> {
   const startedAtMs = Date.now()
   const wasFailing = isD1Failing()
+  const wasKvFine = fault.kv === 'fine'
   const url = new URL(`/api/v3/partners${path}`, await service.getUrl(pick(workers)))
   // Random addresses, so that no rate limit applies.
   const address = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}::1`
@@ -326,6 +356,7 @@ async function send(
     tookMs: Date.now() - startedAtMs,
     fault,
     hadD1Fault: wasFailing || isD1Failing() || lastD1FaultMs > startedAtMs - graceMs,
+    hadKvFault: !wasKvFine || fault.kv !== 'fine' || lastKvFaultMs > startedAtMs - graceMs,
     status: response.status,
     etag: response.headers.get('ETag') ?? '',
     cacheStatus: response.headers.get('Cache-Status'),

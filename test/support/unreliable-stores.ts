@@ -68,6 +68,8 @@ export function interceptKv(kv: KVNamespace, { read = pass, write = pass }: KvFa
 
 export const pass: Fault = (call) => call()
 
+export const d1Faults = { fine: pass, error: d1Down, hang }
+
 /** Changes the value that KV returns, if there is one. */
 const changeValue =
   (change: (value: ArrayBuffer) => ArrayBuffer) =>
