@@ -3,10 +3,13 @@ import { and, asc, count, eq, getTableColumns, isNull, min, or, sql } from 'driz
 import type { Database } from './database.ts'
 import { partners, partnerSecrets } from './schema.ts'
 
-const { id: _, tokensValidFrom: __, ...partnerFields } = getTableColumns(partners)
+const { id: _, ...partnerFields } = getTableColumns(partners)
 
-/** A partner as operators see it, without its secrets. Times are Unix seconds. A closed partner is also suspended. */
-export type Partner = Omit<typeof partners.$inferSelect, 'id' | 'tokensValidFrom'>
+/**
+ * A partner as operators see it, without its secrets. Times are Unix seconds. A closed partner is also suspended. Tokens that
+ * were issued before `tokensValidFrom` are refused.
+ */
+export type Partner = Omit<typeof partners.$inferSelect, 'id'>
 
 /** A partner with the number of its live secrets, and when the oldest of them was made. */
 export interface PartnerSummary extends Partner {

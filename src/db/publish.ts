@@ -42,6 +42,7 @@ const refusals: Record<RefusalCode, DecisionOutcome | 'retry' | 'error'> = {
   append_only: 'error',
   partner_closed: 'error',
   two_live_secrets: 'error',
+  secret_fingerprint: 'error',
 }
 
 /** Makes a decision about a publication, or nothing. Tries again when another entry came first. */

@@ -4,6 +4,7 @@ export const refusalCodes = [
   'entry_order',
   'partner_closed',
   'two_live_secrets',
+  'secret_fingerprint',
   'append_only',
   'publication_state',
   'publication_approval',

@@ -1,15 +1,18 @@
-// partner create, list, show, rotate, suspend, resume, set-country, rename, set-contact, close, log
+// partner create, list, show, rotate, lockdown, end-tokens, suspend, resume, set-country, rename, set-contact, close, log
 import { Option, type Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPartnerEntries } from '../core/change-record.ts'
 import {
   changePartner,
+  checkOpen,
   createPartner,
   findEmptyList,
   findPartner,
+  findPartnerToChange,
   listLiveSecrets,
   listPartners,
+  lockDownPartner,
   readPartnerStatus,
   replaceNewestSecret,
   rotateSecret,
@@ -110,18 +113,18 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       const graceSeconds = parseGrace(grace)
       const attribution = await readAttribution(context, options)
       const { credentials, effect } = await withStore(options, async (store) => {
-        const known = await findPartner(store, shortName)
+        const known = await findPartnerToChange(store, shortName, warn)
         const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
         if (replaceNewest) {
           await ask('the newest one stops working now')
-          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution)
+          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution, warn)
           const until = formatIsoTime(olderExpiresAt)
           return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
         }
         const isImmediate = graceSeconds === 0
         await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
         return {
-          credentials: await rotateSecret(store, known, graceSeconds, attribution),
+          credentials: await rotateSecret(store, known, graceSeconds, attribution, warn),
           effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
         }
       })
@@ -129,8 +132,50 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       if (!json) io.stderr.write(`${effect}\n`)
     })
 
+  addChange(
+    'lockdown <short-name>',
+    'for a leaked secret: end every secret and every token now, and make a new secret, printed only this once',
+    'lockdown acme --note "Secret on GitHub."',
+  )
+    .option(
+      '--json',
+      'print an object with clientId, clientSecret, shortName, country, tokensValidFrom and the message to the partner',
+    )
+    .option('--yes', 'skip the question that --remote asks')
+    .action(async (shortName: string, options: ChangeOptions) => {
+      const attribution = await readAttribution(context, options)
+      const { isSuspended, tokensValidFrom, ...credentials } = await withStore(options, async (store) => {
+        const known = await findPartnerToChange(store, shortName, warn)
+        checkOpen(store, known)
+        await confirm(io, options, `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`)
+        return {
+          ...(await lockDownPartner(store, known, attribution, warn)),
+          isSuspended: known.suspendedAt !== null,
+        }
+      })
+      const message = formatLockdownMessage(credentials, tokensValidFrom)
+      if (options.json) {
+        const more = { tokensValidFrom: formatOptionalTime(tokensValidFrom), message }
+        io.stdout.write(`${JSON.stringify({ ...credentials, ...more })}\n`)
+        return
+      }
+      printCredentials(io, credentials, options)
+      if (isSuspended) io.stderr.write(`${shortName} is still suspended: it gets no token.\n`)
+      io.stderr.write(
+        `Send this to ${shortName}, and the secret separately, over a channel that you trust:\n\n${message}`,
+      )
+    })
+
   const addPartnerChange = (usage: string, description: string, example: string) =>
     addChange(usage, description, example).option('--json', 'print the partner as an object')
+
+  addPartnerChange(
+    'end-tokens <short-name>',
+    'end all tokens that a partner has got so far, within two minutes; its secrets still work, and get new tokens',
+    'end-tokens acme --note "A token was in a log."',
+  ).action((shortName: string, options: ChangeOptions) =>
+    change(options, { kind: 'end-tokens', partner: shortName }, describeTokens),
+  )
 
   addPartnerChange(
     'suspend <short-name>',
@@ -227,6 +272,21 @@ function describeContact({ partner, isChanged }: PartnerChange): string {
   return `${partner.shortName} ${has} ${partner.contact === null ? 'no contact' : `the contact ${partner.contact}`}.`
 }
 
+function describeTokens({ partner }: PartnerChange): string {
+  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. Later ones work at once.`
+}
+
+/** The text for the partner. It never holds the secret. */
+function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValidFrom: number | null): string {
+  const time = tokensValidFrom === null ? 'now' : formatIsoTime(tokensValidFrom)
+  return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
+- Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
+- Access tokens that were issued before ${time} are refused with 401 invalid_token, everywhere within two minutes.
+- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+Your client ID stays the same. Remove the old secret from every place where others could read it.
+`
+}
+
 const maxGraceDays = 30
 
 /** @throws UserError unless it is a time from 0 to 30 days. */
@@ -270,6 +330,9 @@ function formatPartner(partner: Partner, secrets: readonly LiveSecret[]): string
     ['client ID', partner.clientId],
     ['status', `${readPartnerStatus(partner)}${since}`],
     ['created', formatIsoTime(partner.createdAt)],
+    ...(partner.tokensValidFrom === null
+      ? []
+      : [['tokens valid from', formatIsoTime(partner.tokensValidFrom)] as const]),
     ...(partner.contact === null ? [] : [['contact', partner.contact] as const]),
     ...secrets.map((secret): [string, string] => ['secret', formatSecret(secret)]),
   ])
@@ -281,7 +344,7 @@ function formatSecret({ createdAt, expiresAt }: LiveSecret): string {
 }
 
 function toJson(partner: Partner) {
-  const { shortName, name, country, clientId, contact, createdAt, suspendedAt, closedAt } = partner
+  const { shortName, name, country, clientId, contact, createdAt, suspendedAt, closedAt, tokensValidFrom } = partner
   return {
     shortName,
     name,
@@ -291,6 +354,7 @@ function toJson(partner: Partner) {
     createdAt: formatIsoTime(createdAt),
     suspendedAt: formatOptionalTime(suspendedAt),
     closedAt: formatOptionalTime(closedAt),
+    tokensValidFrom: formatOptionalTime(tokensValidFrom),
     contact,
   }
 }

@@ -40,6 +40,7 @@ const shown = {
   createdAt: time,
   suspendedAt: null,
   closedAt: null,
+  tokensValidFrom: null,
   contact: null,
 }
 
@@ -289,6 +290,96 @@ test.each([
     code: 2,
     stdout: '',
     stderr: 'Name the contact, or add --remove to delete it.\n',
+  })
+})
+
+test('partner end-tokens says from when tokens are valid, and partner show and log show it', async () => {
+  await create('acme')
+  const { code, stdout, stderr } = await partner(['end-tokens', 'acme'])
+  expect([code, stderr]).toEqual([0, ''])
+  const [, validFrom] =
+    /^Tokens of acme from before (\S+Z) are refused everywhere within two minutes\. Later ones work at once\.\n$/.exec(
+      stdout,
+    ) ?? []
+  expect((await partner(['show', 'acme'])).stdout).toMatch(`\ntokens valid from  ${validFrom}\n`)
+  expect(await readJson(['show', 'acme'])).toMatchObject({ tokensValidFrom: validFrom })
+  expect((await partner(['log', 'acme'])).stdout).toMatch(/ acme +end-tokens +KE +active /)
+  expect(await readJson(['end-tokens', 'acme'])).toEqual({ ...shown, tokensValidFrom: time })
+})
+
+describe('partner lockdown', () => {
+  const message = (
+    validFrom: string,
+    id: string,
+  ) => `A client secret of your account acme (client ID ${id}) may be known to others. We have replaced it.
+- Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
+- Access tokens that were issued before ${validFrom} are refused with 401 invalid_token, everywhere within two minutes.
+- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+Your client ID stays the same. Remove the old secret from every place where others could read it.
+`
+
+  test('prints the new secret, and the text for the partner without it', async () => {
+    await create('acme')
+    await partner(['rotate', 'acme'])
+    await partner(['suspend', 'acme'])
+    const { code, stdout, stderr } = await partner(['lockdown', 'acme', '--note', 'Secret on GitHub.'])
+    expect(code).toBe(0)
+    const [, id = '', secret = ''] = /\nacme +KE +(\w{16}) {2}(\w+)\n$/.exec(stdout) ?? []
+    const { tokensValidFrom, secrets } = (await readJson(['show', 'acme'])) as {
+      tokensValidFrom: string
+      secrets: object[]
+    }
+    expect(secrets).toHaveLength(1)
+    expect(stderr).toBe(
+      `The secret is shown only this once: only its hash is stored.\nacme is still suspended: it gets no token.\nSend this to acme, and the secret separately, over a channel that you trust:\n\n${message(tokensValidFrom, id)}`,
+    )
+    expect(secret).not.toBe('')
+    expect(stderr).not.toContain(secret)
+    expect((await partner(['log', 'acme'])).stdout).toMatch(/ lockdown .* Secret on GitHub\.\n/)
+  })
+
+  test('prints an object for scripts, and nothing else', async () => {
+    await create('acme')
+    const { code, stdout, stderr } = await partner(['lockdown', 'acme', '--json'])
+    expect([code, stderr]).toEqual([0, ''])
+    const { tokensValidFrom, ...printed } = JSON.parse(stdout) as Record<string, string>
+    expect(printed).toEqual({
+      clientId,
+      clientSecret,
+      shortName: 'acme',
+      country: 'KE',
+      message: message(tokensValidFrom ?? '', printed['clientId'] ?? ''),
+    })
+  })
+
+  test('asks on a deployed environment', async () => {
+    await create('acme')
+    const { code, stderr } = await partner(['lockdown', 'acme', '--remote', '--env', 'staging'])
+    expect([code, stderr]).toEqual([
+      2,
+      '[staging] acme gets a new secret; all earlier ones, and all its tokens, end now. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n',
+    ])
+    expect(await readJson(['show', 'acme'])).toMatchObject({ tokensValidFrom: null })
+    expect((await partner(['lockdown', 'acme', '--remote', '--env', 'staging', '--yes'])).code).toBe(0)
+  })
+
+  test.each(['lockdown', 'end-tokens'])('refuses an unknown and a closed partner, as %s does', async (verb) => {
+    await create('gone')
+    await partner(['close', 'gone'])
+    const before = await readJson(['show', 'gone'])
+    expect(await partner([verb, 'nobody'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'There is no partner "nobody". See: npm run -s ops -- partner list\n',
+    })
+    expect(await partner([verb, 'gone'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^gone was closed at \S+, for good\. Create another partner instead: .*\n$/,
+      ) as string,
+    })
+    expect(await readJson(['show', 'gone'])).toEqual(before)
   })
 })
 

@@ -66,7 +66,7 @@ export async function fillDatabase(): Promise<Credentials[]> {
   for (const shortName of ['acme', 'boda', 'gone', 'held']) {
     credentials.push(await createPartner(store, { shortName, name: strange.slice(0, 6), country: 'KE' }, attribution))
   }
-  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, attribution))
+  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, attribution, failOnWarning))
   await changePartner(store, { kind: 'set-country', partner: 'boda', country: 'UG' }, attribution, failOnWarning)
   await changePartner(
     store,
