@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
+import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
@@ -221,7 +221,7 @@ async function signIn(partner: SoakPartner) {
 }
 
 async function signInWrongly(partner: SoakPartner) {
-  const id = Math.random() < 0.5 ? partner.clientId : generateClientSecret().slice(0, 16)
+  const id = Math.random() < 0.5 ? partner.clientId : generateClientId()
   const answer = await send('wrong secret', '/auth', {
     method: 'POST',
     headers: basic(id, generateClientSecret()),

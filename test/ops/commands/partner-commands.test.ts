@@ -29,7 +29,7 @@ const create = (shortName: string, ...rest: string[]) =>
 const readJson = async (args: string[]): Promise<unknown> => JSON.parse((await partner([...args, '--json'])).stdout)
 
 const clientId = expect.stringMatching(/^\w{16}$/) as string
-const clientSecret = expect.stringMatching(/^\w{40}$/) as string
+const clientSecret = expect.stringMatching(/^pcs_\w{40}$/) as string
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string
 const shown = {
   shortName: 'acme',
@@ -48,7 +48,7 @@ describe('partner create', () => {
   test('prints a table with the credentials', async () => {
     expect(await create('acme')).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^SHORT NAME .*\nacme {8}KE {7}\w{16} {2}\w{40}\n$/) as string,
+      stdout: expect.stringMatching(/^SHORT NAME .*\nacme {8}KE {7}\w{16} {2}pcs_\w{40}\n$/) as string,
       stderr: 'The secret is shown only this once: only its hash is stored.\n',
     })
   })
@@ -114,7 +114,7 @@ test('partner list prints a table, an array, or a note that there is none', asyn
 })
 
 test('partner show prints everything but the secret', async () => {
-  const [, secret = ''] = /(\w{40})\n$/.exec((await create('acme')).stdout) ?? []
+  const [, secret = ''] = /(pcs_\w{40})\n$/.exec((await create('acme')).stdout) ?? []
   const { stdout } = await partner(['show', 'acme'])
   expect(stdout).toMatch(
     /^short name {2}acme\nname {8}Acme "Wallet"\ncountry {5}KE\nclient ID {3}\w{16}\nstatus {6}active\ncreated {5}(\S+Z)\nsecret {6}since \1\n$/,
@@ -134,7 +134,7 @@ describe('partner rotate', () => {
       0,
       'The secret is shown only this once: only its hash is stored.\nThe old secret works for another 2h.\n',
     ])
-    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}\w{40}\n$/)
+    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}pcs_\w{40}\n$/)
     const secrets = /\nsecret {6}since \S+Z, rotated, works until (\S+Z)\nsecret {6}since (\S+Z)\n$/
     const [, until = '', since = ''] = secrets.exec((await partner(['show', 'acme'])).stdout) ?? []
     expect(Date.parse(until) - Date.parse(since)).toBe(2 * 3_600_000)
@@ -167,7 +167,7 @@ describe('partner rotate', () => {
     const { code, stdout, stderr } = await partner(['rotate', 'acme', '--replace-newest'])
     expect(code).toBe(0)
     expect(stderr).toMatch(/\nThe lost secret is dead\. The older one works until \S+Z\.\n$/)
-    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}\w{40}\n$/)
+    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}pcs_\w{40}\n$/)
     expect(await partner(['rotate', 'acme', '--replace-newest', '--grace', '2h'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(

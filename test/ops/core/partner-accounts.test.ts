@@ -46,7 +46,7 @@ describe('createPartner', () => {
     const startedAt = await readSeconds()
     const { clientId, clientSecret, ...rest } = await createPartner({ ...store, config: {} }, acme, attribution)
     expect(rest).toEqual({ shortName: 'acme', country: 'KE' })
-    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(/^\w{40}$/)])
+    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(/^pcs_\w{40}$/)])
     const joined = 'select * from partners join partner_secrets on partner_id = partners.id'
     const { results } = await env.DB.prepare(joined).all()
     expect(results).toMatchObject([
@@ -153,7 +153,7 @@ describe('rotateSecret', () => {
   test('returns a new secret and keeps the old one for the grace period', async () => {
     const created = await create()
     const rotated = await rotate(2 * hour)
-    expect(rotated).toEqual({ ...created, clientSecret: expect.stringMatching(/^\w{40}$/) as string })
+    expect(rotated).toEqual({ ...created, clientSecret: expect.stringMatching(/^pcs_\w{40}$/) as string })
     expect(rotated.clientSecret).not.toBe(created.clientSecret)
     const [old, current, ...others] = await listSecrets()
     expect([old?.expiresAt, current?.expiresAt, others]).toEqual([(current?.createdAt ?? 0) + 2 * hour, null, []])
@@ -177,7 +177,7 @@ describe('rotateSecret', () => {
     const [old, lost] = await listSecrets()
     const { clientSecret, olderExpiresAt, ...rest } = await replaceNewest()
     expect({ ...rest, clientSecret: created.clientSecret }).toEqual(created)
-    expect(clientSecret).toMatch(/^\w{40}$/)
+    expect(clientSecret).toMatch(/^pcs_\w{40}$/)
     const [kept, current, ...others] = await listSecrets()
     expect([kept, current?.expiresAt, others]).toEqual([old, null, []])
     expect(olderExpiresAt).toBe(old?.expiresAt)

@@ -243,7 +243,7 @@ describe('an error that D1 calls transient is no failure', () => {
   test.each([true, false])('of a secret, which works (%s: it had its effect)', async (hasEffect) => {
     cloudflare().failure = { call: /\/query$/, ...transient, hasEffect }
     const rotated = remote(async (store) => rotateSecret(store, await findPartner(store, 'kept'), 0, attribution, warn))
-    expect((await rotated).clientSecret).toMatch(/^\w{40}$/)
+    expect((await rotated).clientSecret).toMatch(/^pcs_\w{40}$/)
     const kept = await remote((store) => findPartner(store, 'kept'))
     expect(await remote((store) => listLiveSecrets(store, kept))).toHaveLength(1)
   })
