@@ -49,6 +49,29 @@ export function selectLiveSecrets(db: Database, clientId: string): Promise<LiveS
     .orderBy(asc(id))
 }
 
+/** A live secret with its hash, and its partner. */
+export interface StoredSecret {
+  hash: string
+  secret: LiveSecret
+  partner: Pick<Partner, 'shortName' | 'name' | 'clientId' | 'suspendedAt' | 'closedAt'>
+}
+
+/** Selects the secrets of all partners that are still valid by D1's clock. */
+export function selectStoredSecrets(db: Database): Promise<StoredSecret[]> {
+  const { id, hash, createdAt, expiresAt, partnerId } = partnerSecrets
+  const { shortName, name, clientId, suspendedAt, closedAt } = partners
+  return db
+    .select({
+      hash,
+      secret: { id, createdAt, expiresAt },
+      partner: { shortName, name, clientId, suspendedAt, closedAt },
+    })
+    .from(partnerSecrets)
+    .innerJoin(partners, eq(partners.id, partnerId))
+    .where(isLiveSecret)
+    .orderBy(asc(id))
+}
+
 export async function isSecretStored(db: Database, hash: string): Promise<boolean> {
   const [row] = await db.select({ id: partnerSecrets.id }).from(partnerSecrets).where(eq(partnerSecrets.hash, hash))
   return row !== undefined

@@ -1,4 +1,4 @@
-// partner create, list, show, rotate, lockdown, end-tokens, suspend, resume, set-country, rename, set-contact, close, log
+// partner create, list, show, identify, rotate, lockdown, end-tokens, suspend, resume, set-country, rename, set-contact, close, log
 import { Option, type Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
@@ -25,10 +25,12 @@ import {
   type PartnerSummary,
   isRotationDue,
 } from '../core/partner-accounts.ts'
+import { checkClientSecret, findSecretOwner } from '../core/secret-owner.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
-import { describeCommand } from '../store/target.ts'
-import { confirm } from '../terminal/confirm.ts'
+import { readInput } from '../store/read-input.ts'
+import { describeCommand, type Target } from '../store/target.ts'
+import { confirm, readLine } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
 import { withProgress } from '../terminal/progress.ts'
@@ -92,6 +94,45 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       if (options.json) {
         io.stdout.write(`${JSON.stringify({ ...toJson(found), secrets: secrets.map(secretToJson) })}\n`)
       } else io.stdout.write(formatPartner(found, secrets))
+    })
+
+  add(
+    'identify',
+    'say whose live client secret a text from standard input is, and which command ends it; never prints the secret',
+    'identify < FILE',
+  )
+    .option('--json', 'print an object')
+    // Otherwise the error quotes them.
+    .allowExcessArguments()
+    .action(async (options: OutputOptions, { args }: Command) => {
+      if (args.length > 0) {
+        throw new UserError(
+          'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
+        )
+      }
+      const text = await readSecret(io, options)
+      checkClientSecret(text)
+      const { partner: owner, secret } = await withProgress(io, 'Reading the live secrets', (update) =>
+        withStore(options, (store) => findSecretOwner(store, text, update)),
+      )
+      const { shortName, name, clientId } = owner
+      const status = readPartnerStatus(owner)
+      const command = describeCommand(options, 'partner', 'lockdown', shortName)
+      if (options.json) {
+        const found = { shortName, name, clientId, status, secret: secretToJson(secret), command }
+        io.stdout.write(`${JSON.stringify(found)}\n`)
+        return
+      }
+      io.stdout.write(
+        formatPairs([
+          ['short name', shortName],
+          ['name', name],
+          ['client ID', clientId],
+          ['status', status],
+          ['secret', formatSecret(secret)],
+          ['if it leaked', command],
+        ]),
+      )
     })
 
   addChange(
@@ -285,6 +326,21 @@ function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValid
 - You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `
+}
+
+/**
+ * Reads a line from a terminal, or everything that is piped in, without the line feed at its end.
+ * @throws UserError when there is nothing.
+ */
+async function readSecret({ stdin, stderr }: Io, target: Target): Promise<string> {
+  if (stdin.isTTY) stderr.write('Paste the secret: ')
+  const input = stdin.isTTY ? await readLine(stdin) : Buffer.from(await readInput('-', stdin)).toString()
+  const text = input.replace(/\r?\n$/, '')
+  if (text !== '') return text
+  const identify = describeCommand(target, 'partner', 'identify')
+  throw new UserError(
+    `There is no secret on standard input. Write it into a file that only you can read: ${identify} < FILE`,
+  )
 }
 
 const maxGraceDays = 30

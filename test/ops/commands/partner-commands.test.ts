@@ -383,6 +383,94 @@ Your client ID stays the same. Remove the old secret from every place where othe
   })
 })
 
+describe('partner identify', () => {
+  const identify = (stdin: string, args: string[] = [], isTTY = false) =>
+    partner(['identify', ...args], { stdin, isTTY })
+  const createSecret = async (shortName: string) => {
+    const { stdout } = await create(shortName, '--json')
+    return (JSON.parse(stdout) as { clientSecret: string }).clientSecret
+  }
+
+  test('names the owner of a live secret, and the command that ends it', async () => {
+    await create('boda')
+    const secret = await createSecret('acme')
+    await partner(['rotate', 'acme', '--grace', '2h'])
+    const remote = ['--remote', '--env', 'staging']
+    const { code, stdout, stderr } = await identify(`${secret}\n`, remote)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(
+      /^short name {4}acme\nname {10}Acme "Wallet"\nclient ID {5}\w{16}\nstatus {8}active\nsecret {8}since \S+Z, rotated, works until \S+Z\nif it leaked {2}npm run -s ops -- partner lockdown acme --remote --env staging\n$/,
+    )
+    const json = await identify(secret, ['--json'])
+    expect(JSON.parse(json.stdout)).toEqual({
+      shortName: 'acme',
+      name: 'Acme "Wallet"',
+      clientId,
+      status: 'active',
+      secret: { createdAt: time, expiresAt: time },
+      command: 'npm run -s ops -- partner lockdown acme',
+    })
+    for (const text of [stdout, json.stdout]) expect(text).not.toContain(secret)
+  })
+
+  test('asks a terminal for it', async () => {
+    const secret = await createSecret('acme')
+    expect(await identify(`${secret}\n`, [], true)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('partner lockdown acme\n') as string,
+      stderr: 'Paste the secret: ',
+    })
+  })
+
+  test('says that no live secret matches', async () => {
+    const secret = await createSecret('acme')
+    await partner(['lockdown', 'acme'])
+    const refusal = (where: string) => ({
+      code: 2,
+      stdout: '',
+      stderr: `No live secret of ${where} matches: it has ended, or is of another environment.\n`,
+    })
+    expect(await identify(secret)).toEqual(refusal('the local state'))
+    expect(await identify(secret, ['--remote', '--env', 'staging'])).toEqual(refusal('[env.staging]'))
+    expect(await identify('a'.repeat(40))).toEqual(refusal('the local state'))
+  })
+
+  test.each(['pcs_ExampleOnlyNotASecretOfAnyPartner04S0iLL', 'CLIENT_SECRET=x', ' ', '\u001b[31m', '\n\n'])(
+    'says at once that %j is no secret of this service, and does not print it',
+    async (text) => {
+      const withStore = () => Promise.reject(new Error('the store is not needed'))
+      expect(await runCommand(['partner', 'identify'], { withStore }, { stdin: text })).toEqual({
+        code: 2,
+        stdout: '',
+        stderr:
+          'This is no secret of this service: a secret has the form pcs_… with the right checksum, or is 40 letters and digits. Pass it alone, without its name, quotes or spaces.\n',
+      })
+    },
+  )
+
+  test.each([
+    ['', false, ''],
+    ['\n', false, ''],
+    ['', true, 'Paste the secret: '],
+    ['\n', true, 'Paste the secret: '],
+  ])('refuses %j as the input (a terminal: %s)', async (stdin, isTTY, question) => {
+    expect(await identify(stdin, [], isTTY)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${question}There is no secret on standard input. Write it into a file that only you can read: npm run -s ops -- partner identify < FILE\n`,
+    })
+  })
+
+  test('refuses a secret as an argument, and does not print it', async () => {
+    expect(await identify('', ['pcs_x'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.\n',
+    })
+  })
+})
+
 test('partner close asks on a deployed environment', async () => {
   await create('acme')
   const { code, stderr } = await partner(['close', 'acme', '--remote', '--env', 'staging'])
