@@ -6,6 +6,9 @@
 -- Entries from now on hold more than the comment in 0001 says: the client ID, and for a change that made a secret its
 -- fingerprint, so that a secret or a client ID that was replaced without an entry shows. They still hold no secret, no stored
 -- hash and no contact. Entries from before have NULL in the three columns.
+--
+-- The hash of an entry covers the new columns. A command line that does not know them would write an entry with a wrong hash
+-- of the one before, which can never be corrected: it is refused, because it names no record_version.
 
 DROP VIEW change_requests;
 
@@ -16,13 +19,15 @@ ALTER TABLE change_record ADD COLUMN tokens_valid_from INTEGER;
 
 -- The view and the trigger of 0001 with end-tokens, lockdown and the columns above. Every change is an INSERT into this view.
 CREATE VIEW change_requests AS
-SELECT change_record.*, NULL AS contact, NULL AS secret_hash, NULL AS grace_seconds
+SELECT change_record.*, NULL AS contact, NULL AS secret_hash, NULL AS grace_seconds, NULL AS record_version
 FROM change_record;
 
 CREATE TRIGGER change_requests_apply INSTEAD OF INSERT ON change_requests
 BEGIN
-  -- Another entry came first: the caller decides again. Checked before anything else, so that no other check fails because
-  -- of that entry. A view converts no value, and the HTTP API sends numbers as text.
+  SELECT RAISE(ABORT, 'outdated_command_line') WHERE CAST(NEW.record_version AS INTEGER) IS NOT 2;
+
+  -- Another entry came first: the caller decides again. Checked before the state of the partner, so that no other check fails
+  -- because of that entry. A view converts no value, and the HTTP API sends numbers as text.
   SELECT RAISE(ABORT, 'entry_order')
   WHERE CAST(NEW.id AS INTEGER) IS NOT (SELECT coalesce(max(id), 0) + 1 FROM change_record);
 

@@ -38,6 +38,12 @@ export interface NextEntry {
 }
 
 /**
+ * Which columns the hash of an entry covers: see hashEntry. The database refuses any version but its own, and one from before
+ * versions lacks the column, so that no entry gets a wrong hash of the one before.
+ */
+const recordVersion = 2
+
+/**
  * Makes a change and its entry, in one statement. Times are those of D1's clock. Is refused with `entry_order` when `next` is
  * outdated, with `partner_closed` when the partner is closed, and with `two_live_secrets` when the secret of an earlier
  * rotation is still valid, unless the grace period is 0. Fails on a unique index when the short name or the client ID is taken.
@@ -47,15 +53,15 @@ export async function buildChangeStatement(
   { actor, command, note }: Pick<ChangeEntry, 'actor' | 'command' | 'note'>,
   next: NextEntry,
 ): Promise<Statement> {
-  // Always named: a database without this column refuses the statement, and so an entry whose hash would not fit.
   const secretFingerprint = 'secretHash' in change ? await hashText(change.secretHash) : null
-  const fields = Object.entries({ ...change, secretFingerprint, ...next, actor, command, note })
+  // The HTTP API takes no null as a parameter: a column that is left out is null.
+  const fields = Object.entries({ ...change, ...next, secretFingerprint, recordVersion, actor, command, note }).filter(
+    ([, value]) => value !== null,
+  )
   const columns = fields.map(([field]) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
-  // The HTTP API takes no null as a parameter.
-  const values = fields.map(([, value]) => (value === null ? 'null' : '?'))
   return {
-    sql: `insert into change_requests (${columns.join(', ')}) values (${values.join(', ')})`,
-    params: fields.flatMap(([, value]) => (value === null ? [] : [value])),
+    sql: `insert into change_requests (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
+    params: fields.map(([, value]) => value),
   }
 }
 

@@ -1,6 +1,7 @@
 // What the triggers of the database refuse: each raises one of these codes (migrations/*.sql).
 
 export const refusalCodes = [
+  'outdated_command_line',
   'entry_order',
   'partner_closed',
   'two_live_secrets',

@@ -11,6 +11,7 @@ import {
   createPartner,
   findPartner,
   listPartners,
+  lockDownPartner,
   rotateSecret,
   type Credentials,
 } from '../../../src/ops/core/partner-accounts.ts'
@@ -75,6 +76,8 @@ export async function fillDatabase(): Promise<Credentials[]> {
     failOnWarning,
   )
   await changePartner(store, { kind: 'suspend', partner: 'held' }, attribution, failOnWarning)
+  await changePartner(store, { kind: 'end-tokens', partner: 'boda' }, attribution, failOnWarning)
+  await lockDownPartner(store, await findPartner(store, 'held'), attribution, failOnWarning)
   await changePartner(store, { kind: 'close', partner: 'gone' }, attribution, failOnWarning)
   const keys = { list: async () => [], drop: async () => {} }
   const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
