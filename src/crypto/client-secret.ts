@@ -1,4 +1,4 @@
-// Client IDs and secrets: generate them, hash a secret for storage, verify one.
+// Client IDs and secrets: generate and recognize them, hash a secret for storage, verify one.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
 /** Deployed Workers refuse more. The local runtime does not, so this code refuses more everywhere. */
@@ -7,9 +7,21 @@ export const maxPbkdf2Iterations = 100_000
 /** A partner has at most two live secrets: the current one, and the previous one during its grace period. */
 const maxLiveSecrets = 2
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+/**
+ * Finds client secrets in any text. The source of a regular expression for JavaScript and for RE2, which scanners such as
+ * gitleaks use.
+ */
+export const clientSecretPattern = '\\bpcs_[0-9A-Za-z]{40}\\b'
+
+/** Has the right checksum, and is nobody's secret. For documentation. */
+export const exampleClientSecret = 'pcs_ExampleOnlyNotASecretOfAnyPartner04S0iLK'
+
+/** The digits of base 62. */
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const clientIdLength = 16
-const clientSecretLength = 40
+const secretPrefix = 'pcs_'
+const secretRandomLength = 34
+const checksumLength = 6
 const saltBytes = 16
 const digestBytes = 32
 
@@ -20,9 +32,37 @@ export function generateClientId(random = randomBytes): string {
   return randomText(clientIdLength, random)
 }
 
-/** 40 characters out of 62: 238 bits. */
+/** `pcs_`, 34 characters out of 62, which are 202 bits, and their checksum. */
 export function generateClientSecret(random = randomBytes): string {
-  return randomText(clientSecretLength, random)
+  const text = randomText(secretRandomLength, random)
+  return `${secretPrefix}${text}${computeChecksum(text)}`
+}
+
+/**
+ * Whether a text can be a client secret at all: it has the right checksum, or the form of earlier secrets, which are 40
+ * letters and digits. The Worker doesn't ask: to it, a secret is any text.
+ */
+export function isClientSecret(text: string): boolean {
+  if (/^[0-9A-Za-z]{40}$/.test(text)) return true
+  const end = secretPrefix.length + secretRandomLength
+  const isFormed = new RegExp(`^${clientSecretPattern}$`).test(text)
+  return isFormed && text.slice(end) === computeChecksum(text.slice(secretPrefix.length, end))
+}
+
+/** The CRC-32 of zlib in base 62, padded to 6 digits. (The Worker, which bundles this file, has no `node:zlib`.) */
+function computeChecksum(text: string): string {
+  let crc = -1
+  for (const byte of new TextEncoder().encode(text)) {
+    crc ^= byte
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
+  }
+  let rest = ~crc >>> 0
+  let digits = ''
+  while (digits.length < checksumLength) {
+    digits = alphabet.charAt(rest % alphabet.length) + digits
+    rest = Math.floor(rest / alphabet.length)
+  }
+  return digits
 }
 
 /** Rejection sampling: skips bytes from 248 (4 × 62) up, so that every character is equally likely. */

@@ -1,25 +1,34 @@
-// SQL for the change record of partners and signing keys: see migrations/0001_partners_and_keys.sql.
+// SQL for the change record of partners and signing keys: see migrations/0001 and 0004.
 import { changeRecord } from './schema.ts'
 import { and, asc, desc, eq, gt, gte, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import type { Database, Statement } from './database.ts'
-import { hashRecord } from './record-hash.ts'
+import { hashRecord, hashText } from './record-hash.ts'
 import { readPages } from './pages.ts'
 
 export type KeyChangeKind = 'keys-rotate' | 'keys-rotate-failed' | 'keys-drop' | 'keys-drop-failed'
 
+/** The ways to replace a partner's secrets. */
+export type SecretReplacement =
+  | { kind: 'rotate'; graceSeconds: number }
+  /** The newest secret ends now; an older one keeps its expiry. */
+  | { kind: 'replace-newest' }
+  /** Every secret ends now, and every token that was issued so far. */
+  | { kind: 'lockdown' }
+
 /** A change of a partner, or of a signing key, which is not in the database: only its entry is. */
 export type ChangeRequest =
   | { kind: 'create'; partner: string; name: string; country: string; clientId: string; secretHash: string }
-  | { kind: 'rotate'; partner: string; secretHash: string; graceSeconds: number }
-  /** The newest secret ends now; an older one keeps its expiry. */
-  | { kind: 'replace-newest'; partner: string; secretHash: string }
-  | { kind: 'suspend' | 'resume' | 'close'; partner: string }
+  | (SecretReplacement & { partner: string; secretHash: string })
+  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens'; partner: string }
   | { kind: 'set-country'; partner: string; country: string }
   | { kind: 'rename'; partner: string; name: string }
   | { kind: 'set-contact'; partner: string; contact: string | null }
   | { kind: KeyChangeKind; kid: string }
 
-/** The fields of a partner, from `partner` to `closedAt`, are null for a key; `kid` is null for a partner. */
+/**
+ * The fields of a partner are null for a key; `kid` is null for a partner. `clientId`, `secretFingerprint` and `tokensValidFrom`
+ * are null in entries from before migrations/0004.
+ */
 export type ChangeEntry = typeof changeRecord.$inferSelect
 
 /** The place of the next entry. */
@@ -29,17 +38,26 @@ export interface NextEntry {
 }
 
 /**
+ * Which columns the hash of an entry covers: see hashEntry. The database refuses any version but its own, and one from before
+ * versions lacks the column, so that no entry gets a wrong hash of the one before.
+ */
+const recordVersion = 2
+
+/**
  * Makes a change and its entry, in one statement. Times are those of D1's clock. Is refused with `entry_order` when `next` is
  * outdated, with `partner_closed` when the partner is closed, and with `two_live_secrets` when the secret of an earlier
  * rotation is still valid, unless the grace period is 0. Fails on a unique index when the short name or the client ID is taken.
  */
-export function buildChangeStatement(
+export async function buildChangeStatement(
   change: ChangeRequest,
   { actor, command, note }: Pick<ChangeEntry, 'actor' | 'command' | 'note'>,
   next: NextEntry,
-): Statement {
+): Promise<Statement> {
+  const secretFingerprint = 'secretHash' in change ? await hashText(change.secretHash) : null
   // The HTTP API takes no null as a parameter: a column that is left out is null.
-  const fields = Object.entries({ ...change, ...next, actor, command, note }).filter(([, value]) => value !== null)
+  const fields = Object.entries({ ...change, ...next, secretFingerprint, recordVersion, actor, command, note }).filter(
+    ([, value]) => value !== null,
+  )
   const columns = fields.map(([field]) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
   return {
     sql: `insert into change_requests (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
@@ -71,6 +89,8 @@ export function hashEntry(entry: ChangeEntry | undefined): Promise<string> {
           entry.closedAt,
           entry.kid,
           entry.previousHash,
+          // Left out where they are null: entries from before these columns keep their hash.
+          ...[entry.clientId, entry.secretFingerprint, entry.tokensValidFrom].filter((value) => value !== null),
         ],
   )
 }
@@ -127,26 +147,40 @@ export async function selectEntry(db: Database, id: number): Promise<ChangeEntry
 
 /**
  * Selects the short names of partners that were changed without an entry: they are not what their last entry says, or no
- * entry tells where a secret comes from.
+ * entry holds the fingerprint of a stored secret. Entries from before migrations/0004 have neither client ID nor fingerprint: a
+ * client ID that was replaced before the next entry, or a secret that replaced another of the same second, is not found.
  */
 export async function selectUnrecordedPartners(db: Database): Promise<string[]> {
-  // A secret is as old as its entry, to the second.
-  const rows = await db.values<[string]>(sql`
-    select partners.short_name from partners
+  const rows = await db.values<SecretRow>(sql`
+    select partners.short_name,
+      (last.name, last.country, last.suspended_at, last.closed_at, last.tokens_valid_from)
+        is (partners.name, partners.country, partners.suspended_at, partners.closed_at, partners.tokens_valid_from)
+        and coalesce(last.client_id, partners.client_id) = partners.client_id,
+      secret.hash, entry.id, entry.secret_fingerprint
+    from partners
     left join change_record as last on last.id = (select max(id) from change_record where partner = short_name)
-    where (last.name, last.country, last.suspended_at, last.closed_at)
-        is not (partners.name, partners.country, partners.suspended_at, partners.closed_at)
-      or exists (
-        select 1 from partner_secrets as secret
-        where secret.partner_id = partners.id and not exists (
-          select 1 from change_record as entry
-          where entry.partner = partners.short_name and entry.changed_at = secret.created_at
-            and entry.kind in ('create', 'rotate', 'replace-newest')
-        )
-      )
+    left join partner_secrets as secret on secret.partner_id = partners.id
+    left join change_record as entry
+      on entry.partner = partners.short_name and entry.changed_at = secret.created_at
+      and entry.kind in ('create', 'rotate', 'replace-newest', 'lockdown')
     order by partners.short_name`)
-  return rows.map(([shortName]) => shortName)
+  const recorded = new Set<string>()
+  for (const [, , hash, entryId, fingerprint] of rows) {
+    if (hash === null || entryId === null) continue
+    if (fingerprint === null || fingerprint === (await hashText(hash))) recorded.add(hash)
+  }
+  const unrecorded = rows.filter(([, isAsRecorded, hash]) => !isAsRecorded || (hash !== null && !recorded.has(hash)))
+  return [...new Set(unrecorded.map(([shortName]) => shortName))]
 }
+
+/** A partner, with a secret if it has one, and an entry of the second in which the secret was made. */
+type SecretRow = [
+  shortName: string,
+  isAsRecorded: number,
+  hash: string | null,
+  entryId: number | null,
+  fingerprint: string | null,
+]
 
 function isSince(since: number | undefined): SQL | undefined {
   return since === undefined ? undefined : gte(changeRecord.changedAt, since)

@@ -3,10 +3,13 @@ import { and, asc, count, eq, getTableColumns, isNull, min, or, sql } from 'driz
 import type { Database } from './database.ts'
 import { partners, partnerSecrets } from './schema.ts'
 
-const { id: _, tokensValidFrom: __, ...partnerFields } = getTableColumns(partners)
+const { id: _, ...partnerFields } = getTableColumns(partners)
 
-/** A partner as operators see it, without its secrets. Times are Unix seconds. A closed partner is also suspended. */
-export type Partner = Omit<typeof partners.$inferSelect, 'id' | 'tokensValidFrom'>
+/**
+ * A partner as operators see it, without its secrets. Times are Unix seconds. A closed partner is also suspended. Tokens that
+ * were issued before `tokensValidFrom` are refused.
+ */
+export type Partner = Omit<typeof partners.$inferSelect, 'id'>
 
 /** A partner with the number of its live secrets, and when the oldest of them was made. */
 export interface PartnerSummary extends Partner {
@@ -43,6 +46,29 @@ export function selectLiveSecrets(db: Database, clientId: string): Promise<LiveS
     .from(partnerSecrets)
     .innerJoin(partners, eq(partners.id, partnerId))
     .where(and(eq(partners.clientId, clientId), isLiveSecret))
+    .orderBy(asc(id))
+}
+
+/** A live secret with its hash, and its partner. */
+export interface StoredSecret {
+  hash: string
+  secret: LiveSecret
+  partner: Pick<Partner, 'shortName' | 'name' | 'clientId' | 'suspendedAt' | 'closedAt'>
+}
+
+/** Selects the secrets of all partners that are still valid by D1's clock. */
+export function selectStoredSecrets(db: Database): Promise<StoredSecret[]> {
+  const { id, hash, createdAt, expiresAt, partnerId } = partnerSecrets
+  const { shortName, name, clientId, suspendedAt, closedAt } = partners
+  return db
+    .select({
+      hash,
+      secret: { id, createdAt, expiresAt },
+      partner: { shortName, name, clientId, suspendedAt, closedAt },
+    })
+    .from(partnerSecrets)
+    .innerJoin(partners, eq(partners.id, partnerId))
+    .where(isLiveSecret)
     .orderBy(asc(id))
 }
 

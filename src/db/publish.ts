@@ -40,8 +40,10 @@ const refusals: Record<RefusalCode, DecisionOutcome | 'retry' | 'error'> = {
   publication_approval: 'error',
   publication_incomplete: 'error',
   append_only: 'error',
+  outdated_command_line: 'error',
   partner_closed: 'error',
   two_live_secrets: 'error',
+  secret_fingerprint: 'error',
 }
 
 /** Makes a decision about a publication, or nothing. Tries again when another entry came first. */

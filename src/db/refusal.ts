@@ -1,9 +1,11 @@
 // What the triggers of the database refuse: each raises one of these codes (migrations/*.sql).
 
 export const refusalCodes = [
+  'outdated_command_line',
   'entry_order',
   'partner_closed',
   'two_live_secrets',
+  'secret_fingerprint',
   'append_only',
   'publication_state',
   'publication_approval',

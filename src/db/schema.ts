@@ -56,6 +56,9 @@ export const changeRecord = sqliteTable('change_record', {
   closedAt: integer('closed_at'),
   kid: text(),
   previousHash: text('previous_hash').notNull(),
+  clientId: text('client_id'),
+  secretFingerprint: text('secret_fingerprint'),
+  tokensValidFrom: integer('tokens_valid_from'),
 })
 
 export const plans = sqliteTable('plans', {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
+import { CursorPage, Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
 import { createAssets } from './assets-api.ts'
 import { createD1, type D1Account } from './d1-api.ts'
 import { createKv, type Namespaces } from './kv-api.ts'
@@ -17,7 +17,7 @@ export const accountId = 'a'.repeat(32)
 export const apiToken = 'secret-token'
 export const subdomain = 'example'
 
-/** What happens to the next call that matches. */
+/** What happens to the next call that matches, or to all of them. */
 export interface Failure {
   call: RegExp
   /** 0 drops the connection. */
@@ -26,6 +26,7 @@ export interface Failure {
   code?: number
   /** Without it, the call has no effect. */
   hasEffect?: boolean
+  isPermanent?: boolean
 }
 
 export interface Account extends D1Account {
@@ -54,7 +55,10 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     void answer(request).then(
       (result) => {
         if (result instanceof RawAnswer) response.end(result.body)
-        else send(200, { success: true, errors: [], result })
+        else if (result instanceof CursorPage) {
+          const { items, cursor } = result
+          send(200, { success: true, errors: [], result: items, result_info: { count: items.length, cursor } })
+        } else send(200, { success: true, errors: [], result })
       },
       (error: unknown) => {
         if (error instanceof Dropped) {
@@ -109,7 +113,7 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     if (account.outage?.isPermanent && account.statements > account.outage.after) throw new Dropped()
     const { failure } = account
     if (failure?.call.test(line)) {
-      account.failure = undefined
+      if (!failure.isPermanent) account.failure = undefined
       if (failure.hasEffect) await find(call)()
       if (failure.status === 0) throw new Dropped()
       throw new Refusal(failure.status, failure.code ?? 7000, failure.message)

@@ -27,6 +27,17 @@ export class RawAnswer {
   }
 }
 
+/** A page of a list that goes on at `cursor`, which is empty on the last page. */
+export class CursorPage {
+  readonly items: readonly unknown[]
+  readonly cursor: string
+
+  constructor(items: readonly unknown[], cursor: string) {
+    this.items = items
+    this.cursor = cursor
+  }
+}
+
 /** The API refuses a call: `{ "success": false, "errors": [{ "code": …, "message": … }] }` */
 export class Refusal extends Error {
   readonly status: number

@@ -1,6 +1,6 @@
 // Workers KV: namespaces and their values.
 import { randomBytes } from 'node:crypto'
-import { paginate, RawAnswer, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { CursorPage, paginate, RawAnswer, readJson, Refusal, type Call, type Routes } from './api.ts'
 import type { Stores } from './stores.ts'
 
 interface Namespace {
@@ -36,6 +36,13 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
     return new RawAnswer(new Uint8Array(value))
   }
 
+  /** Small pages, so that a caller has to follow the cursor. */
+  const listKeys = async ({ query }: Call, id: string) => {
+    const [prefix, cursor] = [query.get('prefix') ?? '', query.get('cursor')]
+    const page = await (await open(id)).list({ prefix, cursor, limit: 10 })
+    return new CursorPage(page.keys, page.list_complete ? '' : page.cursor)
+  }
+
   const write = async (call: Call, id: string, name: string) => {
     await (await open(id)).put(decodeURIComponent(name), call.body.toString())
     return {}
@@ -51,7 +58,7 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
     'POST /storage/kv/namespaces': create,
     'GET /storage/kv/namespaces': (call) => paginate(call, namespaces.values()),
     'GET /storage/kv/namespaces/:id': (_, id = '') => find(id),
-    'GET /storage/kv/namespaces/:id/keys': async (_, id = '') => (await (await open(id)).list()).keys,
+    'GET /storage/kv/namespaces/:id/keys': (call, id = '') => listKeys(call, id),
     'GET /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') => read(id, name),
     'PUT /storage/kv/namespaces/:id/values/:name': (call, id = '', name = '') => write(call, id, name),
     'DELETE /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') =>

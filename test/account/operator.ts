@@ -2,6 +2,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { setBindingId } from '../../src/ops/store/wrangler-toml.ts'
 import { accountId, apiToken, startAccount, subdomain, type Account } from './account.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
@@ -88,7 +89,7 @@ async function createOperator(
     const find = (pattern: RegExp) => pattern.exec(stdout)?.[1] ?? ''
     if (command.includes('partner create')) {
       notes.clientId = find(/\b(\w{16})\b/)
-      notes.clientSecret = find(/\b(\w{40})\b/)
+      notes.clientSecret = find(new RegExp(`(${clientSecretPattern})`))
     }
     if (command.includes('deployments list')) {
       const ids = [...stdout.matchAll(/[\da-f]{8}-[\da-f-]{27}/g)].map(([id]) => id)

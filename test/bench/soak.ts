@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { getPartnerKey } from '../../src/api/cache-keys.ts'
-import { generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
+import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
@@ -248,7 +248,7 @@ async function isInCopy({ clientId }: SoakPartner, { hash, sinceMs }: SoakSecret
 }
 
 async function signInWrongly(partner: SoakPartner) {
-  const id = Math.random() < 0.5 ? partner.clientId : generateClientSecret().slice(0, 16)
+  const id = Math.random() < 0.5 ? partner.clientId : generateClientId()
   const answer = await send('wrong secret', '/auth', {
     method: 'POST',
     headers: basic(id, generateClientSecret()),

@@ -2,10 +2,13 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   areBytesEqual,
+  clientSecretPattern,
+  exampleClientSecret,
   findMatchingHash,
   generateClientId,
   generateClientSecret,
   hashSecret,
+  isClientSecret,
 } from '../../src/crypto/client-secret.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -13,25 +16,78 @@ afterEach(() => vi.restoreAllMocks())
 describe('a generated credential', () => {
   test('has the documented length and alphabet', () => {
     expect(generateClientId()).toMatch(/^[A-Za-z0-9]{16}$/)
-    expect(generateClientSecret()).toMatch(/^[A-Za-z0-9]{40}$/)
+    expect(generateClientSecret()).toMatch(/^pcs_[0-9A-Za-z]{40}$/)
     expect(generateClientSecret()).not.toBe(generateClientSecret())
   })
 
   test('uses equally many byte values for every character', () => {
     const counts = new Map<string, number>()
     for (let byte = 0; byte < 256; byte++) {
-      // The byte under test comes first, followed by bytes for '9'. A rejected byte shows as a leading '9'.
+      // The byte under test comes first, followed by bytes for 'z'. A rejected byte shows as a leading 'z'.
       let calls = 0
       const secret = generateClientSecret((length) => {
         const bytes = new Uint8Array(length).fill(61)
         if (calls++ === 0) bytes[0] = byte
         return bytes
       })
-      counts.set(secret.charAt(0), (counts.get(secret.charAt(0)) ?? 0) + 1)
+      const first = secret.charAt('pcs_'.length)
+      counts.set(first, (counts.get(first) ?? 0) + 1)
     }
-    // 256 = 62 × 4 + 8: the last eight bytes are rejected, so '9' comes first eight more times.
-    const { 9: nine, ...others } = Object.fromEntries(counts)
-    expect([nine, Object.keys(others).length, new Set(Object.values(others))]).toEqual([12, 61, new Set([4])])
+    // 256 = 62 × 4 + 8: the last eight bytes are rejected, so 'z' comes first eight more times.
+    const { z, ...others } = Object.fromEntries(counts)
+    expect([z, Object.keys(others).length, new Set(Object.values(others))]).toEqual([12, 61, new Set([4])])
+  })
+})
+
+describe('a client secret', () => {
+  const characters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+  const randomTexts = (alphabet: string, length: number) =>
+    Array.from({ length: 10_000 }, () =>
+      Array.from(crypto.getRandomValues(new Uint8Array(length)), (byte) => alphabet[byte % alphabet.length]).join(''),
+    )
+
+  // Computed with crc32 of Node's zlib. The second checksum needs its padding.
+  test.each([
+    ['z'.repeat(34), '2Mm4wV'],
+    ['0'.repeat(34), '0iqUEf'],
+    [characters.slice(0, 33).padEnd(34, 'X'), '0TeJoD'],
+  ])('of %s ends with the CRC-32 in base 62', (text, checksum) => {
+    const bytes = Uint8Array.from(text, (character) => characters.indexOf(character))
+    expect(generateClientSecret(() => bytes)).toBe(`pcs_${text}${checksum}`)
+    expect(isClientSecret(`pcs_${text}${checksum}`)).toBe(true)
+  })
+
+  test('is the same raw, form-encoded and in a URL', () => {
+    expect(encodeURIComponent(exampleClientSecret)).toBe(exampleClientSecret)
+    expect(new URLSearchParams({ a: exampleClientSecret }).toString()).toBe(`a=${exampleClientSecret}`)
+  })
+
+  test('has a checksum that a typing error breaks', () => {
+    for (const secret of [exampleClientSecret, generateClientSecret()]) {
+      expect(isClientSecret(secret)).toBe(true)
+      for (let at = 0; at < secret.length; at++) {
+        const other = secret[at] === '0' ? '1' : '0'
+        expect(isClientSecret(secret.slice(0, at) + other + secret.slice(at + 1))).toBe(false)
+      }
+    }
+    expect(randomTexts(characters, 40).filter((text) => isClientSecret(`pcs_${text}`))).toEqual([])
+  })
+
+  test('of the earlier form is still one', () => {
+    expect(isClientSecret('Az09'.repeat(10))).toBe(true)
+    for (const text of ['', 'Az09'.repeat(10).slice(1), `${'Az09'.repeat(10)}\n`, ` ${exampleClientSecret}`]) {
+      expect(isClientSecret(text)).toBe(false)
+    }
+  })
+
+  test('is found in a text by the published pattern, which ignores 10,000 random strings', () => {
+    const find = (text: string) => text.match(new RegExp(clientSecretPattern, 'g'))
+    const [one, two] = [generateClientSecret(), exampleClientSecret]
+    for (const text of [`CLIENT_SECRET=${one}\n`, `{"secret":"${one}"}`, `curl -u id:${one} https://${two}.example/`]) {
+      expect(find(text)).toEqual(text.includes(two) ? [one, two] : [one])
+    }
+    expect(find(randomTexts(`${characters}_`, 44).join(' '))).toBeNull()
+    expect(find(`${one}x my_${one} pcs_${'a'.repeat(39)}`)).toBeNull()
   })
 })
 

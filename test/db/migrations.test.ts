@@ -89,6 +89,13 @@ const frozenRows: Record<string, string[]> = {
     `insert into publication_entries (id, publication_id, kind, actor, made_at, revision)
       values (1, 1, 'published', 'amina', 1700000007, 8)`,
   ],
+  '0004_end_tokens_and_fingerprints.sql': [
+    `update partners set tokens_valid_from = 1700000009 where id = 1`,
+    `insert into change_record
+      (id, changed_at, actor, command, kind, partner, country, previous_hash, client_id, secret_fingerprint, tokens_valid_from) values
+      (3, 1700000008, 'amina', 'partner lockdown acme', 'lockdown', 'acme', 'KE', 'hash', 'AAAAAAAAAAAAAAA1',
+       '${'0'.repeat(64)}', 1700000009)`,
+  ],
 }
 
 type Row = Record<string, unknown>

@@ -4,16 +4,17 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
+import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { parseCatalog } from '../../src/catalog/catalog-file.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare } from './support/fake-cloudflare.ts'
 import { useLocalBindings } from './support/local-bindings.ts'
 import { runOnState, useLocalState } from './support/local-state.ts'
-import { runCommand } from './support/run-ops.ts'
+import { runCommand, type Terminal } from './support/run-ops.ts'
 
 const project = resolve(import.meta.dirname, '../..')
 const demo = join(project, 'src/catalog/demo.json')
-useLocalState()
+const state = useLocalState()
 const bindings = useLocalBindings()
 useFakeCloudflare(bindings)
 
@@ -25,42 +26,58 @@ afterAll(() => rm(folder, { recursive: true }))
 
 interface Line {
   words: string[]
+  /** Whether the shell would read a file with the secret that was printed last. */
+  isFed: boolean
   /** Where the shell would write the output. */
   output: string | undefined
 }
 
-/** Reads the commands of the page, as a shell would. */
+/** Reads the commands of the page, as a shell would. Each story works on an environment of its own. */
 async function readLines(): Promise<Line[]> {
   const page = await readFile(join(project, 'src/ops/README.md'), 'utf8')
-  return [...page.matchAll(/^ {4}npm run -s ops -- (.*)$/gm)]
-    .map(([, text = '']) => text)
+  return [...page.matchAll(/^ {4,}npm run -s ops -- (.*)$/gm)]
+    .map(([, text = '']) => text.replace(' --remote --env production', ''))
     .filter((text) => !text.startsWith('<noun>'))
     .map((text) => {
-      const [command = '', output] = text.split(' > ')
+      const [input = '', output] = text.split(' > ')
+      const [command = '', file] = input.split(' < ')
       const words = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
       const here = (word: string) => word.replace('/tmp/', `${folder}/`)
-      return { words: words.map(here), output: output === undefined ? undefined : here(output) }
+      return {
+        words: words.map(here),
+        isFed: file !== undefined,
+        output: output === undefined ? undefined : here(output),
+      }
     })
 }
 
-async function runStory(run: (words: string[]) => ReturnType<typeof runCommand>): Promise<string[]> {
+type Run = (words: string[], terminal?: Terminal) => ReturnType<typeof runCommand>
+
+async function runStory(run: Run): Promise<string[]> {
   const lines = await readLines()
-  for (const { words: typed, output } of lines) {
-    // What the page leaves to the reader: a past time, and the number of the latest publication.
+  let secret = ''
+  for (const { words: typed, isFed, output } of lines) {
+    // What the page leaves to the reader: a past time, the number of the latest publication, and the partner of a secret.
     const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z')
     const [latest] = JSON.parse((await run(['catalog', 'log', '--json'])).stdout)
-    const words = typed.map((word) => word.replace(/^TIME$/, now).replace(/^NUMBER$/, String(latest.id)))
-    const { code, stdout, stderr } = await run(words)
+    const replace = (word: string) =>
+      word
+        .replace(/^TIME$/, now)
+        .replace(/^NUMBER$/, String(latest.id))
+        .replace(/^SHORT_NAME$/, 'jirani')
+    const words = typed.map(replace)
+    const { code, stdout, stderr } = await run(words, isFed ? { stdin: secret } : {})
     expect([words.join(' '), code, code === 0 ? '' : stderr]).toEqual([words.join(' '), 0, ''])
     if (output !== undefined) await writeFile(output, stdout)
+    secret = new RegExp(clientSecretPattern).exec(stdout)?.[0] ?? secret
   }
   return lines.map(({ words }) => words.slice(0, 2).join(' '))
 }
 
 test('works on a local state', async () => {
   await runOnState('catalog', 'import', demo)
-  const commands = await runStory((words) => runOnState(...words))
-  for (const command of ['catalog undo', 'catalog cancel', 'plan why', 'partner log']) {
+  const commands = await runStory((words, terminal) => runCommand([...words, '--persist-to', state], {}, terminal))
+  for (const command of ['partner lockdown', 'catalog undo', 'catalog cancel', 'plan why', 'partner log']) {
     expect(commands).toContain(command)
   }
 })
@@ -69,10 +86,10 @@ test('works on a deployed environment', async () => {
   const file = parseCatalog(await readFile(demo, 'utf8'))
   if (file.kind === 'invalid') throw new Error('the demo catalog is invalid')
   await publishPlans(openDatabase(bindings().DB), file.plans)
-  const commands = await runStory(async (words) => {
+  const commands = await runStory(async (words, terminal) => {
     const command = [...words, '--remote', '--env', 'staging']
-    const asks = /^(partner rotate|catalog (import|update|undo|approve)|keys)/.test(words.join(' '))
-    return runCommand(asks && !words.includes('--dry-run') ? [...command, '--yes'] : command)
+    const asks = /^(partner (rotate|lockdown)|catalog (import|update|undo|approve)|keys)/.test(words.join(' '))
+    return runCommand(asks && !words.includes('--dry-run') ? [...command, '--yes'] : command, {}, terminal)
   })
   expect(commands).toContain('catalog undo')
 })

@@ -1,7 +1,7 @@
 // partner log and keys log: two views of one record.
 import type { Command } from 'commander'
 import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
-import { formatIsoTime } from '../core/iso-time.ts'
+import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { readPartnerStatus } from '../core/partner-accounts.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
@@ -90,7 +90,9 @@ export function addChangeRecordCommand(
 
 function toJson({ kid, partner, name, country, suspendedAt, closedAt, changedAt, kind, ...entry }: ChangeEntry) {
   const { id, actor, command, note, previousHash } = entry
-  const subject =
-    kid === null ? { partner, name, country, status: readPartnerStatus({ suspendedAt, closedAt }) } : { kid }
+  const { clientId, secretFingerprint, tokensValidFrom } = entry
+  const status = readPartnerStatus({ suspendedAt, closedAt })
+  const added = { clientId, secretFingerprint, tokensValidFrom: formatOptionalTime(tokensValidFrom) }
+  const subject = kid === null ? { partner, name, country, status, ...added } : { kid }
   return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
 }

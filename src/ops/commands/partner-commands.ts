@@ -1,15 +1,18 @@
-// partner create, list, show, rotate, suspend, resume, set-country, rename, set-contact, close, log
+// partner create, list, show, identify, rotate, lockdown, end-tokens, suspend, resume, set-country, rename, set-contact, close, log
 import { Option, type Command } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPartnerEntries } from '../core/change-record.ts'
 import {
   changePartner,
+  checkOpen,
   createPartner,
   findEmptyList,
   findPartner,
+  findPartnerToChange,
   listLiveSecrets,
   listPartners,
+  lockDownPartner,
   readPartnerStatus,
   replaceNewestSecret,
   rotateSecret,
@@ -22,10 +25,12 @@ import {
   type PartnerSummary,
   isRotationDue,
 } from '../core/partner-accounts.ts'
+import { checkClientSecret, findSecretOwner } from '../core/secret-owner.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
-import { describeCommand } from '../store/target.ts'
-import { confirm } from '../terminal/confirm.ts'
+import { readInput } from '../store/read-input.ts'
+import { describeCommand, type Target } from '../store/target.ts'
+import { confirm, readLine } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
 import { withProgress } from '../terminal/progress.ts'
@@ -91,6 +96,45 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       } else io.stdout.write(formatPartner(found, secrets))
     })
 
+  add(
+    'identify',
+    'say whose live client secret a text from standard input is, and which command ends it; never prints the secret',
+    'identify < FILE',
+  )
+    .option('--json', 'print an object')
+    // Otherwise the error quotes them.
+    .allowExcessArguments()
+    .action(async (options: OutputOptions, { args }: Command) => {
+      if (args.length > 0) {
+        throw new UserError(
+          'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
+        )
+      }
+      const text = await readSecret(io, options)
+      checkClientSecret(text)
+      const { partner: owner, secret } = await withProgress(io, 'Reading the live secrets', (update) =>
+        withStore(options, (store) => findSecretOwner(store, text, update)),
+      )
+      const { shortName, name, clientId } = owner
+      const status = readPartnerStatus(owner)
+      const command = describeCommand(options, 'partner', 'lockdown', shortName)
+      if (options.json) {
+        const found = { shortName, name, clientId, status, secret: secretToJson(secret), command }
+        io.stdout.write(`${JSON.stringify(found)}\n`)
+        return
+      }
+      io.stdout.write(
+        formatPairs([
+          ['short name', shortName],
+          ['name', name],
+          ['client ID', clientId],
+          ['status', status],
+          ['secret', formatSecret(secret)],
+          ['if it leaked', command],
+        ]),
+      )
+    })
+
   addChange(
     'rotate <short-name>',
     'make a new client secret, printed only this once; the old one works for a grace period',
@@ -110,18 +154,18 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       const graceSeconds = parseGrace(grace)
       const attribution = await readAttribution(context, options)
       const { credentials, effect } = await withStore(options, async (store) => {
-        const known = await findPartner(store, shortName)
+        const known = await findPartnerToChange(store, shortName, warn)
         const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
         if (replaceNewest) {
           await ask('the newest one stops working now')
-          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution)
+          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution, warn)
           const until = formatIsoTime(olderExpiresAt)
           return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
         }
         const isImmediate = graceSeconds === 0
         await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
         return {
-          credentials: await rotateSecret(store, known, graceSeconds, attribution),
+          credentials: await rotateSecret(store, known, graceSeconds, attribution, warn),
           effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
         }
       })
@@ -129,8 +173,50 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       if (!json) io.stderr.write(`${effect}\n`)
     })
 
+  addChange(
+    'lockdown <short-name>',
+    'for a leaked secret: end every secret and every token now, and make a new secret, printed only this once',
+    'lockdown acme --note "Secret on GitHub."',
+  )
+    .option(
+      '--json',
+      'print an object with clientId, clientSecret, shortName, country, tokensValidFrom and the message to the partner',
+    )
+    .option('--yes', 'skip the question that --remote asks')
+    .action(async (shortName: string, options: ChangeOptions) => {
+      const attribution = await readAttribution(context, options)
+      const { isSuspended, tokensValidFrom, ...credentials } = await withStore(options, async (store) => {
+        const known = await findPartnerToChange(store, shortName, warn)
+        checkOpen(store, known)
+        await confirm(io, options, `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`)
+        return {
+          ...(await lockDownPartner(store, known, attribution, warn)),
+          isSuspended: known.suspendedAt !== null,
+        }
+      })
+      const message = formatLockdownMessage(credentials, tokensValidFrom)
+      if (options.json) {
+        const more = { tokensValidFrom: formatOptionalTime(tokensValidFrom), message }
+        io.stdout.write(`${JSON.stringify({ ...credentials, ...more })}\n`)
+        return
+      }
+      printCredentials(io, credentials, options)
+      if (isSuspended) io.stderr.write(`${shortName} is still suspended: it gets no token.\n`)
+      io.stderr.write(
+        `Send this to ${shortName}, and the secret separately, over a channel that you trust:\n\n${message}`,
+      )
+    })
+
   const addPartnerChange = (usage: string, description: string, example: string) =>
     addChange(usage, description, example).option('--json', 'print the partner as an object')
+
+  addPartnerChange(
+    'end-tokens <short-name>',
+    'end all tokens that a partner has got so far, within two minutes; its secrets still work, and get new tokens',
+    'end-tokens acme --note "A token was in a log."',
+  ).action((shortName: string, options: ChangeOptions) =>
+    change(options, { kind: 'end-tokens', partner: shortName }, describeTokens),
+  )
 
   addPartnerChange(
     'suspend <short-name>',
@@ -227,6 +313,36 @@ function describeContact({ partner, isChanged }: PartnerChange): string {
   return `${partner.shortName} ${has} ${partner.contact === null ? 'no contact' : `the contact ${partner.contact}`}.`
 }
 
+function describeTokens({ partner }: PartnerChange): string {
+  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. Later ones work at once.`
+}
+
+/** The text for the partner. It never holds the secret. */
+function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValidFrom: number | null): string {
+  const time = tokensValidFrom === null ? 'now' : formatIsoTime(tokensValidFrom)
+  return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
+- Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
+- Access tokens that were issued before ${time} are refused with 401 invalid_token, everywhere within two minutes.
+- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+Your client ID stays the same. Remove the old secret from every place where others could read it.
+`
+}
+
+/**
+ * Reads a line from a terminal, or everything that is piped in, without the line feed at its end.
+ * @throws UserError when there is nothing.
+ */
+async function readSecret({ stdin, stderr }: Io, target: Target): Promise<string> {
+  if (stdin.isTTY) stderr.write('Paste the secret: ')
+  const input = stdin.isTTY ? await readLine(stdin) : Buffer.from(await readInput('-', stdin)).toString()
+  const text = input.replace(/\r?\n$/, '')
+  if (text !== '') return text
+  const identify = describeCommand(target, 'partner', 'identify')
+  throw new UserError(
+    `There is no secret on standard input. Write it into a file that only you can read: ${identify} < FILE`,
+  )
+}
+
 const maxGraceDays = 30
 
 /** @throws UserError unless it is a time from 0 to 30 days. */
@@ -270,6 +386,9 @@ function formatPartner(partner: Partner, secrets: readonly LiveSecret[]): string
     ['client ID', partner.clientId],
     ['status', `${readPartnerStatus(partner)}${since}`],
     ['created', formatIsoTime(partner.createdAt)],
+    ...(partner.tokensValidFrom === null
+      ? []
+      : [['tokens valid from', formatIsoTime(partner.tokensValidFrom)] as const]),
     ...(partner.contact === null ? [] : [['contact', partner.contact] as const]),
     ...secrets.map((secret): [string, string] => ['secret', formatSecret(secret)]),
   ])
@@ -281,7 +400,7 @@ function formatSecret({ createdAt, expiresAt }: LiveSecret): string {
 }
 
 function toJson(partner: Partner) {
-  const { shortName, name, country, clientId, contact, createdAt, suspendedAt, closedAt } = partner
+  const { shortName, name, country, clientId, contact, createdAt, suspendedAt, closedAt, tokensValidFrom } = partner
   return {
     shortName,
     name,
@@ -291,6 +410,7 @@ function toJson(partner: Partner) {
     createdAt: formatIsoTime(createdAt),
     suspendedAt: formatOptionalTime(suspendedAt),
     closedAt: formatOptionalTime(closedAt),
+    tokensValidFrom: formatOptionalTime(tokensValidFrom),
     contact,
   }
 }

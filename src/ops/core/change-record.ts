@@ -78,6 +78,8 @@ export interface VerifiedChangeRecord {
  * @throws UserError that names the first entry that does not fit, or each partner that was changed without an entry.
  */
 export async function verifyChangeRecord({ db }: Store): Promise<VerifiedChangeRecord> {
+  // First: an outdated database fails here. Drizzle's queries would read the names of columns that it lacks as texts.
+  const unrecorded = await selectUnrecordedPartners(db)
   let entryCount = 0
   let hash = await hashEntry(undefined)
   for await (const entry of selectEntries(db)) {
@@ -86,7 +88,6 @@ export async function verifyChangeRecord({ db }: Store): Promise<VerifiedChangeR
     entryCount++
     hash = await hashEntry(entry)
   }
-  const unrecorded = await selectUnrecordedPartners(db)
   if (unrecorded.length > 0) {
     throw new UserError(unrecorded.map((shortName) => `The partner ${shortName} was changed without an entry.`))
   }

@@ -1,7 +1,7 @@
 // Partners and their credentials.
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
-import type { ChangeRequest } from '../../db/change-record-queries.ts'
+import type { ChangeRequest, SecretReplacement } from '../../db/change-record-queries.ts'
 import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
   selectLiveSecrets,
@@ -19,7 +19,7 @@ import { describeCommand } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
 import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { deletePartnerCopy, type Warn } from './partner-copy.ts'
+import { changeWithoutCopy, deletePartnerCopy, type Warn } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
 import { UserError } from './user-error.ts'
 
@@ -66,6 +66,19 @@ export async function findPartner({ db, target }: Store, shortName: string): Pro
   if (partner) return partner
   const list = describeCommand(target, 'partner', 'list')
   throw new UserError(`There is no partner ${abbreviate(shortName)}. See: ${list}`)
+}
+
+/**
+ * Finds a partner to change it. While the database fails, deletes KV's copy of the partner, and warns of what remains.
+ * @throws UserError when there is no such partner.
+ */
+export async function findPartnerToChange(store: Store, shortName: string, warn: Warn): Promise<Partner> {
+  try {
+    return await findPartner(store, shortName)
+  } catch (error) {
+    if (!(error instanceof UserError)) await deletePartnerCopy(store, { shortName }, warn, false)
+    throw error
+  }
 }
 
 /** The secrets that still work, the oldest first. */
@@ -132,22 +145,23 @@ export async function findEmptyList(
  * Replaces the client secret. The old one works for another `graceSeconds`.
  * @throws UserError when the grace period of an earlier rotation has not ended, unless `graceSeconds` is 0.
  */
-export async function rotateSecret(
+export function rotateSecret(
   store: Store,
   partner: Partner,
   graceSeconds: number,
   attribution: Attribution,
+  warn: Warn,
 ): Promise<Credentials> {
   const { shortName } = partner
-  const before = await listLiveSecrets(store, partner)
-  const older = before.find(({ expiresAt }) => expiresAt !== null)
-  if (older && graceSeconds > 0) {
-    const rotate = (...flags: string[]) => describeCommand(store.target, 'partner', 'rotate', shortName, ...flags)
-    throw new UserError(
-      `${shortName} has two live secrets, and the older one works until ${formatIsoTime(older.expiresAt ?? 0)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`,
-    )
-  }
-  return replaceSecret(store, partner, before, attribution, { kind: 'rotate', graceSeconds })
+  return replaceSecret(store, partner, attribution, warn, (older) => {
+    if (older !== null && graceSeconds > 0) {
+      const rotate = (...flags: string[]) => describeCommand(store.target, 'partner', 'rotate', shortName, ...flags)
+      throw new UserError(
+        `${shortName} has two live secrets, and the older one works until ${formatIsoTime(older)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`,
+      )
+    }
+    return { kind: 'rotate', graceSeconds }
+  })
 }
 
 /**
@@ -159,42 +173,65 @@ export async function replaceNewestSecret(
   store: Store,
   partner: Partner,
   attribution: Attribution,
+  warn: Warn,
 ): Promise<Credentials & { olderExpiresAt: number }> {
   const { shortName } = partner
-  checkOpen(store, partner)
-  const before = await listLiveSecrets(store, partner)
-  const olderExpiresAt = before.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null
-  if (olderExpiresAt === null) {
-    const rotate = describeCommand(store.target, 'partner', 'rotate', shortName)
-    throw new UserError(
-      `${shortName} has no older secret that would still work: --replace-newest would end the only one. To keep that one for a grace period: ${rotate}`,
-    )
-  }
-  const credentials = await replaceSecret(store, partner, before, attribution, { kind: 'replace-newest' })
+  let olderExpiresAt = 0
+  const credentials = await replaceSecret(store, partner, attribution, warn, (older) => {
+    if (older === null) {
+      const rotate = describeCommand(store.target, 'partner', 'rotate', shortName)
+      throw new UserError(
+        `${shortName} has no older secret that would still work: --replace-newest would end the only one. To keep that one for a grace period: ${rotate}`,
+      )
+    }
+    olderExpiresAt = older
+    return { kind: 'replace-newest' }
+  })
   return { ...credentials, olderExpiresAt }
 }
 
-/** @param before the live secrets that the change was decided on. */
-async function replaceSecret(
+/**
+ * For a leak: ends every secret and every token of a partner, and makes a new secret. A suspended partner stays suspended.
+ * @returns the credentials, and the Unix second from which tokens are valid; null when it can't be read.
+ * @throws UserError when the partner is closed.
+ */
+export async function lockDownPartner(
   store: Store,
   partner: Partner,
-  before: readonly LiveSecret[],
   attribution: Attribution,
-  change: { kind: 'rotate'; graceSeconds: number } | { kind: 'replace-newest' },
+  warn: Warn,
+): Promise<Credentials & Pick<Partner, 'tokensValidFrom'>> {
+  const credentials = await replaceSecret(store, partner, attribution, warn, () => ({ kind: 'lockdown' }))
+  // The secret must be printed, even if the database fails now.
+  const changed = await findPartner(store, partner.shortName).catch(() => undefined)
+  return { ...credentials, tokensValidFrom: changed?.tokensValidFrom ?? null }
+}
+
+/** @param decide gets the expiry of the older secret while there are two live ones, in Unix seconds; otherwise null. */
+function replaceSecret(
+  store: Store,
+  partner: Partner,
+  attribution: Attribution,
+  warn: Warn,
+  decide: (olderExpiresAt: number | null) => SecretReplacement,
 ): Promise<Credentials> {
   const { shortName, clientId, country } = partner
-  checkOpen(store, partner)
-  const { clientSecret, secretHash } = await generateSecret(store)
-  await writeRecorded(store, attribution, async () => {
-    const latest = (await listLiveSecrets(store, partner)).at(-1)
-    if (latest?.id !== before.at(-1)?.id) {
-      const show = describeCommand(store.target, 'partner', 'show', shortName)
-      throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${show}`)
-    }
-    checkOpen(store, await findPartner(store, shortName))
-    return { ...change, partner: shortName, secretHash }
+  return changeWithoutCopy(store, partner, warn, async () => {
+    checkOpen(store, partner)
+    const before = await listLiveSecrets(store, partner)
+    const change = decide(before.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null)
+    const { clientSecret, secretHash } = await generateSecret(store)
+    await writeRecorded(store, attribution, async () => {
+      const latest = (await listLiveSecrets(store, partner)).at(-1)
+      if (latest?.id !== before.at(-1)?.id) {
+        const show = describeCommand(store.target, 'partner', 'show', shortName)
+        throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${show}`)
+      }
+      checkOpen(store, await findPartner(store, shortName))
+      return { ...change, partner: shortName, secretHash }
+    })
+    return { clientId, clientSecret, shortName, country }
   })
-  return { clientId, clientSecret, shortName, country }
 }
 
 async function generateSecret({ config }: Store) {
@@ -214,15 +251,15 @@ export function checkOpen({ target }: Store, { shortName, closedAt }: Partner): 
 /** A change of a partner that makes no secret. */
 export type PartnerRequest = Extract<
   ChangeRequest,
-  { kind: 'suspend' | 'resume' | 'close' | 'set-country' | 'rename' | 'set-contact' }
+  { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' | 'set-country' | 'rename' | 'set-contact' }
 >
 
 /**
  * Changes a partner. After `suspend` and `close`, its token requests are refused, and its live tokens within two minutes.
- * `close` is for good: secrets and contact are deleted, the short name stays taken, and the history stays.
+ * `close` is for good: secrets and contact are deleted, the short name stays taken, and the history stays. `end-tokens` always
+ * has an effect: tokens that were issued until now are refused within two minutes, later ones are not.
  *
- * Deletes KV's copy of the partner as well, so that it does not outlive a suspension. It also does so when the write fails,
- * because it may have taken effect, and when there is nothing to change, because an earlier run may have stopped before.
+ * Deletes KV's copy of the partner as well, also when there is nothing to change, because an earlier run may have stopped before.
  * @throws UserError when the value is not valid, there is no such partner, or it is closed.
  */
 export async function changePartner(
@@ -235,17 +272,15 @@ export async function changePartner(
   if (change.kind === 'rename') checkLine('name', change.name)
   if (change.kind === 'set-contact' && change.contact !== null) checkLine('contact', change.contact)
   const { kind, partner: shortName } = change
-  const { clientId } = await findPartner(store, shortName)
-  try {
+  const partner = await findPartnerToChange(store, shortName, warn)
+  return changeWithoutCopy(store, partner, warn, async () => {
     const isChanged = await writeRecorded(store, attribution, async () => {
       const known = await findPartner(store, shortName)
       if (kind !== 'close') checkOpen(store, known)
       return hasEffect(known, change) ? change : undefined
     })
     return { partner: await readBack(store, shortName, isChanged), isChanged }
-  } finally {
-    await deletePartnerCopy(store, clientId, warn)
-  }
+  })
 }
 
 function hasEffect(known: Partner, change: PartnerRequest): boolean {
@@ -256,6 +291,8 @@ function hasEffect(known: Partner, change: PartnerRequest): boolean {
       return known.suspendedAt !== null
     case 'close':
       return known.closedAt === null
+    case 'end-tokens':
+      return true
     case 'set-country':
       return known.country !== change.country
     case 'rename':

@@ -52,7 +52,7 @@ export async function writeRecorded(
     try {
       const isMade = await settle(
         async () => {
-          await write([buildChangeStatement(change, attribution, next)])
+          await write([await buildChangeStatement(change, attribution, next)])
           return true
         },
         async () => (await isStored(db, change, attribution, next)) || undefined,

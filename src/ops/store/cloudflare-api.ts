@@ -12,6 +12,9 @@ const deadlineMs = 60_000
 /** Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer. */
 export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
 
+/** Lists the `result` of every page of a path that has a query and a cursor. */
+export type ListPages = (path: string) => Promise<unknown[]>
+
 /** @throws UserError that names every missing or malformed variable, and never its value. */
 export async function openAccount(target: Target) {
   const wrangler = await readWranglerConfig(target.env)
@@ -27,12 +30,12 @@ export async function openAccount(target: Target) {
   ].filter((problem) => typeof problem === 'string' && problem !== '')
   if (problems.length > 0) throw new UserError(problems.map(String))
   const [account, authorization] = [`${base}/accounts/${accountId}`, `Bearer ${token}`]
-  return { wrangler, call: openApi(account, authorization), ask: openAnalytics(account, authorization) }
+  return { wrangler, ...openApi(account, authorization), ask: openAnalytics(account, authorization) }
 }
 
-function openApi(account: string, authorization: string): Call {
+function openApi(account: string, authorization: string): { call: Call; listPages: ListPages } {
   const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
-  const call: Call = async (method, path, body) => {
+  const callOnce = async (...[method, path, body]: Parameters<Call>): Promise<Record<string, unknown>> => {
     let response: Response
     let answer: unknown
     try {
@@ -45,8 +48,9 @@ function openApi(account: string, authorization: string): Call {
         isUncertain: true,
       })
     }
-    const { success, errors, result } = isJsonObject(answer) ? answer : {}
-    if (success === true) return result
+    const envelope = isJsonObject(answer) ? answer : {}
+    const { success, errors } = envelope
+    if (success === true) return envelope
     const refusals: unknown[] = Array.isArray(errors) ? errors : []
     const reasons = refusals.map((refusal) => readPath(refusal, 'message'))
     const codes = refusals.map((refusal) => readPath(refusal, 'code'))
@@ -64,8 +68,25 @@ function openApi(account: string, authorization: string): Call {
     })
   }
   // A GET changes nothing, and a DELETE has the same effect when it runs twice.
-  return async (method, path, body) =>
-    method === 'GET' || method === 'DELETE' ? retryTransient(() => call(method, path, body)) : call(method, path, body)
+  const callEnvelope: typeof callOnce = async (method, path, body) =>
+    method === 'GET' || method === 'DELETE'
+      ? retryTransient(() => callOnce(method, path, body))
+      : callOnce(method, path, body)
+
+  return {
+    call: async (...call) => (await callEnvelope(...call))['result'],
+    listPages: async (path) => {
+      const items: unknown[] = []
+      let cursor: unknown = ''
+      do {
+        const page = cursor === '' ? path : `${path}&cursor=${encodeURIComponent(String(cursor))}`
+        const { result, result_info: info } = await callEnvelope('GET', page)
+        if (Array.isArray(result)) items.push(...(result as unknown[]))
+        cursor = readPath(info, 'cursor')
+      } while (typeof cursor === 'string' && cursor !== '')
+      return items
+    },
+  }
 }
 
 /** Runs SQL on Workers Analytics Engine, and returns the rows. Its answers have no envelope. */

@@ -6,10 +6,11 @@ import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy, runStatements } from '../../db/database.ts'
 import { UserError } from '../core/user-error.ts'
 import { describeSystemError, findFolderProblem } from './folder-problem.ts'
+import { listBindingKeys } from './kv-keys.ts'
 import { retryBusy } from './retry-busy.ts'
 import { collectRuntimeMessages } from './runtime-messages.ts'
 import type { Store } from './store.ts'
-import { describeMigration, type Target } from './target.ts'
+import { describeMigration, outdatedSchema, type Target } from './target.ts'
 import { quietenWrangler } from './wrangler.ts'
 
 /**
@@ -56,7 +57,7 @@ async function withQuietStore<T>(
     }
   } catch (error) {
     if (error instanceof UserError) throw error
-    if (isCausedBy(error, 'no such table')) {
+    if (isCausedBy(error, outdatedSchema)) {
       throw new UserError(`The local database in ${state} is not migrated. Run: ${migration}`)
     }
     const isRuntimeError = isCausedBy(error, /SQLITE_|internal error|KV .* failed: 500/)
@@ -82,6 +83,7 @@ function openRetryingStore(env: Env & ConfigSource, target: Target): Store {
       ),
     })),
     write: (statements) => retryBusy(() => runStatements(DB, statements)),
+    listKeys: (prefix) => retryBusy(() => listBindingKeys(CATALOG_CACHE, prefix)),
     deleteKey: (name) => retryBusy(() => CATALOG_CACHE.delete(name)),
     config: env,
   }

@@ -2,17 +2,17 @@
 // API client that it bundles.
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy, type Statement } from '../../db/database.ts'
-import { readPath } from '../../json.ts'
+import { isJsonObject, readPath } from '../../json.ts'
 import { UserError } from '../core/user-error.ts'
-import { openAccount, type Call } from './cloudflare-api.ts'
+import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, retryTransient } from './cloudflare-error.ts'
 import type { Store } from './store.ts'
-import { describeCommand, describeMigration, type Target } from './target.ts'
+import { describeCommand, describeMigration, outdatedSchema, type Target } from './target.ts'
 import { findBindings } from './wrangler.ts'
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { wrangler, call } = await openAccount(target)
+  const { wrangler, call, listPages } = await openAccount(target)
   const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
     const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
@@ -25,11 +25,11 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     return await work({
       target,
       ...openDatabase(call, change, `/d1/database/${databaseId}`),
-      ...openCache(call, `/storage/kv/namespaces/${namespaceId}`),
+      ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
   } catch (error) {
-    if (isCausedBy(error, 'no such table'))
+    if (isCausedBy(error, outdatedSchema))
       throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)
     const refusal = findCloudflareError(error)
     if (refusal) throw new UserError(`${refusal.message}${describeOutcome()}`)
@@ -79,8 +79,14 @@ function watchChanges(target: Target) {
   return { change, describeOutcome }
 }
 
-function openCache(call: Call, path: string): Pick<Store, 'deleteKey'> {
+function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'deleteKey'> {
   return {
+    listKeys: async (prefix) => {
+      const keys = await listPages(`${path}/keys?prefix=${encodeURIComponent(prefix)}`)
+      return keys.flatMap((key) =>
+        isJsonObject(key) ? [{ name: String(key['name']), metadata: key['metadata'] }] : [],
+      )
+    },
     deleteKey: async (name) => {
       await call('DELETE', `${path}/bulk`, [name])
     },

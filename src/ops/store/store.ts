@@ -3,6 +3,12 @@ import type { ConfigSource } from '../../api/config.ts'
 import type { Database, Statement } from '../../db/database.ts'
 import type { Target } from './target.ts'
 
+export interface CachedKey {
+  name: string
+  /** As JSON; undefined when the entry has none. */
+  metadata?: unknown
+}
+
 export interface Store {
   /** Where this store is. Messages use it for commands to paste. */
   target: Target
@@ -10,6 +16,8 @@ export interface Store {
   db: Database
   /** Runs statements in one transaction: all of them take effect, or none. */
   write: (statements: readonly Statement[]) => Promise<void>
+  /** Lists the keys of the KV cache that start with `prefix`. */
+  listKeys: (prefix: string) => Promise<CachedKey[]>
   /** Deletes an entry of the KV cache. */
   deleteKey: (name: string) => Promise<void>
   /** The variables of wrangler.toml. */

@@ -18,6 +18,9 @@ export function quoteWords(words: readonly string[]): string {
   return words.map(quote).join(' ')
 }
 
+/** What SQLite says of a database that lacks a migration. */
+export const outdatedSchema = /no such (?:table|column)|has no column named/
+
 export function describeMigration(target: Target): string {
   const local = target.remote ? [] : ['--local']
   return ['npm run -s migrate --', ...local, ...describeFlags(target)].join(' ')

@@ -82,6 +82,9 @@ test('partner log prints an array for scripts', async () => {
     command: 'partner suspend acme',
     note: null,
     previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    clientId: expect.stringMatching(/^\w{16}$/) as string,
+    secretFingerprint: null,
+    tokensValidFrom: null,
   })
 })
 
@@ -144,6 +147,8 @@ test.each([
 test.each([
   ['partner', 'create', '--short-name', 'cc', '--name', 'C', '--country', 'KE'],
   ['partner', 'rotate', 'acme', '--grace', '0', '--yes'],
+  ['partner', 'lockdown', 'acme', '--yes'],
+  ['partner', 'end-tokens', 'acme'],
   ['partner', 'suspend', 'acme'],
   ['partner', 'resume', 'acme'],
   ['partner', 'set-country', 'acme', 'TZ'],

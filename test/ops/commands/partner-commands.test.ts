@@ -29,7 +29,7 @@ const create = (shortName: string, ...rest: string[]) =>
 const readJson = async (args: string[]): Promise<unknown> => JSON.parse((await partner([...args, '--json'])).stdout)
 
 const clientId = expect.stringMatching(/^\w{16}$/) as string
-const clientSecret = expect.stringMatching(/^\w{40}$/) as string
+const clientSecret = expect.stringMatching(/^pcs_\w{40}$/) as string
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string
 const shown = {
   shortName: 'acme',
@@ -40,6 +40,7 @@ const shown = {
   createdAt: time,
   suspendedAt: null,
   closedAt: null,
+  tokensValidFrom: null,
   contact: null,
 }
 
@@ -47,7 +48,7 @@ describe('partner create', () => {
   test('prints a table with the credentials', async () => {
     expect(await create('acme')).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^SHORT NAME .*\nacme {8}KE {7}\w{16} {2}\w{40}\n$/) as string,
+      stdout: expect.stringMatching(/^SHORT NAME .*\nacme {8}KE {7}\w{16} {2}pcs_\w{40}\n$/) as string,
       stderr: 'The secret is shown only this once: only its hash is stored.\n',
     })
   })
@@ -113,7 +114,7 @@ test('partner list prints a table, an array, or a note that there is none', asyn
 })
 
 test('partner show prints everything but the secret', async () => {
-  const [, secret = ''] = /(\w{40})\n$/.exec((await create('acme')).stdout) ?? []
+  const [, secret = ''] = /(pcs_\w{40})\n$/.exec((await create('acme')).stdout) ?? []
   const { stdout } = await partner(['show', 'acme'])
   expect(stdout).toMatch(
     /^short name {2}acme\nname {8}Acme "Wallet"\ncountry {5}KE\nclient ID {3}\w{16}\nstatus {6}active\ncreated {5}(\S+Z)\nsecret {6}since \1\n$/,
@@ -133,7 +134,7 @@ describe('partner rotate', () => {
       0,
       'The secret is shown only this once: only its hash is stored.\nThe old secret works for another 2h.\n',
     ])
-    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}\w{40}\n$/)
+    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}pcs_\w{40}\n$/)
     const secrets = /\nsecret {6}since \S+Z, rotated, works until (\S+Z)\nsecret {6}since (\S+Z)\n$/
     const [, until = '', since = ''] = secrets.exec((await partner(['show', 'acme'])).stdout) ?? []
     expect(Date.parse(until) - Date.parse(since)).toBe(2 * 3_600_000)
@@ -166,7 +167,7 @@ describe('partner rotate', () => {
     const { code, stdout, stderr } = await partner(['rotate', 'acme', '--replace-newest'])
     expect(code).toBe(0)
     expect(stderr).toMatch(/\nThe lost secret is dead\. The older one works until \S+Z\.\n$/)
-    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}\w{40}\n$/)
+    expect(stdout).toMatch(/\nacme +KE +\w{16} {2}pcs_\w{40}\n$/)
     expect(await partner(['rotate', 'acme', '--replace-newest', '--grace', '2h'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
@@ -289,6 +290,184 @@ test.each([
     code: 2,
     stdout: '',
     stderr: 'Name the contact, or add --remove to delete it.\n',
+  })
+})
+
+test('partner end-tokens says from when tokens are valid, and partner show and log show it', async () => {
+  await create('acme')
+  const { code, stdout, stderr } = await partner(['end-tokens', 'acme'])
+  expect([code, stderr]).toEqual([0, ''])
+  const [, validFrom] =
+    /^Tokens of acme from before (\S+Z) are refused everywhere within two minutes\. Later ones work at once\.\n$/.exec(
+      stdout,
+    ) ?? []
+  expect((await partner(['show', 'acme'])).stdout).toMatch(`\ntokens valid from  ${validFrom}\n`)
+  expect(await readJson(['show', 'acme'])).toMatchObject({ tokensValidFrom: validFrom })
+  expect((await partner(['log', 'acme'])).stdout).toMatch(/ acme +end-tokens +KE +active /)
+  expect(await readJson(['end-tokens', 'acme'])).toEqual({ ...shown, tokensValidFrom: time })
+})
+
+describe('partner lockdown', () => {
+  const message = (
+    validFrom: string,
+    id: string,
+  ) => `A client secret of your account acme (client ID ${id}) may be known to others. We have replaced it.
+- Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
+- Access tokens that were issued before ${validFrom} are refused with 401 invalid_token, everywhere within two minutes.
+- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+Your client ID stays the same. Remove the old secret from every place where others could read it.
+`
+
+  test('prints the new secret, and the text for the partner without it', async () => {
+    await create('acme')
+    await partner(['rotate', 'acme'])
+    await partner(['suspend', 'acme'])
+    const { code, stdout, stderr } = await partner(['lockdown', 'acme', '--note', 'Secret on GitHub.'])
+    expect(code).toBe(0)
+    const [, id = '', secret = ''] = /\nacme +KE +(\w{16}) {2}(\w+)\n$/.exec(stdout) ?? []
+    const { tokensValidFrom, secrets } = (await readJson(['show', 'acme'])) as {
+      tokensValidFrom: string
+      secrets: object[]
+    }
+    expect(secrets).toHaveLength(1)
+    expect(stderr).toBe(
+      `The secret is shown only this once: only its hash is stored.\nacme is still suspended: it gets no token.\nSend this to acme, and the secret separately, over a channel that you trust:\n\n${message(tokensValidFrom, id)}`,
+    )
+    expect(secret).not.toBe('')
+    expect(stderr).not.toContain(secret)
+    expect((await partner(['log', 'acme'])).stdout).toMatch(/ lockdown .* Secret on GitHub\.\n/)
+  })
+
+  test('prints an object for scripts, and nothing else', async () => {
+    await create('acme')
+    const { code, stdout, stderr } = await partner(['lockdown', 'acme', '--json'])
+    expect([code, stderr]).toEqual([0, ''])
+    const { tokensValidFrom, ...printed } = JSON.parse(stdout) as Record<string, string>
+    expect(printed).toEqual({
+      clientId,
+      clientSecret,
+      shortName: 'acme',
+      country: 'KE',
+      message: message(tokensValidFrom ?? '', printed['clientId'] ?? ''),
+    })
+  })
+
+  test('asks on a deployed environment', async () => {
+    await create('acme')
+    const { code, stderr } = await partner(['lockdown', 'acme', '--remote', '--env', 'staging'])
+    expect([code, stderr]).toEqual([
+      2,
+      '[staging] acme gets a new secret; all earlier ones, and all its tokens, end now. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n',
+    ])
+    expect(await readJson(['show', 'acme'])).toMatchObject({ tokensValidFrom: null })
+    expect((await partner(['lockdown', 'acme', '--remote', '--env', 'staging', '--yes'])).code).toBe(0)
+  })
+
+  test.each(['lockdown', 'end-tokens'])('refuses an unknown and a closed partner, as %s does', async (verb) => {
+    await create('gone')
+    await partner(['close', 'gone'])
+    const before = await readJson(['show', 'gone'])
+    expect(await partner([verb, 'nobody'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'There is no partner "nobody". See: npm run -s ops -- partner list\n',
+    })
+    expect(await partner([verb, 'gone'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^gone was closed at \S+, for good\. Create another partner instead: .*\n$/,
+      ) as string,
+    })
+    expect(await readJson(['show', 'gone'])).toEqual(before)
+  })
+})
+
+describe('partner identify', () => {
+  const identify = (stdin: string, args: string[] = [], isTTY = false) =>
+    partner(['identify', ...args], { stdin, isTTY })
+  const createSecret = async (shortName: string) => {
+    const { stdout } = await create(shortName, '--json')
+    return (JSON.parse(stdout) as { clientSecret: string }).clientSecret
+  }
+
+  test('names the owner of a live secret, and the command that ends it', async () => {
+    await create('boda')
+    const secret = await createSecret('acme')
+    await partner(['rotate', 'acme', '--grace', '2h'])
+    const remote = ['--remote', '--env', 'staging']
+    const { code, stdout, stderr } = await identify(`${secret}\n`, remote)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(
+      /^short name {4}acme\nname {10}Acme "Wallet"\nclient ID {5}\w{16}\nstatus {8}active\nsecret {8}since \S+Z, rotated, works until \S+Z\nif it leaked {2}npm run -s ops -- partner lockdown acme --remote --env staging\n$/,
+    )
+    const json = await identify(secret, ['--json'])
+    expect(JSON.parse(json.stdout)).toEqual({
+      shortName: 'acme',
+      name: 'Acme "Wallet"',
+      clientId,
+      status: 'active',
+      secret: { createdAt: time, expiresAt: time },
+      command: 'npm run -s ops -- partner lockdown acme',
+    })
+    for (const text of [stdout, json.stdout]) expect(text).not.toContain(secret)
+  })
+
+  test('asks a terminal for it', async () => {
+    const secret = await createSecret('acme')
+    expect(await identify(`${secret}\n`, [], true)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('partner lockdown acme\n') as string,
+      stderr: 'Paste the secret: ',
+    })
+  })
+
+  test('says that no live secret matches', async () => {
+    const secret = await createSecret('acme')
+    await partner(['lockdown', 'acme'])
+    const refusal = (where: string) => ({
+      code: 2,
+      stdout: '',
+      stderr: `No live secret of ${where} matches: it has ended, or is of another environment.\n`,
+    })
+    expect(await identify(secret)).toEqual(refusal('the local state'))
+    expect(await identify(secret, ['--remote', '--env', 'staging'])).toEqual(refusal('[env.staging]'))
+    expect(await identify('a'.repeat(40))).toEqual(refusal('the local state'))
+  })
+
+  test.each(['pcs_ExampleOnlyNotASecretOfAnyPartner04S0iLL', 'CLIENT_SECRET=x', ' ', '\u001b[31m', '\n\n'])(
+    'says at once that %j is no secret of this service, and does not print it',
+    async (text) => {
+      const withStore = () => Promise.reject(new Error('the store is not needed'))
+      expect(await runCommand(['partner', 'identify'], { withStore }, { stdin: text })).toEqual({
+        code: 2,
+        stdout: '',
+        stderr:
+          'This is no secret of this service: a secret has the form pcs_… with the right checksum, or is 40 letters and digits. Pass it alone, without its name, quotes or spaces.\n',
+      })
+    },
+  )
+
+  test.each([
+    ['', false, ''],
+    ['\n', false, ''],
+    ['', true, 'Paste the secret: '],
+    ['\n', true, 'Paste the secret: '],
+  ])('refuses %j as the input (a terminal: %s)', async (stdin, isTTY, question) => {
+    expect(await identify(stdin, [], isTTY)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${question}There is no secret on standard input. Write it into a file that only you can read: npm run -s ops -- partner identify < FILE\n`,
+    })
+  })
+
+  test('refuses a secret as an argument, and does not print it', async () => {
+    expect(await identify('', ['pcs_x'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.\n',
+    })
   })
 })
 

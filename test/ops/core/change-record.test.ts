@@ -1,7 +1,9 @@
+import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { hashEntry } from '../../../src/db/change-record-queries.ts'
-import type { Statement } from '../../../src/db/database.ts'
+import { hashText } from '../../../src/db/record-hash.ts'
+import { isCausedBy, type Statement } from '../../../src/db/database.ts'
 import { findRefusal } from '../../../src/db/refusal.ts'
 import {
   findPartnerAt,
@@ -14,15 +16,20 @@ import {
   changePartner,
   createPartner,
   findPartner,
+  lockDownPartner,
   replaceNewestSecret,
   rotateSecret,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { writeRecorded } from '../../../src/ops/core/recorded-change.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
+import { outdatedSchema } from '../../../src/ops/store/target.ts'
+import { emptyStores } from '../support/full-database.ts'
 import { editRecords, emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
-import { failOnWarning as warn, store } from '../support/worker-store.ts'
+import { store } from '../support/worker-store.ts'
 
+/** A change that dies warns that the database fails. */
+const warn = (warning: string) => expect(warning).toMatch(/^The database fails\./)
 const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
 
 beforeEach(() => emptyDatabase(env))
@@ -34,8 +41,10 @@ const resume = (on = store) => changePartner(on, { kind: 'resume', partner: 'acm
 const move = (country: string, on = store) =>
   changePartner(on, { kind: 'set-country', partner: 'acme', country }, attribution, warn)
 const rotate = async (graceSeconds: number, on = store) =>
-  rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, attribution)
-const replaceNewest = async (on = store) => replaceNewestSecret(on, await findPartner(on, 'acme'), attribution)
+  rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, attribution, warn)
+const replaceNewest = async (on = store) => replaceNewestSecret(on, await findPartner(on, 'acme'), attribution, warn)
+const lockDown = async (on = store) => lockDownPartner(on, await findPartner(on, 'acme'), attribution, warn)
+const endTokens = (on = store) => changePartner(on, { kind: 'end-tokens', partner: 'acme' }, attribution, warn)
 const rename = (name: string, on = store) =>
   changePartner(on, { kind: 'rename', partner: 'acme', name }, attribution, warn)
 const setContact = (contact: string | null, on = store) =>
@@ -48,9 +57,12 @@ test('every change has an entry: who, with which command, why, and the partner a
   await create()
   await rotate(60)
   const { partner } = await suspend()
+  const { clientId } = partner
   await move('UG')
   await resume()
   await replaceNewest()
+  const ended = (await endTokens()).partner.tokensValidFrom
+  const locked = (await lockDown()).tokensValidFrom
   await rename('Acme Pay')
   await setContact('amina@acme.example')
   const closed = (await close()).partner
@@ -64,17 +76,21 @@ test('every change has an entry: who, with which command, why, and the partner a
     entry.country,
     entry.suspendedAt,
     entry.closedAt,
+    entry.tokensValidFrom,
+    entry.secretFingerprint !== null,
   ])
   expect(states).toEqual([
-    [9, 'close', 'Acme Pay', 'UG', closed.suspendedAt, closed.closedAt],
-    [8, 'set-contact', 'Acme Pay', 'UG', null, null],
-    [7, 'rename', 'Acme Pay', 'UG', null, null],
-    [6, 'replace-newest', 'Acme', 'UG', null, null],
-    [5, 'resume', 'Acme', 'UG', null, null],
-    [4, 'set-country', 'Acme', 'UG', suspendedAt, null],
-    [3, 'suspend', 'Acme', 'KE', suspendedAt, null],
-    [2, 'rotate', 'Acme', 'KE', null, null],
-    [1, 'create', 'Acme', 'KE', null, null],
+    [11, 'close', 'Acme Pay', 'UG', closed.suspendedAt, closed.closedAt, locked, false],
+    [10, 'set-contact', 'Acme Pay', 'UG', null, null, locked, false],
+    [9, 'rename', 'Acme Pay', 'UG', null, null, locked, false],
+    [8, 'lockdown', 'Acme', 'UG', null, null, locked, true],
+    [7, 'end-tokens', 'Acme', 'UG', null, null, ended, false],
+    [6, 'replace-newest', 'Acme', 'UG', null, null, null, true],
+    [5, 'resume', 'Acme', 'UG', null, null, null, false],
+    [4, 'set-country', 'Acme', 'UG', suspendedAt, null, null, false],
+    [3, 'suspend', 'Acme', 'KE', suspendedAt, null, null, false],
+    [2, 'rotate', 'Acme', 'KE', null, null, null, true],
+    [1, 'create', 'Acme', 'KE', null, null, null, true],
   ])
   expect(closed.closedAt).not.toBeNull()
   await verifyChangeRecord(store)
@@ -90,7 +106,37 @@ test('every change has an entry: who, with which command, why, and the partner a
     closedAt: null,
     kid: null,
     previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    clientId,
+    secretFingerprint: null,
+    tokensValidFrom: null,
   })
+})
+
+test('an entry that made a secret holds the SHA-256 of its stored hash', async () => {
+  await create()
+  const stored = await env.DB.prepare('select hash from partner_secrets').first<string>('hash')
+  expect((await listEntries())[0]?.secretFingerprint).toBe(await hashText(stored ?? ''))
+})
+
+test.each([
+  ['secret_fingerprint', { kind: 'rotate', secret_hash: '$pbkdf2-sha256$x', grace_seconds: 0 }],
+  ['secret_fingerprint', { kind: 'suspend', secret_fingerprint: '0'.repeat(64) }],
+  ['outdated_command_line', { kind: 'suspend', record_version: null }],
+  ['outdated_command_line', { kind: 'suspend', record_version: 1 }],
+])('the database refuses with %s: %j', async (code, change) => {
+  await create()
+  const row = { partner: 'acme', id: 2, previous_hash: 'x', actor: 'a', command: 'b', record_version: 2, ...change }
+  const sql = `insert into change_requests (${Object.keys(row).join()}) values (${Object.keys(row).fill('?').join()})`
+  const failure = env.DB.prepare(sql)
+    .bind(...Object.values(row))
+    .run()
+  expect(findRefusal(await failure.catch((error: unknown) => error))).toBe(code)
+  expect(await listKinds()).toEqual(['create'])
+})
+
+test('entries from before fingerprints keep their hash', async () => {
+  const [entry] = await insertKeyEntries(1)
+  expect(entry && (await hashEntry(entry))).toBe('6909f58b65efbc128fb4fdf1f9e4ecb360e6dfb442eb401cf4c5928fc70cdd19')
 })
 
 test('a command that changes nothing has no entry', async () => {
@@ -112,14 +158,13 @@ test('a command that changes nothing has no entry', async () => {
   expect(await listKinds()).toEqual(['close', 'suspend', 'rotate', 'create'])
 })
 
-test('the record holds no secret, no hash of a secret, no client ID and no contact', async () => {
-  const { clientId, clientSecret } = await create()
+test('the record holds no secret, no stored hash and no contact', async () => {
+  const { clientSecret } = await create()
   await setContact('+254 700 000 000')
   const rotated = await rotate(0)
   const { results } = await env.DB.prepare('select * from change_record').all()
   const text = JSON.stringify(results)
-  for (const secret of [clientId, clientSecret, rotated.clientSecret, 'pbkdf2', '+254'])
-    expect(text).not.toContain(secret)
+  for (const secret of [clientSecret, rotated.clientSecret, 'pbkdf2', '+254']) expect(text).not.toContain(secret)
 })
 
 test('partners have their own entries', async () => {
@@ -161,11 +206,13 @@ describe('a change and its entry are one statement', () => {
   /** The state of acme in its tables. The number of its secrets is the number of entries that made one. */
   const readTables = () =>
     env.DB.prepare(
-      `select name, country, suspended_at, closed_at, (select count(*) from partner_secrets) as secrets from partners`,
+      `select name, country, suspended_at, closed_at, tokens_valid_from,
+         (select count(*) from partner_secrets) as secrets from partners`,
     ).first()
   const readRecord = () =>
     env.DB.prepare(
-      `select name, country, suspended_at, closed_at, case kind when 'close' then 0
+      `select name, country, suspended_at, closed_at, tokens_valid_from, case kind when 'close' then 0
+         when 'lockdown' then 1
          else (select count(*) from change_record where kind in ('create', 'rotate')) end as secrets
        from change_record order by id desc`,
     ).first()
@@ -177,6 +224,8 @@ describe('a change and its entry are one statement', () => {
     ['resume', (on) => resume(on)],
     ['set-country', (on) => move('UG', on)],
     ['replace-newest', (on) => replaceNewest(on)],
+    ['lockdown', (on) => lockDown(on)],
+    ['end-tokens', (on) => endTokens(on)],
     ['rename', (on) => rename('Acme Pay', on)],
     ['set-contact', (on) => setContact('amina@acme.example', on)],
     ['close', (on) => close(on)],
@@ -296,8 +345,18 @@ async function insertKeyEntries(count: number): Promise<ChangeEntry[]> {
   const entries: ChangeEntry[] = []
   for (let id = 1; id <= count; id++) {
     const empty = { partner: null, name: null, country: null, suspendedAt: null, closedAt: null }
+    const added = { clientId: null, secretFingerprint: null, tokensValidFrom: null }
     const previousHash = await hashEntry(entries.at(-1))
-    entries.push({ ...attribution, ...empty, id, changedAt: id, kind: 'keys-rotate', kid: `K${id}`, previousHash })
+    entries.push({
+      ...attribution,
+      ...empty,
+      ...added,
+      id,
+      changedAt: id,
+      kind: 'keys-rotate',
+      kid: `K${id}`,
+      previousHash,
+    })
   }
   await env.DB.prepare(
     `insert into change_record (id, changed_at, actor, command, note, kind, kid, previous_hash)
@@ -340,6 +399,9 @@ describe('verifyChangeRecord', () => {
     `country = 'UG'`,
     `suspended_at = 1`,
     `closed_at = 1`,
+    `client_id = 'AAAAAAAAAAAAAAAA'`,
+    `secret_fingerprint = null`,
+    `tokens_valid_from = 1`,
     `previous_hash = ''`,
   ])('names the entry after one that has %s', async (change) => {
     await fill()
@@ -371,7 +433,7 @@ describe('verifyChangeRecord', () => {
     const entries = await insertKeyEntries(2001)
     const prepare = vi.spyOn(env.DB, 'prepare')
     expect(await verifyChangeRecord(store)).toEqual({ entryCount: 2001, hash: await hashEntry(entries.at(-1)) })
-    expect(prepare.mock.calls.filter(([query]) => query.startsWith('select "id"'))).toHaveLength(3)
+    expect(prepare.mock.calls.filter(([query]) => query.startsWith('select "id"'))).toHaveLength(4)
     prepare.mockRestore()
     expect(await listKeyEntries(store, {})).toEqual(entries.toReversed())
     await editRecords(env.DB, `update change_record set actor = 'somebody' where id = 1000`)
@@ -383,11 +445,28 @@ describe('verifyChangeRecord', () => {
     `update partners set suspended_at = 1 where short_name = 'acme'`,
     `update partners set suspended_at = 1, closed_at = 1 where short_name = 'acme'`,
     `update partners set name = 'Boda' where short_name = 'acme'`,
+    `update partners set client_id = 'AAAAAAAAAAAAAAAA' where short_name = 'acme'`,
+    `update partners set tokens_valid_from = 1 where short_name = 'acme'`,
+    `update partner_secrets set hash = '$pbkdf2-sha256$x' where partner_id = (select id from partners where short_name = 'acme')`,
+    `insert into partner_secrets (partner_id, hash, created_at)
+       select partner_id, '$pbkdf2-sha256$x', partner_secrets.created_at from partner_secrets
+       join partners on partners.id = partner_id where short_name = 'acme'`,
     `insert into partner_secrets (partner_id, hash, created_at)
        select id, '$pbkdf2-sha256$x', 1 from partners where short_name = 'acme'`,
   ])('names a partner that was changed without an entry: %s', async (change) => {
     await fill()
     await env.DB.prepare(change).run()
+    await expect(verifyChangeRecord(store)).rejects.toThrow(
+      new UserError('The partner acme was changed without an entry.'),
+    )
+  })
+
+  test('compares a secret from before fingerprints by its second', async () => {
+    await create()
+    await editRecords(env.DB, 'update change_record set client_id = null, secret_fingerprint = null')
+    await suspend()
+    expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 2 })
+    await env.DB.prepare('update partner_secrets set created_at = created_at - 1').run()
     await expect(verifyChangeRecord(store)).rejects.toThrow(
       new UserError('The partner acme was changed without an entry.'),
     )
@@ -399,6 +478,47 @@ describe('verifyChangeRecord', () => {
     await expect(verifyChangeRecord(store)).rejects.toThrow(
       new UserError('The partner acme was changed without an entry.'),
     )
+  })
+})
+
+describe('a database from before fingerprints', () => {
+  const outdated = env.TEST_MIGRATIONS.filter(({ name }) => name < '0004')
+  beforeEach(async () => {
+    await reset()
+    await applyD1Migrations(env.DB, outdated)
+    // As the command line of that time created a partner.
+    await env.DB.prepare(
+      `insert into change_requests (kind, partner, name, country, client_id, secret_hash, id, previous_hash, actor, command)
+       values ('create', 'acme', 'Acme', 'KE', 'AAAAAAAAAAAAAAAA', '$pbkdf2-sha256$x', 1, ?, 'amina', 'partner create')`,
+    )
+      .bind(await hashEntry(undefined))
+      .run()
+  })
+  afterEach(emptyStores)
+
+  test('has an intact record after the migration, which goes on', async () => {
+    await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
+    expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 1 })
+    await rotate(60)
+    await endTokens()
+    expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 3 })
+    expect((await listEntries()).map(({ clientId }) => clientId)).toEqual([
+      'AAAAAAAAAAAAAAAA',
+      'AAAAAAAAAAAAAAAA',
+      null,
+    ])
+  })
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['suspend', suspend],
+    ['rotate', () => rotate(60)],
+    ['--verify', () => verifyChangeRecord(store)],
+  ])('is not migrated: %s fails as such, and changes nothing', async (_, work) => {
+    const read = () => env.DB.prepare('select * from partners, change_record').all()
+    const { results } = await read()
+    const error = await work().catch((failure: unknown) => failure)
+    expect(isCausedBy(error, outdatedSchema)).toBe(true)
+    expect((await read()).results).toEqual(results)
   })
 })
 

@@ -5,8 +5,10 @@ import {
   createPartner,
   findEmptyList,
   findPartner,
+  findPartnerToChange,
   listLiveSecrets,
   listPartners,
+  lockDownPartner,
   readPartnerStatus,
   replaceNewestSecret,
   rotateSecret,
@@ -14,11 +16,13 @@ import {
   type PartnerRequest,
   isRotationDue,
 } from '../../../src/ops/core/partner-accounts.ts'
+import type { Warn } from '../../../src/ops/core/partner-copy.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
+import { findMatchingHash } from '../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
-import { getPartnerKey, getPlanListKey } from '../../../src/api/cache-keys.ts'
+import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { attribution, failOnWarning as warn, importPlans, store, storeWithoutCache } from '../support/worker-store.ts'
@@ -32,8 +36,8 @@ const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { .
 const find = () => findPartner(store, 'acme')
 const change = (request: PartnerRequest) => changePartner(store, request, attribution, warn)
 const listSecrets = async () => listLiveSecrets(store, await find())
-const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, attribution)
-const replaceNewest = async () => replaceNewestSecret(store, await find(), attribution)
+const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, attribution, warn)
+const replaceNewest = async () => replaceNewestSecret(store, await find(), attribution, warn)
 /** D1's clock, which decides every time. */
 const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
 
@@ -42,7 +46,7 @@ describe('createPartner', () => {
     const startedAt = await readSeconds()
     const { clientId, clientSecret, ...rest } = await createPartner({ ...store, config: {} }, acme, attribution)
     expect(rest).toEqual({ shortName: 'acme', country: 'KE' })
-    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(/^\w{40}$/)])
+    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(/^pcs_\w{40}$/)])
     const joined = 'select * from partners join partner_secrets on partner_id = partners.id'
     const { results } = await env.DB.prepare(joined).all()
     expect(results).toMatchObject([
@@ -119,6 +123,7 @@ test('listPartners sorts by short name and returns no secret', async () => {
     suspendedAt: null,
     contact: null,
     closedAt: null,
+    tokensValidFrom: null,
     secretCount: 1,
     oldestSecretAt: expect.any(Number) as number,
   })
@@ -148,7 +153,7 @@ describe('rotateSecret', () => {
   test('returns a new secret and keeps the old one for the grace period', async () => {
     const created = await create()
     const rotated = await rotate(2 * hour)
-    expect(rotated).toEqual({ ...created, clientSecret: expect.stringMatching(/^\w{40}$/) as string })
+    expect(rotated).toEqual({ ...created, clientSecret: expect.stringMatching(/^pcs_\w{40}$/) as string })
     expect(rotated.clientSecret).not.toBe(created.clientSecret)
     const [old, current, ...others] = await listSecrets()
     expect([old?.expiresAt, current?.expiresAt, others]).toEqual([(current?.createdAt ?? 0) + 2 * hour, null, []])
@@ -172,7 +177,7 @@ describe('rotateSecret', () => {
     const [old, lost] = await listSecrets()
     const { clientSecret, olderExpiresAt, ...rest } = await replaceNewest()
     expect({ ...rest, clientSecret: created.clientSecret }).toEqual(created)
-    expect(clientSecret).toMatch(/^\w{40}$/)
+    expect(clientSecret).toMatch(/^pcs_\w{40}$/)
     const [kept, current, ...others] = await listSecrets()
     expect([kept, current?.expiresAt, others]).toEqual([old, null, []])
     expect(olderExpiresAt).toBe(old?.expiresAt)
@@ -195,7 +200,7 @@ describe('rotateSecret', () => {
   test.each([hour, 0])('refuses when somebody else rotates at the same time, with a grace of %i s', async (grace) => {
     await create()
     const interrupted = interruptFirstWrite(store, () => rotate(grace))
-    await expect(rotateSecret(interrupted, await find(), grace, attribution)).rejects.toThrow(
+    await expect(rotateSecret(interrupted, await find(), grace, attribution, warn)).rejects.toThrow(
       new UserError(
         'Somebody else rotated acme at the same time. Check before you try again: npm run -s ops -- partner show acme',
       ),
@@ -219,6 +224,80 @@ describe('rotateSecret', () => {
     await rotate(hour)
     const { results } = await env.DB.prepare('select id, expires_at from partner_secrets').all()
     expect(results).toMatchObject([{ id: second?.id, expires_at: expect.any(Number) as number }, { expires_at: null }])
+  })
+})
+
+test('end-tokens sets the time from which tokens are valid to after now, and each run moves it forward', async () => {
+  const { clientId } = await create()
+  const end = async () => (await change({ kind: 'end-tokens', partner: 'acme' })).partner.tokensValidFrom ?? 0
+  const startedAt = await readSeconds()
+  let first = 0
+  const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
+    first = await end()
+  })
+  expect(left).toEqual([])
+  expect(first).toBeGreaterThan(startedAt)
+  expect(first).toBeLessThanOrEqual((await readSeconds()) + 1)
+  // Tokens of this second are issued as of `first`: another leak in it needs a later time.
+  expect(await end()).toBeGreaterThan(first)
+  await env.DB.prepare('update partners set tokens_valid_from = unixepoch() + 1000').run()
+  const ahead = (await find()).tokensValidFrom ?? 0
+  expect(await end()).toBe(ahead + 1)
+  expect(await listSecrets()).toMatchObject([{ expiresAt: null }])
+})
+
+describe('lockDownPartner', () => {
+  const lockDown = async (on = store) => lockDownPartner(on, await find(), attribution, warn)
+  const findSecret = async (secret: string) => {
+    const { results } = await env.DB.prepare('select hash from partner_secrets').all<{ hash: string }>()
+    return findMatchingHash(
+      secret,
+      results.map(({ hash }) => hash),
+      1,
+    )
+  }
+
+  test('ends every secret and token, makes a new secret, and deletes the cached copy', async () => {
+    const created = await create()
+    const rotated = await rotate(hour)
+    const startedAt = await readSeconds()
+    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(created.clientId)], async () => {
+      const { clientSecret, tokensValidFrom, ...rest } = await lockDown()
+      expect({ ...rest, clientSecret: created.clientSecret }).toEqual(created)
+      expect(tokensValidFrom).toBe((await find()).tokensValidFrom)
+      expect(tokensValidFrom).toBeGreaterThan(startedAt)
+      expect(await findSecret(clientSecret)).toBeDefined()
+    })
+    expect(left).toEqual([])
+    expect(await findSecret(created.clientSecret)).toBeUndefined()
+    expect(await findSecret(rotated.clientSecret)).toBeUndefined()
+    expect(await env.DB.prepare('select count(*) as n from partner_secrets').first('n')).toBe(1)
+  })
+
+  test('leaves a suspended partner suspended', async () => {
+    await create()
+    const { partner } = await change({ kind: 'suspend', partner: 'acme' })
+    await lockDown()
+    expect((await find()).suspendedAt).toBe(partner.suspendedAt)
+  })
+
+  test('refuses when somebody else rotates at the same time', async () => {
+    await create()
+    const rotations: string[] = []
+    const interrupted = interruptFirstWrite(store, async () => {
+      rotations.push((await rotate(0)).clientSecret)
+    })
+    await expect(lockDown(interrupted)).rejects.toThrow(/^Somebody else rotated acme at the same time\./)
+    expect(await findSecret(rotations[0] ?? '')).toBeDefined()
+    expect((await find()).tokensValidFrom).toBeNull()
+  })
+
+  test('returns the secret also when the database fails right after the change', async () => {
+    await create()
+    expect(await lockDown(failAfterWrite())).toMatchObject({
+      clientSecret: expect.stringMatching(/^\w+$/) as string,
+      tokensValidFrom: null,
+    })
   })
 })
 
@@ -329,6 +408,8 @@ describe('close', () => {
       () => rotate(0),
       () => rotate(hour),
       () => replaceNewest(),
+      () => change({ kind: 'end-tokens', partner: 'acme' }),
+      async () => lockDownPartner(store, await find(), attribution, warn),
     ]) {
       await expect(attempt()).rejects.toThrow(new UserError(message))
     }
@@ -340,15 +421,15 @@ describe('close', () => {
   test('wins against a rotation at the same time', async () => {
     await create()
     const interrupted = interruptFirstWrite(store, close)
-    await expect(rotateSecret(interrupted, await find(), hour, attribution)).rejects.toThrow(UserError)
+    await expect(rotateSecret(interrupted, await find(), hour, attribution, warn)).rejects.toThrow(UserError)
     expect(await listSecrets()).toEqual([])
   })
 })
 
-test('a change that can’t be read afterwards is reported as made', async () => {
-  await create()
+/** A store whose database fails after the first write. */
+function failAfterWrite(): typeof store {
   let isWritten = false
-  const broken: typeof store = {
+  return {
     ...store,
     db: new Proxy(store.db, {
       get: (db, name) => {
@@ -361,12 +442,30 @@ test('a change that can’t be read afterwards is reported as made', async () =>
       isWritten = true
     },
   }
-  await expect(changePartner(broken, { kind: 'suspend', partner: 'acme' }, attribution, warn)).rejects.toThrow(
+}
+
+test('a change that can’t be read afterwards is reported as made', async () => {
+  await create()
+  await expect(
+    changePartner(failAfterWrite(), { kind: 'suspend', partner: 'acme' }, attribution, warn),
+  ).rejects.toThrow(
     new UserError('acme was changed, but could not be read afterwards. See: npm run -s ops -- partner show acme'),
   )
 })
 
 describe('the cached copy of a partner', () => {
+  const suspension = { kind: 'suspend', partner: 'acme' } as const
+  const remains =
+    'The isolates that already know acme treat the partner as before until the database works again, for up to 30 hours. Run the command again then.'
+  const failingStore: typeof store = {
+    ...store,
+    db: new Proxy(store.db, {
+      get: () => {
+        throw new Error('D1 is down')
+      },
+    }),
+  }
+
   test('is deleted again when there is nothing to change', async () => {
     const { clientId } = await create()
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
@@ -378,10 +477,49 @@ describe('the cached copy of a partner', () => {
   test('is deleted when the write fails, because it may have taken effect', async () => {
     const { clientId } = await create()
     const broken = { ...store, write: () => Promise.reject(new Error('lost')) }
+    const warnings: string[] = []
+    const suspend = () => changePartner(broken, suspension, attribution, (warning) => warnings.push(warning))
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      expect(changePartner(broken, { kind: 'suspend', partner: 'acme' }, attribution, warn)).rejects.toThrow('lost'),
+      expect(suspend()).rejects.toThrow('lost'),
     )
     expect(left).toEqual([])
+    expect(warnings).toEqual([`The database fails. The cached copy of acme was deleted. ${remains}`])
+  })
+
+  test('is found by its short name while the database does not answer', async () => {
+    const copies = { [getPartnerKey('a')]: 'acme', [getPartnerKey('b')]: 'boda', [getPartnerKey('c')]: 'acme' }
+    for (const [key, shortName] of Object.entries(copies)) {
+      await env.CATALOG_CACHE.put(key, '{}', { metadata: { shortName, checkedAtMs: 1, mac: '' } })
+    }
+    await env.CATALOG_CACHE.put(getPartnerKey('d'), 'no metadata')
+    const changes = [
+      (on: typeof store, warned: Warn) => changePartner(on, suspension, attribution, warned),
+      (on: typeof store, warned: Warn) => findPartnerToChange(on, 'acme', warned),
+    ]
+    const warnings: string[] = []
+    for (const attempt of changes) {
+      await expect(attempt(failingStore, (warning) => warnings.push(warning))).rejects.toThrow('D1 is down')
+    }
+    const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
+    expect(keys.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
+    for (const { name } of keys) await env.CATALOG_CACHE.delete(name)
+    const failure = 'The database fails, and nothing was changed in it.'
+    expect(warnings).toEqual([
+      `${failure} The cached copy of acme was deleted. ${remains}`,
+      `${failure} acme has no cached copy. ${remains}`,
+    ])
+  })
+
+  test('is reported when neither the database nor the cache answers', async () => {
+    const { listKeys, deleteKey } = storeWithoutCache
+    const warnings: string[] = []
+    const attempt = changePartner({ ...failingStore, listKeys, deleteKey }, suspension, attribution, (warning) =>
+      warnings.push(warning),
+    )
+    await expect(attempt).rejects.toThrow('D1 is down')
+    expect(warnings).toEqual([
+      'The database fails, and nothing was changed in it. The cached copy of acme could not be deleted: KV is down. The service treats the partner as before until the database works again, for up to 30 hours. Run the command again then.',
+    ])
   })
 
   test('is only a warning when it can’t be deleted', async () => {
@@ -391,7 +529,7 @@ describe('the cached copy of a partner', () => {
       warnings.push(warning),
     )
     expect(warnings).toEqual([
-      'The cached copy of the partner could not be deleted: KV is down. The change takes effect within two minutes. While the database fails, the old copy can be used for up to a day: run the command again to delete it.',
+      'The cached copy of acme could not be deleted: KV is down. The change takes effect within two minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',
     ])
     expect((await find()).suspendedAt).not.toBeNull()
   })
@@ -405,6 +543,7 @@ test.each([
   ['rename', () => change({ kind: 'rename', partner: 'acme', name: 'Acme' })],
   ['setPartnerContact', () => change({ kind: 'set-contact', partner: 'acme', contact: null })],
   ['close', () => change({ kind: 'close', partner: 'acme' })],
+  ['end-tokens', () => change({ kind: 'end-tokens', partner: 'acme' })],
 ])('%s refuses an unknown partner', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
 })

@@ -26,7 +26,7 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 import { setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
 import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
-import { getPartnerKey } from '../../../src/api/cache-keys.ts'
+import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { migrate, useLocalBindings } from '../support/local-bindings.ts'
@@ -84,7 +84,7 @@ test('plans change as in a local store', async () => {
 test('partners and secrets change as in a local store', async () => {
   const { clientId } = await remote((store) => createPartner(store, acme, attribution))
   const rotate = (graceSeconds: number) =>
-    remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, attribution))
+    remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, attribution, warn))
   expect((await rotate(60)).clientId).toBe(clientId)
   await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --remote --env staging$/)
   await remote((store) => changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, warn))
@@ -107,11 +107,36 @@ test('a partner is suspended, with a warning, when the cache can’t be reached'
   cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'KV is down' }
   await remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, attribution, warn))
   expect(warnings).toEqual([
-    expect.stringMatching(
-      /^The cached copy of the partner could not be deleted: Cloudflare answered 400: KV is down\. /,
-    ),
+    expect.stringMatching(/^The cached copy of kept could not be deleted: Cloudflare answered 400: KV is down\. /),
   ])
   expect((await remote((store) => findPartner(store, 'kept'))).suspendedAt).not.toBeNull()
+})
+
+describe('while D1 fails', () => {
+  afterEach(() => {
+    cloudflare().failure = undefined
+  })
+
+  test('a change deletes the cached copies of the partner, which it finds on any page', async () => {
+    const { CATALOG_CACHE } = bindings()
+    for (let id = 10; id < 40; id++) {
+      const metadata = { shortName: id === 38 ? 'acme' : `other-${id}`, checkedAtMs: 1, mac: '' }
+      await CATALOG_CACHE.put(getPartnerKey(`${id}`), '{}', { metadata })
+    }
+    cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }
+    const { code, stdout, stderr } = await runCommand(
+      ['partner', 'lockdown', 'acme', '--yes', '--remote', '--env', 'staging'],
+      { withStore: (_, work) => remote(work) },
+    )
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(
+      /^The database fails, and nothing was changed in it\. The cached copy of acme was deleted\. .*\nCloudflare answered 500: D1 is down\.\n$/,
+    )
+    const { keys } = await CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
+    expect(keys).toHaveLength(29)
+    expect(keys.map(({ name }) => name)).not.toContain(getPartnerKey('38'))
+    for (const { name } of keys) await CATALOG_CACHE.delete(name)
+  })
 })
 
 describe('a failure is one line that names the fix', () => {
@@ -217,8 +242,8 @@ describe('an error that D1 calls transient is no failure', () => {
 
   test.each([true, false])('of a secret, which works (%s: it had its effect)', async (hasEffect) => {
     cloudflare().failure = { call: /\/query$/, ...transient, hasEffect }
-    const rotated = remote(async (store) => rotateSecret(store, await findPartner(store, 'kept'), 0, attribution))
-    expect((await rotated).clientSecret).toMatch(/^\w{40}$/)
+    const rotated = remote(async (store) => rotateSecret(store, await findPartner(store, 'kept'), 0, attribution, warn))
+    expect((await rotated).clientSecret).toMatch(/^pcs_\w{40}$/)
     const kept = await remote((store) => findPartner(store, 'kept'))
     expect(await remote((store) => listLiveSecrets(store, kept))).toHaveLength(1)
   })

@@ -1,6 +1,7 @@
 // A store over the bindings of a Worker.
 import type { ConfigSource } from '../../../src/api/config.ts'
 import { openDatabase, runStatements } from '../../../src/db/database.ts'
+import { listBindingKeys } from '../../../src/ops/store/kv-keys.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { Target } from '../../../src/ops/store/target.ts'
 
@@ -14,6 +15,7 @@ export function openBindingStore(
     target,
     db: openDatabase(DB),
     write: (statements) => runStatements(DB, statements),
+    listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
     deleteKey: (name) => CATALOG_CACHE.delete(name),
     config,
   }

@@ -11,6 +11,7 @@ import {
   createPartner,
   findPartner,
   listPartners,
+  lockDownPartner,
   rotateSecret,
   type Credentials,
 } from '../../../src/ops/core/partner-accounts.ts'
@@ -66,7 +67,7 @@ export async function fillDatabase(): Promise<Credentials[]> {
   for (const shortName of ['acme', 'boda', 'gone', 'held']) {
     credentials.push(await createPartner(store, { shortName, name: strange.slice(0, 6), country: 'KE' }, attribution))
   }
-  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, attribution))
+  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, attribution, failOnWarning))
   await changePartner(store, { kind: 'set-country', partner: 'boda', country: 'UG' }, attribution, failOnWarning)
   await changePartner(
     store,
@@ -75,6 +76,8 @@ export async function fillDatabase(): Promise<Credentials[]> {
     failOnWarning,
   )
   await changePartner(store, { kind: 'suspend', partner: 'held' }, attribution, failOnWarning)
+  await changePartner(store, { kind: 'end-tokens', partner: 'boda' }, attribution, failOnWarning)
+  await lockDownPartner(store, await findPartner(store, 'held'), attribution, failOnWarning)
   await changePartner(store, { kind: 'close', partner: 'gone' }, attribution, failOnWarning)
   const keys = { list: async () => [], drop: async () => {} }
   const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }

@@ -33,6 +33,7 @@ export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^
 /** A store that can't delete the cached copy of a partner. */
 export const storeWithoutCache: Store = {
   ...store,
+  listKeys: () => Promise.reject(new Error('KV is down.')),
   deleteKey: () => Promise.reject(new Error('KV is down.')),
 }
 
