@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { clientSecretPattern, exampleClientSecret } from '../src/crypto/client-secret.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -30,6 +31,16 @@ test('SECURITY.md quotes test names that exist', () => {
   const sources = globSync('test/**/*.ts', { cwd: root, exclude }).map((file) => straighten(read(file)))
   expect(names).not.toEqual([])
   expect(names.filter((name) => !sources.some((source) => source.includes(straighten(name))))).toEqual([])
+})
+
+test('the published pattern of client secrets is the one that finds them', () => {
+  const guide = read('src/site/pages/tokens.md')
+  const [rule] = readGroup(guide, /^regex = '''(.*)'''$/gm)
+  expect(rule).toBe(clientSecretPattern)
+  expect(read('SECURITY.md')).toContain(`\`${clientSecretPattern}\``)
+  // gitleaks applies a rule only to texts that have one of its keywords.
+  const [keyword = '-'] = readGroup(guide, /^keywords = \["(.*)"\]$/gm)
+  expect(exampleClientSecret.startsWith(keyword)).toBe(true)
 })
 
 test('workflows run scripts that exist, and pin actions to a commit', () => {

@@ -11,7 +11,7 @@ export function describeTokenOperation() {
     tags: ['Token'],
     summary: 'Exchange client credentials for an access token',
     description:
-      'Send the credentials in the Authorization header. A request body is allowed but never read, so OAuth 2 client libraries work unchanged. Every call issues a new token with the full lifetime; earlier tokens stay valid until they expire.',
+      'Send the credentials in the Authorization header. A request body is allowed but never read, so OAuth 2 client libraries work unchanged. Every call issues a new token with the full lifetime and leaves earlier tokens valid. A 503 can mean that the secret is newer than the copy that answers while the database is unavailable.',
     security: [{ clientCredentials: [] }],
     requestBody: {
       description: 'Never read. OAuth 2 libraries send the grant type here.',

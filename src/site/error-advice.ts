@@ -10,7 +10,7 @@ export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
   },
   invalid_client: {
     cause:
-      'The client ID doesn’t exist, the client secret is wrong or was rotated, or your account is suspended. The response is the same in all these cases, so that it doesn’t reveal which client IDs exist.',
+      'The client ID doesn’t exist, the client secret is wrong or was replaced, or your account is suspended. The response is the same in all these cases, so that it doesn’t reveal which client IDs exist.',
     fix: 'Check that the client ID and secret are exactly the ones you received, without extra spaces. If you lost the secret, ask support to rotate it.',
   },
   missing_token: {
@@ -23,7 +23,7 @@ export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
   },
   invalid_token: {
     cause:
-      'The token is incomplete or was not issued by this service, its signing key was removed, or your account is suspended.',
+      'The token is incomplete or was not issued by this service, its signing key was removed, tokens of your account were ended because of a leak, or your account is suspended.',
     fix: 'Get a new token with your credentials. If that request is refused too, contact support.',
   },
   forbidden: {
@@ -47,7 +47,8 @@ export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
     fix: 'Try again. If the error continues, send the request ID to support.',
   },
   unavailable: {
-    cause: 'Our storage is unavailable, and there is no cached copy to serve.',
+    cause:
+      'Our storage is unavailable, and there is no cached copy to answer from. On a token request: none that has this secret, which may be new or wrong.',
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
   },
 }

@@ -26,6 +26,7 @@ test.each([
   ['poll', '/sync#how-often-to-ask'],
   ['InvestmentPlansError', '/client'],
   ['rotate secret', '/tokens#rotate-the-client-secret'],
+  ['leaked secret', '/tokens#if-a-secret-or-token-leaks'],
   ['plan disappears', '/sync#apply-a-list'],
   ['fund mannager', '/reference#Plan.fundManager'],
 ])('"%s" finds %s first', (query, url) => {
