@@ -56,7 +56,7 @@ export const mutants: Record<string, Mutant> = {
   'three-days': {
     mistake: 'a list is served for 72 hours while D1 fails',
     file: 'freshness.ts',
-    replace: 'staleIfErrorMs = 30 * 3600_000',
+    replace: 'staleIfErrorMs = staleIfErrorHours * 3600_000',
     by: 'staleIfErrorMs = 72 * 3600_000',
     caughtBy: ['too-old-list', 'outage-access'],
   },

@@ -1,5 +1,6 @@
 // What a simulation measured: hit rates, round trips, I/O and cost.
-import type { NoToken } from './rules.ts'
+/** Why a list has no token: 401, 503 because KV fails as well, 503 without a copy that has the secret, hung up. */
+export type NoToken = 'refused' | 'bothFailed' | 'noCopy' | 'cancelled'
 
 export interface Meter {
   /** Answered lists by where they came from. `outage`: an old copy while D1 failed. */

@@ -8,6 +8,7 @@ import type { AccessTokenClaims } from '../../src/crypto/access-token.ts'
 import type { ClientAuthentication } from '../../src/worker/token/authenticate-client.ts'
 import type { ClientCredentials } from '../../src/worker/token/basic-credentials.ts'
 import { renderList, type CatalogHistory, type Moment } from './catalog-history.ts'
+import type { NoToken } from './report.ts'
 import { maxLagMs } from './simulated-d1.ts'
 import type { SimulatedIsolate, SimulatedRequest } from './simulated-isolate.ts'
 import type { SimulatedKv, StoredValue } from './simulated-kv.ts'
@@ -54,9 +55,6 @@ export interface Asked {
   filter: PlanFilter
   claims: AccessTokenClaims
 }
-
-/** Why a list has no token: 401, 503 because KV fails as well, 503 without a copy that has the secret, hung up. */
-export type NoToken = 'refused' | 'bothFailed' | 'noCopy' | 'cancelled'
 
 export interface Rules {
   checkList: (asked: Asked, partner: PartnerAccess, answer: Answer) => void
@@ -112,8 +110,8 @@ export function createRules(
   }
 
   function wasAccessTrue(fromMs: number, clientId: string, access: PartnerAccess | undefined): boolean {
-    return history.wasEver(fromMs, clock.now(), ({ partners }) => {
-      const partner = partners.get(clientId)
+    return history.wasEver(fromMs, clock.now(), ({ partners: known }) => {
+      const partner = known.get(clientId)
       return (
         partner?.shortName === access?.shortName &&
         partner?.country === access?.country &&

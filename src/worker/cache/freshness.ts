@@ -1,4 +1,5 @@
 // The ages of the freshness policy, in one place.
+import { staleIfErrorHours } from '../../api/stale-limit.ts'
 
 /** A check of up to this age is used without any I/O. */
 export const maxAgeMs = 60_000
@@ -8,7 +9,7 @@ export const staleWhileRevalidateMs = 120_000
  * While D1 fails, a copy is used up to this age (RFC 5861 section 4): a job that runs once a day finds the copy of the day
  * before. KV deletes its copies after this time.
  */
-export const staleIfErrorMs = 30 * 3600_000
+export const staleIfErrorMs = staleIfErrorHours * 3600_000
 /** After D1 failed, a request that has an old copy does not ask it for this long. */
 export const outagePauseMs = 10_000
 /** After that, one request asks D1. The others use old copies for this long: a little longer than D1's deadline. */
