@@ -107,7 +107,8 @@ test('throws an error with message, status, code and request ID when the service
   expect(await getError({}, { currency: 'KESH' })).toMatchObject({ status: 400, code: 'invalid_request' })
   vi.spyOn(console, 'error').mockImplementation(() => {})
   breakD1(d1Down)
-  expect(await getError({})).toMatchObject({ status: 503, code: 'unavailable', retryAfterSeconds: 5 })
+  // No copy has this secret.
+  expect(await getError({ clientSecret: 'new' })).toMatchObject({ status: 503, code: 'unavailable', retryAfterSeconds: 5 })
 })
 
 test.each([
