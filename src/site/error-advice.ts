@@ -11,7 +11,7 @@ export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
   invalid_client: {
     cause:
       'The client ID doesn’t exist, the client secret is wrong or was replaced, or your account is suspended. The response is the same in all these cases, so that it doesn’t reveal which client IDs exist.',
-    fix: 'Check that the client ID and secret are exactly the ones you received, without extra spaces. If you lost the secret, ask support to rotate it.',
+    fix: 'Check that the client ID and secret are exactly the ones you received, without extra spaces. If you lost the secret, ask support to rotate it. If it worked before, it was replaced or your account is suspended: ask support.',
   },
   missing_token: {
     cause: 'The request has no Authorization header with a bearer token.',
@@ -48,7 +48,7 @@ export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
   },
   unavailable: {
     cause:
-      'Our storage is unavailable, and there is no cached copy to answer from. On a token request: none that has this secret, which may be new or wrong.',
+      'Our storage is unavailable, and there is no cached copy to answer from. On a token request, this means that no copy has the secret: it may be new or wrong, or your account was not used for 30 hours.',
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
   },
 }
