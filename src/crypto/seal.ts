@@ -1,8 +1,8 @@
-// Seals a text that a store keeps for us, so that nobody but the Worker can write it.
+// Seals a text that is kept in a store, so that only the Worker can write it.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** HMAC-SHA-256 under keys that HKDF (RFC 5869) derives from the signing keys. Sealed texts end with the signing key. */
+/** HMAC-SHA-256 under keys that HKDF (RFC 5869) derives from the signing keys. A MAC is wrong once its signing key is dropped. */
 export interface Seal {
   /** The MAC under the first key, in Base64url. */
   sign: (text: string) => Promise<string>

@@ -38,8 +38,8 @@ export interface NextEntry {
 }
 
 /**
- * Which columns the hash of an entry covers: see hashEntry. The database refuses any version but its own, and one from before
- * versions lacks the column, so that no entry gets a wrong hash of the one before.
+ * Which columns the hash of an entry covers: see hashEntry. The database refuses an entry with another version or none, because
+ * the command line that makes it would hash the entry before wrongly.
  */
 const recordVersion = 2
 

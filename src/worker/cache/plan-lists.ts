@@ -35,7 +35,7 @@ interface LoadRequest {
 interface ListRequest extends LoadRequest {
   /** Unix milliseconds of the check that the request relies on. */
   checkedAtMs: number
-  /** If given, any copy of up to 30 h will do. */
+  /** If given, the request may use an old list. */
   d1Failure: D1Failure | undefined
   requestedCopy: RequestedCopy | undefined
 }
@@ -93,7 +93,7 @@ export function createPlanLists(
     }
   }
 
-  /** While D1 fails: serves a copy of up to 30 h, if there is one. */
+  /** While D1 fails: serves a usable old list, if there is one. */
   async function serveOld(
     { context, key, d1Failure }: ListRequest,
     held: HeldList | undefined,
