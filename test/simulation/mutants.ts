@@ -82,9 +82,16 @@ export const mutants: Record<string, Mutant> = {
   'clock-decides': {
     mistake: "D1's answer is thrown away when the clock stepped back",
     file: 'partner-checks.ts',
-    replace: 'if (held && held.order > asked.order) return held',
+    replace: 'if (held && held.order >= asked.order) return held',
     by: 'if (held && held.checkedAtMs > context.nowMs) return held',
     caughtBy: ['d1-wins', 'fresh-access'],
+  },
+  'refusal-forgotten': {
+    mistake: "D1's answer to a sign-in that is refused does not replace an older check",
+    file: 'partner-checks.ts',
+    replace: 'if (checks.get(clientId)) keep(context, clientId, asked)',
+    by: '',
+    caughtBy: ['d1-wins', 'right-secret', 'outage-access'],
   },
   'tokens-live-on': {
     mistake: 'tokens that were ended are accepted',

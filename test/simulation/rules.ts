@@ -155,7 +155,8 @@ export function createRules(
     const key = getPlanListKey(country, filter)
     const before = revisions.get(key)
     // A restore takes everybody back, within the time that a check is used.
-    const isSame = before && before.atMs > history.restoredAtMs() + twoMinutesMs + maxLagMs + slackMs
+    const restoredMs = history.restoredAtMs() + twoMinutesMs + maxLagMs + slackMs + 2 * maxClockStepMs
+    const isSame = before && before.atMs > restoredMs
     if (isSame && before.atMs < arrivedAtMs && revision < before.revision) {
       report('no-step-back', `from revision ${before.revision} to ${revision} of ${country}`)
     }
@@ -167,7 +168,8 @@ export function createRules(
   function checkAccess(asked: Asked, access: PartnerAccess | undefined, isOld: boolean): void {
     const { request, clientId } = asked
     if (isOld) {
-      if (!wasAccessTrue(findOldest(request), clientId, access)) report('outage-access', describe(asked, access))
+      if (!wasAccessTrue(findOldest(request, clientId), clientId, access))
+        report('outage-access', describe(asked, access))
       return
     }
     const fromMs = request.arrivedAtMs - twoMinutesMs - slackMs - maxLagMs - getMisleadingMs(request)
@@ -182,9 +184,12 @@ export function createRules(
     return arrivedAtMs < misleadingClock.untilMs ? misleadingClock.byMs : 0
   }
 
-  /** True time of the oldest record that may be used while D1 fails. */
-  function findOldest({ arrivedAtMs }: SimulatedRequest): number {
-    return arrivedAtMs - maxOldMs - kvCityCacheMs - maxLagMs - 2 * maxClockStepMs
+  /** True time of the oldest record that may be used while D1 fails. Of a partner: none older than D1's last answer here. */
+  function findOldest({ arrivedAtMs, isolate }: SimulatedRequest, clientId?: string): number {
+    const answers = clientId === undefined ? [] : (isolate.answers.get(clientId) ?? [])
+    const answeredAtMs = Math.max(-Infinity, ...answers.map(({ atMs }) => atMs).filter((atMs) => atMs < arrivedAtMs))
+    const slowMs = kvCityCacheMs + slackMs + maxLagMs + 2 * maxClockStepMs
+    return Math.max(arrivedAtMs - maxOldMs, answeredAtMs) - slowMs
   }
 
   function didD1Fail({ request }: { request: SimulatedRequest }): boolean {
@@ -214,8 +219,11 @@ export function createRules(
   function peekPartner(clientId: string, request: SimulatedRequest): PartnerAccess | undefined {
     const copy = kv.peek(getPartnerKey(clientId))
     const { checkedAtMs } = (copy?.metadata ?? {}) as { checkedAtMs?: number }
-    if (!isUsable(copy, checkedAtMs, request)) return undefined
-    return JSON.parse(new TextDecoder().decode(copy!.bytes)) as PartnerAccess
+    // An isolate keeps a copy that it read for a minute.
+    const isKnown = copy !== undefined && clock.now() - copy.writtenAtMs > 2 * kvCityCacheMs
+    const answeredAtMs = request.isolate.answers.get(clientId)?.at(-1)?.atMs ?? -Infinity
+    if (!isKnown || answeredAtMs > (checkedAtMs ?? 0) || !isUsable(copy, checkedAtMs, request)) return undefined
+    return JSON.parse(new TextDecoder().decode(copy.bytes)) as PartnerAccess
   }
 
   function isLive({ secrets }: PartnerAccess, clientSecret: string, atMs: number): boolean {
@@ -294,7 +302,9 @@ export function createRules(
         case 'authenticated':
           checkSuspension(request, clientId)
           if (
-            !history.wasEver(isOld ? findOldest(request) : fromMs, clock.now(), (moment) => wasRight(moment, endMs))
+            !history.wasEver(isOld ? findOldest(request, clientId) : fromMs, clock.now(), (moment) =>
+              wasRight(moment, endMs),
+            )
           ) {
             report('right-secret', facts)
           }

@@ -101,7 +101,7 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
 
     /** Notices what isolates hear from D1. */
     watch:
-      ({ isolate, isSignIn }: SimulatedRequest, openSession: OpenSession): OpenSession =>
+      ({ isolate }: SimulatedRequest, openSession: OpenSession): OpenSession =>
       (from) => {
         const session = openSession(from)
         return {
@@ -109,7 +109,7 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
           checkPartner: async (clientId) => {
             const order = ++lastOrder
             const check = await session.checkPartner(clientId)
-            const answer = { access: formatAccess(check.partner), order, atMs: clock.now(), isSignIn }
+            const answer = { access: formatAccess(check.partner), order, atMs: clock.now() }
             const answers = isolate.answers.get(clientId) ?? []
             isolate.answers.set(clientId, [...answers.slice(-9), answer])
             if (check.partner?.isSuspended === false) {
@@ -121,10 +121,10 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
         }
       },
 
-    /** Whether `access` is what D1 answered last before the request, or later. A sign-in may have been refused. */
+    /** Whether `access` is what D1 answered last before the request, or later. */
     isLastAnswer: ({ isolate, arrivedAtMs }: SimulatedRequest, clientId: string, access: PartnerAccess | undefined) => {
       const answers = isolate.answers.get(clientId) ?? []
-      const earlier = answers.filter(({ atMs, isSignIn }) => !isSignIn && atMs < arrivedAtMs)
+      const earlier = answers.filter(({ atMs }) => atMs < arrivedAtMs)
       const last = Math.max(0, ...earlier.map(({ order }) => order))
       return answers.some(({ order, access: answered }) => order >= last && answered === formatAccess(access))
     },

@@ -48,7 +48,7 @@ export interface SignIn {
 }
 
 export interface SignIns {
-  /** An old copy at once, if D1 failed a moment ago and there is one. */
+  /** If D1 failed a moment ago: an old copy at once, if there is one. */
   readPaused: (context: CacheContext, clientId: string) => Promise<SignIn | undefined>
   /** Asks D1, and uses an old copy when it fails. */
   read: (context: CacheContext, clientId: string) => Promise<SignIn>
@@ -71,8 +71,9 @@ export function createCatalogCache(
 
   const signIns: SignIns = {
     readPaused: async (context, clientId) => {
-      const old = outage.mayAsk() ? undefined : await checks.readOld(context, clientId, 'paused')
-      return old && serveOld(context, old, new StorageError('D1 failed a moment ago'))
+      if (outage.mayAsk()) return undefined
+      const old = await checks.readOld(context, clientId, 'paused')
+      return serveOld(context, old, new StorageError('D1 failed a moment ago'))
     },
     read: async (context, clientId) => {
       try {

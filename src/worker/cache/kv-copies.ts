@@ -70,11 +70,12 @@ export async function readPartnerCopy(context: KvContext, clientId: string): Pro
   if (copy === undefined) return undefined
   const { shortName, checkedAtMs, mac } = copy.metadata
   const body = new TextDecoder().decode(copy.body)
-  const sealed = formatSealed(key, Number(checkedAtMs), String(shortName), body)
-  if (await context.seal.verify(sealed, String(mac))) {
-    const access: Omit<PartnerAccess, 'shortName'> = JSON.parse(body)
-    const checked = { partner: { shortName: String(shortName), ...access }, checkedAtMs: Number(checkedAtMs) }
-    return isUsableInOutage(checked.checkedAtMs, context.nowMs) ? checked : undefined
+  if (typeof shortName === 'string' && typeof checkedAtMs === 'number' && typeof mac === 'string') {
+    if (await context.seal.verify(formatSealed(key, checkedAtMs, shortName, body), mac)) {
+      const access: Omit<PartnerAccess, 'shortName'> = JSON.parse(body)
+      const isUsable = isUsableInOutage(checkedAtMs, context.nowMs)
+      return isUsable ? { partner: { shortName, ...access }, checkedAtMs } : undefined
+    }
   }
   context.warn({ event: 'kv_garbled', entry: 'partner' })
   return undefined

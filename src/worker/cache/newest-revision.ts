@@ -26,8 +26,8 @@ export function createNewestRevision(): NewestRevision {
   const readPrimary: NewestRevision['readPrimary'] = async (context, read) => {
     const newestBefore = newest
     const primary = await read(context.openSession('primary'))
-    // Another request may have seen a newer revision meanwhile.
-    if (newest === newestBefore) newest = primary.revision
+    // Another request may have seen a newer revision meanwhile, or an older one.
+    newest = newest === newestBefore ? primary.revision : Math.max(newest, primary.revision)
     return primary
   }
   return {

@@ -2,7 +2,14 @@
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import { letResponseGo, type CacheContext } from './cache-context.ts'
-import { computeAgeMs, isUsableInOutage, kvRetryMs, kvRewriteMs, maxAgeMs } from './freshness.ts'
+import {
+  computeAgeMs,
+  isUsableInOutage,
+  kvRetryMs,
+  kvRewriteMs,
+  maxAgeMs,
+  staleWhileRevalidateMs,
+} from './freshness.ts'
 import { readPartnerCopy, writePartnerCopy, type PartnerCopy } from './kv-copies.ts'
 import type { NewestRevision } from './newest-revision.ts'
 import type { D1Failure, Outage } from './outage.ts'
@@ -32,19 +39,23 @@ export function createPartnerChecks(
   clock: () => number,
 ) {
   const checks = createBoundedMap<HeldCheck>(maxPartners)
-  /** KV's copies, read while D1 fails. They have no revision, so they must not become checks. */
-  const copies = createBoundedMap<PartnerCopy & { readAtMs: number }>(maxPartners)
+  /**
+   * KV's copies, read while D1 fails. They have no revision, so they must not become checks. A missing one is remembered for a
+   * partner that memory knows: otherwise random client IDs would fill this.
+   */
+  const copies = createBoundedMap<{ copy: PartnerCopy | undefined; readAtMs: number }>(maxPartners)
   const shareCheck = createSharedWork<HeldCheck>(clock)
   let lastOrder = 0
 
   /** Reads KV once a minute. */
   async function readCopy(context: CacheContext, clientId: string): Promise<PartnerCopy | undefined> {
-    const known = copies.get(clientId)
-    const isRecent = known && computeAgeMs(known.readAtMs, clock()) < maxAgeMs
-    if (isRecent && isUsableInOutage(known.checkedAtMs, context.nowMs)) return known
-    const copy = await readPartnerCopy(context, clientId)
-    if (copy) copies.set(clientId, { ...copy, readAtMs: clock() })
-    return copy
+    let known = copies.get(clientId)
+    if (known === undefined || computeAgeMs(known.readAtMs, clock()) >= maxAgeMs) {
+      known = { copy: await readPartnerCopy(context, clientId), readAtMs: clock() }
+      if (known.copy || checks.get(clientId)) copies.set(clientId, known)
+    }
+    const { copy } = known
+    return copy && isUsableInOutage(copy.checkedAtMs, context.nowMs) ? copy : undefined
   }
 
   async function ask(
@@ -59,7 +70,7 @@ export function createPartnerChecks(
   /** Keeps an answer of D1 in memory and in KV, unless a later question was answered first. */
   function keep(context: CacheContext, clientId: string, asked: AskedCheck): HeldCheck {
     const held = checks.get(clientId)
-    if (held && held.order > asked.order) return held
+    if (held && held.order >= asked.order) return held
     const check = { ...asked, storedAtMs: held?.storedAtMs ?? 0 }
     checks.set(clientId, check)
     context.waitUntil(storeCopy(context, clientId, check, held?.partner))
@@ -82,19 +93,23 @@ export function createPartnerChecks(
       }),
 
     /**
-     * Asks the primary, because a new secret would fail on a replica that lags behind. Not shared, and not kept in memory:
-     * anybody can send a client ID.
+     * Asks the primary, because a new secret would fail on a replica that lags behind. Not shared. The answer replaces an older
+     * check, and is kept otherwise only when the client is known to be right: anybody can send a client ID.
      */
-    askPrimary: (context: CacheContext, clientId: string) =>
-      ask(context, () => newestRevision.readPrimary(context, (from) => from.checkPartner(clientId))),
+    askPrimary: async (context: CacheContext, clientId: string) => {
+      const asked = await ask(context, () => newestRevision.readPrimary(context, (from) => from.checkPartner(clientId)))
+      if (checks.get(clientId)) keep(context, clientId, asked)
+      return asked
+    },
 
     keep,
 
-    /** While D1 fails: the newer one of memory's check and KV's copy. In a pause, memory's check, without waiting for KV. */
+    /** While D1 fails: the newer one of memory's check and KV's copy. In a pause, a young check, without waiting for KV. */
     readOld: async (context: CacheContext, clientId: string, d1Failure: D1Failure) => {
       const held = checks.get(clientId)
       const old = held && isUsableInOutage(held.checkedAtMs, context.nowMs) ? held : undefined
-      if (old && d1Failure === 'paused') return old
+      if (old && d1Failure === 'paused' && computeAgeMs(old.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs)
+        return old
       const copy = await readCopy(context, clientId)
       return old && old.checkedAtMs >= (copy?.checkedAtMs ?? 0) ? old : copy
     },

@@ -29,7 +29,8 @@ interface Dependencies {
 /**
  * A derivation costs about 12 ms of CPU, so both rate limits come before it, and before D1. A secret that this isolate
  * remembers costs no derivation and is not limited if it is this client's; otherwise it is limited after D1 was read.
- * A refusal always costs two derivations, known client or not. So does the answer that nobody can decide.
+ * A refusal always costs two derivations, and in the seconds after a failure of D1 four, known client or not. So does the
+ * answer that nobody can decide.
  */
 export async function authenticateClient(
   { signIns, rateLimits, verifiedSecrets, pbkdf2Iterations }: Dependencies,
@@ -42,13 +43,13 @@ export async function authenticateClient(
   let isWithinLimits = known === undefined ? await countAttempt(rateLimits, { address, clientId }, warn) : undefined
   if (isWithinLimits === false) return { kind: 'rate_limited', shortName: undefined }
 
-  // In a pause after a failure of D1, a copy decides at once if it can.
+  // In a pause after a failure of D1, a copy gives a token at once. D1 is asked before anybody is refused.
   const paused = await signIns.readPaused(context, clientId)
   const early = paused && (await decide(paused))
-  if (early && early.kind !== 'undecided') return early
-  return decide(await signIns.read(context, clientId), paused)
+  if (early?.kind === 'authenticated' || early?.kind === 'rate_limited') return early
+  return decide(await signIns.read(context, clientId))
 
-  async function decide({ partner, failure, accept }: SignIn, before?: SignIn): Promise<ClientAuthentication> {
+  async function decide({ partner, failure, accept }: SignIn): Promise<ClientAuthentication> {
     const shortName = partner?.shortName
     const hashes = listLiveHashes(partner, nowMs / 1000)
     if (partner && known !== undefined && hashes.includes(known.hash)) {
@@ -60,8 +61,7 @@ export async function authenticateClient(
     isWithinLimits ??= await countAttempt(rateLimits, { address, clientId }, warn)
     if (!isWithinLimits) return { kind: 'rate_limited', shortName }
 
-    const isDerived = before !== undefined && hashes.join() === listLiveHashes(before.partner, nowMs / 1000).join()
-    const matchingHash = isDerived ? undefined : await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
+    const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     if (partner && matchingHash !== undefined) {
       await verifiedSecrets.remember(clientSecret, matchingHash, nowMs)
       accept()

@@ -668,6 +668,27 @@ describe('a sign-in', () => {
     expect(await request(2 * second)).toMatchObject({ text: 'second', tier: 'd1', calls: ['list'] })
   })
 
+  test('keeps the newest revision when an older answer of the primary comes first', async () => {
+    await request(0)
+    startNewIsolate()
+    const releases: (() => void)[] = []
+    const checkPartner = async () => {
+      const { partner, revision } = db
+      await new Promise<void>((resolve) => void releases.push(resolve))
+      return { partner, revision }
+    }
+    const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
+    const older = signIns.read(context, 'another-client')
+    changeCatalog('second')
+    const newer = signIns.read(context, clientId)
+    releases[0]?.()
+    ;(await older).accept()
+    releases[1]?.()
+    ;(await newer).accept()
+    await finishWork()
+    expect(await request(second)).toMatchObject({ text: 'second', tier: 'd1' })
+  })
+
   test('keeps nothing before the secret was verified', async () => {
     await readClient(0)
     await finishWork()

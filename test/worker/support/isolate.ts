@@ -8,6 +8,17 @@ export function startNewIsolate(): void {
   app = createApp(createIsolate())
 }
 
+/** Requests that `work` sends go to a new isolate, and later ones to this one again. */
+export async function inOtherIsolate<T>(work: () => Promise<T>): Promise<T> {
+  const here = app
+  startNewIsolate()
+  try {
+    return await work()
+  } finally {
+    app = here
+  }
+}
+
 export const worker = {
   fetch: (request: Request, bindings: Env, context: ExecutionContext) => app.fetch(request, bindings, context),
 }

@@ -4,7 +4,7 @@ import { hashSecret } from '../../../src/crypto/client-secret.ts'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { d1Down, failWith } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../support/broken-bindings.ts'
-import { startNewIsolate } from '../support/isolate.ts'
+import { inOtherIsolate, startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken, send, tokenPath } from '../support/requests.ts'
 import { seedPartner, type TestPartner } from '../support/seed.ts'
 
@@ -332,9 +332,17 @@ describe('while D1 fails', () => {
     await signIn()
     await vi.waitFor(async () => expect(await env.CATALOG_CACHE.get(getPartnerKey(partner.clientId))).not.toBeNull())
     startNewIsolate()
+    breakStores()
+  }
+  const breakStores = () => {
     vi.spyOn(console, 'error').mockImplementation(() => {})
     vi.spyOn(console, 'warn').mockImplementation(() => {})
     breakD1(d1Down)
+  }
+  /** As a command does it. */
+  const replaceSecret = async (secret: string) => {
+    await updateSecrets(`hash = '${await hashSecret(secret, 1000)}'`)
+    await env.CATALOG_CACHE.delete(getPartnerKey(partner.clientId))
   }
 
   test('a client of the copy in KV gets a token, which lists plans', async () => {
@@ -369,18 +377,63 @@ describe('while D1 fails', () => {
     await expectRefusal(await signIn(), 401, 'invalid_client')
   })
 
-  test('every refusal costs two derivations, with a copy or without, in a pause or not', async () => {
+  test('every refusal costs the same, with a copy or without: two derivations, and four in the pause', async () => {
     const known = await seedPartner('KE', 100_000)
     await fetchToken(known)
     await breakD1After()
     const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
-    for (const clientId of [known.clientId, 'ABCDEFGHIJKLMNOP', known.clientId, 'ABCDEFGHIJKLMNOP']) {
+    const costs = []
+    for (const clientId of ['ABCDEFGHIJKLMNOP', known.clientId, 'ABCDEFGHIJKLMNOP']) {
       deriveBits.mockClear()
       expect((await requestToken(basic(clientId, 'A'.repeat(40)))).status).toBe(503)
-      expect(deriveBits.mock.calls.map(([parameters]) => (parameters as { iterations: number }).iterations)).toEqual([
-        100_000, 100_000,
-      ])
+      costs.push(deriveBits.mock.calls.map(([parameters]) => (parameters as { iterations: number }).iterations))
     }
+    const refusal = [100_000, 100_000]
+    const inPause = [...refusal, ...refusal]
+    expect(costs).toEqual([refusal, inPause, inPause])
+  })
+
+  test('a secret that D1 refused gets no token from an older check', async () => {
+    await signIn()
+    await replaceSecret('new')
+    vi.setSystemTime(Date.now() + 8 * 3600_000)
+    expect((await signIn()).status).toBe(401)
+    breakStores()
+    expect([(await signIn()).status, (await signIn()).status]).toEqual([503, 503])
+  })
+
+  test('in the pause, a newer copy of another isolate decides', async () => {
+    await signIn()
+    await replaceSecret('new')
+    await inOtherIsolate(() => requestToken(basic(partner.clientId, 'new')))
+    vi.setSystemTime(Date.now() + 8 * 3600_000)
+    breakStores()
+    expect([(await signIn()).status, (await signIn()).status]).toEqual([503, 503])
+    expect((await requestToken(basic(partner.clientId, 'new'))).status).toBe(200)
+  })
+
+  test('a partner that was resumed is not refused in the pause, when D1 works again', async () => {
+    const suspend = (at: number | null) =>
+      env.DB.prepare('update partners set suspended_at = ? where client_id = ?').bind(at, partner.clientId).run()
+    await signIn()
+    await suspend(1)
+    expect((await signIn()).status).toBe(401)
+    await suspend(null)
+    breakStores()
+    await requestToken(basic('somebody-else', 'x'))
+    vi.restoreAllMocks()
+    expect((await signIn()).status).toBe(200)
+  })
+
+  test('metadata of any shape is a missing copy, and is written again', async () => {
+    const metadata = { shortName: 'x', checkedAtMs: Date.now(), mac: { toString: 1, valueOf: 1 } }
+    await env.CATALOG_CACHE.put(getPartnerKey(partner.clientId), '{}', { metadata })
+    breakStores()
+    expect((await signIn()).status).toBe(503)
+    vi.restoreAllMocks()
+    vi.spyOn(console, 'warn').mockImplementation(() => {})
+    await breakD1After()
+    expect((await signIn()).status).toBe(200)
   })
 })
 
