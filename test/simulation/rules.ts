@@ -219,8 +219,9 @@ export function createRules(
   function peekPartner(clientId: string, request: SimulatedRequest): PartnerAccess | undefined {
     const copy = kv.peek(getPartnerKey(clientId))
     const { checkedAtMs } = (copy?.metadata ?? {}) as { checkedAtMs?: number }
-    // An isolate keeps a copy that it read for a minute.
-    const isKnown = copy !== undefined && clock.now() - copy.writtenAtMs > 2 * kvCityCacheMs
+    // An isolate keeps a copy that it read for a minute, and remembers for a minute that it found none.
+    const isReadable = clock.now() - request.isolate.kvFailsUntilMs > kvCityCacheMs
+    const isKnown = isReadable && copy !== undefined && clock.now() - copy.writtenAtMs > 2 * kvCityCacheMs
     const answeredAtMs = request.isolate.answers.get(clientId)?.at(-1)?.atMs ?? -Infinity
     if (!isKnown || answeredAtMs > (checkedAtMs ?? 0) || !isUsable(copy, checkedAtMs, request)) return undefined
     return JSON.parse(new TextDecoder().decode(copy.bytes)) as PartnerAccess

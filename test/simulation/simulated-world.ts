@@ -145,7 +145,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   function scheduleFreeze(isolate: SimulatedIsolate): void {
     clock.at(clock.now() + isolateRandom.exponential(shape.isolates.meanFreezeIntervalMs), () => {
       if (isolate.isDead) return
-      isolate.frozenUntilMs = clock.now() + isolateRandom.exponential(20_000)
+      isolate.frozenUntilMs = Math.max(isolate.frozenUntilMs, clock.now() + isolateRandom.exponential(20_000))
       scheduleFreeze(isolate)
     })
   }

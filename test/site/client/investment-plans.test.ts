@@ -108,7 +108,11 @@ test('throws an error with message, status, code and request ID when the service
   vi.spyOn(console, 'error').mockImplementation(() => {})
   breakD1(d1Down)
   // No copy has this secret.
-  expect(await getError({ clientSecret: 'new' })).toMatchObject({ status: 503, code: 'unavailable', retryAfterSeconds: 5 })
+  expect(await getError({ clientSecret: 'new' })).toMatchObject({
+    status: 503,
+    code: 'unavailable',
+    retryAfterSeconds: 5,
+  })
 })
 
 test.each([
