@@ -1,7 +1,7 @@
 // Partners and their credentials.
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
-import type { ChangeRequest, SecretReplacement } from '../../db/change-record-queries.ts'
+import type { ChangeRequest, SecretReplacement } from '../../db/change-request.ts'
 import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
   selectLiveSecrets,
