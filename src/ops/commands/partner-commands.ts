@@ -37,9 +37,7 @@ import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
-
-type ChangeOptions = { yes?: boolean } & AttributionOptions
+import { readAttribution, type ChangeOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 
 export function addPartnerCommands(partner: Command, context: CommandContext): void {
   const { io, clock, withStore } = context
@@ -57,7 +55,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--name <name>', 'its name for people')
     .option('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
-    .action(async (options: Partial<NewPartner> & AttributionOptions) => {
+    .action(async (options: Partial<NewPartner> & ChangeOptions) => {
       const { shortName = '', name = '', country = '' } = options
       const attribution = await readAttribution(context, options)
       const { credentials, warning } = await withStore(options, async (store) => ({

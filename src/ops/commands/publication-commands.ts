@@ -24,7 +24,7 @@ import { confirm } from '../terminal/confirm.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
+import { readAttribution, type ChangeOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
   printDoubts,
@@ -45,11 +45,6 @@ interface LogOptions extends OutputOptions {
 interface UndoOptions extends PublicationOptions {
   dryRun?: boolean
   plan?: string
-  yes?: boolean
-}
-
-interface DecisionOptions extends AttributionOptions {
-  yes?: boolean
 }
 
 export function addPublicationCommands(catalog: Command, context: CommandContext): void {
@@ -117,7 +112,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
 
   addDecision('approve <number>', 'let a publication of another operator be published', 'approve 12')
     .option('--yes', 'skip the question that --remote asks')
-    .action((number: string, options: DecisionOptions) =>
+    .action((number: string, options: ChangeOptions) =>
       decide(number, options, async (store, id, attribution) => {
         const { row, changes, difference } = await readPublication(store, id)
         if (row.state === 'waiting') {
@@ -130,11 +125,11 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     )
 
   addDecision('reject <number>', 'end a publication that waits for approval', 'reject 12 --note "Wrong month."').action(
-    (number: string, options: DecisionOptions) => decide(number, options, rejectPublication),
+    (number: string, options: ChangeOptions) => decide(number, options, rejectPublication),
   )
 
   addDecision('cancel <number>', 'end a publication that waits, is scheduled, or conflicted', 'cancel 12').action(
-    (number: string, options: DecisionOptions) => decide(number, options, cancelPublication),
+    (number: string, options: ChangeOptions) => decide(number, options, cancelPublication),
   )
 
   function addDecision(usage: string, description: string, example: string): Command {
@@ -151,7 +146,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
 
   async function decide(
     number: string,
-    options: DecisionOptions,
+    options: ChangeOptions,
     work: (store: Store, id: number, attribution: Attribution) => Promise<void>,
   ) {
     const id = parseNumber(number)
