@@ -25,6 +25,7 @@ import type { Store } from '../store/store.ts'
 import type { Target } from '../store/target.ts'
 import { writeOutput } from '../store/write-output.ts'
 import { confirm } from '../terminal/confirm.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { createProgress, withProgress } from '../terminal/progress.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions, pastTimeOption } from './add-command.ts'
 import { readAttribution, type ChangeOptions, type CommandContext } from './command-context.ts'
@@ -129,11 +130,11 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     add('invalidate', 'invalidate every cached plan list; every change of the catalog does it by itself', 'invalidate'),
   )
     .option('--json', 'print an object with the new revision of the catalog')
-    .action(async ({ json, ...options }: ChangeOptions) => {
+    .action(async (options: ChangeOptions) => {
       const attribution = await readAttribution(context, options)
       const revision = await withStore(options, (store) => invalidateLists(store, attribution))
       const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
-      io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
+      printResult(io, options, { revision }, `${sentence}\n`)
     })
 
   /** Publishes what a file changes, or only shows it. */

@@ -33,6 +33,7 @@ import { describeCommand, type Target } from '../store/target.ts'
 import { confirm, readLine } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addChangeRecordCommand } from './change-record-command.ts'
@@ -71,15 +72,11 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--json', 'print an array')
     .action(async (options: OutputOptions) => {
       const partners = await withProgress(io, 'Reading the partners', () => withStore(options, listPartners))
-      io.stdout.write(
-        options.json
-          ? `${JSON.stringify(partners.map((known) => summaryToJson(known, clock.nowMs())))}\n`
-          : formatPartners(partners, clock.nowMs()),
-      )
-      if (!options.json && partners.length === 0) {
-        const create = describeCommand(options, 'partner', 'create', '--help')
-        io.stderr.write(`There is no partner yet. To create one: ${create}\n`)
-      }
+      const nowMs = clock.nowMs()
+      const create = describeCommand(options, 'partner', 'create', '--help')
+      const note = partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined
+      const summaries = partners.map((known) => summaryToJson(known, nowMs))
+      printResult(io, options, summaries, formatPartners(partners, nowMs), note)
     })
 
   add('show <short-name>', 'show a partner and when its secrets were made, never a secret', 'show acme')
@@ -89,9 +86,8 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
         const known = await findPartner(store, shortName)
         return { found: known, secrets: await listLiveSecrets(store, known) }
       })
-      if (options.json) {
-        io.stdout.write(`${JSON.stringify({ ...toJson(found), secrets: secrets.map(secretToJson) })}\n`)
-      } else io.stdout.write(formatPartner(found, secrets))
+      const value = { ...toJson(found), secrets: secrets.map(secretToJson) }
+      printResult(io, options, value, formatPartner(found, secrets))
     })
 
   add(
@@ -116,21 +112,15 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       const { shortName, name, clientId } = owner
       const status = readPartnerStatus(owner)
       const command = describeCommand(options, 'partner', 'lockdown', shortName)
-      if (options.json) {
-        const found = { shortName, name, clientId, status, secret: secretToJson(secret), command }
-        io.stdout.write(`${JSON.stringify(found)}\n`)
-        return
-      }
-      io.stdout.write(
-        formatPairs([
-          ['short name', shortName],
-          ['name', name],
-          ['client ID', clientId],
-          ['status', status],
-          ['secret', formatSecret(secret)],
-          ['if it leaked', command],
-        ]),
-      )
+      const pairs = formatPairs([
+        ['short name', shortName],
+        ['name', name],
+        ['client ID', clientId],
+        ['status', status],
+        ['secret', formatSecret(secret)],
+        ['if it leaked', command],
+      ])
+      printResult(io, options, { shortName, name, clientId, status, secret: secretToJson(secret), command }, pairs)
     })
 
   addChange(
@@ -287,7 +277,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       if (warning !== undefined) warn(warning)
       return made
     })
-    io.stdout.write(`${options.json ? JSON.stringify(toJson(changed.partner)) : describe(changed)}\n`)
+    printResult(io, options, toJson(changed.partner), `${describe(changed)}\n`)
   }
 }
 
@@ -352,11 +342,11 @@ function parseGrace(text: string): number {
   )
 }
 
-function printCredentials(io: Io, credentials: Credentials, { json }: OutputOptions): void {
+function printCredentials(io: Io, credentials: Credentials, options: OutputOptions): void {
   const { clientId, clientSecret, shortName, country } = credentials
   const row = { 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }
-  io.stdout.write(json ? `${JSON.stringify({ clientId, clientSecret, shortName, country })}\n` : formatTable([row]))
-  if (!json) io.stderr.write('The secret is shown only this once: only its hash is stored.\n')
+  const note = 'The secret is shown only this once: only its hash is stored.'
+  printResult(io, options, { clientId, clientSecret, shortName, country }, formatTable([row]), note)
 }
 
 function formatPartners(partners: readonly PartnerSummary[], nowMs: number): string {

@@ -21,6 +21,7 @@ import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions } from './add-command.ts'
@@ -74,15 +75,15 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
           options.since === undefined ? undefined : parsePast(options.since, await readDatabaseSeconds(store))
         return listPublications(store, { plan, since, isPending })
       })
-      io.stdout.write(options.json ? `${JSON.stringify(rows.map(toJson))}\n` : formatTable(rows.map(toTableRow)))
-      if (!options.json && rows.length === 0) io.stderr.write(`${describeEmptyLog(options)}\n`)
+      const note = rows.length === 0 ? describeEmptyLog(options) : undefined
+      printResult(io, options, rows.map(toJson), formatTable(rows.map(toTableRow)), note)
     })
 
   add('show <number>', 'show a publication, and what partners of each country gain, lose and see changed', 'show 12')
     .option('--json', 'print an object, with each plan before and after')
     .action(async (number: string, options: OutputOptions) => {
       const details = await withStore(options, (store) => readPublication(store, parseNumber(number)))
-      io.stdout.write(options.json ? `${JSON.stringify(detailsToJson(details))}\n` : formatDetails(details))
+      printResult(io, options, detailsToJson(details), formatDetails(details))
     })
 
   addPublicationOptions(
@@ -156,7 +157,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       return findPublication(store, id)
     })
     const when = row.state === 'scheduled' ? ` for ${formatIsoTime(row.dueAt ?? 0)}` : ''
-    io.stdout.write(options.json ? `${JSON.stringify(toJson(row))}\n` : `Publication ${id} is ${row.state}${when}.\n`)
+    printResult(io, options, toJson(row), `Publication ${id} is ${row.state}${when}.\n`)
   }
 
   async function verify(options: LogOptions) {
@@ -168,11 +169,8 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       throw new UserError(`${problem} Compare it with a backup. See: ${show}`)
     }
     const last = lastHash === undefined ? '' : ` Hash of the last one, to keep outside the database: ${lastHash}`
-    io.stdout.write(
-      options.json
-        ? `${JSON.stringify({ count, lastHash: lastHash ?? null })}\n`
-        : `The record of the catalog is intact: ${count} entries.${last}\n`,
-    )
+    const sentence = `The record of the catalog is intact: ${count} entries.${last}\n`
+    printResult(io, options, { count, lastHash: lastHash ?? null }, sentence)
   }
 }
 
