@@ -3,7 +3,6 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import {
   changePartner,
   createPartner,
-  findEmptyList,
   findPartner,
   findPartnerToChange,
   listLiveSecrets,
@@ -24,8 +23,7 @@ import { findMatchingHash } from '../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
-import { makePlan } from '../../support/make-plan.ts'
-import { attribution, failOnWarning as warn, importPlans, store, storeWithoutCache } from '../support/worker-store.ts'
+import { attribution, failOnWarning as warn, store, storeWithoutCache } from '../support/worker-store.ts'
 
 const hour = 3600
 const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', country: 'KE' }
@@ -336,14 +334,6 @@ test('set-country changes the country, and deletes the cached copy of the partne
   await expect(change({ kind: 'set-country', partner: 'acme', country: 'uganda' })).rejects.toThrow(
     /^The country must be .* "uganda"\.$/,
   )
-})
-
-test('findEmptyList warns when no plan is viewable in a country', async () => {
-  const warning = 'No plan is viewable in KE: the list of acme is empty.'
-  expect(await findEmptyList(store, acme)).toBe(warning)
-  await importPlans([makePlan({ viewableIn: ['UG'] })])
-  expect(await findEmptyList(store, acme)).toBe(warning)
-  expect(await findEmptyList(store, { ...acme, country: 'UG' })).toBeUndefined()
 })
 
 test('rename changes the name for people', async () => {
