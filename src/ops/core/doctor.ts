@@ -3,7 +3,7 @@ import { readKidTimeMs } from '../../crypto/signing-keys.ts'
 import { isRestoring } from '../../db/backup-queries.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
-import { selectClashes, selectNowSeconds, selectPublicationsInState } from '../../db/publication-queries.ts'
+import { selectClashes, selectNowSeconds, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, describeMigration, type Target } from '../store/target.ts'
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'
@@ -211,13 +211,13 @@ async function checkKeys(
 
 /** Checks the publications that are not published yet. */
 async function checkPublications({ db, target }: Store): Promise<HealthCheck[]> {
-  const [now, clashes, scheduled, waiting, conflicted] = await Promise.all([
+  const [now, clashes, open] = await Promise.all([
     selectNowSeconds(db),
     selectClashes(db),
-    selectPublicationsInState(db, 'scheduled'),
-    selectPublicationsInState(db, 'waiting'),
-    selectPublicationsInState(db, 'conflicted'),
+    selectPublications(db, { states: ['scheduled', 'waiting', 'conflicted'] }),
   ])
+  const byState = Map.groupBy(open, ({ state }) => state)
+  const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
   const name = 'publications'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
