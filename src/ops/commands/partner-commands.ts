@@ -140,20 +140,20 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .action(async (shortName: string, options: { grace: string; replaceNewest?: boolean } & ChangeOptions) => {
       const { grace, replaceNewest, json } = options
       const graceSeconds = parseGrace(grace)
-      const attribution = await readAttribution(context, options)
+      const operator = { attribution: await readAttribution(context, options), warn }
       const { credentials, effect } = await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
         const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
         if (replaceNewest) {
           await ask('the newest one stops working now')
-          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution, warn)
+          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, operator)
           const until = formatIsoTime(olderExpiresAt)
           return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
         }
         const isImmediate = graceSeconds === 0
         await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
         return {
-          credentials: await rotateSecret(store, known, graceSeconds, attribution, warn),
+          credentials: await rotateSecret(store, known, graceSeconds, operator),
           effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
         }
       })
@@ -172,13 +172,13 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     )
     .option('--yes', 'skip the question that --remote asks')
     .action(async (shortName: string, options: ChangeOptions) => {
-      const attribution = await readAttribution(context, options)
+      const operator = { attribution: await readAttribution(context, options), warn }
       const { isSuspended, tokensValidFrom, ...credentials } = await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
         checkOpen(store, known)
         await confirm(io, options, `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`)
         return {
-          ...(await lockDownPartner(store, known, attribution, warn)),
+          ...(await lockDownPartner(store, known, operator)),
           isSuspended: known.suspendedAt !== null,
         }
       })
@@ -272,7 +272,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       if (request.kind === 'close') {
         await confirm(io, options, `${request.partner} will be closed for good, and its secrets deleted.`)
       }
-      const made = await changePartner(store, request, attribution, warn)
+      const made = await changePartner(store, request, { attribution, warn })
       const warning = request.kind === 'set-country' ? await findEmptyList(store, made.partner) : undefined
       if (warning !== undefined) warn(warning)
       return made

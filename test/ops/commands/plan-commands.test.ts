@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const shortName of ['acme', 'paused']) {
     await createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)
   }
-  await changePartner(store, { kind: 'suspend', partner: 'paused' }, attribution, () => {})
+  await changePartner(store, { kind: 'suspend', partner: 'paused' }, { attribution, warn: () => {} })
   await bindings().DB.prepare('update partners set suspended_at = 0 where suspended_at is not null').run()
 })
 

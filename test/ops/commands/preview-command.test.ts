@@ -24,7 +24,7 @@ beforeAll(async () => {
   ] as const) {
     await createPartner(openStore(), { shortName, name: shortName, country }, attribution)
   }
-  await changePartner(openStore(), { kind: 'suspend', partner: 'paused' }, attribution, () => {})
+  await changePartner(openStore(), { kind: 'suspend', partner: 'paused' }, { attribution, warn: () => {} })
 })
 
 const preview = (...args: string[]) =>
