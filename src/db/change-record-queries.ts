@@ -1,29 +1,10 @@
 // SQL for the change record of partners and signing keys: see migrations/0001 and 0004.
-import { changeRecord } from './schema.ts'
 import { and, asc, desc, eq, gt, gte, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
+import type { ChangeRequest } from './change-request.ts'
 import type { Database, Statement } from './database.ts'
 import { hashRecord, hashText } from './record-hash.ts'
 import { readPages } from './pages.ts'
-
-export type KeyChangeKind = 'keys-rotate' | 'keys-rotate-failed' | 'keys-drop' | 'keys-drop-failed'
-
-/** The ways to replace a partner's secrets. */
-export type SecretReplacement =
-  | { kind: 'rotate'; graceSeconds: number }
-  /** The newest secret ends now; an older one keeps its expiry. */
-  | { kind: 'replace-newest' }
-  /** Every secret ends now, and every token that was issued so far. */
-  | { kind: 'lockdown' }
-
-/** A change of a partner, or of a signing key, which is not in the database: only its entry is. */
-export type ChangeRequest =
-  | { kind: 'create'; partner: string; name: string; country: string; clientId: string; secretHash: string }
-  | (SecretReplacement & { partner: string; secretHash: string })
-  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens'; partner: string }
-  | { kind: 'set-country'; partner: string; country: string }
-  | { kind: 'rename'; partner: string; name: string }
-  | { kind: 'set-contact'; partner: string; contact: string | null }
-  | { kind: KeyChangeKind; kid: string }
+import { changeRecord } from './schema.ts'
 
 /**
  * The fields of a partner are null for a key; `kid` is null for a partner. `clientId`, `secretFingerprint` and `tokensValidFrom`

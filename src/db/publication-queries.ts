@@ -125,7 +125,8 @@ export async function releasePublication(db: Database, id: number, state: 'waiti
 
 /** Staged publications are hidden. An entry about one shows that its state was changed. */
 const isVisible = sql`(publications.state <> 'staging' or publications.id in (select publication_id from publication_entries))`
-const isPendingState = inArray(publications.state, ['waiting', 'scheduled'])
+export const pendingStates = ['waiting', 'scheduled'] as const
+const isPendingState = inArray(publications.state, pendingStates)
 
 /** Drizzle leaves out the table of a selected column, so it is written out here: entries have an `id`, too. */
 const entriesOfPublication = sql`(
@@ -166,13 +167,13 @@ export interface PublicationFilter {
   planIds?: readonly number[] | undefined
   /** Unix seconds. */
   since?: number | undefined
-  isPending?: boolean | undefined
+  states?: readonly Proposal['state'][] | undefined
 }
 
 /** Selects the latest first. */
 export function selectPublications(
   db: Database,
-  { planIds, since, isPending = false }: PublicationFilter,
+  { planIds, since, states }: PublicationFilter,
 ): Promise<PublicationRow[]> {
   const touching =
     planIds && sql`${publications.id} in (select publication_id from plan_versions where ${isOneOf(planIds)})`
@@ -181,11 +182,7 @@ export function selectPublications(
       ? undefined
       : sql`${publications.id} in (select publication_id from publication_entries where made_at >= ${since} + 0)`
   const sinceThen = since === undefined ? undefined : or(gte(publications.createdAt, since), decidedSince)
-  return selectPublicationsWhere(db, and(touching, sinceThen, isPending ? isPendingState : undefined))
-}
-
-export function selectPublicationsInState(db: Database, state: Proposal['state']): Promise<PublicationRow[]> {
-  return selectPublicationsWhere(db, eq(publications.state, state))
+  return selectPublicationsWhere(db, and(touching, sinceThen, states && inArray(publications.state, states)))
 }
 
 /** D1 allows 100 parameters. */

@@ -2,6 +2,7 @@
 // indexes; test/db/schema.test.ts compares the columns.
 import { sql } from 'drizzle-orm'
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import type { ChangeRequest } from './change-request.ts'
 
 export const partners = sqliteTable('partners', {
   id: integer().primaryKey(),
@@ -30,25 +31,7 @@ export const changeRecord = sqliteTable('change_record', {
   actor: text().notNull(),
   command: text().notNull(),
   note: text(),
-  kind: text({
-    enum: [
-      'create',
-      'rotate',
-      'replace-newest',
-      'suspend',
-      'resume',
-      'set-country',
-      'rename',
-      'set-contact',
-      'close',
-      'end-tokens',
-      'lockdown',
-      'keys-rotate',
-      'keys-rotate-failed',
-      'keys-drop',
-      'keys-drop-failed',
-    ],
-  }).notNull(),
+  kind: text().$type<ChangeRequest['kind']>().notNull(),
   partner: text(),
   name: text(),
   country: text(),

@@ -63,7 +63,15 @@ export function describePlansOperation() {
         }),
       },
       304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
-      ...describePlansRefusals(),
+      ...describeRefusals('ErrorResponse', [
+        ['invalid_request', 'A filter is repeated, or its value cannot be read.'],
+        byDefault('missing_token'),
+        byDefault('expired_token'),
+        byDefault('invalid_token'),
+        byDefault('forbidden'),
+        byDefault('internal_error'),
+        byDefault('unavailable'),
+      ]),
     },
   }
 }
@@ -79,17 +87,15 @@ function commonHeaders() {
 
 /** The same request with HEAD: the headers of the list without the list. */
 export function describePlansHeadOperation() {
+  const { responses, ...get } = describePlansOperation()
   return {
+    ...get,
     operationId: 'checkPlans',
-    tags: ['Plans'],
     summary: 'Check whether the list has changed',
     description: 'Returns the headers of the list without a body. A GET with If-None-Match needs only one request.',
-    security: [{ accessToken: [] }, { oauth2: [] }],
-    parameters: describePlansParameters(),
     responses: {
+      ...withoutBodies(responses),
       200: { description: 'The list exists. Its ETag shows whether it has changed.', headers: listHeaders() },
-      304: { description: 'The list has not changed since the response with this ETag.', headers: listHeaders() },
-      ...withoutBodies(describePlansRefusals()),
     },
   }
 }
@@ -121,18 +127,6 @@ function describePlansParameters() {
       example: '"MDfm93pYf5ukiPWD3U3ZBQ"',
     },
   ]
-}
-
-function describePlansRefusals() {
-  return describeRefusals('ErrorResponse', [
-    ['invalid_request', 'A filter is repeated, or its value cannot be read.'],
-    byDefault('missing_token'),
-    byDefault('expired_token'),
-    byDefault('invalid_token'),
-    byDefault('forbidden'),
-    byDefault('internal_error'),
-    byDefault('unavailable'),
-  ])
 }
 
 function withoutBodies(responses: Record<string, { description: string; headers: object }>) {

@@ -37,29 +37,13 @@ export function listSections(): Section[] {
     {
       heading: 'Guides',
       pages: [
-        readProsePage('/tokens', 'tokens.md', 'How to get, reuse and renew an access token.'),
-        readProsePage('/filters', 'filters.md', 'Which plans a list contains, and how to filter it.'),
-        readProsePage(
-          '/caching',
-          'caching.md',
-          'How to request a list only if it has changed, and how fresh a list is.',
-        ),
-        readProsePage(
-          '/sync',
-          'sync.md',
-          'How to apply changes of the list to your own copy, and how to read the fields.',
-        ),
-        readProsePage('/limits', 'limits.md', 'Rate limits, sizes, lifetimes and timeouts.'),
-        readProsePage(
-          '/client',
-          'client.md',
-          'Clients for TypeScript and Python, one file each, without dependencies.',
-        ),
-        readProsePage(
-          '/collections',
-          'collections.md',
-          'Collections for Postman and Bruno, which get the access token themselves.',
-        ),
+        readProsePage('/tokens', 'How to get, reuse and renew an access token.'),
+        readProsePage('/filters', 'Which plans a list contains, and how to filter it.'),
+        readProsePage('/caching', 'How to request a list only if it has changed, and how fresh a list is.'),
+        readProsePage('/sync', 'How to apply changes of the list to your own copy, and how to read the fields.'),
+        readProsePage('/limits', 'Rate limits, sizes, lifetimes and timeouts.'),
+        readProsePage('/client', 'Clients for TypeScript and Python, one file each, without dependencies.'),
+        readProsePage('/collections', 'Collections for Postman and Bruno, which get the access token themselves.'),
       ],
     },
     {
@@ -77,13 +61,13 @@ export function listSections(): Section[] {
           description: 'Every error code with its cause and fix.',
           body: renderErrors(),
         },
-        readProsePage('/changes', 'changes.md', 'What can change within version 3, and the history of changes.'),
+        readProsePage('/changes', 'What can change within version 3, and the history of changes.'),
       ],
     },
   ]
 }
 
-function readProsePage(path: string, file: string, description: string): Page {
-  const { title, body } = readProse(file)
-  return { path, title, description, body }
+/** The page `/tokens` is in pages/tokens.md. */
+function readProsePage(path: string, description: string): Page {
+  return { path, description, ...readProse(`${path.slice(1)}.md`) }
 }

@@ -5,6 +5,7 @@ import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import {
   buildBundle,
   createPartner,
+  fetchToken,
   importPlans,
   startService,
   type BenchPartner,
@@ -47,9 +48,7 @@ export async function startBench(): Promise<Bench> {
     const tokenUrl = (worker = 'app') => service.getUrl(worker).then((url) => new URL('/api/v3/partners/auth', url))
     const createBenchPartner = async (country: Country) => {
       const partner = await createPartner(service.d1, country.toLowerCase(), country)
-      const headers = { Authorization: partner.authorization }
-      const response = await fetch(await tokenUrl(), { method: 'POST', headers })
-      const { access_token: token } = (await response.json()) as { access_token: string }
+      const token = await fetchToken(await service.getUrl('app'), partner)
       return { ...partner, bearerHeaders: { Authorization: `Bearer ${token}` } }
     }
     const partners = {

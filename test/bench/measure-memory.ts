@@ -1,7 +1,15 @@
 // What an isolate keeps in memory while partners read large lists slowly, or not at all.
 import { connect, type Socket } from 'node:net'
 import { makeCatalog } from './bench-setup.ts'
-import { createPartner, importPlans, startService, type BenchPartner, type Bundle, type Service } from './service.ts'
+import {
+  createPartner,
+  fetchToken,
+  importPlans,
+  startService,
+  type BenchPartner,
+  type Bundle,
+  type Service,
+} from './service.ts'
 
 const countries = ['KE', 'UG', 'RW', 'TZ']
 /** Each selects a fifth of the 10,000 plans. */
@@ -73,7 +81,7 @@ async function measureReaders(
   try {
     for (let index = 0; index < readers; index++) {
       const { partner, query } = pick(index)
-      const token = tokens.get(partner.shortName) ?? (await getToken(url, partner))
+      const token = tokens.get(partner.shortName) ?? (await fetchToken(url, partner))
       tokens.set(partner.shortName, token)
       const path = `/api/v3/partners/${partner.shortName}/plans${query}`
       const { socket, status, bytes } = await startReading(url, path, token)
@@ -89,15 +97,6 @@ async function measureReaders(
   } finally {
     for (const socket of sockets) socket.destroy()
   }
-}
-
-async function getToken(url: URL, { authorization }: BenchPartner): Promise<string> {
-  const response = await fetch(new URL('/api/v3/partners/auth', url), {
-    method: 'POST',
-    headers: { Authorization: authorization },
-  })
-  const { access_token: token } = (await response.json()) as { access_token: string }
-  return token
 }
 
 /** Sends a request, and stops reading after the headers of the response. */

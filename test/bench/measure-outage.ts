@@ -2,7 +2,7 @@
 import { makeCatalog } from './bench-setup.ts'
 import type { Conditions } from './faulty.ts'
 import { runLoad } from './load.ts'
-import { createPartner, importPlans, startService, type Bundle, type Service } from './service.ts'
+import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
 
 const wrapper = 'test/bench/faulty.ts'
 const seconds = 20
@@ -81,16 +81,11 @@ async function prepareLoads(service: Service): Promise<OutageLoad[]> {
   const signIns: OutageLoad = { what: 'sign-ins', method: 'POST', requests: [] }
   for (let index = 0; index < connections; index++) {
     const shortName = `partner-${index}`
-    const { authorization } = await createPartner(service.d1, shortName, 'KE')
-    const signIn = { path: '/api/v3/partners/auth', headers: { Authorization: authorization } }
-    const url = new URL(signIn.path, await service.getUrl('fine'))
-    const response = await fetch(url, { method: 'POST', headers: signIn.headers })
-    const { access_token: token } = (await response.json()) as { access_token: string }
-    signIns.requests.push(signIn)
-    lists.requests.push({
-      path: `/api/v3/partners/${shortName}/plans`,
-      headers: { Authorization: `Bearer ${token}` },
-    })
+    const partner = await createPartner(service.d1, shortName, 'KE')
+    const token = await fetchToken(await service.getUrl('fine'), partner)
+    const api = '/api/v3/partners'
+    signIns.requests.push({ path: `${api}/auth`, headers: { Authorization: partner.authorization } })
+    lists.requests.push({ path: `${api}/${shortName}/plans`, headers: { Authorization: `Bearer ${token}` } })
   }
   return [lists, signIns]
 }

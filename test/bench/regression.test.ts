@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { createRandom, type Random } from '../simulation/random.ts'
 import { compareWithBaseline, estimateMedian, minRounds } from './regression.ts'
 
 const rounds = 31
@@ -78,20 +79,9 @@ function countRuns(isHit: () => boolean): number {
  * Ratios of a run, spread log-normally around the true one.
  * @param noise the standard deviation of a round, relative to the ratio
  */
-function drawRun(random: () => number, ratio: number, noise: number): number[] {
+function drawRun(random: Random, ratio: number, noise: number): number[] {
   return Array.from({ length: rounds }, () => {
-    const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+    const normal = Math.sqrt(2 * random.exponential(1)) * Math.cos(random.between(0, 2 * Math.PI))
     return ratio * Math.exp(noise * normal)
   })
-}
-
-/** The same numbers in every run (mulberry32). */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -160,6 +160,13 @@ export async function createPartner(d1: D1Database, shortName: string, country: 
   }
 }
 
+/** @param url of a Worker of the service */
+export async function fetchToken(url: URL, { authorization }: BenchPartner): Promise<string> {
+  const headers = { Authorization: authorization }
+  const response = await fetch(new URL('/api/v3/partners/auth', url), { method: 'POST', headers })
+  return ((await response.json()) as { access_token: string }).access_token
+}
+
 /** Adds partners without secrets, until there are `count` of them. */
 export async function seedPartners(d1: D1Database, count: number): Promise<void> {
   const ids = 'with recursive ids (id) as (select 1 union all select id + 1 from ids where id < ?)'

@@ -9,7 +9,7 @@ import { generateClientId, generateClientSecret, hashSecret } from '../../src/cr
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase, runStatements } from '../../src/db/database.ts'
-import type { ChangeRequest } from '../../src/db/change-record-queries.ts'
+import type { ChangeRequest } from '../../src/db/change-request.ts'
 import { writeRecorded } from '../../src/ops/core/recorded-change.ts'
 import type { Conditions } from './faulty.ts'
 import { buildBundle, createPartner, importPlans, startService, type BenchPartner } from './service.ts'

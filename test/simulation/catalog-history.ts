@@ -28,7 +28,7 @@ interface Catalog {
   lists: Map<string, RenderedList>
 }
 
-export interface RenderedList {
+interface RenderedList {
   text: string
   total: number
 }
@@ -41,20 +41,7 @@ export interface Moment {
   partners: ReadonlyMap<string, PartnerAccess>
 }
 
-export interface CatalogHistory {
-  newest: () => Moment
-  /** The moment that was current at a time. */
-  at: (timeMs: number) => Moment
-  /** Whether `matches` was true of any moment that was current between two times. */
-  wasEver: (fromMs: number, untilMs: number, matches: (moment: Moment) => boolean) => boolean
-  /** The list as it was at a revision, or undefined if the revision is unknown or forgotten. */
-  renderAtRevision: (revision: number, country: string, filter: PlanFilter) => string | undefined
-  changeCatalog: (nowMs: number) => void
-  setPartner: (nowMs: number, clientId: string, change: Partial<PartnerAccess>) => void
-  /** D1's Time Travel: the database becomes what it was, with its revision of then. */
-  restore: (nowMs: number, toMs: number) => void
-  restoredAtMs: () => number
-}
+export type CatalogHistory = ReturnType<typeof createCatalogHistory>
 
 interface HistoryOptions {
   startMs: number
@@ -65,13 +52,7 @@ interface HistoryOptions {
   reusesRevisions: boolean
 }
 
-export function createCatalogHistory({
-  startMs,
-  random,
-  planCount,
-  partners,
-  reusesRevisions,
-}: HistoryOptions): CatalogHistory {
+export function createCatalogHistory({ startMs, random, planCount, partners, reusesRevisions }: HistoryOptions) {
   const plans = Array.from({ length: planCount }, (_, index) => makePlan(random, 101 + index))
   const first: Moment = { sinceMs: startMs, revision: startMs, catalog: { plans, lists: new Map() }, partners }
   const moments = [first]
@@ -89,6 +70,7 @@ export function createCatalogHistory({
     }
   }
 
+  /** The moment that was current at a time. */
   function at(timeMs: number): Moment {
     for (let index = moments.length - 1; index > 0; index--) {
       if (moments[index]!.sinceMs <= timeMs) return moments[index]!
@@ -99,7 +81,8 @@ export function createCatalogHistory({
   return {
     newest,
     at,
-    wasEver: (fromMs, untilMs, matches) => {
+    /** Whether `matches` was true of any moment that was current between two times. */
+    wasEver: (fromMs: number, untilMs: number, matches: (moment: Moment) => boolean): boolean => {
       let endsAtMs = Infinity
       for (let index = moments.length - 1; index >= 0; index--) {
         const moment = moments[index]!
@@ -109,11 +92,12 @@ export function createCatalogHistory({
       }
       return false
     },
-    renderAtRevision: (revision, country, filter) => {
+    /** The list as it was at a revision, or undefined if the revision is unknown or forgotten. */
+    renderAtRevision: (revision: number, country: string, filter: PlanFilter): string | undefined => {
       const catalog = catalogs.get(revision)
       return catalog && renderList(catalog, country, filter).text
     },
-    changeCatalog: (nowMs) => {
+    changeCatalog: (nowMs: number): void => {
       const { catalog, partners: unchanged, revision: current } = newest()
       const revision = reusesRevisions ? current + 1 : Math.max(current + 1, Math.floor(nowMs))
       // Some changes touch nothing that partners see: every list stays the same under a new revision.
@@ -121,14 +105,15 @@ export function createCatalogHistory({
       const next = catalog.plans.map((plan) => (changed.has(plan.id) ? changePlan(random, plan, revision) : plan))
       add({ sinceMs: nowMs, revision, catalog: { plans: next, lists: new Map() }, partners: unchanged })
     },
-    setPartner: (nowMs, clientId, change) => {
+    setPartner: (nowMs: number, clientId: string, change: Partial<PartnerAccess>): void => {
       const current = newest()
       const partner = current.partners.get(clientId)
       if (partner === undefined) throw new Error(`no partner ${clientId}`)
       const changedPartners = new Map(current.partners).set(clientId, { ...partner, ...change })
       add({ ...current, sinceMs: nowMs, partners: changedPartners })
     },
-    restore: (nowMs, toMs) => {
+    /** D1's Time Travel: the database becomes what it was, with its revision of then. */
+    restore: (nowMs: number, toMs: number): void => {
       restoredAtMs = nowMs
       add({ ...at(toMs), sinceMs: nowMs })
     },

@@ -3,8 +3,8 @@ import type { Random } from './random.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
 /** `some` fails one query in three. `primary` fails only what needs the primary database. */
-export type OutageKind = 'errors' | 'hangs' | 'some' | 'primary'
-export type Health = 'up' | 'error' | 'hang'
+type OutageKind = 'errors' | 'hangs' | 'some' | 'primary'
+type Health = 'up' | 'error' | 'hang'
 
 interface Outage {
   store: 'd1' | 'kv'
@@ -13,18 +13,9 @@ interface Outage {
   city: number | undefined
 }
 
-export interface Outages {
-  d1: (city: number, from: 'replica' | 'primary') => Health
-  kv: (city: number) => Health
-  /** Whether an operator can write and partners can get tokens. */
-  isPrimaryUp: () => boolean
-  /** Starts an outage of D1, of KV or of both, and ends it some time later. */
-  start: () => void
-  /** Every call of a store fails for a time. */
-  failEverywhere: (store: 'd1' | 'kv', durationMs: number) => void
-}
+export type Outages = ReturnType<typeof createOutages>
 
-export function createOutages(clock: VirtualClock, random: Random, cities: number, meanMs: number): Outages {
+export function createOutages(clock: VirtualClock, random: Random, cities: number, meanMs: number) {
   const active = new Set<Outage>()
 
   function check(store: Outage['store'], city: number, from: 'replica' | 'primary'): Health {
@@ -50,11 +41,15 @@ export function createOutages(clock: VirtualClock, random: Random, cities: numbe
   }
 
   return {
-    failEverywhere: (store, durationMs) => begin({ store, kind: 'errors', city: undefined }, durationMs),
-    d1: (city, from) => (active.size === 0 ? 'up' : check('d1', city, from)),
-    kv: (city) => (active.size === 0 ? 'up' : check('kv', city, 'replica')),
+    /** Every call of a store fails for a time. */
+    failEverywhere: (store: Outage['store'], durationMs: number) =>
+      begin({ store, kind: 'errors', city: undefined }, durationMs),
+    d1: (city: number, from: 'replica' | 'primary') => check('d1', city, from),
+    kv: (city: number) => check('kv', city, 'replica'),
+    /** Whether an operator can write and partners can get tokens. */
     isPrimaryUp: () =>
       ![...active].some(({ store, kind, city }) => store === 'd1' && kind !== 'some' && city === undefined),
+    /** Starts an outage of D1, of KV or of both, and ends it some time later. */
     start: () => {
       // Most outages are short. A few last longer than any copy may be used.
       const durationMs = random.exponential(random.chance(0.05) ? 60 * meanMs : meanMs)

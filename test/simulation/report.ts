@@ -2,80 +2,54 @@
 /** Why a list has no token: 401, 503 because KV fails as well, 503 without a copy that has the secret, hung up. */
 export type NoToken = 'refused' | 'bothFailed' | 'noCopy' | 'cancelled'
 
-export interface Meter {
-  /** Answered lists by where they came from. `outage`: an old copy while D1 failed. */
-  lists: Record<'memory' | 'kv' | 'd1' | 'outage', number>
-  /** 401: the partner is suspended. */
-  refused: number
-  /** 503. */
-  unavailable: number
-  /** Clients that hung up, and requests whose isolate died. */
-  cancelled: number
-  /** Sign-ins that got a token. */
-  tokens: number
-  /** Lists that were not requested, because no token was to be had. */
-  notSent: Record<NoToken, number>
-  d1Queries: number
-  d1Rows: number
-  kvReads: number
-  kvWrites: number
-  /** Writes that KV refused with 429. */
-  kvRefusals: number
-  warnings: number
-  isolates: number
-  catalogChanges: number
-  outages: number
-  restores: number
-  /** Requests by round trips. */
-  trips: Histogram
-  /** Requests by milliseconds from arrival to answer. */
-  answerMs: Histogram
-}
+export type Meter = ReturnType<typeof createMeter>
 
-export function createMeter(): Meter {
+export function createMeter() {
   return {
+    /** Answered lists by where they came from. `outage`: an old copy while D1 failed. */
     lists: { memory: 0, kv: 0, d1: 0, outage: 0 },
+    /** 401: the partner is suspended. */
     refused: 0,
+    /** 503. */
     unavailable: 0,
+    /** Clients that hung up, and requests whose isolate died. */
     cancelled: 0,
+    /** Sign-ins that got a token. */
     tokens: 0,
-    notSent: { refused: 0, bothFailed: 0, noCopy: 0, cancelled: 0 },
+    /** Lists that were not requested, because no token was to be had. */
+    notSent: { refused: 0, bothFailed: 0, noCopy: 0, cancelled: 0 } satisfies Record<NoToken, number>,
     d1Queries: 0,
     d1Rows: 0,
     kvReads: 0,
     kvWrites: 0,
+    /** Writes that KV refused with 429. */
     kvRefusals: 0,
     warnings: 0,
     isolates: 0,
     catalogChanges: 0,
     outages: 0,
     restores: 0,
+    /** Requests by round trips. */
     trips: createHistogram(),
+    /** Requests by milliseconds from arrival to answer. */
     answerMs: createHistogram(),
   }
 }
 
-export interface Histogram {
-  add: (value: number) => void
-  count: () => number
-  /** @param share 0.5 for the median */
-  quantile: (share: number) => number
-  max: () => number
-}
-
 /** Counts whole numbers. */
-export function createHistogram(): Histogram {
+function createHistogram() {
   const counts: number[] = []
   let total = 0
   return {
-    add: (value) => {
+    add: (value: number) => {
       const index = Math.round(value)
       while (counts.length <= index) counts.push(0)
       counts[index] = counts[index]! + 1
       total++
     },
     count: () => total,
-    quantile: (share) => {
+    /** @param share 0.5 for the median */
+    quantile: (share: number) => {
       let seen = 0
       return counts.findIndex((count) => (seen += count) >= share * total && seen > 0)
     },

@@ -49,24 +49,11 @@ export interface Violation {
 }
 
 /** A request as the rules see it. */
-export interface Asked {
+interface Asked {
   request: SimulatedRequest
   clientId: string
   filter: PlanFilter
   claims: AccessTokenClaims
-}
-
-export interface Rules {
-  checkList: (asked: Asked, partner: PartnerAccess, answer: Answer) => void
-  checkRefusal: (asked: Asked, partner: PartnerAccess | undefined) => void
-  /** @param country the partner's, if the request got as far as its list */
-  checkUnavailable: (asked: Asked, country: string | undefined, reason: string) => void
-  checkSignIn: (
-    asked: { request: SimulatedRequest } & ClientCredentials,
-    answer: ClientAuthentication,
-  ) => NoToken | undefined
-  report: (rule: RuleName, facts: string) => void
-  violations: Violation[]
 }
 
 const twoMinutesMs = 120_000
@@ -93,7 +80,7 @@ export function createRules(
   partners: SimulatedPartners,
   /** A copy may be from a clock that was wrong by this much, and be read by another one. */
   maxClockStepMs: number,
-): Rules {
+) {
   const violations: Violation[] = []
   const verifiedLists = new WeakMap<HeldList, VerifiedList>()
   const textsByEtag = new Map<string, string>()
@@ -248,7 +235,7 @@ export function createRules(
   return {
     violations,
     report,
-    checkList: (asked, partner, answer) => {
+    checkList: (asked: Asked, partner: PartnerAccess, answer: Answer): void => {
       const { request, filter } = asked
       const { list, ageSeconds, cacheStatus } = answer
       const { country } = partner
@@ -271,8 +258,9 @@ export function createRules(
       }
       if (!isOld) checkStep(asked, country, list.revision)
     },
-    checkRefusal: (asked, partner) => checkAccess(asked, partner, didD1Fail(asked)),
-    checkUnavailable: (asked, knownCountry, reason) => {
+    checkRefusal: (asked: Asked, partner: PartnerAccess | undefined) => checkAccess(asked, partner, didD1Fail(asked)),
+    /** @param knownCountry the partner's, if the request got as far as its list */
+    checkUnavailable: (asked: Asked, knownCountry: string | undefined, reason: string): void => {
       const { clientId, filter, request } = asked
       if (!didD1Fail(asked)) report('only-in-outage', `503 for ${clientId}`)
       if (didKvFail(request)) return
@@ -287,7 +275,10 @@ export function createRules(
         )
       }
     },
-    checkSignIn: (asked, answer) => {
+    checkSignIn: (
+      asked: { request: SimulatedRequest } & ClientCredentials,
+      answer: ClientAuthentication,
+    ): NoToken | undefined => {
       const { request, clientId, clientSecret } = asked
       const isOld = didD1Fail(asked)
       const facts = `${clientId} with ${clientSecret} (isolate ${request.isolate.id})`

@@ -21,13 +21,7 @@ export interface StoredValue {
   expiresAtMs: number
 }
 
-export interface SimulatedKv {
-  open: (request: SimulatedRequest) => CopyStore
-  /** A value that every city must see by now, because it was written more than a minute ago. */
-  peek: (key: string) => StoredValue | undefined
-  /** As an operator's command does it. */
-  delete: (key: string) => void
-}
+export type SimulatedKv = ReturnType<typeof createSimulatedKv>
 
 interface SimulatedKvOptions {
   clock: VirtualClock
@@ -40,7 +34,7 @@ interface SimulatedKvOptions {
   garbledShare: number
 }
 
-export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
+export function createSimulatedKv(options: SimulatedKvOptions) {
   const { clock, random, outages, lifetimes, meter, cities, garbledShare } = options
   const central = new Map<string, StoredValue>()
   const cityCaches = Array.from(
@@ -148,11 +142,13 @@ export function createSimulatedKv(options: SimulatedKvOptions): SimulatedKv {
 
   return {
     open,
-    peek: (key) => {
+    /** A value that every city must see by now, because it was written more than a minute ago. */
+    peek: (key: string): StoredValue | undefined => {
       const value = readCentral(key)
       return value && clock.now() - value.writtenAtMs > cityCacheMs + 10_000 ? value : undefined
     },
-    delete: (key) => void central.delete(key),
+    /** As an operator's command does it. */
+    delete: (key: string) => void central.delete(key),
   }
 }
 

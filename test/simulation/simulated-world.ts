@@ -25,7 +25,7 @@ import { createSimulatedPartners, makePartner, type Secrets } from './simulated-
 import type { Poller, Shape } from './traffic.ts'
 import { createVirtualClock } from './virtual-clock.ts'
 
-export interface SimulationOptions {
+interface SimulationOptions {
   shape: Shape
   seed: number
   durationMs: number
@@ -34,7 +34,7 @@ export interface SimulationOptions {
   onProgress?: (simulatedMs: number) => void
 }
 
-export interface SimulationResult {
+interface SimulationResult {
   meter: Meter
   violations: Violation[]
   /** Virtual milliseconds that were simulated. */

@@ -1,51 +1,38 @@
 // A short slice of npm run simulate.
 import { expect, test } from 'vitest'
-import { countLists } from './report.ts'
+import { countLists, type Meter } from './report.ts'
 import { simulate } from './simulated-world.ts'
-import { dayMs, shapes } from './traffic.ts'
+import { dayMs, shapes, type Shape } from './traffic.ts'
+
+async function runWithinRules(shape: Shape, durationMs: number, seed = 1): Promise<Meter> {
+  const { meter, violations } = await simulate({ shape, seed, durationMs, stopsAtViolation: true })
+  expect(violations).toEqual([])
+  return meter
+}
 
 test.each([1, 2])('no answer breaks a rule in a day on which everything fails (seed %i)', async (seed) => {
-  const { meter, violations } = await simulate({
-    shape: shapes.storm,
-    seed,
-    durationMs: dayMs,
-    stopsAtViolation: true,
-  })
-  expect(violations).toEqual([])
+  const meter = await runWithinRules(shapes.storm, dayMs, seed)
   // The rules had something to check.
   expect(countLists(meter)).toBeGreaterThan(5000)
   expect(Math.min(meter.lists.kv, meter.lists.outage, meter.refused, meter.unavailable)).toBeGreaterThan(0)
 })
 
 test('partners that poll every five minutes wait for one round trip', async () => {
-  const { meter, violations } = await simulate({
-    shape: shapes.few,
-    seed: 1,
-    durationMs: 2 * dayMs,
-    stopsAtViolation: true,
-  })
-  expect(violations).toEqual([])
+  const meter = await runWithinRules(shapes.few, 2 * dayMs)
   expect(meter.trips.quantile(0.9)).toBe(1)
   expect(meter.answerMs.quantile(0.5)).toBeLessThanOrEqual(110)
   expect(meter.d1Queries / countLists(meter)).toBeLessThan(1.1)
 })
 
 test('a partner that asks 1,000 times a second is served from memory', async () => {
-  const { meter, violations } = await simulate({
-    shape: shapes.flood,
-    seed: 1,
-    durationMs: 60_000,
-    stopsAtViolation: true,
-  })
-  expect(violations).toEqual([])
+  const meter = await runWithinRules(shapes.flood, 60_000)
   expect(meter.lists.memory / countLists(meter)).toBeGreaterThan(0.99)
   expect(meter.trips.quantile(0.99)).toBe(0)
 })
 
 test('a seed repeats a run', async () => {
   const run = async (seed: number) => {
-    const { meter } = await simulate({ shape: shapes.storm, seed, durationMs: dayMs / 4, stopsAtViolation: true })
-    const { trips, answerMs, ...counts } = meter
+    const { trips, answerMs, ...counts } = await runWithinRules(shapes.storm, dayMs / 4, seed)
     return { ...counts, slowest: answerMs.max(), requests: trips.count() }
   }
   const first = await run(7)

@@ -25,9 +25,10 @@ import type { Store } from '../store/store.ts'
 import type { Target } from '../store/target.ts'
 import { writeOutput } from '../store/write-output.ts'
 import { confirm } from '../terminal/confirm.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { createProgress, withProgress } from '../terminal/progress.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions, pastTimeOption } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
+import { readAttribution, type ChangeOptions, type CommandContext } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
   printPublication,
@@ -45,7 +46,6 @@ interface FileOptions extends PublicationOptions {
   merge: boolean
   ours?: boolean
   theirs?: boolean
-  yes?: boolean
 }
 
 interface ImportOptions extends FileOptions {
@@ -130,11 +130,11 @@ export function addCatalogCommands(catalog: Command, context: CommandContext): v
     add('invalidate', 'invalidate every cached plan list; every change of the catalog does it by itself', 'invalidate'),
   )
     .option('--json', 'print an object with the new revision of the catalog')
-    .action(async ({ json, ...options }: AttributionOptions) => {
+    .action(async (options: ChangeOptions) => {
       const attribution = await readAttribution(context, options)
       const revision = await withStore(options, (store) => invalidateLists(store, attribution))
       const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
-      io.stdout.write(`${json ? JSON.stringify({ revision }) : sentence}\n`)
+      printResult(io, options, { revision }, `${sentence}\n`)
     })
 
   /** Publishes what a file changes, or only shows it. */

@@ -6,6 +6,7 @@ import { readPartnerStatus } from '../core/partner-accounts.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { CommandContext, OutputOptions } from './command-context.ts'
@@ -43,56 +44,49 @@ export function addChangeRecordCommand(
       } else await run((store) => print(store, shortName, options))
     })
 
-  async function verify(store: Store, { json }: LogOptions): Promise<void> {
+  async function verify(store: Store, options: LogOptions): Promise<void> {
     const { entryCount, hash } = await verifyChangeRecord(store)
     const sentence = `The change record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.\n`
-    io.stdout.write(json ? `${JSON.stringify({ entryCount, hash })}\n` : sentence)
+    printResult(io, options, { entryCount, hash }, sentence)
   }
 
-  async function print(store: Store, shortName: string | undefined, { since, json }: LogOptions): Promise<void> {
+  async function print(store: Store, shortName: string | undefined, options: LogOptions): Promise<void> {
+    const { since } = options
     const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const entries = await list(store, { shortName, since: sinceSeconds })
-    io.stdout.write(json ? `${JSON.stringify(entries.map(toJson))}\n` : formatTable(entries.map(toRow)))
-    if (!json && entries.length === 0) {
-      const whose = shortName ?? `a ${subject.toLowerCase()}`
-      const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
-      io.stderr.write(`No change of ${whose} is recorded ${when}.\n`)
-    }
+    const whose = shortName ?? `a ${subject.toLowerCase()}`
+    const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
+    const note = entries.length === 0 ? `No change of ${whose} is recorded ${when}.` : undefined
+    printResult(io, options, entries.map(toJson), formatTable(entries.map(toRow)), note)
   }
 
-  function toRow({
-    id,
-    changedAt,
-    kind,
-    partner,
-    name,
-    country,
-    suspendedAt,
-    closedAt,
-    kid,
-    actor,
-    note,
-  }: ChangeEntry) {
+  function toRow(entry: ChangeEntry) {
+    const { id, changedAt, kind, partner, name, country, kid, actor, note } = entry
     return {
       ENTRY: String(id),
       TIME: formatIsoTime(changedAt),
       [subject]: partner ?? kid ?? '',
       CHANGE: kind === 'rename' ? `rename to ${name}` : kind.replace('keys-', ''),
-      ...(subject === 'PARTNER' && {
-        COUNTRY: country ?? '',
-        STATUS: readPartnerStatus({ suspendedAt, closedAt }),
-      }),
+      ...(subject === 'PARTNER' && { COUNTRY: country ?? '', STATUS: readPartnerStatus(entry) }),
       BY: actor,
       NOTE: note ?? '',
     }
   }
 }
 
-function toJson({ kid, partner, name, country, suspendedAt, closedAt, changedAt, kind, ...entry }: ChangeEntry) {
-  const { id, actor, command, note, previousHash } = entry
-  const { clientId, secretFingerprint, tokensValidFrom } = entry
-  const status = readPartnerStatus({ suspendedAt, closedAt })
-  const added = { clientId, secretFingerprint, tokensValidFrom: formatOptionalTime(tokensValidFrom) }
-  const subject = kid === null ? { partner, name, country, status, ...added } : { kid }
+function toJson(entry: ChangeEntry) {
+  const { id, changedAt, kind, partner, name, country, kid, actor, command, note, previousHash } = entry
+  const { clientId, secretFingerprint } = entry
+  const tokensValidFrom = formatOptionalTime(entry.tokensValidFrom)
+  const ofPartner = {
+    partner,
+    name,
+    country,
+    status: readPartnerStatus(entry),
+    clientId,
+    secretFingerprint,
+    tokensValidFrom,
+  }
+  const subject = kid === null ? ofPartner : { kid }
   return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
 }

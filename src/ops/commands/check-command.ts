@@ -5,6 +5,7 @@ import { listPlans } from '../core/catalog-plans.ts'
 import { checkLinks } from '../core/link-check.ts'
 import { sortFindings, type Finding } from '../core/plan-rules.ts'
 import { UserError } from '../core/user-error.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
@@ -34,10 +35,9 @@ export function addCheckCommand(catalog: Command, { io, withStore }: CommandCont
       print(sortFindings(found), options)
     })
 
-  function print(findings: readonly Finding[], { json }: CheckOptions): void {
+  function print(findings: readonly Finding[], options: CheckOptions): void {
     const rows = findings.map(({ level, subject, message }) => ({ LEVEL: level, SUBJECT: subject, FINDING: message }))
-    io.stdout.write(json ? `${JSON.stringify(findings)}\n` : formatTable(rows))
-    if (!json && rows.length === 0) io.stderr.write('Nothing to look at.\n')
+    printResult(io, options, findings, formatTable(rows), rows.length === 0 ? 'Nothing to look at.' : undefined)
     const errors = findings.filter(({ level }) => level === 'error').length
     if (errors > 0) throw new UserError(`${errors === 1 ? '1 error needs' : `${errors} errors need`} a fix.`, 3)
   }

@@ -53,9 +53,11 @@ export interface OutputOptions extends Target {
 }
 
 /** The options of a command that changes something. */
-export interface AttributionOptions extends OutputOptions {
+export interface ChangeOptions extends OutputOptions {
   as?: string
   note?: string
+  /** Skips the question of `confirm`. */
+  yes?: boolean
 }
 
 /**
@@ -64,7 +66,7 @@ export interface AttributionOptions extends OutputOptions {
  */
 export async function readAttribution(
   { findActor, argv }: Pick<CommandContext, 'findActor' | 'argv'>,
-  options: AttributionOptions,
+  options: ChangeOptions,
   unrecorded?: string,
 ): Promise<Attribution> {
   const command = quoteWords(argv.map((word) => (word === unrecorded ? '…' : word)))

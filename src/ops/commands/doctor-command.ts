@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { examine } from '../core/doctor.ts'
 import { UserError } from '../core/user-error.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { addCommand } from './add-command.ts'
 import type { CommandContext, OutputOptions } from './command-context.ts'
@@ -17,14 +18,14 @@ export function addDoctorCommand(
     'doctor --remote --env staging',
   )
     .option('--json', 'print an array of checks')
-    .action(async ({ json, ...target }: OutputOptions) => {
+    .action(async (options: OutputOptions) => {
       const checks = await withProgress(io, 'Examining', () =>
-        withStore(target, async (store) =>
-          examine(store, await inspectEnvironment(target), openKeyRing(target), clock),
+        withStore(options, async (store) =>
+          examine(store, await inspectEnvironment(options), openKeyRing(options), clock),
         ),
       )
       const lines = checks.map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`)
-      io.stdout.write(json ? `${JSON.stringify(checks)}\n` : lines.join(''))
+      printResult(io, options, checks, lines.join(''))
       const count = checks.filter(({ level }) => level === 'problem').length
       if (count > 0) throw new UserError(`${count === 1 ? '1 problem needs' : `${count} problems need`} a fix.`)
     })

@@ -19,11 +19,7 @@ import { createProgress } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
-
-interface KeyOptions extends AttributionOptions {
-  yes?: boolean
-}
+import { readAttribution, type ChangeOptions, type CommandContext } from './command-context.ts'
 
 export function addKeyCommands(program: Command, context: CommandContext): void {
   const { io, clock, openKeyRing, withStore } = context
@@ -36,7 +32,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
   addChange('rotate', 'let a new key sign; earlier keys still verify, so that live tokens stay valid', 'rotate')
     .option('--wait <seconds>', 'with --remote: how long a new key spreads before it signs; 60 by default')
     .option('--yes', 'skip the question that --remote asks before it replaces a key that was set by other means')
-    .action(async (options: KeyOptions & { wait?: string }) => {
+    .action(async (options: ChangeOptions & { wait?: string }) => {
       const waitSeconds = parseWait(options)
       const attribution = await readAttribution(context, options)
       const keys = openKeyRing(options)
@@ -65,7 +61,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
     })
 
   add('list', 'list the keys and when they were made, the signing key first; never a key itself', 'list').action(
-    async (options: KeyOptions) => {
+    async (options: ChangeOptions) => {
       const keys = openKeyRing(options)
       const hasKeys = (await keys.list()).length > 0
       await print(keys, hasKeys ? await readEntries(options) : [], options)
@@ -78,7 +74,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
     'drop KID',
   )
     .option('--yes', 'skip the question that --remote asks')
-    .action(async (kid: string, options: KeyOptions) => {
+    .action(async (kid: string, options: ChangeOptions) => {
       const attribution = await readAttribution(context, options)
       const keys = openKeyRing(options)
       const key = await findDroppableKey(keys, kid, options)
@@ -97,7 +93,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
     list: listKeyEntries,
   })
 
-  async function print(keys: KeyRing, entries: readonly ChangeEntry[], options: KeyOptions): Promise<void> {
+  async function print(keys: KeyRing, entries: readonly ChangeEntry[], options: ChangeOptions): Promise<void> {
     const known = await keys.list()
     const revived = findRevivedKeys(known, entries)
     const rows = known.map(({ kid, use }) => {
@@ -121,7 +117,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
   }
 
   /** The keys themselves are not in the database, so they are listed without it, too. */
-  async function readEntries(options: KeyOptions): Promise<ChangeEntry[]> {
+  async function readEntries(options: ChangeOptions): Promise<ChangeEntry[]> {
     try {
       return await withStore(options, (store) => listKeyEntries(store, {}))
     } catch (error) {
@@ -132,12 +128,12 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
   }
 
   /** Wrangler reads .dev.vars only when it starts. */
-  function noteRestart({ remote, json }: KeyOptions): void {
+  function noteRestart({ remote, json }: ChangeOptions): void {
     if (!remote && !json) io.stderr.write('Restart npm run dev to use the change.\n')
   }
 }
 
-function parseWait({ remote, wait }: KeyOptions & { wait?: string }): number {
+function parseWait({ remote, wait }: ChangeOptions & { wait?: string }): number {
   if (!remote && wait !== undefined) throw new UserError('--wait is for deployed keys: add --remote.')
   if (wait === undefined) return 60
   if (/^[0-9]{1,4}$/.test(wait)) return Number(wait)

@@ -33,13 +33,12 @@ import { describeCommand, type Target } from '../store/target.ts'
 import { confirm, readLine } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addChangeRecordCommand } from './change-record-command.ts'
 import { addAttributionOptions, addCommand } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
-
-type ChangeOptions = { yes?: boolean } & AttributionOptions
+import { readAttribution, type ChangeOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 
 export function addPartnerCommands(partner: Command, context: CommandContext): void {
   const { io, clock, withStore } = context
@@ -57,7 +56,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--name <name>', 'its name for people')
     .option('--country <code>', 'the country whose plans it lists, ISO 3166-1 alpha-2')
     .option('--json', 'print an object with clientId, clientSecret, shortName and country')
-    .action(async (options: Partial<NewPartner> & AttributionOptions) => {
+    .action(async (options: Partial<NewPartner> & ChangeOptions) => {
       const { shortName = '', name = '', country = '' } = options
       const attribution = await readAttribution(context, options)
       const { credentials, warning } = await withStore(options, async (store) => ({
@@ -73,15 +72,11 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--json', 'print an array')
     .action(async (options: OutputOptions) => {
       const partners = await withProgress(io, 'Reading the partners', () => withStore(options, listPartners))
-      io.stdout.write(
-        options.json
-          ? `${JSON.stringify(partners.map((known) => summaryToJson(known, clock.nowMs())))}\n`
-          : formatPartners(partners, clock.nowMs()),
-      )
-      if (!options.json && partners.length === 0) {
-        const create = describeCommand(options, 'partner', 'create', '--help')
-        io.stderr.write(`There is no partner yet. To create one: ${create}\n`)
-      }
+      const nowMs = clock.nowMs()
+      const create = describeCommand(options, 'partner', 'create', '--help')
+      const note = partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined
+      const summaries = partners.map((known) => summaryToJson(known, nowMs))
+      printResult(io, options, summaries, formatPartners(partners, nowMs), note)
     })
 
   add('show <short-name>', 'show a partner and when its secrets were made, never a secret', 'show acme')
@@ -91,9 +86,8 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
         const known = await findPartner(store, shortName)
         return { found: known, secrets: await listLiveSecrets(store, known) }
       })
-      if (options.json) {
-        io.stdout.write(`${JSON.stringify({ ...toJson(found), secrets: secrets.map(secretToJson) })}\n`)
-      } else io.stdout.write(formatPartner(found, secrets))
+      const value = { ...toJson(found), secrets: secrets.map(secretToJson) }
+      printResult(io, options, value, formatPartner(found, secrets))
     })
 
   add(
@@ -118,21 +112,15 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       const { shortName, name, clientId } = owner
       const status = readPartnerStatus(owner)
       const command = describeCommand(options, 'partner', 'lockdown', shortName)
-      if (options.json) {
-        const found = { shortName, name, clientId, status, secret: secretToJson(secret), command }
-        io.stdout.write(`${JSON.stringify(found)}\n`)
-        return
-      }
-      io.stdout.write(
-        formatPairs([
-          ['short name', shortName],
-          ['name', name],
-          ['client ID', clientId],
-          ['status', status],
-          ['secret', formatSecret(secret)],
-          ['if it leaked', command],
-        ]),
-      )
+      const pairs = formatPairs([
+        ['short name', shortName],
+        ['name', name],
+        ['client ID', clientId],
+        ['status', status],
+        ['secret', formatSecret(secret)],
+        ['if it leaked', command],
+      ])
+      printResult(io, options, { shortName, name, clientId, status, secret: secretToJson(secret), command }, pairs)
     })
 
   addChange(
@@ -152,20 +140,20 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .action(async (shortName: string, options: { grace: string; replaceNewest?: boolean } & ChangeOptions) => {
       const { grace, replaceNewest, json } = options
       const graceSeconds = parseGrace(grace)
-      const attribution = await readAttribution(context, options)
+      const operator = { attribution: await readAttribution(context, options), warn }
       const { credentials, effect } = await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
         const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
         if (replaceNewest) {
           await ask('the newest one stops working now')
-          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, attribution, warn)
+          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, operator)
           const until = formatIsoTime(olderExpiresAt)
           return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
         }
         const isImmediate = graceSeconds === 0
         await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
         return {
-          credentials: await rotateSecret(store, known, graceSeconds, attribution, warn),
+          credentials: await rotateSecret(store, known, graceSeconds, operator),
           effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
         }
       })
@@ -184,13 +172,13 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     )
     .option('--yes', 'skip the question that --remote asks')
     .action(async (shortName: string, options: ChangeOptions) => {
-      const attribution = await readAttribution(context, options)
+      const operator = { attribution: await readAttribution(context, options), warn }
       const { isSuspended, tokensValidFrom, ...credentials } = await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
         checkOpen(store, known)
         await confirm(io, options, `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`)
         return {
-          ...(await lockDownPartner(store, known, attribution, warn)),
+          ...(await lockDownPartner(store, known, operator)),
           isSuspended: known.suspendedAt !== null,
         }
       })
@@ -284,12 +272,12 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       if (request.kind === 'close') {
         await confirm(io, options, `${request.partner} will be closed for good, and its secrets deleted.`)
       }
-      const made = await changePartner(store, request, attribution, warn)
+      const made = await changePartner(store, request, { attribution, warn })
       const warning = request.kind === 'set-country' ? await findEmptyList(store, made.partner) : undefined
       if (warning !== undefined) warn(warning)
       return made
     })
-    io.stdout.write(`${options.json ? JSON.stringify(toJson(changed.partner)) : describe(changed)}\n`)
+    printResult(io, options, toJson(changed.partner), `${describe(changed)}\n`)
   }
 }
 
@@ -354,11 +342,11 @@ function parseGrace(text: string): number {
   )
 }
 
-function printCredentials(io: Io, credentials: Credentials, { json }: OutputOptions): void {
+function printCredentials(io: Io, credentials: Credentials, options: OutputOptions): void {
   const { clientId, clientSecret, shortName, country } = credentials
   const row = { 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }
-  io.stdout.write(json ? `${JSON.stringify({ clientId, clientSecret, shortName, country })}\n` : formatTable([row]))
-  if (!json) io.stderr.write('The secret is shown only this once: only its hash is stored.\n')
+  const note = 'The secret is shown only this once: only its hash is stored.'
+  printResult(io, options, { clientId, clientSecret, shortName, country }, formatTable([row]), note)
 }
 
 function formatPartners(partners: readonly PartnerSummary[], nowMs: number): string {

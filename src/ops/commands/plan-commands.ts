@@ -9,7 +9,8 @@ import type { PublicationRequest } from '../core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../core/plan-explanation.ts'
 import { parseOptionalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand, type Target } from '../store/target.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable, putOnOneLine } from '../terminal/table.ts'
 import {
@@ -46,28 +47,20 @@ export function addPlanCommands(program: Command, context: CommandContext): void
 
   add('list', 'list all plans, or the plans that are viewable in a country', 'list --country KE', 'an array')
     .option('--country <code>', 'only the plans that are viewable in this country')
-    .action(async ({ country, json, ...target }: { country?: string } & OutputOptions) => {
+    .action(async ({ country, ...options }: { country?: string } & OutputOptions) => {
       const plans = await withProgress(io, 'Reading the catalog', () =>
-        withStore(target, (store) => listPlans(store, country)),
+        withStore(options, (store) => listPlans(store, country)),
       )
-      io.stdout.write(json ? `${JSON.stringify(plans.map(summarize))}\n` : formatPlans(plans))
-      if (!json && plans.length === 0) {
-        const all = describeCommand(target, 'plan', 'list')
-        const importFile = describeCommand(target, 'catalog', 'import', 'FILE')
-        io.stderr.write(
-          country === undefined
-            ? `The catalog has no plan. To import plans: ${importFile}\n`
-            : `No plan is viewable in ${country}. To see all plans, and where they are viewable: ${all}\n`,
-        )
-      }
+      const note = plans.length === 0 ? describeEmptyList(country, options) : undefined
+      printResult(io, options, plans.map(summarize), formatPlans(plans), note)
     })
 
   add('show <id>', 'show every field of a plan', 'show dhahabu-gold-tracker', 'the plan as it is in a catalog file')
     .addOption(pastTimeOption)
-    .action(async (id: string, { json, at, ...target }: { at?: string } & OutputOptions) => {
+    .action(async (id: string, { at, ...options }: { at?: string } & OutputOptions) => {
       const atSeconds = parseOptionalTime(at)
-      const found = await withStore(target, (store) => findPlan(store, id, atSeconds))
-      io.stdout.write(json ? `${JSON.stringify(found)}\n` : formatPlan(found))
+      const found = await withStore(options, (store) => findPlan(store, id, atSeconds))
+      printResult(io, options, found, formatPlan(found))
     })
 
   const addChange = (usage: string, description: string, example: string) =>
@@ -132,7 +125,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
     .requiredOption('--partner <short-name>', 'the partner')
     .addOption(pastTimeOption)
     .action(async (id: string, options: WhyOptions) => {
-      const { partner: shortName, at, json } = options
+      const { partner: shortName, at } = options
       const filter = parseFilterOptions(options)
       const atSeconds = parseOptionalTime(at)
       const { explanation, pending } = await withStore(options, async (store) => {
@@ -147,7 +140,7 @@ export function addPlanCommands(program: Command, context: CommandContext): void
       const changes = pending.map((later) => describePendingChange(later, partner.country))
       const answer = { isSeen: reason === 'viewable', reason, sentence, fix, pending: changes }
       const lines = [[sentence, fix].filter(Boolean).join(' '), ...changes]
-      io.stdout.write(json ? `${JSON.stringify(answer)}\n` : `${lines.join('\n')}\n`)
+      printResult(io, options, answer, `${lines.join('\n')}\n`)
     })
 
   async function publishPlan(
@@ -175,6 +168,14 @@ export function addPlanCommands(program: Command, context: CommandContext): void
   function printJson({ plan: changed, publication }: PlanResult) {
     io.stdout.write(`${JSON.stringify({ plan: changed, publication: publicationToJson(publication) })}\n`)
   }
+}
+
+function describeEmptyList(country: string | undefined, target: Target): string {
+  if (country === undefined) {
+    return `The catalog has no plan. To import plans: ${describeCommand(target, 'catalog', 'import', 'FILE')}`
+  }
+  const all = describeCommand(target, 'plan', 'list')
+  return `No plan is viewable in ${country}. To see all plans, and where they are viewable: ${all}`
 }
 
 function formatPlans(plans: readonly CatalogPlan[]): string {

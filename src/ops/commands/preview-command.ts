@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { FilterName } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
 import { previewPlans } from '../core/partner-preview.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { formatTable } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
 import type { CommandContext, OutputOptions } from './command-context.ts'
@@ -18,8 +19,7 @@ export function addPreviewCommand(partner: Command, { io, withStore }: CommandCo
     .action(async (shortName: string, options: PreviewOptions) => {
       const filter = parseFilterOptions(options)
       const { plans, emptyBecause } = await withStore(options, (store) => previewPlans(store, shortName, filter))
-      io.stdout.write(options.json ? `${JSON.stringify(plans)}\n` : formatTable(plans.map(toRow)))
-      if (!options.json && emptyBecause !== undefined) io.stderr.write(`${emptyBecause}\n`)
+      printResult(io, options, plans, formatTable(plans.map(toRow)), emptyBecause)
     })
 }
 

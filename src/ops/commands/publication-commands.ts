@@ -21,10 +21,11 @@ import { UserError } from '../core/user-error.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { formatPairs, formatTable } from '../terminal/table.ts'
 import { addAttributionOptions, addCommand, addPublicationOptions } from './add-command.ts'
-import { readAttribution, type AttributionOptions, type CommandContext, type OutputOptions } from './command-context.ts'
+import { readAttribution, type ChangeOptions, type CommandContext, type OutputOptions } from './command-context.ts'
 import { formatCountries } from './difference-output.ts'
 import {
   printDoubts,
@@ -45,11 +46,6 @@ interface LogOptions extends OutputOptions {
 interface UndoOptions extends PublicationOptions {
   dryRun?: boolean
   plan?: string
-  yes?: boolean
-}
-
-interface DecisionOptions extends AttributionOptions {
-  yes?: boolean
 }
 
 export function addPublicationCommands(catalog: Command, context: CommandContext): void {
@@ -79,15 +75,15 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
           options.since === undefined ? undefined : parsePast(options.since, await readDatabaseSeconds(store))
         return listPublications(store, { plan, since, isPending })
       })
-      io.stdout.write(options.json ? `${JSON.stringify(rows.map(toJson))}\n` : formatTable(rows.map(toTableRow)))
-      if (!options.json && rows.length === 0) io.stderr.write(`${describeEmptyLog(options)}\n`)
+      const note = rows.length === 0 ? describeEmptyLog(options) : undefined
+      printResult(io, options, rows.map(toJson), formatTable(rows.map(toTableRow)), note)
     })
 
   add('show <number>', 'show a publication, and what partners of each country gain, lose and see changed', 'show 12')
     .option('--json', 'print an object, with each plan before and after')
     .action(async (number: string, options: OutputOptions) => {
       const details = await withStore(options, (store) => readPublication(store, parseNumber(number)))
-      io.stdout.write(options.json ? `${JSON.stringify(detailsToJson(details))}\n` : formatDetails(details))
+      printResult(io, options, detailsToJson(details), formatDetails(details))
     })
 
   addPublicationOptions(
@@ -117,7 +113,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
 
   addDecision('approve <number>', 'let a publication of another operator be published', 'approve 12')
     .option('--yes', 'skip the question that --remote asks')
-    .action((number: string, options: DecisionOptions) =>
+    .action((number: string, options: ChangeOptions) =>
       decide(number, options, async (store, id, attribution) => {
         const { row, changes, difference } = await readPublication(store, id)
         if (row.state === 'waiting') {
@@ -130,11 +126,11 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
     )
 
   addDecision('reject <number>', 'end a publication that waits for approval', 'reject 12 --note "Wrong month."').action(
-    (number: string, options: DecisionOptions) => decide(number, options, rejectPublication),
+    (number: string, options: ChangeOptions) => decide(number, options, rejectPublication),
   )
 
   addDecision('cancel <number>', 'end a publication that waits, is scheduled, or conflicted', 'cancel 12').action(
-    (number: string, options: DecisionOptions) => decide(number, options, cancelPublication),
+    (number: string, options: ChangeOptions) => decide(number, options, cancelPublication),
   )
 
   function addDecision(usage: string, description: string, example: string): Command {
@@ -151,7 +147,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
 
   async function decide(
     number: string,
-    options: DecisionOptions,
+    options: ChangeOptions,
     work: (store: Store, id: number, attribution: Attribution) => Promise<void>,
   ) {
     const id = parseNumber(number)
@@ -161,7 +157,7 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       return findPublication(store, id)
     })
     const when = row.state === 'scheduled' ? ` for ${formatIsoTime(row.dueAt ?? 0)}` : ''
-    io.stdout.write(options.json ? `${JSON.stringify(toJson(row))}\n` : `Publication ${id} is ${row.state}${when}.\n`)
+    printResult(io, options, toJson(row), `Publication ${id} is ${row.state}${when}.\n`)
   }
 
   async function verify(options: LogOptions) {
@@ -173,11 +169,8 @@ export function addPublicationCommands(catalog: Command, context: CommandContext
       throw new UserError(`${problem} Compare it with a backup. See: ${show}`)
     }
     const last = lastHash === undefined ? '' : ` Hash of the last one, to keep outside the database: ${lastHash}`
-    io.stdout.write(
-      options.json
-        ? `${JSON.stringify({ count, lastHash: lastHash ?? null })}\n`
-        : `The record of the catalog is intact: ${count} entries.${last}\n`,
-    )
+    const sentence = `The record of the catalog is intact: ${count} entries.${last}\n`
+    printResult(io, options, { count, lastHash: lastHash ?? null }, sentence)
   }
 }
 

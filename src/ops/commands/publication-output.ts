@@ -6,9 +6,9 @@ import { parseDueTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { readAttribution, type AttributionOptions, type CommandContext } from './command-context.ts'
+import { readAttribution, type ChangeOptions, type CommandContext } from './command-context.ts'
 
-export interface PublicationOptions extends AttributionOptions {
+export interface PublicationOptions extends ChangeOptions {
   at?: string
   accept?: boolean
 }

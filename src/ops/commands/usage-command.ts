@@ -4,6 +4,7 @@ import { readDatabaseSeconds } from '../core/change-record.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import { readPartnerUsage, type PartnerUsage } from '../core/partner-usage.ts'
 import { parsePast } from '../core/time-arguments.ts'
+import { printResult } from '../terminal/print-result.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { addCommand } from './add-command.ts'
 import type { CommandContext, OutputOptions } from './command-context.ts'
@@ -23,8 +24,7 @@ export function addUsageCommand(partner: Command, { io, withStore, openUsage }: 
     .action(async (shortName: string, options: { since: string } & OutputOptions) => {
       if (!options.remote) {
         io.stderr.write('There is no data locally: add --remote --env NAME.\n')
-        if (options.json) io.stdout.write('null\n')
-        return
+        return printResult(io, options, null, '')
       }
       const query = await openUsage(options)
       const { since, usage } = await withStore(options, async (store) => {
@@ -35,7 +35,7 @@ export function addUsageCommand(partner: Command, { io, withStore, openUsage }: 
         }
         return { since: sinceSeconds, usage: await readPartnerUsage(store, query, shortName, sinceSeconds) }
       })
-      io.stdout.write(options.json ? `${JSON.stringify(usage)}\n` : formatUsage(usage, since))
+      printResult(io, options, usage, formatUsage(usage, since))
     })
 }
 

@@ -1,7 +1,7 @@
 // catalog check: everything about the catalog of now that an operator should look at.
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
-import { selectChanges, selectPreviousVersions, selectPublicationsInState } from '../../db/publication-queries.ts'
+import { selectChanges, selectPreviousVersions, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { listPartners, type PartnerSummary } from './partner-accounts.ts'
 import { selectToday } from './plausibility.ts'
@@ -41,7 +41,7 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
 
 /** The plans that a scheduled publication opens to investment. */
 async function selectOpenedIds({ db }: Store): Promise<Set<number>> {
-  const scheduled = await selectPublicationsInState(db, 'scheduled')
+  const scheduled = await selectPublications(db, { states: ['scheduled'] })
   const changes = await Promise.all(scheduled.map(({ id }) => selectChanges(db, id)))
   return new Set(changes.flat().flatMap(({ planId, after }) => (after?.isInvestable ? planId : [])))
 }

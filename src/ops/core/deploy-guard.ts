@@ -20,27 +20,24 @@ export interface DeployState {
   changedFiles: readonly string[] | 'no checkout' | 'any'
 }
 
-/** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */
-export function findMistakes({
-  env,
-  databaseId,
-  namespaceId,
-  hasRoute,
-  isWorkersDevOn,
-}: Omit<ConfiguredEnvironment, 'worker'>): string[] {
+/** Says what wrangler.toml lacks, and how to get it. */
+export function describeMissingIds(
+  env: string | undefined,
+  { databaseId, namespaceId }: Pick<ConfiguredEnvironment, 'databaseId' | 'namespaceId'>,
+): string {
   const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
+  return `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. Run: npm run provision -- --env ${env}`
+}
+
+/** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */
+export function findMistakes(environment: Omit<ConfiguredEnvironment, 'worker'>): string[] {
+  const { env, databaseId, namespaceId, hasRoute, isWorkersDevOn } = environment
   return [
-    ...(missing.length > 0
-      ? [
-          `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. Run: npm run provision -- --env ${env}; then commit wrangler.toml.`,
-        ]
-      : []),
-    ...(hasRoute && isWorkersDevOn
-      ? [
-          `[env.${env}] has a route, and workers_dev is on: the rules of its zone would not apply at workers.dev. Remove workers_dev from wrangler.toml.`,
-        ]
-      : []),
-  ]
+    (!databaseId || !namespaceId) && `${describeMissingIds(env, environment)}; then commit wrangler.toml.`,
+    hasRoute &&
+      isWorkersDevOn &&
+      `[env.${env}] has a route, and workers_dev is on: the rules of its zone would not apply at workers.dev. Remove workers_dev from wrangler.toml.`,
+  ].filter((mistake) => typeof mistake === 'string')
 }
 
 /** @returns a line for each reason not to deploy. */
@@ -50,23 +47,19 @@ export function findObstacles(
 ): readonly string[] {
   const target: Target = { remote: true, env }
   return [
-    ...(pendingMigrations.length > 0
-      ? [`The database lacks ${listSome(pendingMigrations)}. Run: ${describeMigration(target)}`]
-      : []),
+    pendingMigrations.length > 0 &&
+      `The database lacks ${listSome(pendingMigrations)}. Run: ${describeMigration(target)}`,
     ...missingSecrets.map((name) =>
       name === 'JWT_KEYS'
         ? `The secret JWT_KEYS is not set. Run: ${describeCommand(target, 'keys', 'rotate')}`
         : `The secret ${name} is not set. Run: npx wrangler secret put ${name} --env ${env}`,
     ),
-    ...(changedFiles === 'no checkout'
-      ? [
-          'This folder is no git checkout, so nobody could tell what was deployed. Add --allow-dirty to deploy it anyway.',
-        ]
-      : []),
-    ...(typeof changedFiles !== 'string' && changedFiles.length > 0
-      ? [`The checkout has changes in ${listSome(changedFiles)}. Commit them, or add --allow-dirty.`]
-      : []),
-  ]
+    changedFiles === 'no checkout' &&
+      'This folder is no git checkout, so nobody could tell what was deployed. Add --allow-dirty to deploy it anyway.',
+    typeof changedFiles !== 'string' &&
+      changedFiles.length > 0 &&
+      `The checkout has changes in ${listSome(changedFiles)}. Commit them, or add --allow-dirty.`,
+  ].filter((obstacle) => typeof obstacle === 'string')
 }
 
 const maxListed = 3

@@ -3,7 +3,7 @@ import { readKidTimeMs } from '../../crypto/signing-keys.ts'
 import { isRestoring } from '../../db/backup-queries.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
-import { selectClashes, selectNowSeconds, selectPublicationsInState } from '../../db/publication-queries.ts'
+import { selectClashes, selectNowSeconds, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, describeMigration, type Target } from '../store/target.ts'
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'
@@ -211,48 +211,37 @@ async function checkKeys(
 
 /** Checks the publications that are not published yet. */
 async function checkPublications({ db, target }: Store): Promise<HealthCheck[]> {
-  const [now, clashes, scheduled, waiting, conflicted] = await Promise.all([
+  const [now, clashes, open] = await Promise.all([
     selectNowSeconds(db),
     selectClashes(db),
-    selectPublicationsInState(db, 'scheduled'),
-    selectPublicationsInState(db, 'waiting'),
-    selectPublicationsInState(db, 'conflicted'),
+    selectPublications(db, { states: ['scheduled', 'waiting', 'conflicted'] }),
   ])
+  const byState = Map.groupBy(open, ({ state }) => state)
+  const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
   const name = 'publications'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
+  const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
+  const clashing = [...scheduled, ...waiting].filter(({ id }) => describeClash(clashes, id) !== undefined)
   const problems = [
-    ...overdue.map(({ id, dueAt }) =>
-      problem(
-        name,
+    ...overdue.map(
+      ({ id, dueAt }) =>
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
-      ),
     ),
-    ...waiting
-      .filter(({ dueAt }) => dueAt !== null && dueAt < now)
-      .map(({ id, dueAt }) =>
-        problem(
-          name,
-          `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
-        ),
-      ),
-    ...[...scheduled, ...waiting]
-      .filter(({ id }) => clashes.some(({ publicationId }) => publicationId === id))
-      .map(({ id }) =>
-        problem(
-          name,
-          `Publication ${id} will conflict: ${describeClash(clashes, id)}. Cancel it, and make its change again: ${command('cancel', id)}`,
-        ),
-      ),
+    ...late.map(
+      ({ id, dueAt }) =>
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
+    ),
+    ...clashing.map(
+      ({ id }) =>
+        `Publication ${id} will conflict: ${describeClash(clashes, id)}. Cancel it, and make its change again: ${command('cancel', id)}`,
+    ),
     ...conflicted.map(({ id, entries }) => {
       const reason = describeClash(clashes, id) ?? entries.at(-1)?.note ?? 'it conflicted'
-      return problem(
-        name,
-        `Publication ${id} was not published: ${reason}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`,
-      )
+      return `Publication ${id} was not published: ${reason}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`
     }),
   ]
-  if (problems.length > 0) return problems
+  if (problems.length > 0) return problems.map((message) => problem(name, message))
   return [
     ok(name, `${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`),
   ]

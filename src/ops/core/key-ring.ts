@@ -1,6 +1,7 @@
 // The keys that sign access tokens, as operators work with them.
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import type { ChangeEntry, KeyChangeKind } from '../../db/change-record-queries.ts'
+import type { ChangeEntry } from '../../db/change-record-queries.ts'
+import type { KeyChangeKind } from '../../db/change-request.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'

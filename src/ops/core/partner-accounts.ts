@@ -1,7 +1,7 @@
 // Partners and their credentials.
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
-import type { ChangeRequest, SecretReplacement } from '../../db/change-record-queries.ts'
+import type { ChangeRequest, SecretReplacement } from '../../db/change-request.ts'
 import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
   selectLiveSecrets,
@@ -36,6 +36,12 @@ export interface Credentials {
 }
 
 type PartnerStatus = 'active' | 'suspended' | 'closed'
+
+/** Who changes a partner, and hears what is left of the change. */
+export interface Operator {
+  attribution: Attribution
+  warn: Warn
+}
 
 export interface PartnerChange {
   partner: Partner
@@ -149,11 +155,10 @@ export function rotateSecret(
   store: Store,
   partner: Partner,
   graceSeconds: number,
-  attribution: Attribution,
-  warn: Warn,
+  operator: Operator,
 ): Promise<Credentials> {
   const { shortName } = partner
-  return replaceSecret(store, partner, attribution, warn, (older) => {
+  return replaceSecret(store, partner, operator, (older) => {
     if (older !== null && graceSeconds > 0) {
       const rotate = (...flags: string[]) => describeCommand(store.target, 'partner', 'rotate', shortName, ...flags)
       throw new UserError(
@@ -172,12 +177,11 @@ export function rotateSecret(
 export async function replaceNewestSecret(
   store: Store,
   partner: Partner,
-  attribution: Attribution,
-  warn: Warn,
+  operator: Operator,
 ): Promise<Credentials & { olderExpiresAt: number }> {
   const { shortName } = partner
   let olderExpiresAt = 0
-  const credentials = await replaceSecret(store, partner, attribution, warn, (older) => {
+  const credentials = await replaceSecret(store, partner, operator, (older) => {
     if (older === null) {
       const rotate = describeCommand(store.target, 'partner', 'rotate', shortName)
       throw new UserError(
@@ -198,10 +202,9 @@ export async function replaceNewestSecret(
 export async function lockDownPartner(
   store: Store,
   partner: Partner,
-  attribution: Attribution,
-  warn: Warn,
+  operator: Operator,
 ): Promise<Credentials & Pick<Partner, 'tokensValidFrom'>> {
-  const credentials = await replaceSecret(store, partner, attribution, warn, () => ({ kind: 'lockdown' }))
+  const credentials = await replaceSecret(store, partner, operator, () => ({ kind: 'lockdown' }))
   // The secret must be printed, even if the database fails now.
   const changed = await findPartner(store, partner.shortName).catch(() => undefined)
   return { ...credentials, tokensValidFrom: changed?.tokensValidFrom ?? null }
@@ -211,8 +214,7 @@ export async function lockDownPartner(
 function replaceSecret(
   store: Store,
   partner: Partner,
-  attribution: Attribution,
-  warn: Warn,
+  { attribution, warn }: Operator,
   decide: (olderExpiresAt: number | null) => SecretReplacement,
 ): Promise<Credentials> {
   const { shortName, clientId, country } = partner
@@ -265,8 +267,7 @@ export type PartnerRequest = Extract<
 export async function changePartner(
   store: Store,
   change: PartnerRequest,
-  attribution: Attribution,
-  warn: Warn,
+  { attribution, warn }: Operator,
 ): Promise<PartnerChange> {
   if (change.kind === 'set-country') checkCountry(change.country)
   if (change.kind === 'rename') checkLine('name', change.name)

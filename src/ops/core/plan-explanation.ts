@@ -2,6 +2,7 @@
 import { filterNames, listMatchingFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import {
+  pendingStates,
   selectChanges,
   selectPublications,
   selectRecordedPlanIds,
@@ -63,7 +64,7 @@ export interface PendingChange extends PlanChange {
  */
 export async function selectPendingChanges({ db }: Store, name: string): Promise<PendingChange[]> {
   const planIds = await selectRecordedPlanIds(db, name)
-  const rows = await selectPublications(db, { planIds, isPending: true })
+  const rows = await selectPublications(db, { planIds, states: pendingStates })
   const changes = await Promise.all(
     rows.map(async ({ id, dueAt }) => {
       const touched = (await selectChanges(db, id)).filter(({ planId }) => planIds.includes(planId))

@@ -4,6 +4,7 @@ import { storePlan } from '../../catalog/plan-document.ts'
 import { selectStored, type StoredCatalog } from '../../db/catalog-queries.ts'
 import {
   hashStoredPlans,
+  pendingStates,
   readEntries,
   selectCatalogAt,
   selectChanges,
@@ -41,7 +42,7 @@ export async function listPublications(
     const list = describeCommand(target, 'plan', 'list')
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
   }
-  return selectPublications(db, { planIds, since, isPending })
+  return selectPublications(db, { planIds, since, states: isPending ? pendingStates : undefined })
 }
 
 export interface PublicationDetails {

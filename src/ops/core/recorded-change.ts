@@ -1,11 +1,6 @@
 // Making a change of a partner or a signing key, together with its entry in the record.
-import {
-  buildChangeStatement,
-  selectEntry,
-  selectNextEntry,
-  type ChangeRequest,
-  type NextEntry,
-} from '../../db/change-record-queries.ts'
+import { buildChangeStatement, selectEntry, selectNextEntry, type NextEntry } from '../../db/change-record-queries.ts'
+import type { ChangeRequest } from '../../db/change-request.ts'
 import type { Database } from '../../db/database.ts'
 import { isSecretStored } from '../../db/partner-queries.ts'
 import { findRefusal } from '../../db/refusal.ts'

@@ -36,18 +36,9 @@ export async function openAccount(target: Target) {
 function openApi(account: string, authorization: string): { call: Call; listPages: ListPages } {
   const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
   const callOnce = async (...[method, path, body]: Parameters<Call>): Promise<Record<string, unknown>> => {
-    let response: Response
-    let answer: unknown
-    try {
-      const signal = AbortSignal.timeout(deadlineMs)
-      const content = body === undefined ? {} : { body: JSON.stringify(body) }
-      response = await fetch(`${account}${path}`, { method, headers, signal, ...content })
-      answer = await response.json().catch(() => undefined)
-    } catch (error) {
-      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${describeFetchError(error)}.`, {
-        isUncertain: true,
-      })
-    }
+    const content = body === undefined ? {} : { body: JSON.stringify(body) }
+    const response = await send(`${account}${path}`, { method, headers, ...content })
+    const answer: unknown = await response.json().catch(() => undefined)
     const envelope = isJsonObject(answer) ? answer : {}
     const { success, errors } = envelope
     if (success === true) return envelope
@@ -94,23 +85,24 @@ export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
 
 function openAnalytics(account: string, authorization: string): Ask {
   return async (sql) => {
-    let response: Response
-    let text: string
-    try {
-      const signal = AbortSignal.timeout(deadlineMs)
-      const request = { method: 'POST', headers: { Authorization: authorization }, body: sql, signal }
-      response = await fetch(`${account}/analytics_engine/sql`, request)
-      text = await response.text()
-    } catch (error) {
-      throw new CloudflareError(`Can't reach ${new URL(account).host}: ${describeFetchError(error)}.`)
-    }
+    const request = { method: 'POST', headers: { Authorization: authorization }, body: sql }
+    const response = await send(`${account}/analytics_engine/sql`, request)
     if (!response.ok) {
+      const text = await response.text().catch(() => '')
       const fix = 'Check that CLOUDFLARE_API_TOKEN may read Account Analytics of this account.'
       throw new CloudflareError(`Cloudflare answered ${response.status}: ${abbreviate(text.trim())}. ${fix}`)
     }
-    const rows = readPath(JSON.parse(text), 'data')
+    const rows = readPath(await response.json().catch(() => undefined), 'data')
     if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
     return rows.filter((row) => isJsonObject(row))
+  }
+}
+
+async function send(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...request, signal: AbortSignal.timeout(deadlineMs) })
+  } catch (error) {
+    throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { isUncertain: true })
   }
 }
 

@@ -1,4 +1,5 @@
 // Errors of Cloudflare's HTTP API, and which of them are worth another attempt.
+import { UserError } from '../core/user-error.ts'
 
 /** D1's documentation says that a repetition may succeed. */
 const transientReason =
@@ -34,6 +35,11 @@ export class CloudflareError extends Error {
 export function findCloudflareError(error: unknown): CloudflareError | undefined {
   if (error instanceof CloudflareError) return error
   return error instanceof Error ? findCloudflareError(error.cause) : undefined
+}
+
+/** Cloudflare's refusal as a mistake of the user: its message names the fix. */
+export function refuse(error: unknown): never {
+  throw error instanceof CloudflareError ? new UserError(error.message) : error
 }
 
 export const maxAttempts = 4

@@ -7,9 +7,8 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { isJsonObject, readPath } from '../../json.ts'
 import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../core/deploy-guard.ts'
-import { UserError } from '../core/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
-import { CloudflareError } from './cloudflare-error.ts'
+import { CloudflareError, refuse } from './cloudflare-error.ts'
 import { listPendingMigrations } from './remote-migrations.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
 import { findBindings, readWranglerConfig, startWrangler } from './wrangler.ts'
@@ -80,11 +79,6 @@ export async function listLiveVersions(env: string): Promise<LiveVersion[]> {
 async function hasDatabase(call: Call, path: string): Promise<boolean> {
   const bindings = readPath(await call('GET', path), 'resources', 'bindings')
   return !Array.isArray(bindings) || bindings.some((binding) => readPath(binding, 'name') === 'DB')
-}
-
-/** Cloudflare's refusal as a mistake of the user: its message names the fix. */
-function refuse(error: unknown): never {
-  throw error instanceof CloudflareError ? new UserError(error.message) : error
 }
 
 /** Runs all checks of the project. They need no credentials, and get none; their site is the one of the example origin. */

@@ -3,6 +3,7 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy, type Statement } from '../../db/database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
+import { describeMissingIds } from '../core/deploy-guard.ts'
 import { UserError } from '../core/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, retryTransient } from './cloudflare-error.ts'
@@ -15,10 +16,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   const { wrangler, call, listPages } = await openAccount(target)
   const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
-    const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
-    throw new UserError(
-      `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. Run: npm run provision -- --env ${target.env}`,
-    )
+    throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))
   }
   const { change, describeOutcome } = watchChanges(target)
   try {

@@ -2,7 +2,7 @@
 import { UserError } from '../core/user-error.ts'
 import type { QueryUsage } from '../core/partner-usage.ts'
 import { openAccount } from './cloudflare-api.ts'
-import { CloudflareError } from './cloudflare-error.ts'
+import { refuse } from './cloudflare-error.ts'
 import type { Target } from './target.ts'
 
 /** @throws UserError when the environment has no dataset, or Cloudflare refuses. */
@@ -13,11 +13,5 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   if (dataset === undefined) {
     throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
   }
-  return async (select, where) => {
-    try {
-      return await ask(`SELECT ${select} FROM ${dataset} WHERE ${where} FORMAT JSON`)
-    } catch (error) {
-      throw error instanceof CloudflareError ? new UserError(error.message) : error
-    }
-  }
+  return (select, where) => ask(`SELECT ${select} FROM ${dataset} WHERE ${where} FORMAT JSON`).catch(refuse)
 }

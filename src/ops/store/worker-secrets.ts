@@ -4,7 +4,7 @@ import { readPath } from '../../json.ts'
 import type { WorkerSecrets } from '../core/deployed-keys.ts'
 import { UserError } from '../core/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
-import { CloudflareError } from './cloudflare-error.ts'
+import { CloudflareError, refuse } from './cloudflare-error.ts'
 import type { Target } from './target.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
 
@@ -19,9 +19,8 @@ async function listNames(target: Target): Promise<string[]> {
     const secrets: unknown[] = Array.isArray(result) ? result : []
     return secrets.map((secret) => String(readPath(secret, 'name')))
   } catch (error) {
-    if (!(error instanceof CloudflareError)) throw error
-    if (error.codes.some((code) => workerNotFoundCodes.has(code))) return []
-    throw new UserError(error.message)
+    if (error instanceof CloudflareError && error.codes.some((code) => workerNotFoundCodes.has(code))) return []
+    return refuse(error)
   }
 }
 

@@ -39,17 +39,9 @@ document.body.append(liveRegion)
 
 // The clipboard needs a secure context (HTTPS or localhost).
 for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.className = 'copy'
-  button.textContent = 'Copy'
+  const copy = () => navigator.clipboard.writeText(block.textContent)
+  const button = makeCopyButton('copy', 'Copy', copy, 'Can’t copy: select the text')
   button.setAttribute('aria-label', `Copy ${block.textContent.split('\n', 1)[0]}`)
-  button.addEventListener('click', () => {
-    navigator.clipboard.writeText(block.textContent).then(
-      () => announce(button, 'Copy', 'Copied'),
-      () => announce(button, 'Copy', 'Can’t copy: select the text'),
-    )
-  })
   const frame = document.createElement('div')
   frame.className = 'code'
   block.replaceWith(frame)
@@ -60,17 +52,26 @@ for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
 const heading = document.querySelector('.prose > h1')
 const markdown = document.querySelector<HTMLLinkElement>('link[rel="alternate"][type="text/markdown"]')
 if (isSecureContext && heading && markdown) {
+  heading.after(makeCopyButton('copy copy-page', 'Copy page', () => copyPage(markdown.href), 'Can’t copy the page'))
+}
+
+function makeCopyButton(
+  className: string,
+  label: string,
+  copy: () => Promise<void>,
+  failure: string,
+): HTMLButtonElement {
   const button = document.createElement('button')
   button.type = 'button'
-  button.className = 'copy copy-page'
-  button.textContent = 'Copy page'
+  button.className = className
+  button.textContent = label
   button.addEventListener('click', () => {
-    copyPage(markdown.href).then(
-      () => announce(button, 'Copy page', 'Copied'),
-      () => announce(button, 'Copy page', 'Can’t copy the page'),
+    copy().then(
+      () => announce(button, label, 'Copied'),
+      () => announce(button, label, failure),
     )
   })
-  heading.after(button)
+  return button
 }
 
 async function copyPage(url: string): Promise<void> {

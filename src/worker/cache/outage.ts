@@ -5,18 +5,10 @@ import { outagePauseMs, outageProbeMs } from './freshness.ts'
 /** Why a request uses old copies. `failed`: D1 failed for this request. `paused`: for another request, a moment ago. */
 export type D1Failure = 'failed' | 'paused'
 
-export interface Outage {
-  /**
-   * Whether a request that has an old copy may ask D1. No, for 10 s after a failure. Then yes for one request, and no for
-   * the others until that one has an answer.
-   */
-  mayAsk: () => boolean
-  /** Asks D1. A StorageError starts the outage, an answer ends it. */
-  ask: <T>(query: () => Promise<T>) => Promise<T>
-}
+export type Outage = ReturnType<typeof createOutage>
 
 /** @param clock the time in Unix milliseconds */
-export function createOutage(clock: () => number): Outage {
+export function createOutage(clock: () => number) {
   let failedAtMs = -Infinity
   let pausedUntilMs = -Infinity
   function end(): void {
@@ -25,7 +17,11 @@ export function createOutage(clock: () => number): Outage {
   }
 
   return {
-    mayAsk: () => {
+    /**
+     * Whether a request that has an old copy may ask D1. No, for 10 s after a failure. Then yes for one request, and no for
+     * the others until that one has an answer.
+     */
+    mayAsk: (): boolean => {
       const nowMs = clock()
       // A clock that stepped back must not prolong a pause.
       if (nowMs < failedAtMs) end()
@@ -33,7 +29,8 @@ export function createOutage(clock: () => number): Outage {
       if (nowMs < failedAtMs + outagePauseMs + outageProbeMs) pausedUntilMs = nowMs + outageProbeMs
       return true
     },
-    ask: async (query) => {
+    /** Asks D1. A StorageError starts the outage, an answer ends it. */
+    ask: async <T>(query: () => Promise<T>): Promise<T> => {
       try {
         const answer = await query()
         end()

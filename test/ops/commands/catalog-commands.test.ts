@@ -10,7 +10,7 @@ import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand, type Terminal } from '../support/run-ops.ts'
+import { printed, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 
 const notMerged =
   'Not merged, because the file has no revision: its plans replace those of the catalog, including changes that others made.\n'
@@ -41,7 +41,7 @@ const exportPlans = async (...args: string[]) => JSON.parse((await catalog(['exp
 
 test('catalog export prints a file with all plans, or the plans of a country', async () => {
   const origin = await selectCatalogOrigin(openDatabase(bindings().DB))
-  expect(await catalog(['export'])).toEqual({ code: 0, stdout: formatCatalog(before, { origin }), stderr: '' })
+  expect(await catalog(['export'])).toEqual(printed(formatCatalog(before, { origin })))
   const { stdout } = await catalog(['export', '--country', 'RW'])
   expect(stdout).toBe(formatCatalog(before.slice(2), { origin, country: 'RW' }))
 })
@@ -175,11 +175,7 @@ test('catalog export --output writes a file in the format of its name, which imp
   for (const file of ['plans.json', 'plans.csv', 'plans.xlsx']) {
     await writeFile(join(folder, file), 'old')
     const total = before.length
-    expect(await catalog(['export', '--output', file])).toEqual({
-      code: 0,
-      stdout: `Wrote ${total} plans to ${file}.\n`,
-      stderr: '',
-    })
+    expect(await catalog(['export', '--output', file])).toEqual(printed(`Wrote ${total} plans to ${file}.\n`))
     for (const verb of ['import', 'update']) {
       const { stdout } = await catalog([verb, file, '--dry-run', '--json'])
       expect(JSON.parse(stdout)).toMatchObject({ added: 0, changed: 0, unchanged: total, isMerged: true })
@@ -190,16 +186,12 @@ test('catalog export --output writes a file in the format of its name, which imp
   expect(stdout).toBe(
     `\ufeff${await readFile(join(folder, 'plans.csv'), 'utf8').then((text) => text.replace('\ufeff', ''))}`,
   )
-  expect(await catalog(['export', '--output', 'nowhere/plans.csv'])).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: `Can't write "nowhere/plans.csv": its folder does not exist.\n`,
-  })
-  expect(await catalog(['export', '--format', 'xlsx'])).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.\n',
-  })
+  expect(await catalog(['export', '--output', 'nowhere/plans.csv'])).toEqual(
+    refused(`Can't write "nowhere/plans.csv": its folder does not exist.\n`),
+  )
+  expect(await catalog(['export', '--format', 'xlsx'])).toEqual(
+    refused('A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.\n'),
+  )
   await rm(folder, { recursive: true })
 })
 
@@ -212,18 +204,18 @@ test('catalog update changes the fields of a file, also with decimal commas, and
     ),
     stderr: 'Dry run on the local state: nothing will be changed.\n',
   })
-  expect(await update('identifier;performance1\nplan-1;12,5\nplan-8;1')).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: [
-      'Importing into the local state.',
-      'Row 2, column performance1: expected a number in percent per year, or null; found "12,5".',
-      'Row 3, column identifier: expected the identifier of a plan in the catalog; found "plan-8".',
-      'If the commas are decimal commas, add --decimal-comma.',
-      'Nothing was imported.',
-      '',
-    ].join('\n'),
-  })
+  expect(await update('identifier;performance1\nplan-1;12,5\nplan-8;1')).toEqual(
+    refused(
+      [
+        'Importing into the local state.',
+        'Row 2, column performance1: expected a number in percent per year, or null; found "12,5".',
+        'Row 3, column identifier: expected the identifier of a plan in the catalog; found "plan-8".',
+        'If the commas are decimal commas, add --decimal-comma.',
+        'Nothing was imported.',
+        '',
+      ].join('\n'),
+    ),
+  )
   expect((await update('identifier;minTopUpAmounts.KES\nplan-1;1,000\nplan-2;1,000,000')).stderr).toContain(
     '\nThe commas look like those between thousands: format these columns without them.\nNothing was imported.\n',
   )
@@ -236,11 +228,9 @@ test('catalog update changes the fields of a file, also with decimal commas, and
 test('catalog invalidate raises the revision, and changes nothing else', async () => {
   const readRevision = async () => (await selectCatalogOrigin(openDatabase(bindings().DB))).revision
   const [revision, exported] = [await readRevision(), await exportPlans()]
-  expect(await catalog(['invalidate'])).toEqual({
-    code: 0,
-    stdout: 'Every cached plan list is invalid. Requests read the database within two minutes.\n',
-    stderr: '',
-  })
+  expect(await catalog(['invalidate'])).toEqual(
+    printed('Every cached plan list is invalid. Requests read the database within two minutes.\n'),
+  )
   const next = await readRevision()
   expect(next).toBeGreaterThan(revision)
   const { stdout } = await catalog(['invalidate', '--json'])

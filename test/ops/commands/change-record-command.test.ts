@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand } from '../support/run-ops.ts'
+import { readTable, refused, runCommand } from '../support/run-ops.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
@@ -40,7 +40,7 @@ beforeEach(async () => {
 test('partner log prints the entries of a partner, the newest first', async () => {
   const { code, stdout, stderr } = await run(['partner', 'log', 'acme'])
   expect([code, stderr]).toEqual([0, ''])
-  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+  expect(readTable(stdout)).toEqual([
     ['ENTRY', 'TIME', 'PARTNER', 'CHANGE', 'COUNTRY', 'STATUS', 'BY', 'NOTE'],
     ['6', '2026-11-21T12:00:06Z', 'acme', 'resume', 'UG', 'active', 'tester@example.com', 'It paid.'],
     ['5', '2026-11-21T12:00:05Z', 'acme', 'suspend', 'UG', 'suspended', 'tester@example.com'],
@@ -120,12 +120,11 @@ describe('--verify', () => {
   })
 
   test('names the first entry that does not fit', async () => {
-    expect(await run(['keys', 'log', '--verify'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
+    expect(await run(['keys', 'log', '--verify'])).toEqual(
+      refused(
         'Entry 2 of the record does not fit: it holds another hash of entry 1. One of them was changed after it was written.\n',
-    })
+      ),
+    )
   })
 })
 
@@ -141,7 +140,7 @@ test.each([
     '--since must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is "yesterday".',
   ],
 ])('%j is a mistake', async (args, stderr) => {
-  expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
+  expect(await run(args)).toEqual(refused(`${stderr}\n`))
 })
 
 test.each([
@@ -157,5 +156,5 @@ test.each([
 ])('%s %s on a deployed environment needs an actor', async (...args) => {
   const remote = [...args, '--remote', '--env', 'staging']
   const stderr = 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'
-  expect(await run(remote, async () => undefined)).toEqual({ code: 2, stdout: '', stderr })
+  expect(await run(remote, async () => undefined)).toEqual(refused(stderr))
 })

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { runCommand } from '../support/run-ops.ts'
+import { refused, runCommand } from '../support/run-ops.ts'
 
 const readScript = async (shell: string) => (await runCommand(['completion', shell])).stdout
 
@@ -41,10 +41,9 @@ test.each(['bash', 'zsh', 'fish'])('the script for %s defines ops, which runs in
 })
 
 test('another shell is refused', async () => {
-  expect(await runCommand(['completion', 'csh'])).toEqual({
-    code: 2,
-    stdout: '',
-    stderr:
+  expect(await runCommand(['completion', 'csh'])).toEqual(
+    refused(
       "Command-argument value 'csh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish. See: npm run -s ops -- completion --help\n",
-  })
+    ),
+  )
 })

@@ -3,7 +3,7 @@ import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand, type Terminal } from '../support/run-ops.ts'
+import { printed, readTable, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00Z')
@@ -44,17 +44,17 @@ const keys = (args: string[], ring = makeKeyRing().ring, terminal: Terminal = {}
   )
 
 test('keys list prints a table, an array, or a note that there is none', async () => {
-  expect(await keys(['list'])).toEqual({
-    code: 0,
-    stdout: [
-      'KID                        USE       AGE',
-      '20261121T110000Z_aaaaaaaa  signs     60 min',
-      '20261118T120000Z_bbbbbbbb  verifies  3 d',
-      'OLD                        verifies  unknown',
-      '20261120T120000Z_cccccccc  waits     24 h\n',
-    ].join('\n'),
-    stderr: '',
-  })
+  expect(await keys(['list'])).toEqual(
+    printed(
+      [
+        'KID                        USE       AGE',
+        '20261121T110000Z_aaaaaaaa  signs     60 min',
+        '20261118T120000Z_bbbbbbbb  verifies  3 d',
+        'OLD                        verifies  unknown',
+        '20261120T120000Z_cccccccc  waits     24 h\n',
+      ].join('\n'),
+    ),
+  )
   const { stdout } = await keys(['list', '--json'])
   expect((JSON.parse(stdout) as object[]).slice(0, 3)).toEqual([
     { kid: signing, use: 'signs', createdAt: '2026-11-21T11:00:00Z', droppedAt: null },
@@ -109,12 +109,11 @@ test('keys rotate shows how long it waits', async () => {
 
 test('keys rotate asks before it replaces a key that was set by other means', async () => {
   const { ring } = makeKeyRing({ rotate: ({ confirmReplacement }) => confirmReplacement() })
-  expect(await keys(['rotate', ...remote], ring)).toEqual({
-    code: 2,
-    stdout: '',
-    stderr:
+  expect(await keys(['rotate', ...remote], ring)).toEqual(
+    refused(
       '[staging] JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused. There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n',
-  })
+    ),
+  )
   expect((await keys(['rotate', ...remote, '--yes'], ring)).code).toBe(0)
 })
 
@@ -141,14 +140,14 @@ test.each([
   [['rotate', '--wait', '5'], '--wait is for deployed keys: add --remote.'],
   [['rotate', '--wait', '1m', ...remote], '--wait must be a number of seconds, such as 60; it is "1m".'],
 ])('keys %j is a mistake', async (args, stderr) => {
-  expect(await keys(args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
+  expect(await keys(args)).toEqual(refused(`${stderr}\n`))
 })
 
 test('keys rotate and keys drop are in the record, with who and why', async () => {
   const { ring } = makeKeyRing({ rotate: ({ record }) => record('NEW') })
   await keys(['rotate', '--as', 'amina', '--note', 'Yearly.'], ring)
   await keys(['drop', earlier], ring)
-  expect((await keys(['log'])).stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+  expect(readTable((await keys(['log'])).stdout)).toEqual([
     ['ENTRY', 'TIME', 'KEY', 'CHANGE', 'BY', 'NOTE'],
     ['2', expect.stringMatching(/Z$/), earlier, 'drop', 'tester@example.com'],
     ['1', expect.stringMatching(/Z$/), 'NEW', 'rotate', 'amina', 'Yearly.'],

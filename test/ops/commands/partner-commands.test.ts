@@ -4,7 +4,7 @@ import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand, type Terminal } from '../support/run-ops.ts'
+import { printed, readTable, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
@@ -78,7 +78,7 @@ describe('partner create', () => {
     await create('acme')
     const stderr =
       'The short name acme is taken. Choose another, or see: npm run -s ops -- partner list --persist-to /tmp/x\n'
-    expect(await create('acme', '--persist-to', '/tmp/x')).toEqual({ code: 2, stdout: '', stderr })
+    expect(await create('acme', '--persist-to', '/tmp/x')).toEqual(refused(stderr))
   })
 })
 
@@ -91,7 +91,7 @@ test('partner list prints a table, an array, or a note that there is none', asyn
   expect(await readJson(['list'])).toEqual([])
   await create('acme')
   const { stdout } = await partner(['list'])
-  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+  expect(readTable(stdout)).toEqual([
     ['SHORT NAME', 'NAME', 'COUNTRY', 'CLIENT ID', 'STATUS', 'CREATED', 'SECRETS', 'OLDEST', 'ROTATE'],
     [
       'acme',
@@ -184,11 +184,9 @@ describe('partner rotate', () => {
   test.each(['', '1', '24', '1w', '-1h', '1.5h', '31d', '721h', '9999999d', '0w'])(
     'refuses --grace %j',
     async (grace) => {
-      expect(await partner(['rotate', 'acme', `--grace=${grace}`])).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: `--grace must be 0 or a time of at most 30 days, such as 30m, 24h or 7d; it is "${grace}".\n`,
-      })
+      expect(await partner(['rotate', 'acme', `--grace=${grace}`])).toEqual(
+        refused(`--grace must be 0 or a time of at most 30 days, such as 30m, 24h or 7d; it is "${grace}".\n`),
+      )
     },
   )
 })
@@ -199,19 +197,15 @@ describe('partner rotate on a deployed environment', () => {
   beforeEach(() => create('acme'))
 
   test('is refused without a terminal to ask', async () => {
-    expect(await partner(rotate)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
-    })
+    expect(await partner(rotate)).toEqual(
+      refused(`${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`),
+    )
   })
 
   test.each(['n', '', 'yesterday'])('changes nothing when the answer is %j', async (stdin) => {
-    expect(await partner(rotate, { stdin, isTTY: true })).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `${question} Go ahead? [y/N] Nothing was changed.\n`,
-    })
+    expect(await partner(rotate, { stdin, isTTY: true })).toEqual(
+      refused(`${question} Go ahead? [y/N] Nothing was changed.\n`),
+    )
   })
 
   test('goes ahead when the answer is yes, or with --yes', async () => {
@@ -233,7 +227,7 @@ test('partner suspend, resume and set-country print the partner as it is now', a
     [['resume', 'acme'], 'acme is now active, with the plans of KE.\n'],
     [['set-country', 'acme', 'UG'], 'acme now lists the plans of UG.\n'],
   ] as const
-  for (const [args, stdout] of sentences) expect(await partner([...args])).toEqual({ code: 0, stdout, stderr: '' })
+  for (const [args, stdout] of sentences) expect(await partner([...args])).toEqual(printed(stdout))
 
   const suspended = { ...shown, country: 'UG', status: 'suspended', suspendedAt: time }
   expect(await readJson(['suspend', 'acme'])).toEqual(suspended)
@@ -269,7 +263,7 @@ test('partner rename, set-contact and close print the partner as it is now', asy
     [['close', 'acme'], 'acme already is closed, for good.\n'],
   ] as const
   for (const [args, stdout] of sentences) {
-    expect(await partner([...args])).toEqual({ code: 0, stdout, stderr: '' })
+    expect(await partner([...args])).toEqual(printed(stdout))
   }
   expect(await readJson(['close', 'acme'])).toEqual({
     ...shown,
@@ -286,11 +280,7 @@ test.each([
   ['set-contact', 'acme'],
   ['set-contact', 'acme', 'x', '--remove'],
 ])('partner %s %s %s is refused', async (...args) => {
-  expect(await partner(args)).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'Name the contact, or add --remove to delete it.\n',
-  })
+  expect(await partner(args)).toEqual(refused('Name the contact, or add --remove to delete it.\n'))
 })
 
 test('partner end-tokens says from when tokens are valid, and partner show and log show it', async () => {
@@ -342,13 +332,13 @@ Your client ID stays the same. Remove the old secret from every place where othe
     await create('acme')
     const { code, stdout, stderr } = await partner(['lockdown', 'acme', '--json'])
     expect([code, stderr]).toEqual([0, ''])
-    const { tokensValidFrom, ...printed } = JSON.parse(stdout) as Record<string, string>
-    expect(printed).toEqual({
+    const { tokensValidFrom, ...rest } = JSON.parse(stdout) as Record<string, string>
+    expect(rest).toEqual({
       clientId,
       clientSecret,
       shortName: 'acme',
       country: 'KE',
-      message: message(tokensValidFrom ?? '', printed['clientId'] ?? ''),
+      message: message(tokensValidFrom ?? '', rest['clientId'] ?? ''),
     })
   })
 
@@ -367,18 +357,14 @@ Your client ID stays the same. Remove the old secret from every place where othe
     await create('gone')
     await partner(['close', 'gone'])
     const before = await readJson(['show', 'gone'])
-    expect(await partner([verb, 'nobody'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'There is no partner "nobody". See: npm run -s ops -- partner list\n',
-    })
-    expect(await partner([verb, 'gone'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(
-        /^gone was closed at \S+, for good\. Create another partner instead: .*\n$/,
-      ) as string,
-    })
+    expect(await partner([verb, 'nobody'])).toEqual(
+      refused('There is no partner "nobody". See: npm run -s ops -- partner list\n'),
+    )
+    expect(await partner([verb, 'gone'])).toEqual(
+      refused(
+        expect.stringMatching(/^gone was closed at \S+, for good\. Create another partner instead: .*\n$/) as string,
+      ),
+    )
     expect(await readJson(['show', 'gone'])).toEqual(before)
   })
 })
@@ -425,11 +411,8 @@ describe('partner identify', () => {
   test('says that no live secret matches', async () => {
     const secret = await createSecret('acme')
     await partner(['lockdown', 'acme'])
-    const refusal = (where: string) => ({
-      code: 2,
-      stdout: '',
-      stderr: `No live secret of ${where} matches: it has ended, or is of another environment.\n`,
-    })
+    const refusal = (where: string) =>
+      refused(`No live secret of ${where} matches: it has ended, or is of another environment.\n`)
     expect(await identify(secret)).toEqual(refusal('the local state'))
     expect(await identify(secret, ['--remote', '--env', 'staging'])).toEqual(refusal('[env.staging]'))
     expect(await identify('a'.repeat(40))).toEqual(refusal('the local state'))
@@ -439,12 +422,11 @@ describe('partner identify', () => {
     'says at once that %j is no secret of this service, and does not print it',
     async (text) => {
       const withStore = () => Promise.reject(new Error('the store is not needed'))
-      expect(await runCommand(['partner', 'identify'], { withStore }, { stdin: text })).toEqual({
-        code: 2,
-        stdout: '',
-        stderr:
+      expect(await runCommand(['partner', 'identify'], { withStore }, { stdin: text })).toEqual(
+        refused(
           'This is no secret of this service: a secret has the form pcs_… with the right checksum, or is 40 letters and digits. Pass it alone, without its name, quotes or spaces.\n',
-      })
+        ),
+      )
     },
   )
 
@@ -454,20 +436,19 @@ describe('partner identify', () => {
     ['', true, 'Paste the secret: '],
     ['\n', true, 'Paste the secret: '],
   ])('refuses %j as the input (a terminal: %s)', async (stdin, isTTY, question) => {
-    expect(await identify(stdin, [], isTTY)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `${question}There is no secret on standard input. Write it into a file that only you can read: npm run -s ops -- partner identify < FILE\n`,
-    })
+    expect(await identify(stdin, [], isTTY)).toEqual(
+      refused(
+        `${question}There is no secret on standard input. Write it into a file that only you can read: npm run -s ops -- partner identify < FILE\n`,
+      ),
+    )
   })
 
   test('refuses a secret as an argument, and does not print it', async () => {
-    expect(await identify('', ['pcs_x'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
+    expect(await identify('', ['pcs_x'])).toEqual(
+      refused(
         'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.\n',
-    })
+      ),
+    )
   })
 })
 

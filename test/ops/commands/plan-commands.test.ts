@@ -6,7 +6,7 @@ import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand } from '../support/run-ops.ts'
+import { printed, readTable, refused, runCommand } from '../support/run-ops.ts'
 
 const bindings = useLocalBindings()
 const openStore = (target = {}) => openBindingStore(bindings(), target)
@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const shortName of ['acme', 'paused']) {
     await createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)
   }
-  await changePartner(store, { kind: 'suspend', partner: 'paused' }, attribution, () => {})
+  await changePartner(store, { kind: 'suspend', partner: 'paused' }, { attribution, warn: () => {} })
   await bindings().DB.prepare('update partners set suspended_at = 0 where suspended_at is not null').run()
 })
 
@@ -35,12 +35,7 @@ const readJson = async (...args: string[]): Promise<unknown> => JSON.parse((awai
 
 test('plan list prints a table, an array, or a note that there is none', async () => {
   const { stdout } = await plan('list')
-  expect(
-    stdout
-      .split('\n')
-      .map((line) => line.split(/ {2,}/))
-      .slice(0, 3),
-  ).toEqual([
+  expect(readTable(stdout).slice(0, 3)).toEqual([
     ['IDENTIFIER', 'FUND TYPE', 'CURRENCY', 'INVESTABLE', 'VIEWABLE IN'],
     ['cash', cash.fundType, cash.currency, 'yes', 'KE UG'],
     ['gold', gold.fundType, gold.currency, 'yes', 'RW'],
@@ -126,7 +121,7 @@ test.each([
   [['why', 'cash'], "Required option '--partner <short-name>' not specified. See: npm run -s ops -- plan why --help"],
   [['show', 'x', '--persist-to', '/a b'], `There is no plan "x". See: npm run -s ops -- plan list --persist-to '/a b'`],
 ])('plan %j is a mistake', async (args, stderr) => {
-  expect(await plan(...args)).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
+  expect(await plan(...args)).toEqual(refused(`${stderr}\n`))
 })
 
 const filters = (seen: CatalogPlan) => listMatchingFilters(seen).join(', ')
@@ -164,7 +159,7 @@ test.each([
     `paused sees no plan: it is suspended since 1970-01-01T00:00:00Z. To resume it: ${command} partner resume paused`,
   ],
 ])('plan why tells in one line why %s sees %s or not, with the command that changes it', async (partner, id, line) => {
-  expect(await plan('why', id, '--partner', partner)).toEqual({ code: 0, stdout: `${line}\n`, stderr: '' })
+  expect(await plan('why', id, '--partner', partner)).toEqual(printed(`${line}\n`))
 })
 
 test('plan why prints an object for scripts, with commands on the same target', async () => {

@@ -5,7 +5,7 @@ import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand } from '../support/run-ops.ts'
+import { printed, runCommand } from '../support/run-ops.ts'
 
 const bindings = useLocalBindings()
 const openStore = (target = {}) => openBindingStore(bindings(), target)
@@ -24,20 +24,18 @@ beforeAll(async () => {
   ] as const) {
     await createPartner(openStore(), { shortName, name: shortName, country }, attribution)
   }
-  await changePartner(openStore(), { kind: 'suspend', partner: 'paused' }, attribution, () => {})
+  await changePartner(openStore(), { kind: 'suspend', partner: 'paused' }, { attribution, warn: () => {} })
 })
 
 const preview = (...args: string[]) =>
   runCommand(['partner', 'preview', ...args], { withStore: (target, work) => work(openStore(target)) })
 
 test('partner preview prints what the partner gets, as a table or as in the response', async () => {
-  expect(await preview('acme')).toEqual({
-    code: 0,
-    stdout: `ID  COOL NAME    FUND TYPE     CURRENCY  1 YEAR  MINIMUM           INVESTABLE
+  expect(await preview('acme')).toEqual(
+    printed(`ID  COOL NAME    FUND TYPE     CURRENCY  1 YEAR  MINIMUM           INVESTABLE
 1   Mwamba Cash  MONEY_MARKET  KES       13.1 %  1000 KES, 10 USD  yes
-`,
-    stderr: '',
-  })
+`),
+  )
   expect(JSON.parse((await preview('acme', '--json', '--currency', 'kes')).stdout)).toEqual([plan])
 })
 

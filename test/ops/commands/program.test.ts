@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { ConfigError } from '../../../src/api/config.ts'
-import { runCommand } from '../support/run-ops.ts'
+import { refused, runCommand } from '../support/run-ops.ts'
 
 const failWith = (error: Error) => ({ withStore: () => Promise.reject(error) })
 
@@ -27,7 +27,7 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
     ],
   ])('%j', async (args, stderr) => {
     const result = await runCommand(args, failWith(new Error('the store was opened')))
-    expect(result).toEqual({ code: 2, stdout: '', stderr: `${stderr}\n` })
+    expect(result).toEqual(refused(`${stderr}\n`))
   })
 })
 
@@ -35,7 +35,7 @@ test.each([
   ['of the user', new UserError(['first', 'second']), 'first\nsecond\n'],
   ['in the configuration', new ConfigError('JWT_KEYS is wrong.'), 'JWT_KEYS is wrong.\n'],
 ])('a mistake %s is exit code 2', async (_, error, stderr) => {
-  expect(await runCommand(['partner', 'list'], failWith(error))).toEqual({ code: 2, stdout: '', stderr })
+  expect(await runCommand(['partner', 'list'], failWith(error))).toEqual(refused(stderr))
 })
 
 test('a bug is exit code 1, with its stack', async () => {

@@ -5,7 +5,7 @@ import type { Target } from '../../../src/ops/store/target.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand, type Terminal } from '../support/run-ops.ts'
+import { printed, readTable, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useLocalBindings()
@@ -41,11 +41,7 @@ const nextYear = new Date().getUTCFullYear() + 1
 test('catalog log prints a table, the latest first, or an array', async () => {
   await ops(`${close} --as amina`)
   const { stdout } = await ops('catalog log')
-  expect(
-    withoutTimes(stdout)
-      .split('\n')
-      .map((line) => line.split(/ {2,}/)),
-  ).toEqual([
+  expect(readTable(withoutTimes(stdout))).toEqual([
     ['NUMBER', 'STATE', 'TIME', 'PLANS', 'BY', 'NOTE'],
     ['2', 'published', 'TIME', '1', 'amina', 'Full.'],
     ['1', 'published', 'TIME', '1', 'test'],
@@ -109,7 +105,7 @@ Publication 2 is scheduled for ${nextYear}-12-01T03:00:00Z. To stop it: npm run 
   expect((await ops('plan offer cash --country UG')).stderr).toBe(
     'Warning: the pending publication 2 changes the same plans and will conflict. Cancel it, and make its change again: npm run -s ops -- catalog cancel 2\n',
   )
-  expect(await ops('catalog cancel 2')).toEqual({ code: 0, stdout: 'Publication 2 is cancelled.\n', stderr: '' })
+  expect(await ops('catalog cancel 2')).toEqual(printed('Publication 2 is cancelled.\n'))
 })
 
 test('with approval, another operator approves or rejects', async () => {
@@ -141,12 +137,11 @@ test('catalog log --verify names the first entry that does not fit', async () =>
     /^The record of the catalog is intact: 3 entries\. Hash of the last one, to keep outside the database: [0-9a-f]{64}\n$/,
   )
   await bindings().DB.prepare("update publications set actor = 'nobody' where id = 2").run()
-  expect(await ops('catalog log --verify')).toEqual({
-    code: 2,
-    stdout: '',
-    stderr:
+  expect(await ops('catalog log --verify')).toEqual(
+    refused(
       'Entry 2, about publication 2, was changed: entry 3 holds another hash of it. Compare it with a backup. See: npm run -s ops -- catalog log\n',
-  })
+    ),
+  )
 })
 
 test('catalog export and plan show print the past', async () => {

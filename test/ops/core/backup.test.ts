@@ -18,7 +18,7 @@ import { makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, requestPlans, requestToken } from '../../worker/support/requests.ts'
 import { backup, emptyStores, fillDatabase, readRecords, readRows, restore } from '../support/full-database.ts'
-import { attribution, careful, failOnWarning, importPlans, request, store } from '../support/worker-store.ts'
+import { attribution, careful, importPlans, operator, request, store } from '../support/worker-store.ts'
 
 beforeEach(emptyStores)
 afterEach(() => {
@@ -118,8 +118,8 @@ test('a backup of a database that changes meanwhile is refused', async () => {
   const refusal = /^Somebody changed the database while it was read\. Nothing was written: try again\.$/
   const changes = [
     () => closePlan(store, 'plan-1', 'Sold out.', request),
-    () => changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, failOnWarning),
-    () => changePartner(store, { kind: 'set-contact', partner: 'boda', contact: null }, attribution, failOnWarning),
+    () => changePartner(store, { kind: 'suspend', partner: 'acme' }, operator),
+    () => changePartner(store, { kind: 'set-contact', partner: 'boda', contact: null }, operator),
     async () => {
       const [pending] = await listPublications(store, { isPending: true })
       await cancelPublication(store, pending?.id ?? 0, attribution)

@@ -5,7 +5,7 @@ import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
 import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
-import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/core/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
@@ -99,14 +99,6 @@ test('an import says when it changes what somebody changed since, even back, and
   ])
 })
 
-test('--prune never removes a plan that was added after the export', async () => {
-  const exported = await readCatalogFile(store)
-  const added = makePlan({ id: 3 })
-  await importPlans([added])
-  await importFile({ ...exported, plans: exported.plans.slice(0, 1) }, { isPruning: true })
-  expect(await listPlans(store)).toEqual([cash, added])
-})
-
 test('--prune with the export of a country touches that country alone', async () => {
   const exported = await readCatalogFile(store, 'KE')
   expect(exported.country).toBe('KE')
@@ -145,19 +137,6 @@ test.each([
   )
   await importFile(file, { isMerging: false })
   expect((await findPlan(store, 'cash')).name).toBe('New')
-})
-
-test('a closed plan that the file closes, too, with another note is a conflict; opening it in between is one as well', async () => {
-  const exported = await readCatalogFile(store)
-  const file = {
-    ...exported,
-    plans: exported.plans.map((plan) => ({ ...plan, isInvestable: false, nonInvestableNote: 'Ours.' })),
-  }
-  await closePlan(store, 'cash', 'Theirs.', request)
-  await expect(importFile(file)).rejects.toThrow('nonInvestableNote: the file says "Ours."; the catalog says "Theirs."')
-  await openPlan(store, 'cash', request)
-  await importFile(file)
-  expect((await findPlan(store, 'cash')).nonInvestableNote).toBe('Ours.')
 })
 
 describe('a partial update', () => {

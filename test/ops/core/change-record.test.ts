@@ -31,25 +31,25 @@ import { store } from '../support/worker-store.ts'
 /** A change that dies warns that the database fails. */
 const warn = (warning: string) => expect(warning).toMatch(/^The database fails\./)
 const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
+const operator = { attribution, warn }
 
 beforeEach(() => emptyDatabase(env))
 
 const create = (on = store, shortName = 'acme') =>
   createPartner(on, { shortName, name: 'Acme', country: 'KE' }, attribution)
-const suspend = (on = store) => changePartner(on, { kind: 'suspend', partner: 'acme' }, attribution, warn)
-const resume = (on = store) => changePartner(on, { kind: 'resume', partner: 'acme' }, attribution, warn)
+const suspend = (on = store) => changePartner(on, { kind: 'suspend', partner: 'acme' }, operator)
+const resume = (on = store) => changePartner(on, { kind: 'resume', partner: 'acme' }, operator)
 const move = (country: string, on = store) =>
-  changePartner(on, { kind: 'set-country', partner: 'acme', country }, attribution, warn)
+  changePartner(on, { kind: 'set-country', partner: 'acme', country }, operator)
 const rotate = async (graceSeconds: number, on = store) =>
-  rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, attribution, warn)
-const replaceNewest = async (on = store) => replaceNewestSecret(on, await findPartner(on, 'acme'), attribution, warn)
-const lockDown = async (on = store) => lockDownPartner(on, await findPartner(on, 'acme'), attribution, warn)
-const endTokens = (on = store) => changePartner(on, { kind: 'end-tokens', partner: 'acme' }, attribution, warn)
-const rename = (name: string, on = store) =>
-  changePartner(on, { kind: 'rename', partner: 'acme', name }, attribution, warn)
+  rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, operator)
+const replaceNewest = async (on = store) => replaceNewestSecret(on, await findPartner(on, 'acme'), operator)
+const lockDown = async (on = store) => lockDownPartner(on, await findPartner(on, 'acme'), operator)
+const endTokens = (on = store) => changePartner(on, { kind: 'end-tokens', partner: 'acme' }, operator)
+const rename = (name: string, on = store) => changePartner(on, { kind: 'rename', partner: 'acme', name }, operator)
 const setContact = (contact: string | null, on = store) =>
-  changePartner(on, { kind: 'set-contact', partner: 'acme', contact }, attribution, warn)
-const close = (on = store) => changePartner(on, { kind: 'close', partner: 'acme' }, attribution, warn)
+  changePartner(on, { kind: 'set-contact', partner: 'acme', contact }, operator)
+const close = (on = store) => changePartner(on, { kind: 'close', partner: 'acme' }, operator)
 const listEntries = (shortName?: string) => listPartnerEntries(store, { shortName })
 const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
 

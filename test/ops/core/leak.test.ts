@@ -14,14 +14,13 @@ import { staleIfErrorMs } from '../../../src/worker/cache/freshness.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from '../../worker/support/requests.ts'
 import { emptyStores } from '../support/full-database.ts'
-import { attribution, failOnWarning as warn, store } from '../support/worker-store.ts'
+import { attribution, operator, store, storeWithoutDatabase } from '../support/worker-store.ts'
 
 beforeEach(emptyStores)
 
 const create = () => createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
-const change = (kind: 'suspend' | 'resume' | 'end-tokens') =>
-  changePartner(store, { kind, partner: 'acme' }, attribution, warn)
-const lockDown = async () => lockDownPartner(store, await findPartner(store, 'acme'), attribution, warn)
+const change = (kind: 'suspend' | 'resume' | 'end-tokens') => changePartner(store, { kind, partner: 'acme' }, operator)
+const lockDown = async () => lockDownPartner(store, await findPartner(store, 'acme'), operator)
 
 async function readAnswer(answer: Promise<Response>): Promise<string> {
   const response = await answer
@@ -69,16 +68,8 @@ test('a command finds the copy that the Worker wrote by its short name, while th
   await fetchToken(await create())
   const listCopies = async () => (await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys
   expect(await listCopies()).toMatchObject([{ metadata: { shortName: 'acme' } }])
-  const failing: typeof store = {
-    ...store,
-    db: new Proxy(store.db, {
-      get: () => {
-        throw new Error('D1 is down')
-      },
-    }),
-  }
   const warnings: string[] = []
-  const attempt = findPartnerToChange(failing, 'acme', (warning) => warnings.push(warning))
+  const attempt = findPartnerToChange(storeWithoutDatabase, 'acme', (warning) => warnings.push(warning))
   await expect(attempt).rejects.toThrow('D1 is down')
   expect(warnings).toEqual([expect.stringContaining(` for up to ${staleIfErrorMs / 3600_000} hours. `)])
   expect(await listCopies()).toEqual([])

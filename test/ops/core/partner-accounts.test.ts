@@ -3,7 +3,6 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import {
   changePartner,
   createPartner,
-  findEmptyList,
   findPartner,
   findPartnerToChange,
   listLiveSecrets,
@@ -24,8 +23,7 @@ import { findMatchingHash } from '../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
-import { makePlan } from '../../support/make-plan.ts'
-import { attribution, failOnWarning as warn, importPlans, store, storeWithoutCache } from '../support/worker-store.ts'
+import { attribution, operator, store, storeWithoutCache, storeWithoutDatabase } from '../support/worker-store.ts'
 
 const hour = 3600
 const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', country: 'KE' }
@@ -34,10 +32,10 @@ beforeEach(() => emptyDatabase(env))
 
 const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { ...acme, ...overrides }, attribution)
 const find = () => findPartner(store, 'acme')
-const change = (request: PartnerRequest) => changePartner(store, request, attribution, warn)
+const change = (request: PartnerRequest) => changePartner(store, request, operator)
 const listSecrets = async () => listLiveSecrets(store, await find())
-const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, attribution, warn)
-const replaceNewest = async () => replaceNewestSecret(store, await find(), attribution, warn)
+const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, operator)
+const replaceNewest = async () => replaceNewestSecret(store, await find(), operator)
 /** D1's clock, which decides every time. */
 const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
 
@@ -200,7 +198,7 @@ describe('rotateSecret', () => {
   test.each([hour, 0])('refuses when somebody else rotates at the same time, with a grace of %i s', async (grace) => {
     await create()
     const interrupted = interruptFirstWrite(store, () => rotate(grace))
-    await expect(rotateSecret(interrupted, await find(), grace, attribution, warn)).rejects.toThrow(
+    await expect(rotateSecret(interrupted, await find(), grace, operator)).rejects.toThrow(
       new UserError(
         'Somebody else rotated acme at the same time. Check before you try again: npm run -s ops -- partner show acme',
       ),
@@ -247,7 +245,7 @@ test('end-tokens sets the time from which tokens are valid to after now, and eac
 })
 
 describe('lockDownPartner', () => {
-  const lockDown = async (on = store) => lockDownPartner(on, await find(), attribution, warn)
+  const lockDown = async (on = store) => lockDownPartner(on, await find(), operator)
   const findSecret = async (secret: string) => {
     const { results } = await env.DB.prepare('select hash from partner_secrets').all<{ hash: string }>()
     return findMatchingHash(
@@ -338,14 +336,6 @@ test('set-country changes the country, and deletes the cached copy of the partne
   )
 })
 
-test('findEmptyList warns when no plan is viewable in a country', async () => {
-  const warning = 'No plan is viewable in KE: the list of acme is empty.'
-  expect(await findEmptyList(store, acme)).toBe(warning)
-  await importPlans([makePlan({ viewableIn: ['UG'] })])
-  expect(await findEmptyList(store, acme)).toBe(warning)
-  expect(await findEmptyList(store, { ...acme, country: 'UG' })).toBeUndefined()
-})
-
 test('rename changes the name for people', async () => {
   await create()
   const rename = (name: string) => change({ kind: 'rename', partner: 'acme', name })
@@ -370,12 +360,7 @@ describe('close', () => {
 
   test('deletes secrets, contact and cached copy, and the Worker refuses the partner like a suspended one', async () => {
     const { clientId } = await create()
-    await changePartner(
-      store,
-      { kind: 'set-contact', partner: 'acme', contact: 'amina@acme.example' },
-      attribution,
-      warn,
-    )
+    await changePartner(store, { kind: 'set-contact', partner: 'acme', contact: 'amina@acme.example' }, operator)
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
       expect(await close()).toMatchObject({ isChanged: true, partner: { contact: null } })
     })
@@ -409,7 +394,7 @@ describe('close', () => {
       () => rotate(hour),
       () => replaceNewest(),
       () => change({ kind: 'end-tokens', partner: 'acme' }),
-      async () => lockDownPartner(store, await find(), attribution, warn),
+      async () => lockDownPartner(store, await find(), operator),
     ]) {
       await expect(attempt()).rejects.toThrow(new UserError(message))
     }
@@ -421,7 +406,7 @@ describe('close', () => {
   test('wins against a rotation at the same time', async () => {
     await create()
     const interrupted = interruptFirstWrite(store, close)
-    await expect(rotateSecret(interrupted, await find(), hour, attribution, warn)).rejects.toThrow(UserError)
+    await expect(rotateSecret(interrupted, await find(), hour, operator)).rejects.toThrow(UserError)
     expect(await listSecrets()).toEqual([])
   })
 })
@@ -446,9 +431,7 @@ function failAfterWrite(): typeof store {
 
 test('a change that can’t be read afterwards is reported as made', async () => {
   await create()
-  await expect(
-    changePartner(failAfterWrite(), { kind: 'suspend', partner: 'acme' }, attribution, warn),
-  ).rejects.toThrow(
+  await expect(changePartner(failAfterWrite(), { kind: 'suspend', partner: 'acme' }, operator)).rejects.toThrow(
     new UserError('acme was changed, but could not be read afterwards. See: npm run -s ops -- partner show acme'),
   )
 })
@@ -457,14 +440,6 @@ describe('the cached copy of a partner', () => {
   const suspension = { kind: 'suspend', partner: 'acme' } as const
   const remains =
     'The isolates that already know acme treat the partner as before until the database works again, for up to 30 hours. Run the command again then.'
-  const failingStore: typeof store = {
-    ...store,
-    db: new Proxy(store.db, {
-      get: () => {
-        throw new Error('D1 is down')
-      },
-    }),
-  }
 
   test('is deleted again when there is nothing to change', async () => {
     const { clientId } = await create()
@@ -478,7 +453,7 @@ describe('the cached copy of a partner', () => {
     const { clientId } = await create()
     const broken = { ...store, write: () => Promise.reject(new Error('lost')) }
     const warnings: string[] = []
-    const suspend = () => changePartner(broken, suspension, attribution, (warning) => warnings.push(warning))
+    const suspend = () => changePartner(broken, suspension, { attribution, warn: (warning) => warnings.push(warning) })
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
       expect(suspend()).rejects.toThrow('lost'),
     )
@@ -493,12 +468,12 @@ describe('the cached copy of a partner', () => {
     }
     await env.CATALOG_CACHE.put(getPartnerKey('d'), 'no metadata')
     const changes = [
-      (on: typeof store, warned: Warn) => changePartner(on, suspension, attribution, warned),
+      (on: typeof store, warned: Warn) => changePartner(on, suspension, { attribution, warn: warned }),
       (on: typeof store, warned: Warn) => findPartnerToChange(on, 'acme', warned),
     ]
     const warnings: string[] = []
     for (const attempt of changes) {
-      await expect(attempt(failingStore, (warning) => warnings.push(warning))).rejects.toThrow('D1 is down')
+      await expect(attempt(storeWithoutDatabase, (warning) => warnings.push(warning))).rejects.toThrow('D1 is down')
     }
     const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
     expect(keys.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
@@ -513,9 +488,10 @@ describe('the cached copy of a partner', () => {
   test('is reported when neither the database nor the cache answers', async () => {
     const { listKeys, deleteKey } = storeWithoutCache
     const warnings: string[] = []
-    const attempt = changePartner({ ...failingStore, listKeys, deleteKey }, suspension, attribution, (warning) =>
-      warnings.push(warning),
-    )
+    const attempt = changePartner({ ...storeWithoutDatabase, listKeys, deleteKey }, suspension, {
+      attribution,
+      warn: (warning) => warnings.push(warning),
+    })
     await expect(attempt).rejects.toThrow('D1 is down')
     expect(warnings).toEqual([
       'The database fails, and nothing was changed in it. The cached copy of acme could not be deleted: KV is down. The service treats the partner as before until the database works again, for up to 30 hours. Run the command again then.',
@@ -525,8 +501,10 @@ describe('the cached copy of a partner', () => {
   test('is only a warning when it can’t be deleted', async () => {
     await create()
     const warnings: string[] = []
-    await changePartner(storeWithoutCache, { kind: 'suspend', partner: 'acme' }, attribution, (warning) =>
-      warnings.push(warning),
+    await changePartner(
+      storeWithoutCache,
+      { kind: 'suspend', partner: 'acme' },
+      { attribution, warn: (warning) => warnings.push(warning) },
     )
     expect(warnings).toEqual([
       'The cached copy of acme could not be deleted: KV is down. The change takes effect within two minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',

@@ -7,7 +7,7 @@ import { publishChange } from '../../../src/ops/core/publications.ts'
 import { explainPlan, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
-import { attribution, failOnWarning as warn, importPlans, request, store } from '../support/worker-store.ts'
+import { attribution, importPlans, operator, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 
@@ -58,7 +58,7 @@ test('the changes of a plan that wait for their time or for approval, the earlie
 })
 
 test('a partner that was closed', async () => {
-  await changePartner(store, { kind: 'close', partner: 'acme' }, attribution, warn)
+  await changePartner(store, { kind: 'close', partner: 'acme' }, operator)
   const partner = await findAcme()
   expect(await explain('cash')).toEqual({ reason: 'partner_closed', partner, closedAt: partner.closedAt })
 })
@@ -68,7 +68,7 @@ test('an unknown plan', async () => {
 })
 
 test('a suspended partner, whichever plan', async () => {
-  await changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, warn)
+  await changePartner(store, { kind: 'suspend', partner: 'acme' }, operator)
   const partner = await findAcme()
   const expected = { reason: 'partner_suspended', partner, suspendedAt: partner.suspendedAt }
   expect([await explain('cash'), await explain('nothing')]).toEqual([expected, expected])
@@ -81,8 +81,8 @@ test('an unknown partner is refused', async () => {
 })
 
 test('the past, with the partner’s country and suspension at that time', async () => {
-  await changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, attribution, warn)
-  await changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, warn)
+  await changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, operator)
+  await changePartner(store, { kind: 'suspend', partner: 'acme' }, operator)
   await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
   // The entries of the partner: created, moved, suspended. The publications: the import, then UG.
   await editRecords(env.DB, 'update change_record set changed_at = 1000 + 10 * id')

@@ -5,13 +5,12 @@ import { changePartner, createPartner, findPartner, rotateSecret } from '../../.
 import { findSecretOwner } from '../../../src/ops/core/secret-owner.ts'
 import { insertPartner } from '../../support/insert-partner.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { attribution, failOnWarning as warn, store } from '../support/worker-store.ts'
+import { attribution, operator, store } from '../support/worker-store.ts'
 
 beforeEach(() => emptyDatabase(env))
 
 const create = (shortName: string) => createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)
-const rotate = async (shortName: string) =>
-  rotateSecret(store, await findPartner(store, shortName), 60, attribution, warn)
+const rotate = async (shortName: string) => rotateSecret(store, await findPartner(store, shortName), 60, operator)
 const identify = async (secret: string) => {
   const { partner, secret: found } = await findSecretOwner(store, secret, () => {})
   return [partner.shortName, found.expiresAt !== null]
@@ -29,7 +28,7 @@ test('every live secret has its owner: an old one in its grace period, and those
   const first = await create('acme')
   const second = await rotate('acme')
   const held = await create('held')
-  await changePartner(store, { kind: 'suspend', partner: 'held' }, attribution, warn)
+  await changePartner(store, { kind: 'suspend', partner: 'held' }, operator)
   expect(await identify(old)).toEqual(['earlier', false])
   expect(await identify(first.clientSecret)).toEqual(['acme', true])
   expect(await identify(second.clientSecret)).toEqual(['acme', false])

@@ -41,7 +41,7 @@ const attribution = { actor: 'amina@example.com', command: 'test', note: null }
 const acme = { shortName: 'acme', name: 'Acme', country: 'KE' }
 const plans = [makePlan({ id: 1, viewableIn: ['KE', 'UG'] }), makePlan({ id: 2, performance1: -0.25 })]
 let warnings: string[]
-const warn = (warning: string) => void warnings.push(warning)
+const operator = { attribution, warn: (warning: string) => void warnings.push(warning) }
 let errorBeforeMigration: unknown
 
 beforeAll(async () => {
@@ -84,14 +84,12 @@ test('plans change as in a local store', async () => {
 test('partners and secrets change as in a local store', async () => {
   const { clientId } = await remote((store) => createPartner(store, acme, attribution))
   const rotate = (graceSeconds: number) =>
-    remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, attribution, warn))
+    remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, operator))
   expect((await rotate(60)).clientId).toBe(clientId)
   await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --remote --env staging$/)
-  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'acme' }, attribution, warn))
-  await remote((store) => changePartner(store, { kind: 'resume', partner: 'acme' }, attribution, warn))
-  await remote((store) =>
-    changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, attribution, warn),
-  )
+  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'acme' }, operator))
+  await remote((store) => changePartner(store, { kind: 'resume', partner: 'acme' }, operator))
+  await remote((store) => changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, operator))
   const found = await remote((store) => findPartner(store, 'acme'))
   expect(found).toMatchObject({ ...acme, country: 'UG', clientId, suspendedAt: null })
   const [old, current] = await remote((store) => listLiveSecrets(store, found))
@@ -105,7 +103,7 @@ test('partners and secrets change as in a local store', async () => {
 test('a partner is suspended, with a warning, when the cache can’t be reached', async () => {
   await remote((store) => createPartner(store, { ...acme, shortName: 'kept' }, attribution))
   cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'KV is down' }
-  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, attribution, warn))
+  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, operator))
   expect(warnings).toEqual([
     expect.stringMatching(/^The cached copy of kept could not be deleted: Cloudflare answered 400: KV is down\. /),
   ])
@@ -206,7 +204,7 @@ describe('a failure is one line that names the fix', () => {
 
   test('an overloaded database is not asked again to make a change', async () => {
     cloudflare().failure = { call: /\/query$/, status: 503, message: 'overloaded' }
-    const change = remote((store) => changePartner(store, { kind: 'resume', partner: 'kept' }, attribution, warn))
+    const change = remote((store) => changePartner(store, { kind: 'resume', partner: 'kept' }, operator))
     await expect(change).rejects.toThrow(
       new UserError('Cloudflare answered 503: overloaded. The change was not made: try again.'),
     )
@@ -230,7 +228,7 @@ describe('an error that D1 calls transient is no failure', () => {
       cloudflare().failure = { call: /\/query$/, ...transient, hasEffect }
       const name = `Kept ${hasEffect}`
       expect(
-        await remote((store) => changePartner(store, { kind: 'rename', partner: 'kept', name }, attribution, warn)),
+        await remote((store) => changePartner(store, { kind: 'rename', partner: 'kept', name }, operator)),
       ).toMatchObject({
         isChanged: true,
         partner: { name },
@@ -242,7 +240,7 @@ describe('an error that D1 calls transient is no failure', () => {
 
   test.each([true, false])('of a secret, which works (%s: it had its effect)', async (hasEffect) => {
     cloudflare().failure = { call: /\/query$/, ...transient, hasEffect }
-    const rotated = remote(async (store) => rotateSecret(store, await findPartner(store, 'kept'), 0, attribution, warn))
+    const rotated = remote(async (store) => rotateSecret(store, await findPartner(store, 'kept'), 0, operator))
     expect((await rotated).clientSecret).toMatch(/^pcs_\w{40}$/)
     const kept = await remote((store) => findPartner(store, 'kept'))
     expect(await remote((store) => listLiveSecrets(store, kept))).toHaveLength(1)
@@ -318,7 +316,7 @@ describe('when a change is made and the answer is lost', () => {
     const { clientId } = await remote((store) => createPartner(store, { ...acme, shortName: 'gone' }, attribution))
     cloudflare().failure = lost
     const left = await listKeysAfter(bindings().CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      remote((store) => changePartner(store, { kind: 'suspend', partner: 'gone' }, attribution, warn)),
+      remote((store) => changePartner(store, { kind: 'suspend', partner: 'gone' }, operator)),
     )
     expect(left).toEqual([])
   })

@@ -26,7 +26,7 @@ import {
 } from '../../../src/ops/core/publications.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { attribution, careful, failOnWarning, importPlans, request, store } from './worker-store.ts'
+import { attribution, careful, importPlans, operator, request, store } from './worker-store.ts'
 
 const dayS = 86_400
 
@@ -67,18 +67,13 @@ export async function fillDatabase(): Promise<Credentials[]> {
   for (const shortName of ['acme', 'boda', 'gone', 'held']) {
     credentials.push(await createPartner(store, { shortName, name: strange.slice(0, 6), country: 'KE' }, attribution))
   }
-  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, attribution, failOnWarning))
-  await changePartner(store, { kind: 'set-country', partner: 'boda', country: 'UG' }, attribution, failOnWarning)
-  await changePartner(
-    store,
-    { kind: 'set-contact', partner: 'boda', contact: 'dev@boda.example' },
-    attribution,
-    failOnWarning,
-  )
-  await changePartner(store, { kind: 'suspend', partner: 'held' }, attribution, failOnWarning)
-  await changePartner(store, { kind: 'end-tokens', partner: 'boda' }, attribution, failOnWarning)
-  await lockDownPartner(store, await findPartner(store, 'held'), attribution, failOnWarning)
-  await changePartner(store, { kind: 'close', partner: 'gone' }, attribution, failOnWarning)
+  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, operator))
+  await changePartner(store, { kind: 'set-country', partner: 'boda', country: 'UG' }, operator)
+  await changePartner(store, { kind: 'set-contact', partner: 'boda', contact: 'dev@boda.example' }, operator)
+  await changePartner(store, { kind: 'suspend', partner: 'held' }, operator)
+  await changePartner(store, { kind: 'end-tokens', partner: 'boda' }, operator)
+  await lockDownPartner(store, await findPartner(store, 'held'), operator)
+  await changePartner(store, { kind: 'close', partner: 'gone' }, operator)
   const keys = { list: async () => [], drop: async () => {} }
   const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
   const rotate = { ...keys, rotate: ({ record }: { record: (kid: string) => Promise<void> }) => record('new') }

@@ -31,3 +31,18 @@ export async function runCommand(
   const code = await runOps({ ...context, findActor, ...overrides })
   return { code, stdout, stderr }
 }
+
+/** What a command returns that succeeds, and prints only its result. */
+export function printed(stdout: unknown) {
+  return { code: 0, stdout, stderr: '' }
+}
+
+/** What a command returns that refuses, and prints only the reason. */
+export function refused(stderr: unknown) {
+  return { code: 2, stdout: '', stderr }
+}
+
+/** The cells of a table that a command printed, by line. */
+export function readTable(stdout: string): string[][] {
+  return stdout.split('\n').map((line) => line.split(/ {2,}/))
+}

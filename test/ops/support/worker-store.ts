@@ -2,6 +2,7 @@
 import { env } from 'cloudflare:workers'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
+import type { Operator } from '../../../src/ops/core/partner-accounts.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from './binding-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -30,6 +31,16 @@ export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^
   return { ...store, db: openDatabase(interrupted) }
 }
 
+/** A store whose database does not answer. */
+export const storeWithoutDatabase: Store = {
+  ...store,
+  db: new Proxy(store.db, {
+    get: () => {
+      throw new Error('D1 is down')
+    },
+  }),
+}
+
 /** A store that can't delete the cached copy of a partner. */
 export const storeWithoutCache: Store = {
   ...store,
@@ -42,9 +53,12 @@ export const attribution = { actor: 'amina@example.com', command: 'test', note: 
 
 export const request: PublicationRequest = { attribution }
 
-export function failOnWarning(warning: string): void {
+function failOnWarning(warning: string): void {
   throw new Error(`unexpected warning: ${warning}`)
 }
+
+/** Changes partners, and has nothing to be warned of. */
+export const operator: Operator = { attribution, warn: failOnWarning }
 
 export async function importPlans(plans: readonly CatalogPlan[], isPruning = false, on = store) {
   const prepared = await prepareImport(on, { plans: [...plans] }, { isPruning })

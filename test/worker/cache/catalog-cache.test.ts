@@ -107,7 +107,7 @@ function makeContext(overrides: Partial<CacheContext> = {}): CacheContext {
 async function request(ageMs: number, filter: PlanFilter = {}, overrides: Partial<CacheContext> = {}) {
   nowMs = start + ageMs
   db.calls = []
-  const catalog = await openCatalog(makeContext(overrides), { clientId, countryHint: country, filter })
+  const catalog = await open(overrides, filter)
   const { partner } = catalog
   const { list, tier, ageSeconds, cacheStatus } = await catalog.readList(partner?.country ?? '', filter)
   await finishWork()
@@ -131,6 +131,10 @@ function copyDatabase(): CatalogSession {
     loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
   }
 }
+
+/** Opens the catalog for a request. */
+const open = (overrides: Partial<CacheContext> = {}, filter: PlanFilter = {}, countryHint = country) =>
+  openCatalog(makeContext(overrides), { clientId, countryHint, filter })
 
 const getListKey = (filter: PlanFilter = {}) => getPlanListKey(country, filter)
 
@@ -169,8 +173,7 @@ describe('a request', () => {
     await request(0)
     const hanging = { ...session, checkPartner: () => new Promise<never>(() => {}) }
     nowMs = start + 61 * second
-    const context = makeContext({ openSession: () => hanging, waitUntil: () => {} })
-    const catalog = await openCatalog(context, { clientId, countryHint: country, filter: {} })
+    const catalog = await open({ openSession: () => hanging, waitUntil: () => {} })
     expect(await catalog.readList(country, {})).toMatchObject({ tier: 'memory' })
   })
 
@@ -219,8 +222,7 @@ describe('a new isolate', () => {
       checkPartner: () => new Promise((resolve) => (answerCheck = () => resolve(session.checkPartner(clientId)))),
     }
     const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
-    const context = makeContext({ openSession: () => slow })
-    const opening = openCatalog(context, { clientId, countryHint: country, filter: {} })
+    const opening = open({ openSession: () => slow })
     await vi.waitFor(() => expect(get).toHaveBeenCalledTimes(1))
     answerCheck()
     const catalog = await opening
@@ -240,7 +242,7 @@ describe('a new isolate', () => {
   test('reads the list of the partner’s country, not of an outdated hint', async () => {
     await request(0)
     startNewIsolate()
-    const catalog = await openCatalog(makeContext(), { clientId, countryHint: 'XX', filter: {} })
+    const catalog = await open({}, {}, 'XX')
     const { list, tier } = await catalog.readList(catalog.partner?.country ?? '', {})
     expect([decodeList(list.body), tier]).toEqual(['first', 'kv'])
     await finishWork()
@@ -303,7 +305,7 @@ describe('KV', () => {
     const get = vi.spyOn(env.CATALOG_CACHE, 'getWithMetadata')
     const answers = await Promise.all(
       Array.from({ length: 30 }, async () => {
-        const catalog = await openCatalog(makeContext(), { clientId, countryHint: country, filter: {} })
+        const catalog = await open()
         return catalog.readList(country, {})
       }),
     )
@@ -479,7 +481,7 @@ describe('while D1 fails', () => {
     expect((await request(30 * hour)).partner).toEqual(makePartner())
     expect(warnings).toContain('served_stale')
     nowMs += second
-    const late = openCatalog(makeContext({ kv: undefined }), { clientId, countryHint: country, filter: {} })
+    const late = open({ kv: undefined })
     await expect(late).rejects.toThrow(StorageError)
   })
 
@@ -596,8 +598,7 @@ describe('while D1 fails', () => {
     const openSession = () => ({ ...session, checkPartner })
     nowMs = start + hour + 10 * second
     const isAnswered = vi.fn<() => void>()
-    const asking = makeContext({ openSession, waitUntil: () => {} })
-    void openCatalog(asking, { clientId, countryHint: country, filter: {} }).then(isAnswered)
+    void open({ openSession, waitUntil: () => {} }).then(isAnswered)
     for (const ms of [10_000, 13_000, 15_999]) {
       expect((await request(hour + ms, {}, { openSession })).cacheStatus).toContain('storage-unavailable')
     }
@@ -739,9 +740,9 @@ describe('a clock', () => {
   test('that steps back while a check is shared gives a ttl that is a number', async () => {
     await request(0)
     nowMs = start + 3 * hour
-    const late = openCatalog(makeContext(), { clientId, countryHint: country, filter: {} })
+    const late = open()
     nowMs = start + hour
-    const early = openCatalog(makeContext(), { clientId, countryHint: country, filter: {} })
+    const early = open()
     for (const opened of [late, early]) {
       expect((await (await opened).readList(country, {})).cacheStatus).toBe('memory; hit; ttl=60')
     }
@@ -804,8 +805,7 @@ describe('an older result', () => {
       },
     }
     const openSession: CacheContext['openSession'] = (from) => (from === 'nearest' ? slow : session)
-    const context = makeContext({ openSession, waitUntil: () => {} })
-    const catalog = await openCatalog(context, { clientId, countryHint: country, filter })
+    const catalog = await open({ openSession, waitUntil: () => {} }, filter)
     const slowAnswer = catalog.readList(country, filter)
     await vi.waitFor(() => expect(db.calls).toContain('list'))
     changeCatalog('second')
@@ -831,8 +831,7 @@ describe('an older result', () => {
     }
     const filter = { fundType: 'BOND' }
     const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? slowPrimary : replica)
-    const context = makeContext({ openSession, waitUntil: () => {} })
-    const catalog = await openCatalog(context, { clientId, countryHint: country, filter })
+    const catalog = await open({ openSession, waitUntil: () => {} }, filter)
     const answered = catalog.readList(country, filter)
     await new Promise((resolve) => setTimeout(resolve, 20))
     changeCatalog('third')
@@ -867,7 +866,7 @@ describe('an older result', () => {
 describe('thirty requests into a new isolate', () => {
   const thirty = Array.from({ length: 30 })
   const openAndRead = async (overrides: Partial<CacheContext> = {}) => {
-    const catalog = await openCatalog(makeContext(overrides), { clientId, countryHint: country, filter: {} })
+    const catalog = await open(overrides)
     return catalog.readList(country, {})
   }
 

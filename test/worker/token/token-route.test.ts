@@ -345,13 +345,6 @@ describe('while D1 fails', () => {
     await env.CATALOG_CACHE.delete(getPartnerKey(partner.clientId))
   }
 
-  test('a client of the copy in KV gets a token, which lists plans', async () => {
-    await requestPlans({ shortName: partner.shortName, token: await fetchToken(partner) })
-    await breakD1After()
-    const token = await fetchToken(partner)
-    expect((await requestPlans({ shortName: partner.shortName, token })).status).toBe(200)
-  })
-
   test('a secret that the copy lacks gets a 503: it may be new', async () => {
     await breakD1After()
     const response = await requestToken(wrongSecret())
