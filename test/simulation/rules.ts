@@ -174,9 +174,11 @@ export function createRules(
   /** True time of the oldest record that may be used while D1 fails. Of a partner: none older than D1's last answer here. */
   function findOldest({ arrivedAtMs, isolate }: SimulatedRequest, clientId?: string): number {
     const answers = clientId === undefined ? [] : (isolate.answers.get(clientId) ?? [])
+    // A small memory may have evicted the check. A sign-in that is refused replaces one, but makes none.
+    const isKept = isolate.maxPartners > 100 && answers.some(({ isSignIn }) => !isSignIn)
     const answeredAtMs = Math.max(-Infinity, ...answers.map(({ atMs }) => atMs).filter((atMs) => atMs < arrivedAtMs))
     const slowMs = kvCityCacheMs + slackMs + maxLagMs + 2 * maxClockStepMs
-    return Math.max(arrivedAtMs - maxOldMs, answeredAtMs) - slowMs
+    return Math.max(arrivedAtMs - maxOldMs, isKept ? answeredAtMs : -Infinity) - slowMs
   }
 
   function didD1Fail({ request }: { request: SimulatedRequest }): boolean {

@@ -21,7 +21,7 @@ export interface SimulatedIsolate {
   /** The clients of which this isolate heard from D1 that their partner is active. */
   knownClients: Set<string>
   /** The last answers of D1 about each client, and the order in which they were asked for. */
-  answers: Map<string, { access: string; order: number; atMs: number }[]>
+  answers: Map<string, { access: string; order: number; atMs: number; isSignIn: boolean }[]>
   maxListBytes: number
   maxPartners: number
   /** The isolate ends when it was idle for longer. */
@@ -40,6 +40,7 @@ export interface SimulatedRequest {
   isolate: SimulatedIsolate
   /** True time. */
   arrivedAtMs: number
+  isSignIn: boolean
   /** The client hung up: nothing of this request runs any more, and its promises never settle. */
   isCancelled: boolean
   /** The longest chain of round trips so far, each of which began after the one before had ended. */

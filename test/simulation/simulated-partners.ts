@@ -101,7 +101,7 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
 
     /** Notices what isolates hear from D1. */
     watch:
-      ({ isolate }: SimulatedRequest, openSession: OpenSession): OpenSession =>
+      ({ isolate, isSignIn }: SimulatedRequest, openSession: OpenSession): OpenSession =>
       (from) => {
         const session = openSession(from)
         return {
@@ -109,7 +109,7 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
           checkPartner: async (clientId) => {
             const order = ++lastOrder
             const check = await session.checkPartner(clientId)
-            const answer = { access: formatAccess(check.partner), order, atMs: clock.now() }
+            const answer = { access: formatAccess(check.partner), order, atMs: clock.now(), isSignIn }
             const answers = isolate.answers.get(clientId) ?? []
             isolate.answers.set(clientId, [...answers.slice(-9), answer])
             if (check.partner?.isSuspended === false) {

@@ -195,12 +195,13 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   /** Sends a request to an isolate. The answer is undefined if the client hung up, or the isolate died. */
   function send<Answer>(
     { home, elsewhere, elsewhereShare }: Poller,
+    isSignIn: boolean,
     work: (request: SimulatedRequest) => Promise<Answer>,
   ): Promise<{ answer: Answer | undefined; request: SimulatedRequest }> {
     const isolate = routeToIsolate(trafficRandom.chance(elsewhereShare) ? elsewhere : home)
     const nowMs = clock.now()
     isolate.lastUsedMs = nowMs
-    const request: SimulatedRequest = { isolate, arrivedAtMs: nowMs, isCancelled: false, trips: 0 }
+    const request: SimulatedRequest = { isolate, arrivedAtMs: nowMs, isSignIn, isCancelled: false, trips: 0 }
     const answered = new Promise<{ answer: Answer | undefined; request: SimulatedRequest }>((resolve) => {
       pending.set(request, () => resolve({ answer: undefined, request }))
       const finish = (answer: Answer) => {
@@ -232,7 +233,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   async function signIn(poller: Poller): Promise<Token | NoToken> {
     const { clientId, tokenSeconds } = poller
     const credentials = { clientId, clientSecret: partners.pickSecret(poller) }
-    const { answer, request } = await send(poller, (sent) =>
+    const { answer, request } = await send(poller, true, (sent) =>
       authenticateClient(
         { ...sent.isolate, rateLimits, pbkdf2Iterations: 1 },
         credentials,
@@ -259,7 +260,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     const filter = trafficRandom.chance(poller.randomFilterShare)
       ? { fundType: `random${trafficRandom.integer(1e9)}` }
       : trafficRandom.pick(poller.filters)
-    const { answer: check, request } = await send(poller, (sent) => list(sent, token, filter))
+    const { answer: check, request } = await send(poller, false, (sent) => list(sent, token, filter))
     if (check === undefined) return
     const waitedMs = clock.now() - request.arrivedAtMs
     // A request that shares the work of another one waits for its round trip.
