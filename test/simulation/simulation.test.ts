@@ -10,10 +10,10 @@ async function runWithinRules(shape: Shape, durationMs: number, seed = 1): Promi
   return meter
 }
 
-test.each([1, 2])('no answer breaks a rule in a day on which everything fails (seed %i)', async (seed) => {
-  const meter = await runWithinRules(shapes.storm, dayMs, seed)
+test.each([1, 2])('no answer breaks a rule in half a day on which everything fails (seed %i)', async (seed) => {
+  const meter = await runWithinRules(shapes.storm, dayMs / 2, seed)
   // The rules had something to check.
-  expect(countLists(meter)).toBeGreaterThan(5000)
+  expect(countLists(meter)).toBeGreaterThan(2500)
   expect(Math.min(meter.lists.kv, meter.lists.outage, meter.refused, meter.unavailable)).toBeGreaterThan(0)
 })
 
@@ -32,7 +32,7 @@ test('a partner that asks 1,000 times a second is served from memory', async () 
 
 test('a seed repeats a run', async () => {
   const run = async (seed: number) => {
-    const { trips, answerMs, ...counts } = await runWithinRules(shapes.storm, dayMs / 4, seed)
+    const { trips, answerMs, ...counts } = await runWithinRules(shapes.storm, dayMs / 8, seed)
     return { ...counts, slowest: answerMs.max(), requests: trips.count() }
   }
   const first = await run(7)
