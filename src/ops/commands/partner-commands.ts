@@ -7,6 +7,7 @@ import {
   changePartner,
   checkOpen,
   createPartner,
+  describeClosed,
   findEmptyList,
   findPartner,
   findPartnerToChange,
@@ -143,6 +144,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       const operator = { attribution: await readAttribution(context, options), warn }
       const { credentials, effect } = await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
+        checkOpen(store, known)
         const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
         if (replaceNewest) {
           await ask('the newest one stops working now')
@@ -182,7 +184,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
           isSuspended: known.suspendedAt !== null,
         }
       })
-      const message = formatLockdownMessage(credentials, tokensValidFrom)
+      const message = formatLockdownMessage(credentials, tokensValidFrom, isSuspended)
       if (options.json) {
         const more = { tokensValidFrom: formatOptionalTime(tokensValidFrom), message }
         io.stdout.write(`${JSON.stringify({ ...credentials, ...more })}\n`)
@@ -252,7 +254,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
   )
     .option('--yes', 'skip the question that --remote asks')
     .action((shortName: string, options: ChangeOptions) =>
-      change(options, { kind: 'close', partner: shortName }, describeStatus),
+      change(options, { kind: 'close', partner: shortName }, (changed) => describeClosing(options, changed)),
     )
 
   addChangeRecordCommand(context, add('log [short-name]', 'show who changed partners, when and why', 'log acme'), {
@@ -282,9 +284,13 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
 }
 
 function describeStatus({ partner, isChanged }: PartnerChange): string {
-  if (partner.closedAt !== null) return `${partner.shortName} ${isChanged ? 'is now' : 'already is'} closed, for good.`
   const verb = isChanged ? 'is now' : 'already is'
   return `${partner.shortName} ${verb} ${readPartnerStatus(partner)}, with the plans of ${partner.country}.`
+}
+
+function describeClosing(target: Target, { partner: { shortName, closedAt }, isChanged }: PartnerChange): string {
+  if (isChanged || closedAt === null) return `${shortName} is now closed, for good.`
+  return describeClosed(target, shortName, closedAt)
 }
 
 function describeCountry({ partner, isChanged }: PartnerChange): string {
@@ -302,16 +308,24 @@ function describeContact({ partner, isChanged }: PartnerChange): string {
 }
 
 function describeTokens({ partner }: PartnerChange): string {
-  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. Later ones work at once.`
+  const later = partner.suspendedAt === null ? 'Later ones work at once.' : 'It is still suspended: it gets no token.'
+  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. ${later}`
 }
 
 /** The text for the partner. It never holds the secret. */
-function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValidFrom: number | null): string {
+function formatLockdownMessage(
+  { clientId, shortName }: Credentials,
+  tokensValidFrom: number | null,
+  isSuspended: boolean,
+): string {
   const time = tokensValidFrom === null ? 'now' : formatIsoTime(tokensValidFrom)
+  const next = isSuspended
+    ? 'Your account is suspended: the new secret gets no access token until we end the suspension.'
+    : 'Then request a new access token.'
   return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${time} are refused with 401 invalid_token, everywhere within two minutes.
-- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+- You get a new client secret from us separately. Put it in place of the old one now. ${next}
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `
 }

@@ -260,11 +260,20 @@ test('partner rename, set-contact and close print the partner as it is now', asy
     [['set-contact', 'acme', 'amina@acme.example'], 'acme now has the contact amina@acme.example.\n'],
     [['set-contact', 'acme', '--remove'], 'acme now has no contact.\n'],
     [['close', 'acme'], 'acme is now closed, for good.\n'],
-    [['close', 'acme'], 'acme already is closed, for good.\n'],
   ] as const
   for (const [args, stdout] of sentences) {
     expect(await partner([...args])).toEqual(printed(stdout))
   }
+  const sentence =
+    /^acme was closed at \S+Z, for good: its secrets and tokens have ended\. To onboard it again, create it under another short name: npm run -s ops -- partner create --help\n$/
+  expect(await partner(['close', 'acme'])).toEqual(printed(expect.stringMatching(sentence) as string))
+  // Before the question.
+  const remote = ['--remote', '--env', 'staging']
+  for (const verb of ['rotate', 'lockdown', 'end-tokens', 'suspend', 'resume']) {
+    expect((await partner([verb, 'acme'])).stderr).toMatch(sentence)
+  }
+  for (const verb of ['rotate', 'lockdown'])
+    expect((await partner([verb, 'acme', ...remote])).stderr).toMatch(/^acme was closed /)
   expect(await readJson(['close', 'acme'])).toEqual({
     ...shown,
     name: 'Acme Pay',
@@ -295,16 +304,21 @@ test('partner end-tokens says from when tokens are valid, and partner show and l
   expect(await readJson(['show', 'acme'])).toMatchObject({ tokensValidFrom: validFrom })
   expect((await partner(['log', 'acme'])).stdout).toMatch(/ acme +end-tokens +KE +active /)
   expect(await readJson(['end-tokens', 'acme'])).toEqual({ ...shown, tokensValidFrom: time })
+  await partner(['suspend', 'acme'])
+  expect((await partner(['end-tokens', 'acme'])).stdout).toMatch(
+    / within two minutes\. It is still suspended: it gets no token\.\n$/,
+  )
 })
 
 describe('partner lockdown', () => {
   const message = (
     validFrom: string,
     id: string,
+    next = 'Then request a new access token.',
   ) => `A client secret of your account acme (client ID ${id}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${validFrom} are refused with 401 invalid_token, everywhere within two minutes.
-- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+- You get a new client secret from us separately. Put it in place of the old one now. ${next}
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `
 
@@ -321,7 +335,7 @@ Your client ID stays the same. Remove the old secret from every place where othe
     }
     expect(secrets).toHaveLength(1)
     expect(stderr).toBe(
-      `The secret is shown only this once: only its hash is stored.\nacme is still suspended: it gets no token.\nSend this to acme, and the secret separately, over a channel that you trust:\n\n${message(tokensValidFrom, id)}`,
+      `The secret is shown only this once: only its hash is stored.\nacme is still suspended: it gets no token.\nSend this to acme, and the secret separately, over a channel that you trust:\n\n${message(tokensValidFrom, id, 'Your account is suspended: the new secret gets no access token until we end the suspension.')}`,
     )
     expect(secret).not.toBe('')
     expect(stderr).not.toContain(secret)
@@ -362,7 +376,7 @@ Your client ID stays the same. Remove the old secret from every place where othe
     )
     expect(await partner([verb, 'gone'])).toEqual(
       refused(
-        expect.stringMatching(/^gone was closed at \S+, for good\. Create another partner instead: .*\n$/) as string,
+        expect.stringMatching(/^gone was closed at \S+, for good: its secrets and tokens have ended\. .*\n$/) as string,
       ),
     )
     expect(await readJson(['show', 'gone'])).toEqual(before)
