@@ -26,12 +26,13 @@ import {
   type PartnerSummary,
   isRotationDue,
 } from '../core/partner-accounts.ts'
-import { checkClientSecret, findSecretOwner } from '../core/secret-owner.ts'
+import { findClientSecret, findSecretOwner } from '../core/secret-owner.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import { readInput } from '../store/read-input.ts'
 import { describeCommand, type Target } from '../store/target.ts'
-import { confirm, readLine } from '../terminal/confirm.ts'
+import { decodeLeniently } from '../store/text-encoding.ts'
+import { confirm } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
 import { printResult } from '../terminal/print-result.ts'
@@ -99,16 +100,16 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--json', 'print an object')
     // Otherwise the error quotes them.
     .allowExcessArguments()
+    .allowUnknownOption()
     .action(async (options: OutputOptions, { args }: Command) => {
       if (args.length > 0) {
         throw new UserError(
           'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
         )
       }
-      const text = await readSecret(io, options)
-      checkClientSecret(text)
+      const clientSecret = findClientSecret(await readText(io, options))
       const { partner: owner, secret } = await withProgress(io, 'Reading the live secrets', (update) =>
-        withStore(options, (store) => findSecretOwner(store, text, update)),
+        withStore(options, (store) => findSecretOwner(store, clientSecret, update)),
       )
       const { shortName, name, clientId } = owner
       const status = readPartnerStatus(owner)
@@ -330,18 +331,13 @@ Your client ID stays the same. Remove the old secret from every place where othe
 `
 }
 
-/**
- * Reads a line from a terminal, or everything that is piped in, without the line feed at its end.
- * @throws UserError when there is nothing.
- */
-async function readSecret({ stdin, stderr }: Io, target: Target): Promise<string> {
-  if (stdin.isTTY) stderr.write('Paste the secret: ')
-  const input = stdin.isTTY ? await readLine(stdin) : Buffer.from(await readInput('-', stdin)).toString()
-  const text = input.replace(/\r?\n$/, '')
-  if (text !== '') return text
+/** @throws UserError when nothing is piped in: a terminal would show the secret. */
+async function readText({ stdin }: Io, target: Target): Promise<string> {
+  const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
+  if (text.trim() !== '') return text
   const identify = describeCommand(target, 'partner', 'identify')
   throw new UserError(
-    `There is no secret on standard input. Write it into a file that only you can read: ${identify} < FILE`,
+    `There is no secret on standard input. Pass it in a file that only you can read, or through a pipe: ${identify} < FILE`,
   )
 }
 
