@@ -54,14 +54,13 @@ export async function deleteCopyOnFailure<T>(
     deletion = tryToDelete(store, partner).then(({ sentence }) => warn(`${sentence} Waiting for the database …`))
   }, patienceMs)
   try {
-    return await work()
+    return await work().finally(() => {
+      clearTimeout(timer)
+      return deletion
+    })
   } catch (error) {
-    await deletion
     if (!isRefusal(error)) await reportFailure(store, partner, warn)
     throw error
-  } finally {
-    clearTimeout(timer)
-    await deletion
   }
 }
 
