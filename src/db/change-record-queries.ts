@@ -70,10 +70,15 @@ export function hashEntry(entry: ChangeEntry | undefined): Promise<string> {
           entry.closedAt,
           entry.kid,
           entry.previousHash,
-          // Left out where they are null: entries from before these columns keep their hash.
-          ...[entry.clientId, entry.secretFingerprint, entry.tokensValidFrom].filter((value) => value !== null),
+          ...listAddedValues(entry),
         ],
   )
+}
+
+/** Entries from before these columns, in which all are null, keep their hash. */
+function listAddedValues({ clientId, secretFingerprint, tokensValidFrom }: ChangeEntry) {
+  const values = [clientId, secretFingerprint, tokensValidFrom]
+  return values.every((value) => value === null) ? [] : values
 }
 
 export interface EntryFilter {
@@ -127,39 +132,54 @@ export async function selectEntry(db: Database, id: number): Promise<ChangeEntry
 }
 
 /**
- * Selects the short names of partners that were changed without an entry: they are not what their last entry says, or no
- * entry holds the fingerprint of a stored secret. Entries from before migrations/0004 have neither client ID nor fingerprint: a
- * client ID that was replaced before the next entry, or a secret that replaced another of the same second, is not found.
+ * Selects the short names of partners that were changed without an entry: they are not what their entries say, or no entry
+ * made a stored secret. The current secret must be of the last entry that made one. An older one works after a rotation only,
+ * and of no entry before a lockdown. Entries from before migrations/0004 have neither client ID nor fingerprint: a client ID
+ * that was replaced before the next entry, or a secret that replaced another of the same second, is not found.
  */
 export async function selectUnrecordedPartners(db: Database): Promise<string[]> {
   const rows = await db.values<SecretRow>(sql`
+    with makers as (
+      select id, partner, changed_at, secret_fingerprint,
+        lead(kind) over (partition by partner order by id) as next_kind,
+        max(iif(kind = 'lockdown', id, 0)) over (partition by partner) as lockdown_id,
+        -- Whether it, or an entry before it, has a fingerprint.
+        max(secret_fingerprint) over (partition by partner order by id) is not null as is_fingerprinted
+      from change_record
+      where kind in ('create', 'rotate', 'replace-newest', 'lockdown')
+    )
     select partners.short_name,
       (last.name, last.country, last.suspended_at, last.closed_at, last.tokens_valid_from)
         is (partners.name, partners.country, partners.suspended_at, partners.closed_at, partners.tokens_valid_from)
-        and coalesce(last.client_id, partners.client_id) = partners.client_id,
-      secret.hash, entry.id, entry.secret_fingerprint
+        and partners.client_id = coalesce(
+          (select client_id from change_record where partner = short_name and client_id is not null order by id desc limit 1),
+          partners.client_id
+        ),
+      secret.id, secret.hash, maker.id, maker.is_fingerprinted, maker.secret_fingerprint
     from partners
     left join change_record as last on last.id = (select max(id) from change_record where partner = short_name)
     left join partner_secrets as secret on secret.partner_id = partners.id
-    left join change_record as entry
-      on entry.partner = partners.short_name and entry.changed_at = secret.created_at
-      and entry.kind in ('create', 'rotate', 'replace-newest', 'lockdown')
+    left join makers as maker
+      on maker.partner = partners.short_name and maker.changed_at = secret.created_at
+      and iif(secret.expires_at is null, next_kind is null, next_kind = 'rotate' and maker.id >= lockdown_id)
     order by partners.short_name`)
-  const recorded = new Set<string>()
-  for (const [, , hash, entryId, fingerprint] of rows) {
-    if (hash === null || entryId === null) continue
-    if (fingerprint === null || fingerprint === (await hashText(hash))) recorded.add(hash)
+  const recorded = new Set<number | null>([null])
+  for (const [, , secretId, hash, makerId, isFingerprinted, fingerprint] of rows) {
+    if (hash === null || makerId === null) continue
+    if (!isFingerprinted || fingerprint === (await hashText(hash))) recorded.add(secretId)
   }
-  const unrecorded = rows.filter(([, isAsRecorded, hash]) => !isAsRecorded || (hash !== null && !recorded.has(hash)))
+  const unrecorded = rows.filter(([, isAsRecorded, secretId]) => !isAsRecorded || !recorded.has(secretId))
   return [...new Set(unrecorded.map(([shortName]) => shortName))]
 }
 
-/** A partner, with a secret if it has one, and an entry of the second in which the secret was made. */
+/** A partner, with a secret if it has one, and an entry that may have made the secret. */
 type SecretRow = [
   shortName: string,
   isAsRecorded: number,
+  secretId: number | null,
   hash: string | null,
-  entryId: number | null,
+  makerId: number | null,
+  isFingerprinted: number | null,
   fingerprint: string | null,
 ]
 

@@ -87,7 +87,10 @@ describe('a client secret', () => {
       expect(find(text)).toEqual(text.includes(two) ? [one, two] : [one])
     }
     expect(find(randomTexts(`${characters}_`, 44).join(' '))).toBeNull()
-    expect(find(`${one}x my_${one} pcs_${'a'.repeat(39)}`)).toBeNull()
+    for (const text of [`client_secret%3D${one}`, String.raw`"id\n${one}\n"`, `ACME_${one}`, `${one}_old`]) {
+      expect(find(text)).toEqual([one])
+    }
+    expect(find(`pcs_${'a'.repeat(39)} pcs-${'a'.repeat(40)}`)).toBeNull()
   })
 })
 

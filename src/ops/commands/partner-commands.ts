@@ -7,6 +7,7 @@ import {
   changePartner,
   checkOpen,
   createPartner,
+  describeClosed,
   findEmptyList,
   findPartner,
   findPartnerToChange,
@@ -25,12 +26,13 @@ import {
   type PartnerSummary,
   isRotationDue,
 } from '../core/partner-accounts.ts'
-import { checkClientSecret, findSecretOwner } from '../core/secret-owner.ts'
+import { findClientSecret, findSecretOwner } from '../core/secret-owner.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../core/user-error.ts'
 import { readInput } from '../store/read-input.ts'
 import { describeCommand, type Target } from '../store/target.ts'
-import { confirm, readLine } from '../terminal/confirm.ts'
+import { decodeLeniently } from '../store/text-encoding.ts'
+import { confirm } from '../terminal/confirm.ts'
 import type { Io } from '../terminal/io.ts'
 import { formatAge } from '../terminal/age.ts'
 import { printResult } from '../terminal/print-result.ts'
@@ -98,16 +100,16 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .option('--json', 'print an object')
     // Otherwise the error quotes them.
     .allowExcessArguments()
+    .allowUnknownOption()
     .action(async (options: OutputOptions, { args }: Command) => {
       if (args.length > 0) {
         throw new UserError(
           'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
         )
       }
-      const text = await readSecret(io, options)
-      checkClientSecret(text)
+      const clientSecret = findClientSecret(await readText(io, options))
       const { partner: owner, secret } = await withProgress(io, 'Reading the live secrets', (update) =>
-        withStore(options, (store) => findSecretOwner(store, text, update)),
+        withStore(options, (store) => findSecretOwner(store, clientSecret, update)),
       )
       const { shortName, name, clientId } = owner
       const status = readPartnerStatus(owner)
@@ -143,6 +145,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
       const operator = { attribution: await readAttribution(context, options), warn }
       const { credentials, effect } = await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
+        checkOpen(store, known)
         const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
         if (replaceNewest) {
           await ask('the newest one stops working now')
@@ -182,7 +185,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
           isSuspended: known.suspendedAt !== null,
         }
       })
-      const message = formatLockdownMessage(credentials, tokensValidFrom)
+      const message = formatLockdownMessage(credentials, tokensValidFrom, isSuspended)
       if (options.json) {
         const more = { tokensValidFrom: formatOptionalTime(tokensValidFrom), message }
         io.stdout.write(`${JSON.stringify({ ...credentials, ...more })}\n`)
@@ -252,7 +255,7 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
   )
     .option('--yes', 'skip the question that --remote asks')
     .action((shortName: string, options: ChangeOptions) =>
-      change(options, { kind: 'close', partner: shortName }, describeStatus),
+      change(options, { kind: 'close', partner: shortName }, (changed) => describeClosing(options, changed)),
     )
 
   addChangeRecordCommand(context, add('log [short-name]', 'show who changed partners, when and why', 'log acme'), {
@@ -282,9 +285,13 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
 }
 
 function describeStatus({ partner, isChanged }: PartnerChange): string {
-  if (partner.closedAt !== null) return `${partner.shortName} ${isChanged ? 'is now' : 'already is'} closed, for good.`
   const verb = isChanged ? 'is now' : 'already is'
   return `${partner.shortName} ${verb} ${readPartnerStatus(partner)}, with the plans of ${partner.country}.`
+}
+
+function describeClosing(target: Target, { partner: { shortName, closedAt }, isChanged }: PartnerChange): string {
+  if (isChanged || closedAt === null) return `${shortName} is now closed, for good.`
+  return describeClosed(target, shortName, closedAt)
 }
 
 function describeCountry({ partner, isChanged }: PartnerChange): string {
@@ -302,32 +309,35 @@ function describeContact({ partner, isChanged }: PartnerChange): string {
 }
 
 function describeTokens({ partner }: PartnerChange): string {
-  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. Later ones work at once.`
+  const later = partner.suspendedAt === null ? 'Later ones work at once.' : 'It is still suspended: it gets no token.'
+  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. ${later}`
 }
 
 /** The text for the partner. It never holds the secret. */
-function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValidFrom: number | null): string {
+function formatLockdownMessage(
+  { clientId, shortName }: Credentials,
+  tokensValidFrom: number | null,
+  isSuspended: boolean,
+): string {
   const time = tokensValidFrom === null ? 'now' : formatIsoTime(tokensValidFrom)
+  const next = isSuspended
+    ? 'Your account is suspended: the new secret gets no access token until we end the suspension.'
+    : 'Then request a new access token.'
   return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${time} are refused with 401 invalid_token, everywhere within two minutes.
-- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+- You get a new client secret from us separately. Put it in place of the old one now. ${next}
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `
 }
 
-/**
- * Reads a line from a terminal, or everything that is piped in, without the line feed at its end.
- * @throws UserError when there is nothing.
- */
-async function readSecret({ stdin, stderr }: Io, target: Target): Promise<string> {
-  if (stdin.isTTY) stderr.write('Paste the secret: ')
-  const input = stdin.isTTY ? await readLine(stdin) : Buffer.from(await readInput('-', stdin)).toString()
-  const text = input.replace(/\r?\n$/, '')
-  if (text !== '') return text
+/** @throws UserError when nothing is piped in: a terminal would show the secret. */
+async function readText({ stdin }: Io, target: Target): Promise<string> {
+  const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
+  if (text.trim() !== '') return text
   const identify = describeCommand(target, 'partner', 'identify')
   throw new UserError(
-    `There is no secret on standard input. Write it into a file that only you can read: ${identify} < FILE`,
+    `There is no secret on standard input. Pass it in a file that only you can read, or through a pipe: ${identify} < FILE`,
   )
 }
 

@@ -15,11 +15,11 @@ import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../../db/database.ts'
 import { isVisibleLine } from '../../visible-text.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand, type Target } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
 import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { changeWithoutCopy, deletePartnerCopy, type Warn } from './partner-copy.ts'
+import { changeWithoutCopy, deleteCopyOnFailure, type Warn } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
 import { UserError } from './user-error.ts'
 
@@ -75,16 +75,11 @@ export async function findPartner({ db, target }: Store, shortName: string): Pro
 }
 
 /**
- * Finds a partner to change it. While the database fails, deletes KV's copy of the partner, and warns of what remains.
+ * Finds a partner to change it. While the database fails, deletes KV's copy of the partner, and says what remains.
  * @throws UserError when there is no such partner.
  */
-export async function findPartnerToChange(store: Store, shortName: string, warn: Warn): Promise<Partner> {
-  try {
-    return await findPartner(store, shortName)
-  } catch (error) {
-    if (!(error instanceof UserError)) await deletePartnerCopy(store, { shortName }, warn, false)
-    throw error
-  }
+export function findPartnerToChange(store: Store, shortName: string, warn: Warn): Promise<Partner> {
+  return deleteCopyOnFailure(store, { shortName }, warn, () => findPartner(store, shortName))
 }
 
 /** The secrets that still work, the oldest first. */
@@ -242,12 +237,14 @@ async function generateSecret({ config }: Store) {
 }
 
 /** @throws UserError when the partner is closed. */
-export function checkOpen({ target }: Store, { shortName, closedAt }: Partner): void {
-  if (closedAt === null) return
+export function checkOpen({ target }: Store, partner: Partner): void {
+  if (partner.closedAt !== null) throw new UserError(describeClosed(target, partner.shortName, partner.closedAt))
+}
+
+/** @param closedAt in Unix seconds. */
+export function describeClosed(target: Target, shortName: string, closedAt: number): string {
   const create = describeCommand(target, 'partner', 'create', '--help')
-  throw new UserError(
-    `${shortName} was closed at ${formatIsoTime(closedAt)}, for good. Create another partner instead: ${create}`,
-  )
+  return `${shortName} was closed at ${formatIsoTime(closedAt)}, for good: its secrets and tokens have ended. To onboard it again, create it under another short name: ${create}`
 }
 
 /** A change of a partner that makes no secret. */
@@ -262,6 +259,7 @@ export type PartnerRequest = Extract<
  * has an effect: tokens that were issued until now are refused within two minutes, later ones are not.
  *
  * Deletes KV's copy of the partner as well, also when there is nothing to change, because an earlier run may have stopped before.
+ * `rename` and `set-contact` leave it: it holds neither.
  * @throws UserError when the value is not valid, there is no such partner, or it is closed.
  */
 export async function changePartner(
@@ -273,15 +271,17 @@ export async function changePartner(
   if (change.kind === 'rename') checkLine('name', change.name)
   if (change.kind === 'set-contact' && change.contact !== null) checkLine('contact', change.contact)
   const { kind, partner: shortName } = change
-  const partner = await findPartnerToChange(store, shortName, warn)
-  return changeWithoutCopy(store, partner, warn, async () => {
-    const isChanged = await writeRecorded(store, attribution, async () => {
+  const write = () =>
+    writeRecorded(store, attribution, async () => {
       const known = await findPartner(store, shortName)
       if (kind !== 'close') checkOpen(store, known)
       return hasEffect(known, change) ? change : undefined
     })
-    return { partner: await readBack(store, shortName, isChanged), isChanged }
-  })
+  const isChanged =
+    kind === 'rename' || kind === 'set-contact'
+      ? await write()
+      : await changeWithoutCopy(store, await findPartnerToChange(store, shortName, warn), warn, write)
+  return { partner: await readBack(store, shortName, isChanged), isChanged }
 }
 
 function hasEffect(known: Partner, change: PartnerRequest): boolean {

@@ -2,11 +2,14 @@
 // save a write.
 import { getPartnerKey, partnerKeyPrefix } from '../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../api/stale-limit.ts'
+import { isCausedBy } from '../../db/database.ts'
+import { findRefusal } from '../../db/refusal.ts'
 import { readPath } from '../../json.ts'
 import type { Store } from '../store/store.ts'
+import { outdatedSchema } from '../store/target.ts'
 import { UserError } from './user-error.ts'
 
-/** Receives a line for the user about a change that was made, but not completely. */
+/** Receives a line for the user about a change that was not made completely. */
 export type Warn = (warning: string) => void
 
 /** While the database fails, the client ID may be unknown. */
@@ -15,42 +18,61 @@ interface CopiedPartner {
   clientId?: string
 }
 
-/**
- * Makes a change of a partner, and deletes KV's copy of it, so that it does not outlive the change. It also does so when the
- * change fails, because it may have taken effect.
- */
+/** A change must reach the copy soon, although Cloudflare's API waits for minutes for a database that hangs. */
+const patienceMs = 5000
+
+/** Makes a change of a partner, and deletes KV's copy of it, so that it does not outlive the change. */
 export async function changeWithoutCopy<T>(
   store: Store,
   partner: CopiedPartner,
   warn: Warn,
   change: () => Promise<T>,
 ): Promise<T> {
-  let isDatabaseUsable = true
-  try {
-    return await change()
-  } catch (error) {
-    isDatabaseUsable = error instanceof UserError
-    throw error
-  } finally {
-    await deletePartnerCopy(store, partner, warn, isDatabaseUsable)
+  const changed = await deleteCopyOnFailure(store, partner, warn, change)
+  const outcome = await tryToDelete(store, partner)
+  if (!outcome.isGone) {
+    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again to delete it.`
+    warn(`${outcome.sentence} The change was made, and takes effect within two minutes. ${advice}`)
   }
+  return changed
 }
 
-/** Never throws: a copy that can't be deleted is only a warning. While the database fails, warns of what remains. */
-export async function deletePartnerCopy(
+/**
+ * Reads or changes a partner in the database. When the database fails, or does not answer for some seconds, deletes KV's copy
+ * and says what remains: the change may have taken effect. When the work is refused, nothing was changed, and the copy stays.
+ * A copy that can't be deleted is only a warning.
+ */
+export async function deleteCopyOnFailure<T>(
   store: Store,
   partner: CopiedPartner,
   warn: Warn,
-  isDatabaseUsable: boolean,
-): Promise<void> {
+  work: () => Promise<T>,
+): Promise<T> {
+  let deletion: Promise<void> | undefined
+  const timer = setTimeout(() => {
+    warn(`The database has not answered for ${patienceMs / 1000} s. Deleting the cached copy of ${partner.shortName} …`)
+    deletion = tryToDelete(store, partner).then(({ sentence }) => warn(`${sentence} Waiting for the database …`))
+  }, patienceMs)
+  try {
+    return await work().finally(() => {
+      clearTimeout(timer)
+      return deletion
+    })
+  } catch (error) {
+    if (!isRefusal(error)) await reportFailure(store, partner, warn)
+    throw error
+  }
+}
+
+/** Whether the database works, and nothing was changed in it. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof UserError) return error.cause === undefined
+  return findRefusal(error) !== undefined || isCausedBy(error, outdatedSchema)
+}
+
+async function reportFailure(store: Store, partner: CopiedPartner, warn: Warn): Promise<void> {
   const { shortName, clientId } = partner
   const outcome = await tryToDelete(store, partner)
-  if (isDatabaseUsable) {
-    if (outcome.isGone) return
-    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again to delete it.`
-    warn(`${outcome.sentence} The change takes effect within two minutes. ${advice}`)
-    return
-  }
   const failure = clientId === undefined ? 'The database fails, and nothing was changed in it.' : 'The database fails.'
   const who = outcome.isGone ? `The isolates that already know ${shortName} treat` : 'The service treats'
   const limit = `until the database works again, for up to ${staleIfErrorHours} hours`

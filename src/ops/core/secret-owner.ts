@@ -1,16 +1,25 @@
 // Whose client secret a text is: only a salted hash of each is stored, so every live one is tried.
 import { readPbkdf2Iterations } from '../../api/config.ts'
-import { findMatchingHash, isClientSecret } from '../../crypto/client-secret.ts'
+import { clientSecretPattern, findMatchingHash, isClientSecret } from '../../crypto/client-secret.ts'
 import { selectStoredSecrets, type StoredSecret } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
 import type { OnProgress } from './publications.ts'
 import { UserError } from './user-error.ts'
 
-/** @throws UserError when the text can't be a secret of this service. */
-export function checkClientSecret(text: string): void {
-  if (isClientSecret(text)) return
+/**
+ * Finds the secret in a text: the only one with the right checksum, also if its `pcs_` was not copied, or else 40 letters and
+ * digits, the form of earlier secrets.
+ * @throws UserError when there is none, or several.
+ */
+export function findClientSecret(text: string): string {
+  const alone = text.trim()
+  const matches = `${text} pcs_${alone}`.match(new RegExp(clientSecretPattern, 'g')) ?? []
+  const [found, ...others] = new Set(matches.filter(isClientSecret))
+  if (others.length > 0) throw new UserError('This text has several secrets. Pass each of them alone.')
+  if (found !== undefined) return found
+  if (isClientSecret(alone)) return alone
   throw new UserError(
-    'This is no secret of this service: a secret has the form pcs_… with the right checksum, or is 40 letters and digits. Pass it alone, without its name, quotes or spaces.',
+    'This is no secret of this service: a secret is pcs_ and 40 letters and digits, with the right checksum. An earlier one is 40 letters and digits: pass it alone.',
   )
 }
 

@@ -26,7 +26,7 @@ export async function settle<T>(
       if (made !== undefined) return made
       if (!isUncertain) throw error
       if (!failure.isTransient || count === maxAttempts) {
-        throw new UserError(`${failure.message} The change was not made: try again.`)
+        throw new UserError(`${failure.message} The change was not made: try again.`, 2, { cause: error })
       }
       await waitBeforeRetry(count)
     }

@@ -4,8 +4,9 @@ export class UserError extends Error {
 
   readonly exitCode: 2 | 3
 
-  constructor(problems: string | readonly string[], exitCode: 2 | 3 = 2) {
-    super([problems].flat().join('\n'))
+  /** @param options with the `cause` when a store failed. */
+  constructor(problems: string | readonly string[], exitCode: 2 | 3 = 2, options: ErrorOptions = {}) {
+    super([problems].flat().join('\n'), options)
     this.exitCode = exitCode
   }
 }

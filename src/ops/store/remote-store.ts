@@ -27,6 +27,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
       config: wrangler.vars,
     })
   } catch (error) {
+    if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema))
       throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)
     const refusal = findCloudflareError(error)

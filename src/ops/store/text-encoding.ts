@@ -13,6 +13,11 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
+/** Decodes what a shell wrote into a file. Bytes that are not text become U+FFFD. */
+export function decodeLeniently(bytes: Uint8Array): string {
+  return new TextDecoder(detectEncoding(bytes)).decode(bytes)
+}
+
 function detectEncoding([first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'

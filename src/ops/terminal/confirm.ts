@@ -24,7 +24,7 @@ export async function confirm(
 }
 
 /** A terminal delivers whole lines. Leaving a `for await` loop would close stdin, and a second question would fail. */
-export async function readLine(stdin: Io['stdin']): Promise<string> {
+async function readLine(stdin: Io['stdin']): Promise<string> {
   const { value } = await stdin[Symbol.asyncIterator]().next()
   return value === undefined ? '' : String(value).trim()
 }

@@ -260,11 +260,20 @@ test('partner rename, set-contact and close print the partner as it is now', asy
     [['set-contact', 'acme', 'amina@acme.example'], 'acme now has the contact amina@acme.example.\n'],
     [['set-contact', 'acme', '--remove'], 'acme now has no contact.\n'],
     [['close', 'acme'], 'acme is now closed, for good.\n'],
-    [['close', 'acme'], 'acme already is closed, for good.\n'],
   ] as const
   for (const [args, stdout] of sentences) {
     expect(await partner([...args])).toEqual(printed(stdout))
   }
+  const sentence =
+    /^acme was closed at \S+Z, for good: its secrets and tokens have ended\. To onboard it again, create it under another short name: npm run -s ops -- partner create --help\n$/
+  expect(await partner(['close', 'acme'])).toEqual(printed(expect.stringMatching(sentence) as string))
+  // Before the question.
+  const remote = ['--remote', '--env', 'staging']
+  for (const verb of ['rotate', 'lockdown', 'end-tokens', 'suspend', 'resume']) {
+    expect((await partner([verb, 'acme'])).stderr).toMatch(sentence)
+  }
+  for (const verb of ['rotate', 'lockdown'])
+    expect((await partner([verb, 'acme', ...remote])).stderr).toMatch(/^acme was closed /)
   expect(await readJson(['close', 'acme'])).toEqual({
     ...shown,
     name: 'Acme Pay',
@@ -295,16 +304,21 @@ test('partner end-tokens says from when tokens are valid, and partner show and l
   expect(await readJson(['show', 'acme'])).toMatchObject({ tokensValidFrom: validFrom })
   expect((await partner(['log', 'acme'])).stdout).toMatch(/ acme +end-tokens +KE +active /)
   expect(await readJson(['end-tokens', 'acme'])).toEqual({ ...shown, tokensValidFrom: time })
+  await partner(['suspend', 'acme'])
+  expect((await partner(['end-tokens', 'acme'])).stdout).toMatch(
+    / within two minutes\. It is still suspended: it gets no token\.\n$/,
+  )
 })
 
 describe('partner lockdown', () => {
   const message = (
     validFrom: string,
     id: string,
+    next = 'Then request a new access token.',
   ) => `A client secret of your account acme (client ID ${id}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${validFrom} are refused with 401 invalid_token, everywhere within two minutes.
-- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+- You get a new client secret from us separately. Put it in place of the old one now. ${next}
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `
 
@@ -321,7 +335,7 @@ Your client ID stays the same. Remove the old secret from every place where othe
     }
     expect(secrets).toHaveLength(1)
     expect(stderr).toBe(
-      `The secret is shown only this once: only its hash is stored.\nacme is still suspended: it gets no token.\nSend this to acme, and the secret separately, over a channel that you trust:\n\n${message(tokensValidFrom, id)}`,
+      `The secret is shown only this once: only its hash is stored.\nacme is still suspended: it gets no token.\nSend this to acme, and the secret separately, over a channel that you trust:\n\n${message(tokensValidFrom, id, 'Your account is suspended: the new secret gets no access token until we end the suspension.')}`,
     )
     expect(secret).not.toBe('')
     expect(stderr).not.toContain(secret)
@@ -362,7 +376,7 @@ Your client ID stays the same. Remove the old secret from every place where othe
     )
     expect(await partner([verb, 'gone'])).toEqual(
       refused(
-        expect.stringMatching(/^gone was closed at \S+, for good\. Create another partner instead: .*\n$/) as string,
+        expect.stringMatching(/^gone was closed at \S+, for good: its secrets and tokens have ended\. .*\n$/) as string,
       ),
     )
     expect(await readJson(['show', 'gone'])).toEqual(before)
@@ -370,7 +384,7 @@ Your client ID stays the same. Remove the old secret from every place where othe
 })
 
 describe('partner identify', () => {
-  const identify = (stdin: string, args: string[] = [], isTTY = false) =>
+  const identify = (stdin: string | Uint8Array, args: string[] = [], isTTY = false) =>
     partner(['identify', ...args], { stdin, isTTY })
   const createSecret = async (shortName: string) => {
     const { stdout } = await create(shortName, '--json')
@@ -399,13 +413,28 @@ describe('partner identify', () => {
     for (const text of [stdout, json.stdout]) expect(text).not.toContain(secret)
   })
 
-  test('asks a terminal for it', async () => {
+  test('finds it in any text, in the encodings of shells, and without its prefix', async () => {
     const secret = await createSecret('acme')
-    expect(await identify(`${secret}\n`, [], true)).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('partner lockdown acme\n') as string,
-      stderr: 'Paste the secret: ',
-    })
+    const texts = [
+      `\ufeff${secret}\r\n`,
+      ` ${secret.slice(4)}\n`,
+      Buffer.from(`\ufeff${secret}\r\n`, 'utf16le'),
+      Buffer.from(`CLIENT_SECRET='${secret}'`, 'utf16le'),
+      Buffer.concat([Buffer.of(0xff, 0xe9, 0x80), Buffer.from(secret)]),
+      `# pcs_${'a'.repeat(40)}\nexport ACME_${secret}_OLD && curl -d 'client_secret%3D${secret}'\n`,
+    ]
+    for (const text of texts) {
+      const { code, stdout, stderr } = await identify(text)
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).toMatch(/^short name {4}acme\n/)
+    }
+  })
+
+  test('takes one secret at a time', async () => {
+    const [one, two] = [await createSecret('acme'), await createSecret('boda')]
+    expect(await identify(`${one}\n${two}\n`)).toEqual(
+      refused('This text has several secrets. Pass each of them alone.\n'),
+    )
   })
 
   test('says that no live secret matches', async () => {
@@ -418,38 +447,40 @@ describe('partner identify', () => {
     expect(await identify('a'.repeat(40))).toEqual(refusal('the local state'))
   })
 
-  test.each(['pcs_ExampleOnlyNotASecretOfAnyPartner04S0iLL', 'CLIENT_SECRET=x', ' ', '\u001b[31m', '\n\n'])(
+  test.each(['pcs_ExampleOnlyNotASecretOfAnyPartner04S0iLL', 'CLIENT_SECRET=x', 'a'.repeat(41), '\u001b[31m'])(
     'says at once that %j is no secret of this service, and does not print it',
     async (text) => {
       const withStore = () => Promise.reject(new Error('the store is not needed'))
       expect(await runCommand(['partner', 'identify'], { withStore }, { stdin: text })).toEqual(
         refused(
-          'This is no secret of this service: a secret has the form pcs_… with the right checksum, or is 40 letters and digits. Pass it alone, without its name, quotes or spaces.\n',
+          'This is no secret of this service: a secret is pcs_ and 40 letters and digits, with the right checksum. An earlier one is 40 letters and digits: pass it alone.\n',
         ),
       )
     },
   )
 
   test.each([
-    ['', false, ''],
-    ['\n', false, ''],
-    ['', true, 'Paste the secret: '],
-    ['\n', true, 'Paste the secret: '],
-  ])('refuses %j as the input (a terminal: %s)', async (stdin, isTTY, question) => {
+    ['', false],
+    [' \r\n', false],
+    ['pcs_x', true],
+  ])('refuses %j as the input (a terminal, which would show it: %s)', async (stdin, isTTY) => {
     expect(await identify(stdin, [], isTTY)).toEqual(
       refused(
-        `${question}There is no secret on standard input. Write it into a file that only you can read: npm run -s ops -- partner identify < FILE\n`,
+        'There is no secret on standard input. Pass it in a file that only you can read, or through a pipe: npm run -s ops -- partner identify < FILE\n',
       ),
     )
   })
 
-  test('refuses a secret as an argument, and does not print it', async () => {
-    expect(await identify('', ['pcs_x'])).toEqual(
-      refused(
-        'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.\n',
-      ),
-    )
-  })
+  test.each([['pcs_x'], ['--secret=pcs_x'], ['--json=pcs_x'], ['-s', 'pcs_x']])(
+    'refuses a secret as an argument, and does not print it: %s',
+    async (...args) => {
+      expect(await identify('', args)).toEqual(
+        refused(
+          'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.\n',
+        ),
+      )
+    },
+  )
 })
 
 test('partner close asks on a deployed environment', async () => {

@@ -1,6 +1,7 @@
 import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { hashEntry } from '../../../src/db/change-record-queries.ts'
 import { hashText } from '../../../src/db/record-hash.ts'
 import { isCausedBy, type Statement } from '../../../src/db/database.ts'
@@ -25,15 +26,22 @@ import { UserError } from '../../../src/ops/core/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { outdatedSchema } from '../../../src/ops/store/target.ts'
 import { emptyStores } from '../support/full-database.ts'
-import { editRecords, emptyDatabase, interruptFirstWrite } from '../support/test-database.ts'
+import { editRecords, emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { store } from '../support/worker-store.ts'
 
+const warnings: string[] = []
 /** A change that dies warns that the database fails. */
-const warn = (warning: string) => expect(warning).toMatch(/^The database fails\./)
+const warn = (warning: string) => {
+  expect(warning).toMatch(/^The database fails\./)
+  warnings.push(warning)
+}
 const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
 const operator = { attribution, warn }
 
-beforeEach(() => emptyDatabase(env))
+beforeEach(async () => {
+  warnings.length = 0
+  await emptyDatabase(env)
+})
 
 const create = (on = store, shortName = 'acme') =>
   createPartner(on, { shortName, name: 'Acme', country: 'KE' }, attribution)
@@ -154,7 +162,7 @@ test('a command that changes nothing has no entry', async () => {
   expect(await listKinds()).toEqual(['suspend', 'rotate', 'create'])
   await close()
   await close()
-  await expect(resume()).rejects.toThrow(/ for good\. /)
+  await expect(resume()).rejects.toThrow(/ was closed at /)
   expect(await listKinds()).toEqual(['close', 'suspend', 'rotate', 'create'])
 })
 
@@ -461,12 +469,68 @@ describe('verifyChangeRecord', () => {
     )
   })
 
+  describe('names a partner whose secret was put back', () => {
+    /** Ends the newest of two secrets, puts it in place of the new one, and verifies the record. */
+    const putBack = async (end: () => Promise<unknown>, expiresAt: string) => {
+      await create()
+      await rotate(60)
+      const newest = 'id = (select max(id) from partner_secrets)'
+      const old = `select hash, created_at from partner_secrets where ${newest}`
+      const [secret = []] = await env.DB.prepare(old).raw()
+      await end()
+      await verifyChangeRecord(store)
+      const sql = `update partner_secrets set hash = ?, created_at = ?, expires_at = ${expiresAt} where ${newest}`
+      await env.DB.prepare(sql)
+        .bind(...secret)
+        .run()
+      return verifyChangeRecord(store)
+    }
+
+    test.each([
+      ['a lockdown', 'null', () => lockDown()],
+      ['a lockdown', 'unixepoch() + 60', () => lockDown()],
+      ['a lockdown and a rotation', 'unixepoch() + 60', () => lockDown().then(() => rotate(60))],
+      ['replace-newest', 'null', () => replaceNewest()],
+      ['replace-newest', 'unixepoch() + 60', () => replaceNewest()],
+      ['a rotation', 'null', () => rotate(0)],
+    ])('after %s, with the end %s', async (_, expiresAt, end) => {
+      await expect(putBack(end, expiresAt)).rejects.toThrow(
+        new UserError('The partner acme was changed without an entry.'),
+      )
+    })
+  })
+
   test('compares a secret from before fingerprints by its second', async () => {
     await create()
     await editRecords(env.DB, 'update change_record set client_id = null, secret_fingerprint = null')
     await suspend()
     expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 2 })
     await env.DB.prepare('update partner_secrets set created_at = created_at - 1').run()
+    await expect(verifyChangeRecord(store)).rejects.toThrow(
+      new UserError('The partner acme was changed without an entry.'),
+    )
+  })
+
+  test('names the entry after one whose client ID moved to the next column', async () => {
+    await fill()
+    const statement = 'update change_record set secret_fingerprint = client_id, client_id = null where id = 2'
+    await editRecords(env.DB, 'pragma ignore_check_constraints = on', statement)
+    await expect(verifyChangeRecord(store)).rejects.toThrow(/^Entry 3 of the record does not fit/)
+  })
+
+  test('compares the client ID with the newest entry that has one', async () => {
+    await fill()
+    await editRecords(env.DB, 'update change_record set client_id = null where id = 5')
+    await env.DB.prepare(`update partners set client_id = 'AAAAAAAAAAAAAAAA' where short_name = 'acme'`).run()
+    await expect(verifyChangeRecord(store)).rejects.toThrow(
+      new UserError('The partner acme was changed without an entry.'),
+    )
+  })
+
+  test('names a partner whose last entry lost its fingerprint', async () => {
+    await create()
+    await rotate(0)
+    await editRecords(env.DB, 'update change_record set secret_fingerprint = null where id = 2')
     await expect(verifyChangeRecord(store)).rejects.toThrow(
       new UserError('The partner acme was changed without an entry.'),
     )
@@ -496,6 +560,17 @@ describe('a database from before fingerprints', () => {
   })
   afterEach(emptyStores)
 
+  test('does not vouch for a secret that was replaced after the migration', async () => {
+    await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
+    await lockDown()
+    await verifyChangeRecord(store)
+    await env.DB.prepare(
+      `update partner_secrets set hash = '$pbkdf2-sha256$y', created_at = (select changed_at from change_record where id = 1)`,
+    ).run()
+    const unrecorded = new UserError('The partner acme was changed without an entry.')
+    await expect(verifyChangeRecord(store)).rejects.toThrow(unrecorded)
+  })
+
   test('has an intact record after the migration, which goes on', async () => {
     await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
     expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 1 })
@@ -516,8 +591,14 @@ describe('a database from before fingerprints', () => {
   ])('is not migrated: %s fails as such, and changes nothing', async (_, work) => {
     const read = () => env.DB.prepare('select * from partners, change_record').all()
     const { results } = await read()
-    const error = await work().catch((failure: unknown) => failure)
+    let error: unknown
+    const copy = getPartnerKey('AAAAAAAAAAAAAAAA')
+    const left = await listKeysAfter(env.CATALOG_CACHE, [copy], async () => {
+      error = await work().catch((failure: unknown) => failure)
+    })
+    expect(left).toEqual([copy])
     expect(isCausedBy(error, outdatedSchema)).toBe(true)
+    expect(warnings).toEqual([])
     expect((await read()).results).toEqual(results)
   })
 })

@@ -1,5 +1,5 @@
 import { env } from 'cloudflare:workers'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   changePartner,
   createPartner,
@@ -383,7 +383,7 @@ describe('close', () => {
     await create()
     await close()
     const partner = await find()
-    const message = `acme was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good. Create another partner instead: npm run -s ops -- partner create --help`
+    const message = `acme was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good: its secrets and tokens have ended. To onboard it again, create it under another short name: npm run -s ops -- partner create --help`
     for (const attempt of [
       () => change({ kind: 'resume', partner: 'acme' }),
       () => change({ kind: 'suspend', partner: 'acme' }),
@@ -427,6 +427,12 @@ function failAfterWrite(): typeof store {
       isWritten = true
     },
   }
+}
+
+/** A database whose next query waits for a promise. */
+function hangUntil(answer: Promise<never>): typeof store.db {
+  const where = { where: () => answer }
+  return new Proxy(store.db, { get: () => () => ({ from: () => where }) })
 }
 
 test('a change that can’t be read afterwards is reported as made', async () => {
@@ -485,6 +491,76 @@ describe('the cached copy of a partner', () => {
     ])
   })
 
+  test('is deleted after 5 s while the database does not answer, and again when that has changed', async () => {
+    await env.CATALOG_CACHE.put(getPartnerKey('a'), '{}', { metadata: { shortName: 'acme' } })
+    const warnings: string[] = []
+    const answer = Promise.withResolvers<never>()
+    const hanging = { ...store, db: hangUntil(answer.promise) }
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const attempt = changePartner(hanging, suspension, { attribution, warn: (warning) => warnings.push(warning) })
+      const failure = attempt.catch(String)
+      await vi.advanceTimersByTimeAsync(4999)
+      expect(warnings).toEqual([])
+      await vi.advanceTimersByTimeAsync(1)
+      vi.useRealTimers()
+      await vi.waitFor(() => expect(warnings).toHaveLength(2))
+      expect(warnings).toEqual([
+        'The database has not answered for 5 s. Deleting the cached copy of acme …',
+        'The cached copy of acme was deleted. Waiting for the database …',
+      ])
+      expect((await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys).toEqual([])
+      answer.reject(new Error('D1 is down'))
+      expect(await failure).toBe('Error: D1 is down')
+      expect(warnings.slice(2)).toEqual([
+        `The database fails, and nothing was changed in it. acme has no cached copy. ${remains}`,
+      ])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('stays when the change is refused, or when it does not hold what changed', async () => {
+    const { clientId } = await create()
+    await rotate(hour)
+    const key = getPartnerKey(clientId)
+    const refusals = [() => rotate(hour), () => change({ kind: 'set-country', partner: 'acme', country: 'x' })]
+    const left = await listKeysAfter(env.CATALOG_CACHE, [key], async () => {
+      for (const refused of refusals) await expect(refused()).rejects.toThrow(UserError)
+      await change({ kind: 'rename', partner: 'acme', name: 'Acme Pay' })
+      await change({ kind: 'set-contact', partner: 'acme', contact: 'x' })
+      const rename = { kind: 'rename', partner: 'acme', name: 'Acme' } as const
+      await expect(changePartner(storeWithoutDatabase, rename, operator)).rejects.toThrow('D1 is down')
+    })
+    expect(left).toEqual([key])
+    await change({ kind: 'close', partner: 'acme' })
+    const afterClose = await listKeysAfter(env.CATALOG_CACHE, [key], () =>
+      expect(change(suspension)).rejects.toThrow(/^acme was closed at /),
+    )
+    expect(afterClose).toEqual([key])
+  })
+
+  test('is not mentioned when a change is refused while the cache fails', async () => {
+    await create()
+    await rotate(hour)
+    const attempt = rotateSecret(storeWithoutCache, await find(), hour, operator)
+    await expect(attempt).rejects.toThrow(/^acme has two live secrets, /)
+  })
+
+  test('is deleted when it is not certain that the change was made', async () => {
+    const { clientId } = await create()
+    const failure = new CloudflareError('D1 is overloaded.', { isUncertain: true })
+    const uncertain = { ...store, write: () => Promise.reject(failure) }
+    const warnings: string[] = []
+    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
+      expect(
+        changePartner(uncertain, suspension, { attribution, warn: (warning) => warnings.push(warning) }),
+      ).rejects.toThrow(new UserError('D1 is overloaded. The change was not made: try again.')),
+    )
+    expect(left).toEqual([])
+    expect(warnings).toEqual([`The database fails. The cached copy of acme was deleted. ${remains}`])
+  })
+
   test('is reported when neither the database nor the cache answers', async () => {
     const { listKeys, deleteKey } = storeWithoutCache
     const warnings: string[] = []
@@ -507,7 +583,7 @@ describe('the cached copy of a partner', () => {
       { attribution, warn: (warning) => warnings.push(warning) },
     )
     expect(warnings).toEqual([
-      'The cached copy of acme could not be deleted: KV is down. The change takes effect within two minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',
+      'The cached copy of acme could not be deleted: KV is down. The change was made, and takes effect within two minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',
     ])
     expect((await find()).suspendedAt).not.toBeNull()
   })

@@ -3,7 +3,7 @@ import { createCommandContext, type CommandContext } from '../../../src/ops/comm
 import { runOps } from '../../../src/ops/commands/program.ts'
 
 export interface Terminal {
-  stdin?: string
+  stdin?: string | Uint8Array
   /** Whether stdin and stderr are a terminal. */
   isTTY?: boolean
   /** Without it no progress is shown, however slow the machine. */
