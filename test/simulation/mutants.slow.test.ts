@@ -18,10 +18,6 @@ test('a rule notices that a restored database uses revisions twice', async () =>
   expect(await run(['--reuse-revisions'])).toMatchObject({ exitCode: 1 })
 })
 
-test('without a mutant, two weeks of storm break no rule', async () => {
-  expect(await run([])).toEqual({ exitCode: 0, brokenRules: [] })
-})
-
 test('in six hours without D1, no partner with a copy loses a token or a list', async () => {
   const { makePollers, plannedOutage, ...shape } = shapes.outage
   const { afterMs, durationMs } = plannedOutage!
