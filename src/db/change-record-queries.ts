@@ -142,7 +142,8 @@ export async function selectUnrecordedPartners(db: Database): Promise<string[]> 
     with makers as (
       select id, partner, changed_at, secret_fingerprint,
         lead(kind) over (partition by partner order by id) as next_kind,
-        max(iif(kind = 'lockdown', id, 0)) over (partition by partner) as lockdown_id,
+        lead(id) over (partition by partner order by id) as next_id,
+        max(iif(kind in ('rotate', 'lockdown'), id, 0)) over (partition by partner) as last_end_id,
         -- Whether it, or an entry before it, has a fingerprint.
         max(secret_fingerprint) over (partition by partner order by id) is not null as is_fingerprinted
       from change_record
@@ -161,7 +162,7 @@ export async function selectUnrecordedPartners(db: Database): Promise<string[]> 
     left join partner_secrets as secret on secret.partner_id = partners.id
     left join makers as maker
       on maker.partner = partners.short_name and maker.changed_at = secret.created_at
-      and iif(secret.expires_at is null, next_kind is null, next_kind = 'rotate' and maker.id >= lockdown_id)
+      and iif(secret.expires_at is null, next_kind is null, next_kind = 'rotate' and next_id = last_end_id)
     order by partners.short_name`)
   const recorded = new Set<number | null>([null])
   for (const [, , secretId, hash, makerId, isFingerprinted, fingerprint] of rows) {

@@ -19,6 +19,7 @@ import {
   rotateSecret,
   type Credentials,
   type LiveSecret,
+  type LockedDown,
   type NewPartner,
   type Partner,
   type PartnerChange,
@@ -142,25 +143,22 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     .action(async (shortName: string, options: { grace: string; replaceNewest?: boolean } & ChangeOptions) => {
       const { grace, replaceNewest, json } = options
       const graceSeconds = parseGrace(grace)
-      const operator = { attribution: await readAttribution(context, options), warn }
-      const { credentials, effect } = await withStore(options, async (store) => {
+      const show = (credentials: Credentials) => printCredentials(io, credentials, options)
+      const operator = { attribution: await readAttribution(context, options), warn, show }
+      const effect = await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
         checkOpen(store, known)
         const ask = (outcome: string) => confirm(io, options, `${shortName} gets a new secret; ${outcome}.`)
         if (replaceNewest) {
           await ask('the newest one stops working now')
-          const { olderExpiresAt, ...replaced } = await replaceNewestSecret(store, known, operator)
-          const until = formatIsoTime(olderExpiresAt)
-          return { credentials: replaced, effect: `The lost secret is dead. The older one works until ${until}.` }
+          const { olderExpiresAt } = await replaceNewestSecret(store, known, operator)
+          return `The lost secret is dead. The older one works until ${formatIsoTime(olderExpiresAt)}.`
         }
         const isImmediate = graceSeconds === 0
         await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace}`)
-        return {
-          credentials: await rotateSecret(store, known, graceSeconds, operator),
-          effect: isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`,
-        }
+        await rotateSecret(store, known, graceSeconds, operator)
+        return isImmediate ? 'No earlier secret works any more.' : `The old secret works for another ${grace}.`
       })
-      printCredentials(io, credentials, options)
       if (!json) io.stderr.write(`${effect}\n`)
     })
 
@@ -175,27 +173,15 @@ export function addPartnerCommands(partner: Command, context: CommandContext): v
     )
     .option('--yes', 'skip the question that --remote asks')
     .action(async (shortName: string, options: ChangeOptions) => {
-      const operator = { attribution: await readAttribution(context, options), warn }
-      const { isSuspended, tokensValidFrom, ...credentials } = await withStore(options, async (store) => {
+      const attribution = await readAttribution(context, options)
+      await withStore(options, async (store) => {
         const known = await findPartnerToChange(store, shortName, warn)
         checkOpen(store, known)
         await confirm(io, options, `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`)
-        return {
-          ...(await lockDownPartner(store, known, operator)),
-          isSuspended: known.suspendedAt !== null,
-        }
+        const isSuspended = known.suspendedAt !== null
+        const show = (made: LockedDown) => printLockdown(io, made, isSuspended, options)
+        await lockDownPartner(store, known, { attribution, warn, show })
       })
-      const message = formatLockdownMessage(credentials, tokensValidFrom, isSuspended)
-      if (options.json) {
-        const more = { tokensValidFrom: formatOptionalTime(tokensValidFrom), message }
-        io.stdout.write(`${JSON.stringify({ ...credentials, ...more })}\n`)
-        return
-      }
-      printCredentials(io, credentials, options)
-      if (isSuspended) io.stderr.write(`${shortName} is still suspended: it gets no token.\n`)
-      io.stderr.write(
-        `Send this to ${shortName}, and the secret separately, over a channel that you trust:\n\n${message}`,
-      )
     })
 
   const addPartnerChange = (usage: string, description: string, example: string) =>
@@ -311,6 +297,20 @@ function describeContact({ partner, isChanged }: PartnerChange): string {
 function describeTokens({ partner }: PartnerChange): string {
   const later = partner.suspendedAt === null ? 'Later ones work at once.' : 'It is still suspended: it gets no token.'
   return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. ${later}`
+}
+
+function printLockdown(io: Io, made: LockedDown, isSuspended: boolean, options: OutputOptions): void {
+  const { tokensValidFrom, ...credentials } = made
+  const message = formatLockdownMessage(credentials, tokensValidFrom, isSuspended)
+  if (options.json) {
+    const more = { tokensValidFrom: formatOptionalTime(tokensValidFrom), message }
+    io.stdout.write(`${JSON.stringify({ ...credentials, ...more })}\n`)
+    return
+  }
+  const { shortName } = credentials
+  printCredentials(io, credentials, options)
+  if (isSuspended) io.stderr.write(`${shortName} is still suspended: it gets no token.\n`)
+  io.stderr.write(`Send this to ${shortName}, and the secret separately, over a channel that you trust:\n\n${message}`)
 }
 
 /** The text for the partner. It never holds the secret. */

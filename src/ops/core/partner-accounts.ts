@@ -19,7 +19,7 @@ import { describeCommand, type Target } from '../store/target.ts'
 import type { Attribution } from './attribution.ts'
 import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { changeWithoutCopy, deleteCopyOnFailure, type Warn } from './partner-copy.ts'
+import { changeWithoutCopy, deleteCopyOnFailure, type Warn, patienceMs } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
 import { UserError } from './user-error.ts'
 
@@ -38,10 +38,15 @@ export interface Credentials {
 type PartnerStatus = 'active' | 'suspended' | 'closed'
 
 /** Who changes a partner, and hears what is left of the change. */
-export interface Operator {
+export interface Operator<Shown = Credentials> {
   attribution: Attribution
   warn: Warn
+  /** Gets a new secret as soon as it is made: the copy in KV is deleted afterwards, and that can take minutes. */
+  show?: (made: Shown) => unknown
 }
+
+/** `tokensValidFrom` is null when the database did not say it. */
+export type LockedDown = Credentials & Pick<Partner, 'tokensValidFrom'>
 
 export interface PartnerChange {
   partner: Partner
@@ -197,19 +202,31 @@ export async function replaceNewestSecret(
 export async function lockDownPartner(
   store: Store,
   partner: Partner,
-  operator: Operator,
-): Promise<Credentials & Pick<Partner, 'tokensValidFrom'>> {
-  const credentials = await replaceSecret(store, partner, operator, () => ({ kind: 'lockdown' }))
-  // The secret must be printed, even if the database fails now.
-  const changed = await findPartner(store, partner.shortName).catch(() => undefined)
-  return { ...credentials, tokensValidFrom: changed?.tokensValidFrom ?? null }
+  operator: Operator<LockedDown>,
+): Promise<LockedDown> {
+  let tokensValidFrom: number | null = null
+  const show = async (made: Credentials) => {
+    const changed = await readWithin(patienceMs, findPartner(store, partner.shortName))
+    tokensValidFrom = changed?.tokensValidFrom ?? null
+    operator.show?.({ ...made, tokensValidFrom })
+  }
+  const credentials = await replaceSecret(store, partner, { ...operator, show }, () => ({ kind: 'lockdown' }))
+  return { ...credentials, tokensValidFrom }
+}
+
+/** @returns undefined when the read fails or takes longer: a secret that was made must be shown all the same. */
+function readWithin<T>(ms: number, read: Promise<T>): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), ms)
+    void read.then(resolve, () => resolve(undefined)).finally(() => clearTimeout(timer))
+  })
 }
 
 /** @param decide gets the expiry of the older secret while there are two live ones, in Unix seconds; otherwise null. */
 function replaceSecret(
   store: Store,
   partner: Partner,
-  { attribution, warn }: Operator,
+  { attribution, warn, show: showSecret }: Operator,
   decide: (olderExpiresAt: number | null) => SecretReplacement,
 ): Promise<Credentials> {
   const { shortName, clientId, country } = partner
@@ -227,7 +244,9 @@ function replaceSecret(
       checkOpen(store, await findPartner(store, shortName))
       return { ...change, partner: shortName, secretHash }
     })
-    return { clientId, clientSecret, shortName, country }
+    const credentials = { clientId, clientSecret, shortName, country }
+    await showSecret?.(credentials)
+    return credentials
   })
 }
 

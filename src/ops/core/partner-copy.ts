@@ -19,7 +19,7 @@ interface CopiedPartner {
 }
 
 /** A change must reach the copy soon, although Cloudflare's API waits for minutes for a database that hangs. */
-const patienceMs = 5000
+export const patienceMs = 5000
 
 /** Makes a change of a partner, and deletes KV's copy of it, so that it does not outlive the change. */
 export async function changeWithoutCopy<T>(
@@ -39,7 +39,7 @@ export async function changeWithoutCopy<T>(
 
 /**
  * Reads or changes a partner in the database. When the database fails, or does not answer for some seconds, deletes KV's copy
- * and says what remains: the change may have taken effect. When the work is refused, nothing was changed, and the copy stays.
+ * and says what remains: the change may have taken effect. When the work is refused before that, the copy stays.
  * A copy that can't be deleted is only a warning.
  */
 export async function deleteCopyOnFailure<T>(
@@ -50,7 +50,7 @@ export async function deleteCopyOnFailure<T>(
 ): Promise<T> {
   let deletion: Promise<void> | undefined
   const timer = setTimeout(() => {
-    warn(`The database has not answered for ${patienceMs / 1000} s. Deleting the cached copy of ${partner.shortName} …`)
+    warn(`The database takes longer than ${patienceMs / 1000} s. Deleting the cached copy of ${partner.shortName} …`)
     deletion = tryToDelete(store, partner).then(({ sentence }) => warn(`${sentence} Waiting for the database …`))
   }, patienceMs)
   try {

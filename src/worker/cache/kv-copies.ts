@@ -34,7 +34,7 @@ export function canStore({ kv }: KvContext, key: string, { byteLength }: Uint8Ar
 
 export async function readListCopy(context: KvContext, key: string): Promise<HeldList | undefined> {
   const copy = await readCopy(context, 'plans', key)
-  if (copy === undefined) return undefined
+  if (!copy) return undefined
   const { etag, revision, currentAtMs, bytes } = copy.metadata
   const isList =
     typeof etag === 'string' &&
@@ -63,11 +63,14 @@ export interface PartnerCopy {
   checkedAtMs: number
 }
 
-/** The seal proves the shape, too: the version in the key changes with the format. */
-export async function readPartnerCopy(context: KvContext, clientId: string): Promise<PartnerCopy | undefined> {
+/**
+ * The seal proves the shape, too: the version in the key changes with the format.
+ * @returns null when KV fails
+ */
+export async function readPartnerCopy(context: KvContext, clientId: string): Promise<PartnerCopy | undefined | null> {
   const key = getPartnerKey(clientId)
   const copy = await readCopy(context, 'partner', key)
-  if (copy === undefined) return undefined
+  if (!copy) return copy
   const { shortName, checkedAtMs, mac } = copy.metadata
   const body = new TextDecoder().decode(copy.body)
   if (typeof shortName === 'string' && typeof checkedAtMs === 'number' && typeof mac === 'string') {
@@ -114,7 +117,7 @@ async function readCopy({ kv, warn }: KvContext, kind: Kind, key: string) {
     return { body: new Uint8Array(value), metadata: isJsonObject(metadata) ? metadata : {} }
   } catch (error) {
     warn({ event: 'kv_failed', operation: 'get', entry: kind, reason: describeError(error) })
-    return undefined
+    return null
   }
 }
 

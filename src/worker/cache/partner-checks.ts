@@ -51,7 +51,9 @@ export function createPartnerChecks(
   async function readCopy(context: CacheContext, clientId: string): Promise<PartnerCopy | undefined> {
     let known = copies.get(clientId)
     if (known === undefined || computeAgeMs(known.readAtMs, clock()) >= maxAgeMs) {
-      known = { copy: await readPartnerCopy(context, clientId), readAtMs: clock() }
+      const read = await readPartnerCopy(context, clientId)
+      // While KV fails, too, the copy that it had a minute ago is better than none.
+      known = { copy: read === null ? known?.copy : read, readAtMs: clock() }
       if (known.copy || checks.get(clientId)) copies.set(clientId, known)
     }
     const { copy } = known

@@ -493,6 +493,7 @@ describe('verifyChangeRecord', () => {
       ['replace-newest', 'null', () => replaceNewest()],
       ['replace-newest', 'unixepoch() + 60', () => replaceNewest()],
       ['a rotation', 'null', () => rotate(0)],
+      ['two rotations', 'unixepoch() + 60', () => rotate(0).then(() => rotate(0))],
     ])('after %s, with the end %s', async (_, expiresAt, end) => {
       await expect(putBack(end, expiresAt)).rejects.toThrow(
         new UserError('The partner acme was changed without an entry.'),

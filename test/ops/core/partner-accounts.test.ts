@@ -8,6 +8,7 @@ import {
   listLiveSecrets,
   listPartners,
   lockDownPartner,
+  type LockedDown,
   readPartnerStatus,
   replaceNewestSecret,
   rotateSecret,
@@ -246,6 +247,19 @@ test('end-tokens sets the time from which tokens are valid to after now, and eac
 
 describe('lockDownPartner', () => {
   const lockDown = async (on = store) => lockDownPartner(on, await find(), operator)
+
+  test('shows the secret before the copy in KV is deleted', async () => {
+    await create()
+    const order: string[] = []
+    const deleteKey = async (name: string) => {
+      order.push('copy deleted')
+      await store.deleteKey(name)
+    }
+    const show = ({ clientSecret, tokensValidFrom }: LockedDown) =>
+      void order.push(`${clientSecret.slice(0, 4)} ${typeof tokensValidFrom}`)
+    await lockDownPartner({ ...store, deleteKey }, await find(), { ...operator, show })
+    expect(order).toEqual(['pcs_ number', 'copy deleted'])
+  })
   const findSecret = async (secret: string) => {
     const { results } = await env.DB.prepare('select hash from partner_secrets').all<{ hash: string }>()
     return findMatchingHash(
@@ -506,7 +520,7 @@ describe('the cached copy of a partner', () => {
       vi.useRealTimers()
       await vi.waitFor(() => expect(warnings).toHaveLength(2))
       expect(warnings).toEqual([
-        'The database has not answered for 5 s. Deleting the cached copy of acme …',
+        'The database takes longer than 5 s. Deleting the cached copy of acme …',
         'The cached copy of acme was deleted. Waiting for the database …',
       ])
       expect((await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys).toEqual([])

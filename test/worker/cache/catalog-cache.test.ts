@@ -614,6 +614,31 @@ describe('while D1 fails', () => {
     expect(await request(hour + second)).toMatchObject({ calls: ['check'], cacheStatus: 'memory; hit; ttl=60' })
   })
 
+  test('KV’s newer copy decides for another minute when KV fails, too', async () => {
+    await request(0)
+    const here = openCatalog
+    startNewIsolate()
+    db.partner = makePartner({ isSuspended: true })
+    await request(hour)
+    openCatalog = here
+    db.isDown = true
+    const kv = {
+      getWithMetadata: () => Promise.reject(new Error('KV failed')),
+      put: () => Promise.reject(new Error('KV failed')),
+    }
+    const isSuspended = async (ageMs: number, overrides = {}) =>
+      (
+        await openCatalog(makeContext({ nowMs: (nowMs = start + ageMs), ...overrides }), {
+          clientId,
+          countryHint: country,
+          filter: undefined,
+        })
+      ).partner?.isSuspended
+    expect(await isSuspended(2 * hour)).toBe(true)
+    expect(await isSuspended(2 * hour + 61 * second, { kv })).toBe(true)
+    expect(await isSuspended(2 * hour + 62 * second)).toBe(true)
+  })
+
   test('a new isolate reads KV’s copy of a partner once a minute', async () => {
     await request(0)
     startNewIsolate()
