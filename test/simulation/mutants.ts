@@ -63,8 +63,8 @@ export const mutants: Record<string, Mutant> = {
   'copy-unsealed': {
     mistake: "the seal of a partner's copy in KV is not verified",
     file: 'kv-copies.ts',
-    replace: 'if (await context.seal.verify(sealed, String(mac)))',
-    by: 'if (sealed.length > 0)',
+    replace: 'if (await context.seal.verify(formatSealed(key, checkedAtMs, shortName, body), mac))',
+    by: 'if (mac.length > 0)',
     caughtBy: ['outage-access', 'no-bug'],
   },
   'copy-from-memory': {

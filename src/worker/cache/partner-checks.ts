@@ -69,12 +69,13 @@ export function createPartnerChecks(
     return { partner, checkedAtMs: context.nowMs, order }
   }
 
-  /** Keeps an answer of D1 in memory and in KV, unless a later question was answered first. */
+  /** Keeps an answer of D1 in memory and in KV, unless a later question was answered first. It wins over any copy read before. */
   function keep(context: CacheContext, clientId: string, asked: AskedCheck): HeldCheck {
     const held = checks.get(clientId)
     if (held && held.order >= asked.order) return held
     const check = { ...asked, storedAtMs: held?.storedAtMs ?? 0 }
     checks.set(clientId, check)
+    copies.delete(clientId)
     context.waitUntil(storeCopy(context, clientId, check, held?.partner))
     return check
   }
