@@ -314,7 +314,8 @@ export function createRules(
             clock.now(),
             ({ partners: known }) => known.get(clientId)?.isSuspended === true,
           )
-          if (!isWrongNow && !(isOld && wasSuspended)) report('no-wrong-401', `${facts}: ${answer.reason}`)
+          const isOldSuspension = isOld && wasSuspended && answer.reason === 'suspended_partner'
+          if (!isWrongNow && !isOldSuspension) report('no-wrong-401', `${facts}: ${answer.reason}`)
           return 'refused'
         }
         default: {
