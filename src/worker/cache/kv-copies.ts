@@ -22,6 +22,8 @@ export interface KvContext {
 }
 
 const deadlineMs = 2000
+/** A write comes after the response, and a large list takes its time. Cloudflare ends such work after 30 s. */
+const writeDeadlineMs = 20_000
 
 /** KV's limit. Keys are escaped, so a character is a byte. */
 const maxKeyLength = 512
@@ -124,7 +126,7 @@ async function readCopy({ kv, warn }: KvContext, kind: Kind, key: string) {
 async function writeCopy({ kv, warn }: KvContext, kind: Kind, key: string, body: Uint8Array, metadata: object) {
   if (kv === undefined || key.length > maxKeyLength) return false
   try {
-    await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), deadlineMs, 'KV')
+    await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), writeDeadlineMs, 'KV')
     return true
   } catch (error) {
     warn({ event: 'kv_failed', operation: 'put', entry: kind, reason: describeError(error) })
