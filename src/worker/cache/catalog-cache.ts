@@ -48,7 +48,7 @@ export interface SignIn {
 }
 
 export interface SignIns {
-  /** If D1 failed a moment ago: an old copy at once, if there is one. */
+  /** Undefined unless D1 failed a moment ago. Then it is an old copy at once, if there is one. */
   readPaused: (context: CacheContext, clientId: string) => Promise<SignIn | undefined>
   /** Asks D1, and uses an old copy when it fails. */
   read: (context: CacheContext, clientId: string) => Promise<SignIn>

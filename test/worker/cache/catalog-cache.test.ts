@@ -485,17 +485,6 @@ describe('while D1 fails', () => {
     await expect(late).rejects.toThrow(StorageError)
   })
 
-  test('KV’s copy of a partner decides if it is newer than memory’s check', async () => {
-    await request(0)
-    const here = openCatalog
-    startNewIsolate()
-    db.partner = makePartner({ isSuspended: true })
-    await request(hour)
-    openCatalog = here
-    db.isDown = true
-    expect((await request(2 * hour)).partner?.isSuspended).toBe(true)
-  })
-
   describe('a partner’s copy has a seal:', () => {
     type Copy = { value: string; metadata: Record<string, unknown> }
     const forgeries: [string, (copy: Copy) => unknown][] = [
@@ -614,7 +603,7 @@ describe('while D1 fails', () => {
     expect(await request(hour + second)).toMatchObject({ calls: ['check'], cacheStatus: 'memory; hit; ttl=60' })
   })
 
-  test('KV’s newer copy decides for another minute when KV fails, too', async () => {
+  test('KV’s copy of a partner decides if it is newer than memory’s check, also when KV fails later', async () => {
     await request(0)
     const here = openCatalog
     startNewIsolate()
