@@ -19,8 +19,8 @@ import { enterProject } from './project.ts'
 import { devVarsFile, openDevVars } from './store/dev-vars.ts'
 import { withStore } from './store/open-store.ts'
 import { listMigrationFiles } from './store/remote-migrations.ts'
-import { describeCommand, type Target } from './store/target.ts'
-import { UserError } from './core/user-error.ts'
+import { describeCommand, type Target } from './shared/target.ts'
+import { UserError } from './shared/user-error.ts'
 import { finishWrangler, startWrangler } from './store/wrangler.ts'
 
 const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')

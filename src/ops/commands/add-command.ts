@@ -1,7 +1,7 @@
 // Flags that every command has: where its store is.
 import { Option, type Command } from 'commander'
-import { UserError } from '../core/user-error.ts'
-import type { Target } from '../store/target.ts'
+import { UserError } from '../shared/user-error.ts'
+import type { Target } from '../shared/target.ts'
 
 export const actorOption = new Option(
   '--as <name>',

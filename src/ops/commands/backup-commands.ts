@@ -1,9 +1,9 @@
 // backup, restore
 import type { Command } from 'commander'
 import { readBackup, restoreBackup } from '../core/backup.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { readLines } from '../store/read-lines.ts'
-import type { Target } from '../store/target.ts'
+import type { Target } from '../shared/target.ts'
 import { writePrivateFile } from '../store/write-output.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { addCommand } from './add-command.ts'

@@ -19,10 +19,10 @@ import {
   formatCatalogFile,
   parseCatalogInput,
   type FileFormat,
-} from '../store/catalog-formats.ts'
+} from '../core/catalog-formats.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Store } from '../store/store.ts'
-import type { Target } from '../store/target.ts'
+import type { Target } from '../shared/target.ts'
 import { writeOutput } from '../store/write-output.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { printResult } from '../terminal/print-result.ts'

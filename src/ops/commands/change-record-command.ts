@@ -4,7 +4,7 @@ import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry, type EntryFi
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { readPartnerStatus } from '../core/partner-accounts.ts'
 import { parsePast } from '../core/time-arguments.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import type { Store } from '../store/store.ts'
 import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'

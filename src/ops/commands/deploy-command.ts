@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { deployGuarded } from '../core/guarded-deploy.ts'
 import { readOrigin } from '../../api/origin.ts'
 import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import {
   deployWithWrangler,
   listLiveVersions,

@@ -1,7 +1,7 @@
 // doctor
 import type { Command } from 'commander'
 import { examine } from '../core/doctor.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { addCommand } from './add-command.ts'

@@ -1,7 +1,7 @@
 // The environment of a command that works on nothing else.
 import { Option } from 'commander'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export function environmentOption(): Option {
   return new Option('--env <name>', 'the environment, as in wrangler.toml: staging or production')

@@ -3,7 +3,7 @@ import { getValue, listMatchingFilters, planFilters } from '../../catalog/plan-f
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { PendingChange, PlanExplanation } from '../core/plan-explanation.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 
 const present = { sees: 'sees', does: 'does', is: 'is', lists: 'lists' }

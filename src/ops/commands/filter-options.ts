@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { filterNames, planFilters, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export function addFilterOptions(command: Command): Command {
   for (const name of filterNames) {

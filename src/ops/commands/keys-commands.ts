@@ -12,7 +12,7 @@ import {
   rotateKeys,
   type KeyRing,
 } from '../core/key-ring.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { formatAge } from '../terminal/age.ts'
 import { createProgress } from '../terminal/progress.ts'

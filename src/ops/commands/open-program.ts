@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { ConfigError } from '../../api/config.ts'
 import { StorageError } from '../../db/database.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
 import type { CommandContext } from './command-context.ts'
 

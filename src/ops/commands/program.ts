@@ -1,5 +1,5 @@
 // The operators' command line: its commands.
-import { describeCommand } from '../store/target.ts'
+import { describeCommand } from '../shared/target.ts'
 import { addBackupCommands } from './backup-commands.ts'
 import { addCheckCommand } from './check-command.ts'
 import { addCatalogCommands } from './catalog-commands.ts'

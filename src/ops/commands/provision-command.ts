@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { rotateKeys } from '../core/key-ring.ts'
 import { provision } from '../core/provisioning.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { CloudflareError } from '../store/cloudflare-error.ts'
 import { openResources } from '../store/environment-resources.ts'
 import { openWorkerSecrets } from '../store/worker-secrets.ts'

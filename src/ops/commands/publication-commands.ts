@@ -17,9 +17,9 @@ import {
   type PublicationRow,
 } from '../core/publications.ts'
 import { parsePast } from '../core/time-arguments.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand } from '../shared/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { printResult } from '../terminal/print-result.ts'
 import { withProgress } from '../terminal/progress.ts'

@@ -4,7 +4,7 @@ import { findDoubts } from '../core/plausibility.ts'
 import type { PlanChange, Publication, PublicationRequest } from '../core/publications.ts'
 import { parseDueTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { readAttribution, type ChangeOptions, type CommandContext } from './command-context.ts'
 

@@ -1,8 +1,8 @@
 // Who changes something, with which command, and why. Every change is recorded with it.
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { isVisibleLine } from '../../visible-text.ts'
-import type { Target } from '../store/target.ts'
-import { UserError } from './user-error.ts'
+import type { Target } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export interface Attribution {
   /** A person or a program, such as an e-mail address. */

@@ -21,10 +21,10 @@ import { selectNowSeconds } from '../../db/publication-queries.ts'
 import { readPath } from '../../json.ts'
 import { retryTransient } from '../store/cloudflare-error.ts'
 import type { Store } from '../store/store.ts'
-import { describeMigration } from '../store/target.ts'
+import { describeMigration } from '../shared/target.ts'
 import { formatIsoTime } from './iso-time.ts'
 import type { OnProgress } from './publications.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 const format = 'partner-investment-plan-catalog-backup'
 const version = 2

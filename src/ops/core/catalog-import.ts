@@ -17,7 +17,7 @@ import type { Store } from '../store/store.ts'
 import { compareCatalogs, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
 import { countPlans, type CatalogChange, type OnProgress, type PlanChange } from './publications.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export interface CatalogImport extends CatalogChange {
   difference: CatalogDifference

@@ -5,10 +5,10 @@ import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogOrigin, selectCatalogPlan } from '../../db/catalog-queries.ts'
 import { selectCatalogAt, selectNowSeconds, selectRevisionAt } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand } from '../shared/target.ts'
 import { checkCountry } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /**
  * Lists all plans, or those that are viewable in a country, in ascending ID.

@@ -13,7 +13,7 @@ import { selectNowSeconds } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export type { ChangeEntry, EntryFilter }
 

@@ -1,5 +1,5 @@
 import { abbreviate, isCountryCode } from '../../catalog/plan-schema.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** @returns what is wrong with a country code, or undefined. */
 export function findCountryProblem(country: string): string | undefined {

@@ -1,33 +1,6 @@
 // What must be right before a deploy, and how to fix what is not.
-import { describeCommand, describeMigration, type Target } from '../store/target.ts'
-
-/** The environment as wrangler.toml has it. */
-export interface ConfiguredEnvironment {
-  env: string
-  /** The name of the Worker. */
-  worker: string
-  databaseId: string | undefined
-  namespaceId: string | undefined
-  hasRoute: boolean
-  isWorkersDevOn: boolean
-}
-
-/** What the account and the checkout look like. */
-export interface DeployState {
-  pendingMigrations: readonly string[]
-  missingSecrets: readonly string[]
-  /** Files that differ from the last commit; `any` when they may. */
-  changedFiles: readonly string[] | 'no checkout' | 'any'
-}
-
-/** Says what wrangler.toml lacks, and how to get it. */
-export function describeMissingIds(
-  env: string | undefined,
-  { databaseId, namespaceId }: Pick<ConfiguredEnvironment, 'databaseId' | 'namespaceId'>,
-): string {
-  const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
-  return `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. Run: npm run provision -- --env ${env}`
-}
+import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../store/deployment.ts'
+import { describeCommand, describeMigration, describeMissingIds, type Target } from '../shared/target.ts'
 
 /** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */
 export function findMistakes(environment: Omit<ConfiguredEnvironment, 'worker'>): string[] {
@@ -67,12 +40,6 @@ const maxListed = 3
 function listSome(names: readonly string[]): string {
   const rest = names.length - maxListed
   return `${names.slice(0, maxListed).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
-}
-
-/** A version that gets a share of the requests. */
-export interface LiveVersion {
-  versionId: string
-  percentage: number
 }
 
 /** @returns the version to go back to: the one with most of the requests. */

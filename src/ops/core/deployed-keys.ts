@@ -2,18 +2,11 @@
 // another secret later. Each key is therefore in two from the start: JWT_KEYS holds the key that signs, JWT_KEYS_<KID>
 // each key that verifies. The names of the secrets say which keys there are.
 import { generateJwk, readKidTimeMs, type OctJwk } from '../../crypto/signing-keys.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
+import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import type { Clock } from './clock.ts'
 import type { Key, KeyRing, Rotation } from './key-ring.ts'
-import { UserError } from './user-error.ts'
-
-/** The secrets of a deployed Worker. */
-export interface WorkerSecrets {
-  /** Empty while there is no Worker. */
-  listNames: () => Promise<string[]>
-  /** Sets secrets, and deletes those that are null, in one change of the Worker. */
-  put: (secrets: Record<string, string | null>) => Promise<void>
-}
+import { UserError } from '../shared/user-error.ts'
 
 const verifyPrefix = 'JWT_KEYS_'
 /** For a key that every location must know before it signs. */

@@ -4,8 +4,9 @@ import { isRestoring } from '../../db/backup-queries.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
 import { selectClashes, selectNowSeconds, selectPublications } from '../../db/publication-queries.ts'
+import type { Deployment, Environment } from '../store/environment.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, describeMigration, type Target } from '../store/target.ts'
+import { describeCommand, describeMigration, type Target } from '../shared/target.ts'
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'
 import type { Clock } from './clock.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -18,25 +19,6 @@ export interface HealthCheck {
   /** `problem`: something must be fixed. */
   level: 'ok' | 'warning' | 'problem'
   message: string
-}
-
-/** What surrounds the store. */
-export interface Environment {
-  /** The file names of the migrations of this checkout. */
-  migrations: readonly string[]
-  /** Undefined for a local state. */
-  deployment: Deployment | undefined
-}
-
-export interface Deployment {
-  /** Bindings that the top level of wrangler.toml has, and the environment lacks. */
-  missingBindings: readonly string[]
-  /** Whether a Cron Trigger publishes what is due. */
-  hasSchedule: boolean
-  requiredSecrets: readonly string[]
-  /** The names of the Worker's secrets. */
-  listSecrets: () => Promise<string[]>
-  readDatabase: () => Promise<{ isReplicated: boolean; region: string | undefined; sizeBytes: number }>
 }
 
 /** The schedule runs every minute. */

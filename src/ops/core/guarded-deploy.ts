@@ -1,15 +1,8 @@
 // A deploy: refused unless everything is right, then checked by the smoke test, and always with the way back.
+import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../store/deployment.ts'
 import type { Clock } from './clock.ts'
-import {
-  findMistakes,
-  findObstacles,
-  pickMainVersion,
-  pickUrl,
-  type ConfiguredEnvironment,
-  type DeployState,
-  type LiveVersion,
-} from './deploy-guard.ts'
-import { UserError } from './user-error.ts'
+import { findMistakes, findObstacles, pickMainVersion, pickUrl } from './deploy-guard.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export interface DeployOptions {
   allowDirty: boolean

@@ -3,11 +3,11 @@ import { abbreviate } from '../../catalog/plan-schema.ts'
 import type { ChangeEntry } from '../../db/change-record-queries.ts'
 import type { KeyChangeKind } from '../../db/change-request.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { writeRecorded } from './recorded-change.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** `waits`: a deployed key that does not sign yet, so that every location knows it before it does. */
 export type KeyUse = 'signs' | 'verifies' | 'waits'

@@ -1,7 +1,7 @@
 // How large the list of a country may become: the Worker's memory holds lists of up to 24 MB, and KV of up to 25 MiB. A
 // larger one would be cached nowhere, and each request would read all of it from D1.
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 const megabyte = 1_000_000
 export const maxListBytes = 24 * megabyte

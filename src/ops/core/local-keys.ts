@@ -1,14 +1,8 @@
 // The signing keys of a local Worker: one list, of which the first key signs.
-import { generateJwk, type OctJwk } from '../../crypto/signing-keys.ts'
+import { generateJwk } from '../../crypto/signing-keys.ts'
+import type { KeyFile } from '../store/dev-vars.ts'
 import type { Clock } from './clock.ts'
 import type { KeyRing, Rotation } from './key-ring.ts'
-
-export interface KeyFile {
-  /** The signing key first; none when there is no file. */
-  read: () => Promise<OctJwk[]>
-  /** Changes the keys of now: no other program changes the file in between. */
-  update: (change: (known: readonly OctJwk[]) => readonly OctJwk[]) => Promise<void>
-}
 
 export function createLocalKeyRing(file: KeyFile, clock: Clock): KeyRing {
   return {

@@ -15,13 +15,13 @@ import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../../db/database.ts'
 import { isVisibleLine } from '../../visible-text.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../store/target.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { checkCountry, findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { changeWithoutCopy, deleteCopyOnFailure, type Warn, patienceMs } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export type { LiveSecret, Partner, PartnerSummary }
 

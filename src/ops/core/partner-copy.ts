@@ -6,8 +6,8 @@ import { isCausedBy } from '../../db/database.ts'
 import { findRefusal } from '../../db/refusal.ts'
 import { readPath } from '../../json.ts'
 import type { Store } from '../store/store.ts'
-import { outdatedSchema } from '../store/target.ts'
-import { UserError } from './user-error.ts'
+import { outdatedSchema } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** Receives a line for the user about a change that was not made completely. */
 export type Warn = (warning: string) => void

@@ -3,10 +3,10 @@ import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand } from '../shared/target.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { checkOpen, findPartner } from './partner-accounts.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export interface Preview {
   plans: Plan[]

@@ -1,9 +1,7 @@
 // How a partner uses the API, from the data points of http/usage.ts.
 import type { Store } from '../store/store.ts'
+import type { QueryUsage } from '../store/usage-dataset.ts'
 import { findPartner } from './partner-accounts.ts'
-
-/** Selects from the dataset of an environment. */
-export type QueryUsage = (select: string, where: string) => Promise<Record<string, unknown>[]>
 
 export interface PartnerUsage {
   tokens: number

@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { checkNotPending, publishChange, type Publication, type PublicationRequest } from './publications.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export interface PlanResult {
   /** The plan before the change. */

@@ -1,31 +1,8 @@
 // Creates what an environment lacks before its first deploy. Each step looks first, so an interrupted run is continued by
 // the next one, and a run with nothing to do changes nothing.
-import { describeCommand } from '../store/target.ts'
-import { UserError } from './user-error.ts'
-
-/** What an environment needs of its account. */
-export interface EnvironmentResources {
-  names: { env: string; database: string; namespace: string }
-  /** The IDs in wrangler.toml. */
-  ids: { database: string | undefined; namespace: string | undefined }
-  database: Resource & { create: (name: string, location: string) => Promise<string> }
-  namespace: Resource & { create: (name: string) => Promise<string> }
-  readReplication: (databaseId: string) => Promise<boolean>
-  switchReplicationOn: (databaseId: string) => Promise<void>
-  listPendingMigrations: () => Promise<readonly string[]>
-  /** Applies the pending migrations of the database whose ID is in wrangler.toml. */
-  migrate: () => Promise<void>
-  /** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
-  findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
-  createSigningKey: () => Promise<void>
-}
-
-interface Resource {
-  exists: (id: string) => Promise<boolean>
-  findByName: (name: string) => Promise<string | undefined>
-  /** Writes the ID into wrangler.toml. */
-  saveId: (id: string) => Promise<void>
-}
+import { describeCommand } from '../shared/target.ts'
+import type { EnvironmentResources, Resource } from '../store/environment-resources.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /**
  * @param location where a new database gets its primary.

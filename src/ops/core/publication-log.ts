@@ -16,10 +16,10 @@ import {
 import type { RecordedEntry } from '../../db/publish.ts'
 import { hashRecord } from '../../db/record-hash.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand } from '../shared/target.ts'
 import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export interface LogFilter {
   /** The identifier of a plan, or its ID. */

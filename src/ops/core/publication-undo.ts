@@ -4,10 +4,10 @@ import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectChanges, selectLaterTouches, type Touch } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand } from '../shared/target.ts'
 import { compareChanges, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type CatalogChange, type PlanChange, type PublicationRow } from './publications.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** An import may touch thousands of plans. */
 const maxLines = 10

@@ -14,11 +14,11 @@ import {
 import { decide, findDecision, type Decision, type DecisionOutcome } from '../../db/publish.ts'
 import { findRefusal } from '../../db/refusal.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../store/target.ts'
+import { describeCommand } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { settle } from './settle.ts'
-import { UserError } from './user-error.ts'
+import { settle } from '../store/settle.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export type { PlanChange, PublicationRow }
 

@@ -6,8 +6,8 @@ import { isSecretStored } from '../../db/partner-queries.ts'
 import { findRefusal } from '../../db/refusal.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
-import { settle } from './settle.ts'
-import { UserError } from './user-error.ts'
+import { settle } from '../store/settle.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** Whether an entry, and the secret that came with it, is ours. */
 async function isStored(

@@ -4,7 +4,7 @@ import { clientSecretPattern, findMatchingHash, isClientSecret } from '../../cry
 import { selectStoredSecrets, type StoredSecret } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
 import type { OnProgress } from './publications.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /**
  * Finds the secret in a text: the only one with the right checksum, also if its `pcs_` was not copied, or else 40 letters and

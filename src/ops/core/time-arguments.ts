@@ -1,7 +1,7 @@
 // Times that operators type.
 import { z } from 'zod'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 const isoTime = z.union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 })])
 

@@ -1,9 +1,9 @@
 // Cloudflare's HTTP API. Account and token come from wrangler.toml and from the variables that wrangler reads.
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { isJsonObject, readPath } from '../../json.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { CloudflareError, retryTransient } from './cloudflare-error.ts'
-import type { Target } from './target.ts'
+import type { Target } from '../shared/target.ts'
 import { readWranglerConfig } from './wrangler.ts'
 
 /** D1 runs a batch of statements for at most 30 s. */

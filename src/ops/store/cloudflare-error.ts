@@ -1,5 +1,5 @@
 // Errors of Cloudflare's HTTP API, and which of them are worth another attempt.
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** D1's documentation says that a repetition may succeed. */
 const transientReason =

@@ -3,7 +3,7 @@ import { CsvError, parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
 import type { Cell } from '../../catalog/plan-cells.ts'
 import type { Sheet, Spreadsheet } from '../../catalog/plan-table.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 const delimiters = [',', ';', '\t']
 

@@ -6,12 +6,36 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { isJsonObject, readPath } from '../../json.ts'
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../core/deploy-guard.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
 import { CloudflareError, refuse } from './cloudflare-error.ts'
 import { listPendingMigrations } from './remote-migrations.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
 import { findBindings, readWranglerConfig, startWrangler } from './wrangler.ts'
+
+/** The environment as wrangler.toml has it. */
+export interface ConfiguredEnvironment {
+  env: string
+  /** The name of the Worker. */
+  worker: string
+  databaseId: string | undefined
+  namespaceId: string | undefined
+  hasRoute: boolean
+  isWorkersDevOn: boolean
+}
+
+/** What the account and the checkout look like. */
+export interface DeployState {
+  pendingMigrations: readonly string[]
+  missingSecrets: readonly string[]
+  /** Files that differ from the last commit; `any` when they may. */
+  changedFiles: readonly string[] | 'no checkout' | 'any'
+}
+
+/** A version that gets a share of the requests. */
+export interface LiveVersion {
+  versionId: string
+  percentage: number
+}
 
 /** @throws UserError when wrangler.toml has no such environment. */
 export async function readConfiguredEnvironment(env: string): Promise<ConfiguredEnvironment> {

@@ -4,10 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import { importSigningKeys, type OctJwk } from '../../crypto/signing-keys.ts'
 import { isJsonObject } from '../../json.ts'
-import type { KeyFile } from '../core/local-keys.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 export const devVarsFile = '.dev.vars'
+
+export interface KeyFile {
+  /** The signing key first; none when there is no file. */
+  read: () => Promise<OctJwk[]>
+  /** Changes the keys of now: no other program changes the file in between. */
+  update: (change: (known: readonly OctJwk[]) => readonly OctJwk[]) => Promise<void>
+}
 
 export function openDevVars(file: string): KeyFile {
   return {

@@ -2,13 +2,36 @@
 // bodies are those in wrangler's sources and in the API client that it bundles.
 import { readFile, writeFile } from 'node:fs/promises'
 import { readPath } from '../../json.ts'
-import type { EnvironmentResources } from '../core/provisioning.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
 import { CloudflareError } from './cloudflare-error.ts'
 import { applyMigrations, listPendingMigrations } from './remote-migrations.ts'
 import { setBindingId, type BindingWithId } from './wrangler-toml.ts'
 import { findBindings } from './wrangler.ts'
+
+/** What an environment needs of its account. */
+export interface EnvironmentResources {
+  names: { env: string; database: string; namespace: string }
+  /** The IDs in wrangler.toml. */
+  ids: { database: string | undefined; namespace: string | undefined }
+  database: Resource & { create: (name: string, location: string) => Promise<string> }
+  namespace: Resource & { create: (name: string) => Promise<string> }
+  readReplication: (databaseId: string) => Promise<boolean>
+  switchReplicationOn: (databaseId: string) => Promise<void>
+  listPendingMigrations: () => Promise<readonly string[]>
+  /** Applies the pending migrations of the database whose ID is in wrangler.toml. */
+  migrate: () => Promise<void>
+  /** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
+  findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
+  createSigningKey: () => Promise<void>
+}
+
+export interface Resource {
+  exists: (id: string) => Promise<boolean>
+  findByName: (name: string) => Promise<string | undefined>
+  /** Writes the ID into wrangler.toml. */
+  saveId: (id: string) => Promise<void>
+}
 
 const configFile = 'wrangler.toml'
 const pageSize = 100

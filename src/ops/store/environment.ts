@@ -1,14 +1,32 @@
 // What surrounds a store: the migrations of this checkout, its wrangler.toml, and what Cloudflare says about a deployed
 // environment.
 import { readPath } from '../../json.ts'
-import type { Environment } from '../core/doctor.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { listMigrationFiles } from './remote-migrations.ts'
-import type { Target } from './target.ts'
+import type { Target } from '../shared/target.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
 import { findBindings, readWranglerConfig } from './wrangler.ts'
 
 type WranglerConfig = Awaited<ReturnType<typeof readWranglerConfig>>
+
+/** What surrounds the store. */
+export interface Environment {
+  /** The file names of the migrations of this checkout. */
+  migrations: readonly string[]
+  /** Undefined for a local state. */
+  deployment: Deployment | undefined
+}
+
+export interface Deployment {
+  /** Bindings that the top level of wrangler.toml has, and the environment lacks. */
+  missingBindings: readonly string[]
+  /** Whether a Cron Trigger publishes what is due. */
+  hasSchedule: boolean
+  requiredSecrets: readonly string[]
+  /** The names of the Worker's secrets. */
+  listSecrets: () => Promise<string[]>
+  readDatabase: () => Promise<{ isReplicated: boolean; region: string | undefined; sizeBytes: number }>
+}
 
 export async function inspectEnvironment(target: Target): Promise<Environment> {
   const migrations = await listMigrationFiles()

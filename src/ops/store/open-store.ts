@@ -1,7 +1,7 @@
 import { withLocalStore } from './local-store.ts'
 import { withRemoteStore } from './remote-store.ts'
 import type { Store } from './store.ts'
-import type { Target } from './target.ts'
+import type { Target } from '../shared/target.ts'
 
 /**
  * Opens the store for as long as `work` takes.

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { abbreviate } from '../../catalog/plan-schema.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** V8 can't hold a string of 512 MB. A catalog of 10,000 plans has about 15 MB. */
 const maxBytes = 256_000_000

@@ -1,9 +1,9 @@
 // The migrations of this checkout: which of them a deployed database lacks, and applying these with wrangler.
 import { readdir } from 'node:fs/promises'
 import { selectMigrations } from '../../db/health-queries.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { withRemoteStore } from './remote-store.ts'
-import { describeMigration, type Target } from './target.ts'
+import { describeMigration, type Target } from '../shared/target.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
 
 /** @returns the names of the files of this checkout, in their order. */

@@ -3,12 +3,17 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy, type Statement } from '../../db/database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
-import { describeMissingIds } from '../core/deploy-guard.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, retryTransient } from './cloudflare-error.ts'
 import type { Store } from './store.ts'
-import { describeCommand, describeMigration, outdatedSchema, type Target } from './target.ts'
+import {
+  describeCommand,
+  describeMigration,
+  describeMissingIds,
+  outdatedSchema,
+  type Target,
+} from '../shared/target.ts'
 import { findBindings } from './wrangler.ts'
 
 /** @throws UserError when the environment can't be used or reached. */
@@ -40,7 +45,7 @@ function openDatabase(call: Call, change: Change, path: string): Pick<Store, 'db
   return {
     db: drizzle(async (sql, params) => {
       const run = () => call('POST', `${path}/raw`, toQuery({ sql, params })).then(readRows)
-      // What became of a decision, its caller finds out (core/settle.ts). Other rows that are inserted are staged: they change
+      // What became of a decision, its caller finds out (settle.ts). Other rows that are inserted are staged: they change
       // nothing until a decision publishes them, and may be inserted again.
       const isDecision = /^(?:update|insert into publication_entries) /.test(sql)
       const rows = await (isDecision ? change(run, ({ length }) => length > 0) : retryTransient(run))

@@ -1,7 +1,7 @@
 // The store that core reads and writes: the local state, or with --remote a deployed environment.
 import type { ConfigSource } from '../../api/config.ts'
 import type { Database, Statement } from '../../db/database.ts'
-import type { Target } from './target.ts'
+import type { Target } from '../shared/target.ts'
 
 export interface CachedKey {
   name: string

@@ -1,5 +1,5 @@
 // Text files as spreadsheets and shells write them.
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /**
  * Decodes UTF-8 and UTF-16, with or without a byte order mark.

@@ -1,9 +1,11 @@
 // The dataset that the Worker of a deployed environment counts requests in.
-import { UserError } from '../core/user-error.ts'
-import type { QueryUsage } from '../core/partner-usage.ts'
+import { UserError } from '../shared/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { refuse } from './cloudflare-error.ts'
-import type { Target } from './target.ts'
+import type { Target } from '../shared/target.ts'
+
+/** Selects from the dataset of an environment. */
+export type QueryUsage = (select: string, where: string) => Promise<Record<string, unknown>[]>
 
 /** @throws UserError when the environment has no dataset, or Cloudflare refuses. */
 export async function openUsageDataset(target: Target): Promise<QueryUsage> {

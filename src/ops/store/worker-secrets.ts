@@ -1,12 +1,19 @@
 // The secrets of a deployed Worker: their names over Cloudflare's API, changes through wrangler, which can also create
 // an empty Worker to hold the first ones.
 import { readPath } from '../../json.ts'
-import type { WorkerSecrets } from '../core/deployed-keys.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { CloudflareError, refuse } from './cloudflare-error.ts'
-import type { Target } from './target.ts'
+import type { Target } from '../shared/target.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
+
+/** The secrets of a deployed Worker. */
+export interface WorkerSecrets {
+  /** Empty while there is no Worker. */
+  listNames: () => Promise<string[]>
+  /** Sets secrets, and deletes those that are null, in one change of the Worker. */
+  put: (secrets: Record<string, string | null>) => Promise<void>
+}
 
 export function openWorkerSecrets(target: Target): WorkerSecrets {
   return { listNames: () => listNames(target), put: (secrets) => putSecrets(target, secrets) }

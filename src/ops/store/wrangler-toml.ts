@@ -1,5 +1,5 @@
 // Writes the ID of a database or a KV namespace into wrangler.toml. Everything else stays, its comments too.
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 const ids = {
   DB: { table: 'd1_databases', key: 'database_id' },

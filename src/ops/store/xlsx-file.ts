@@ -2,7 +2,7 @@
 import { readXlsx, writeXlsx, type Cell as XlsxCell } from 'hucre/xlsx'
 import { showCell, UnusableCell, type Cell } from '../../catalog/plan-cells.ts'
 import type { Sheet, Spreadsheet } from '../../catalog/plan-table.ts'
-import { UserError } from '../core/user-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /** Widths in characters. */
 const minWidth = 8

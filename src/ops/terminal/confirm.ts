@@ -1,5 +1,5 @@
-import { UserError } from '../core/user-error.ts'
-import type { Target } from '../store/target.ts'
+import { UserError } from '../shared/user-error.ts'
+import type { Target } from '../shared/target.ts'
 import type { Io } from './io.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { printed, readTable, refused, runCommand, type Terminal } from '../support/run-ops.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { ConfigError } from '../../../src/api/config.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
-import type { Target } from '../../../src/ops/store/target.ts'
+import type { Target } from '../../../src/ops/shared/target.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'

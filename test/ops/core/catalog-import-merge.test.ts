@@ -7,7 +7,7 @@ import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/cata
 import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
 import { attribution, importPlans, request, store } from '../support/worker-store.ts'

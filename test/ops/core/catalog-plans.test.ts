@@ -11,7 +11,7 @@ import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-cha
 import { listPublications, readPublication } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
 import { approvePublication, invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { fetchToken, requestPlans } from '../../worker/support/requests.ts'

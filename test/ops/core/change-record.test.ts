@@ -22,9 +22,9 @@ import {
   rotateSecret,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { writeRecorded } from '../../../src/ops/core/recorded-change.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
-import { outdatedSchema } from '../../../src/ops/store/target.ts'
+import { outdatedSchema } from '../../../src/ops/shared/target.ts'
 import { emptyStores } from '../support/full-database.ts'
 import { editRecords, emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { store } from '../support/worker-store.ts'

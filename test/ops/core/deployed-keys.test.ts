@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Clock } from '../../../src/ops/core/clock.ts'
-import { createDeployedKeyRing, type WorkerSecrets } from '../../../src/ops/core/deployed-keys.ts'
+import { createDeployedKeyRing } from '../../../src/ops/core/deployed-keys.ts'
 import { findDroppableKey } from '../../../src/ops/core/key-ring.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
+import type { WorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 
 const target = { remote: true, env: 'staging' }
 /** The secrets of a Worker that does not exist yet. */

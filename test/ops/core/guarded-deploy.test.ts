@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/core/deploy-guard.ts'
+import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/store/deployment.ts'
 import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
 import { findIncompleteCredentials } from '../../../src/ops/core/smoke-input.ts'
 import { readOrigin } from '../../../src/api/origin.ts'

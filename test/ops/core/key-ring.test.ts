@@ -9,8 +9,9 @@ import {
   rotateKeys,
   type KeyRing,
 } from '../../../src/ops/core/key-ring.ts'
-import { createLocalKeyRing, type KeyFile } from '../../../src/ops/core/local-keys.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { createLocalKeyRing } from '../../../src/ops/core/local-keys.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
+import type { KeyFile } from '../../../src/ops/store/dev-vars.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { OctJwk } from '../../../src/crypto/signing-keys.ts'
 import { emptyDatabase } from '../support/test-database.ts'

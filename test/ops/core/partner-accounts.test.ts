@@ -18,7 +18,7 @@ import {
 } from '../../../src/ops/core/partner-accounts.ts'
 import type { Warn } from '../../../src/ops/core/partner-copy.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
 import { findMatchingHash } from '../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'

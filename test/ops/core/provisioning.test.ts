@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { provision, type EnvironmentResources } from '../../../src/ops/core/provisioning.ts'
+import { provision } from '../../../src/ops/core/provisioning.ts'
+import type { EnvironmentResources } from '../../../src/ops/store/environment-resources.ts'
 
 /** An account with nothing in it. What a step needs is changed before it fails: `failing` is the number of changes until then. */
 function openAccount(failing = Infinity) {

@@ -15,7 +15,7 @@ import {
 import { hashStoredPlans, readEntries, selectClashes } from '../../../src/db/publication-queries.ts'
 import type { RecordedEntry } from '../../../src/db/publish.ts'
 import { hashRecord } from '../../../src/db/record-hash.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishNow, stageChanges } from '../../support/publish-plans.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'

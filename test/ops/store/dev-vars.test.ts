@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, onTestFinished, vi } fro
 import { importSigningKeys } from '../../../src/crypto/signing-keys.ts'
 import { systemClock } from '../../../src/ops/core/clock.ts'
 import { createLocalKeyRing, rotateLocalKey } from '../../../src/ops/core/local-keys.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { openDevVars } from '../../../src/ops/store/dev-vars.ts'
 
 let folder: string

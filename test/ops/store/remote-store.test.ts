@@ -20,7 +20,7 @@ import {
   rotateSecret,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
 
 const toml = readFileSync(resolve(import.meta.dirname, '../../../wrangler.toml'), 'utf8')

@@ -3,7 +3,7 @@ import type { ConfigSource } from '../../../src/api/config.ts'
 import { openDatabase, runStatements } from '../../../src/db/database.ts'
 import { listBindingKeys } from '../../../src/ops/store/kv-keys.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
-import type { Target } from '../../../src/ops/store/target.ts'
+import type { Target } from '../../../src/ops/shared/target.ts'
 
 /** By default, hashes secrets with one iteration, which is quick. */
 export function openBindingStore(

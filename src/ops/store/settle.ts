@@ -1,6 +1,6 @@
 // Finding out what became of a change whose answer was lost.
-import { findCloudflareError, maxAttempts, waitBeforeRetry } from '../store/cloudflare-error.ts'
-import { UserError } from './user-error.ts'
+import { findCloudflareError, maxAttempts, waitBeforeRetry } from './cloudflare-error.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /**
  * Makes a change. When its answer is lost, reads back whether it was made, and if not, makes it again.

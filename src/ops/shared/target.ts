@@ -26,6 +26,15 @@ export function describeMigration(target: Target): string {
   return ['npm run -s migrate --', ...local, ...describeFlags(target)].join(' ')
 }
 
+/** Says what wrangler.toml lacks, and how to get it. */
+export function describeMissingIds(
+  env: string | undefined,
+  { databaseId, namespaceId }: { databaseId: string | undefined; namespaceId: string | undefined },
+): string {
+  const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
+  return `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. Run: npm run provision -- --env ${env}`
+}
+
 function describeFlags({ remote, env, persistTo }: Target): string[] {
   return [
     ...(remote ? ['--remote'] : []),

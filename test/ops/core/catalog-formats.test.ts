@@ -6,8 +6,8 @@ import {
   formatCatalogFile,
   parseCatalogInput,
   type FileFormat,
-} from '../../../src/ops/store/catalog-formats.ts'
-import { UserError } from '../../../src/ops/core/user-error.ts'
+} from '../../../src/ops/core/catalog-formats.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 
 const plans = [makePlan({ name: 'Été, 007; "x"', about: 'two\nlines' })]
