@@ -1,7 +1,7 @@
 // SQL for the change record of partners and signing keys: see migrations/0001 and 0004.
 import { and, asc, desc, eq, gt, gte, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
 import type { ChangeRequest } from './change-request.ts'
-import type { Database, Statement } from './database.ts'
+import type { Database } from './database.ts'
 import { hashRecord, hashText } from './record-hash.ts'
 import { readPages } from './pages.ts'
 import { changeRecord } from './schema.ts'
@@ -33,17 +33,15 @@ export async function buildChangeStatement(
   change: ChangeRequest,
   { actor, command, note }: Pick<ChangeEntry, 'actor' | 'command' | 'note'>,
   next: NextEntry,
-): Promise<Statement> {
+): Promise<SQL> {
   const secretFingerprint = 'secretHash' in change ? await hashText(change.secretHash) : null
   // The HTTP API takes no null as a parameter: a column that is left out is null.
   const fields = Object.entries({ ...change, ...next, secretFingerprint, recordVersion, actor, command, note }).filter(
     ([, value]) => value !== null,
   )
-  const columns = fields.map(([field]) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
-  return {
-    sql: `insert into change_requests (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
-    params: fields.map(([, value]) => value),
-  }
+  const columns = fields.map(([field]) => sql.raw(field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)))
+  const values = fields.map(([, value]) => sql`${value}`)
+  return sql`insert into change_requests (${sql.join(columns, sql`, `)}) values (${sql.join(values, sql`, `)})`
 }
 
 export async function selectNextEntry(db: Database): Promise<NextEntry> {

@@ -50,11 +50,6 @@ export interface Statement {
   params: unknown[]
 }
 
-/** Runs statements in one transaction. */
-export async function runStatements(d1: D1Database, statements: readonly Statement[]): Promise<void> {
-  await d1.batch(statements.map(({ sql, params }) => d1.prepare(sql).bind(...params)))
-}
-
 /** Whether the message of this error, or of an error that it wraps, contains `text`. */
 export function isCausedBy(error: unknown, text: string | RegExp): boolean {
   return error instanceof Error && (error.message.search(text) !== -1 || isCausedBy(error.cause, text))

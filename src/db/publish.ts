@@ -46,22 +46,25 @@ const refusals: Record<RefusalCode, DecisionOutcome | 'retry' | 'error'> = {
   secret_fingerprint: 'error',
 }
 
+/** The database, for queries and for the statement that decides. */
+export interface DecidingQueries {
+  read: Queries
+  commit: Queries
+}
+
 /** Makes a decision about a publication, or nothing. Tries again when another entry came first. */
-export async function decide(db: Queries, decision: Decision): Promise<DecisionOutcome> {
+export async function decide({ read, commit }: DecidingQueries, decision: Decision): Promise<DecisionOutcome> {
   for (let attempt = 1; ; attempt++) {
-    const last = await selectLastEntry(db)
+    const last = await selectLastEntry(read)
     try {
-      const [made] = await insertEntry(db, decision, last)
+      const [made] = await insertEntry(commit, decision, last)
       return made ? { kind: 'made', revision: made[0] } : { kind: 'unavailable' }
     } catch (error) {
       const code = findRefusal(error)
       const outcome = code === undefined ? undefined : refusals[code]
       if (outcome === 'retry' && attempt < maxAttempts) continue
       if (typeof outcome === 'object') return outcome
-      // The answer may be lost: the record says what happened.
-      const made = outcome === undefined ? await findDecision(db, decision).catch(() => undefined) : undefined
-      if (made === undefined) throw error
-      return made
+      throw error
     }
   }
 }

@@ -47,7 +47,7 @@ async function startDevServer(args: string[]): Promise<number> {
     await withStore(target, async (store) => {
       await checkConfig({ ...store.config, ...vars })
       // Never again after the first publication: a catalog may be empty on purpose.
-      if (isEmpty || (await selectCatalogOrigin(store.db)).revision > 0) return
+      if (isEmpty || (await selectCatalogOrigin(store.read)).revision > 0) return
       const progress = createProgress(process)
       const file = readCatalog({ kind: 'json', text: await readFile(demoCatalog, 'utf8') }, progress.update)
       const prepared = await prepareImport(store, file)
@@ -141,7 +141,7 @@ async function migrate(target: Target): Promise<void> {
   const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
   if (exitCode === 0) return
   const files = await listMigrationFiles()
-  const applied = await withStore(target, ({ db }) => selectMigrations(db))
+  const applied = await withStore(target, ({ read }) => selectMigrations(read))
   const unknown = applied.find((name) => !files.includes(name))
   if (unknown === undefined) throw new UserError([output, 'The local database could not be migrated.'])
   const folder = persistTo ?? '.wrangler/state'
@@ -153,7 +153,7 @@ async function migrate(target: Target): Promise<void> {
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
 async function announce(target: Target, origin: string, isEmpty: boolean): Promise<void> {
   const { partners, credentials } = await withStore(target, async (store) => {
-    const known = await selectPartners(store.db)
+    const known = await selectPartners(store.read)
     return {
       partners: known,
       credentials:

@@ -1,7 +1,7 @@
 // The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml), and two
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
 import { openQueries, type Queries } from '../db/database.ts'
-import { decide, selectDueIds } from '../db/publish.ts'
+import { decide, findDecision, selectDueIds, type Decision, type DecisionOutcome } from '../db/publish.ts'
 import { describeError, log } from './log.ts'
 import { queryD1 } from './query-d1.ts'
 
@@ -24,7 +24,7 @@ export async function publishDue(d1: D1Database, version: string | undefined): P
 async function publishOrEnd(db: Queries, id: number, version: string | undefined): Promise<void> {
   try {
     const decision = { publicationId: id, actor: 'schedule', note: null }
-    const publishing = decide(db, { ...decision, kind: 'published', isPublishing: true })
+    const publishing = decideSafely(db, { ...decision, kind: 'published', isPublishing: true })
     const outcome = await queryD1(publishing, publishDeadlineMs)
     // Another run published it, or an operator cancelled it meanwhile.
     if (outcome.kind === 'unavailable') return
@@ -32,9 +32,20 @@ async function publishOrEnd(db: Queries, id: number, version: string | undefined
       return log('info', { event: 'publication_published', id, revision: outcome.revision ?? undefined, version })
     }
     const { reason } = outcome
-    const ending = decide(db, { ...decision, note: reason, kind: 'conflicted', isPublishing: false })
+    const ending = decideSafely(db, { ...decision, note: reason, kind: 'conflicted', isPublishing: false })
     if ((await queryD1(ending)).kind === 'made') log('error', { event: 'publication_conflicted', id, reason, version })
   } catch (error) {
     log('error', { event: 'publication_failed', id, reason: describeError(error), version })
+  }
+}
+
+/** Makes a decision, also when the answer is lost: the record says what happened. */
+async function decideSafely(db: Queries, decision: Decision): Promise<DecisionOutcome> {
+  try {
+    return await decide({ read: db, commit: db }, decision)
+  } catch (error) {
+    const made = await findDecision(db, decision).catch(() => undefined)
+    if (made === undefined) throw error
+    return made
   }
 }

@@ -20,10 +20,14 @@ export const subdomain = 'example'
 /** What happens to the next call that matches, or to all of them. */
 export interface Failure {
   call: RegExp
+  /** What the body must have, such as the start of an SQL statement. */
+  body?: RegExp
   /** 0 drops the connection. */
   status: number
   message: string
   code?: number
+  /** The value of `Retry-After`. */
+  retryAfterSeconds?: number
   /** Without it, the call has no effect. */
   hasEffect?: boolean
   isPermanent?: boolean
@@ -49,8 +53,9 @@ export interface Account extends D1Account {
 
 export async function startAccount(stores: Stores, services: Services): Promise<Account> {
   const server = createServer((request, response) => {
-    const send = (status: number, body: object) => {
-      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ messages: [], ...body }))
+    const send = (status: number, body: object, headers = {}) => {
+      response.writeHead(status, { ...headers, 'Content-Type': 'application/json' })
+      response.end(JSON.stringify({ messages: [], ...body }))
     }
     void answer(request).then(
       (result) => {
@@ -65,8 +70,9 @@ export async function startAccount(stores: Stores, services: Services): Promise<
           request.socket.destroy()
           return
         }
-        const { status, code, message } = error instanceof Refusal ? error : new Refusal(400, 7500, String(error))
-        send(status, { success: false, errors: [{ code, message }], result: null })
+        const { status, code, message, headers } =
+          error instanceof Refusal ? error : new Refusal(400, 7500, String(error))
+        send(status, { success: false, errors: [{ code, message }], result: null }, headers)
       },
     )
   })
@@ -112,11 +118,12 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     await setTimeout(account.delayMs)
     if (account.outage?.isPermanent && account.statements > account.outage.after) throw new Dropped()
     const { failure } = account
-    if (failure?.call.test(line)) {
+    if (failure?.call.test(line) && (failure.body?.test(call.body.toString()) ?? true)) {
       if (!failure.isPermanent) account.failure = undefined
       if (failure.hasEffect) await find(call)()
       if (failure.status === 0) throw new Dropped()
-      throw new Refusal(failure.status, failure.code ?? 7000, failure.message)
+      const { status, code = 7000, message, retryAfterSeconds } = failure
+      throw new Refusal(status, code, message, retryAfterSeconds ? { 'Retry-After': `${retryAfterSeconds}` } : {})
     }
     // The upload of a site has a token of its own.
     const hasToken = call.bearer === apiToken || line === 'POST /workers/assets/upload'

@@ -42,11 +42,13 @@ export class CursorPage {
 export class Refusal extends Error {
   readonly status: number
   readonly code: number
+  readonly headers: Record<string, string>
 
-  constructor(status: number, code: number, message: string) {
+  constructor(status: number, code: number, message: string, headers: Record<string, string> = {}) {
     super(message)
     this.status = status
     this.code = code
+    this.headers = headers
   }
 }
 

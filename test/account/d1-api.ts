@@ -76,7 +76,9 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
     const one = readJson(call) as unknown as Query
     const db = await open(id, [one])
     const [columns, ...rows] = await runStatement(() => prepare(db, one).raw({ columnNames: true }))
-    return [{ success: true, meta: {}, results: { columns, rows } }]
+    // Cloudflare's API client calls both optional.
+    const results = columns.length === 0 ? {} : { columns, rows }
+    return [{ success: true, meta: {}, results }]
   }
 
   const open = (id: string, queries: readonly Query[]) => {

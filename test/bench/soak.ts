@@ -8,7 +8,7 @@ import { getPartnerKey } from '../../src/api/cache-keys.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { openDatabase, runStatements } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import type { ChangeRequest } from '../../src/db/change-request.ts'
 import { writeRecorded } from '../../src/ops/core/recorded-change.ts'
 import type { Conditions } from './faulty.ts'
@@ -185,11 +185,7 @@ async function operate() {
 /** Deletes the partner's copy in KV, too, like the commands. */
 async function changePartner({ clientId }: SoakPartner, change: ChangeRequest) {
   const attribution = { actor: 'soak', command: 'npm run soak', note: null }
-  await writeRecorded(
-    { db, write: (statements) => runStatements(service.d1, statements) },
-    attribution,
-    async () => change,
-  )
+  await writeRecorded({ read: db, commit: db }, attribution, async () => change)
   await service.kv.delete(getPartnerKey(clientId))
 }
 

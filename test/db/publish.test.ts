@@ -129,7 +129,7 @@ test('deletes what was staged more than an hour ago, and nothing that somebody m
 })
 
 const end = (publicationId: number, kind: Decision['kind']) =>
-  decide(db, { publicationId, kind, actor: 'test', note: null, isPublishing: false })
+  decide({ read: db, commit: db }, { publicationId, kind, actor: 'test', note: null, isPublishing: false })
 
 test('publishes once, and never after it has ended', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 })))
@@ -147,7 +147,7 @@ test('publishes once, and never after it has ended', async () => {
 test('a publication that needs approval is published only by another operator than its author', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 })), { needsApproval: true })
   const approve = (actor: string) =>
-    decide(db, { publicationId: id, kind: 'approved', actor, note: null, isPublishing: true })
+    decide({ read: db, commit: db }, { publicationId: id, kind: 'approved', actor, note: null, isPublishing: true })
   await expect(publishNow(db, id)).rejects.toThrow('Failed query')
   await env.DB.prepare("update publications set state = 'waiting' where id = ?").bind(id).run()
   await expect(publishNow(db, id)).rejects.toThrow('Failed query')

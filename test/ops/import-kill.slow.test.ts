@@ -59,12 +59,12 @@ test(`an import that is killed ${times} times never leaves a mixture`, async () 
   expect(seen.get(null)).toBeGreaterThan(0)
 
   // After an hour, the next import that ends deletes what a killed import has staged.
-  await withLocalStore({ persistTo: state }, ({ db }) =>
-    db.run("update publications set created_at = 0 where state = 'staging'"),
+  await withLocalStore({ persistTo: state }, ({ read }) =>
+    read.run("update publications set created_at = 0 where state = 'staging'"),
   )
   for (const file of files) expect((await importInProcess(file)).exitCode).toBe(0)
-  const staged = await withLocalStore({ persistTo: state }, ({ db }) =>
-    db.all("select id from publications where state = 'staging'"),
+  const staged = await withLocalStore({ persistTo: state }, ({ read }) =>
+    read.all("select id from publications where state = 'staging'"),
   )
   expect(staged).toEqual([])
 })

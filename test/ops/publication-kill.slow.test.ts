@@ -72,8 +72,8 @@ async function select<Row>(sql: string): Promise<Row[]> {
 
 /** What partners of every country see, without the plan that the next command changes. */
 async function readLists(): Promise<string> {
-  const db = openDatabase(bindings().DB)
-  const lists = await Promise.all(countries.map((country) => selectPlanList(db, country, {})))
+  const read = openDatabase(bindings().DB)
+  const lists = await Promise.all(countries.map((country) => selectPlanList(read, country, {})))
   return JSON.stringify(
     lists.map(({ documents }) => documents.filter((document) => JSON.parse(document).id !== other.id)),
   )

@@ -26,5 +26,8 @@ export async function stageChanges(
 }
 
 export function publishNow(db: Database, publicationId: number): Promise<DecisionOutcome> {
-  return decide(db, { publicationId, kind: 'published', actor: 'test', note: null, isPublishing: true })
+  return decide(
+    { read: db, commit: db },
+    { publicationId, kind: 'published', actor: 'test', note: null, isPublishing: true },
+  )
 }

@@ -131,7 +131,10 @@ test.each([
 
 test('a publication that was approved is published at its time', async () => {
   const id = await schedule(makePlan({ id: 1 }), past, 'waiting', { needsApproval: true })
-  await decide(db, { publicationId: id, kind: 'approved', actor: 'another', note: null, isPublishing: false })
+  await decide(
+    { read: db, commit: db },
+    { publicationId: id, kind: 'approved', actor: 'another', note: null, isPublishing: false },
+  )
   await logOf(runSchedule)
   expect(await readState(id)).toBe('published')
 })
@@ -197,7 +200,7 @@ test('a publication that an operator cancels or publishes during the run is left
     // The first query selects what is due.
     isInterrupted = true
     const cancelling = { kind: 'cancelled', actor: 'test', note: null, isPublishing: false } as const
-    await decide(db, { publicationId: cancelled, ...cancelling })
+    await decide({ read: db, commit: db }, { publicationId: cancelled, ...cancelling })
     await publishNow(db, approved)
     return answer
   })

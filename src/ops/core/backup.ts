@@ -19,7 +19,6 @@ import { selectMigrations } from '../../db/health-queries.ts'
 import { readPages } from '../../db/pages.ts'
 import { selectNowSeconds } from '../../db/publication-queries.ts'
 import { readPath } from '../../json.ts'
-import { retryTransient } from '../store/cloudflare-error.ts'
 import type { Store } from '../store/store.ts'
 import { describeMigration } from '../shared/target.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -54,13 +53,13 @@ const maxChunkCharacters = 300_000
  * @throws UserError when somebody changes it meanwhile.
  */
 export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGenerator<string> {
-  const { db, target } = store
-  const fingerprint = await selectFingerprint(db)
+  const { read, target } = store
+  const fingerprint = await selectFingerprint(read)
   const [{ catalog, revision }, migrations, now, rows] = await Promise.all([
-    selectCatalogOrigin(db),
-    selectMigrations(db),
-    selectNowSeconds(db),
-    countRows(db),
+    selectCatalogOrigin(read),
+    selectMigrations(read),
+    selectNowSeconds(read),
+    countRows(read),
   ])
   if (isRestoring(catalog))
     throw new UserError('A restore of this database is not complete: there is nothing to back up.')
@@ -77,13 +76,13 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
   const total = rows.reduce((sum, count) => sum + count, 0)
   let done = 0
   for (const part of backupParts) {
-    for await (const page of readPages<Row>((last, limit) => selectRowsAfter(db, part, last, limit))) {
+    for await (const page of readPages<Row>((last, limit) => selectRowsAfter(read, part, last, limit))) {
       onProgress('Reading the database', done, total)
       done += page.length
       yield write(page.map((row) => `${JSON.stringify([part.table, ...row])}\n`).join(''))
     }
   }
-  if (done !== total || (await selectFingerprint(db)) !== fingerprint) {
+  if (done !== total || (await selectFingerprint(read)) !== fingerprint) {
     throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
   }
   yield `${JSON.stringify({ sha256: hash.digest('hex') })}\n`
@@ -113,34 +112,32 @@ export async function restoreBackup(
   openLines: OpenLines,
   { onProgress, onStart }: RestoreOptions,
 ): Promise<Pick<Header, 'createdAt' | 'environment' | 'rows'>> {
-  const { db } = store
+  const { read, stage } = store
   const { header, sha256 } = await checkFile(openLines)
-  checkSchema(store, header, await selectMigrations(db))
+  checkSchema(store, header, await selectMigrations(read))
   // The answer to the last statement of an earlier run may be lost.
-  if (await isRestored(db, header)) return header
-  // The same effect when it runs twice, as the release below.
-  if (!(await retryTransient(() => reserveEmptyDatabase(db, sha256, header.revision))))
-    throw await refuseNonEmpty(store)
+  if (await isRestored(read, header)) return header
+  if (!(await reserveEmptyDatabase(stage, sha256, header.revision))) throw await refuseNonEmpty(store)
   onStart()
 
   const total = header.rows.reduce((sum, count) => sum + count, 0)
   let done = 0
   for await (const { part, rows } of readChunks(openLines, header)) {
     onProgress('Writing the database', done, total)
-    await insertRows(db, part, `[${rows.join(',')}]`)
+    await insertRows(stage, part, `[${rows.join(',')}]`)
     done += rows.length
   }
-  if (JSON.stringify(await countRows(db)) !== JSON.stringify(header.rows)) {
+  if (JSON.stringify(await countRows(read)) !== JSON.stringify(header.rows)) {
     throw new UserError(`Somebody changed the database while it was restored. ${describeNewDatabase(store)}`)
   }
-  await retryTransient(() => releaseDatabase(db, sha256, header.catalog))
+  await releaseDatabase(stage, sha256, header.catalog)
   return header
 }
 
-async function isRestored(db: Database, header: Header): Promise<boolean> {
-  const { catalog, revision } = await selectCatalogOrigin(db)
+async function isRestored(read: Database, header: Header): Promise<boolean> {
+  const { catalog, revision } = await selectCatalogOrigin(read)
   if (catalog !== header.catalog || revision !== header.revision) return false
-  return JSON.stringify(await countRows(db)) === JSON.stringify(header.rows)
+  return JSON.stringify(await countRows(read)) === JSON.stringify(header.rows)
 }
 
 /** Reads the whole file before anything is written. */
@@ -202,14 +199,14 @@ function checkSchema({ target }: Store, { migrations, tables }: Header, applied:
 }
 
 async function refuseNonEmpty(store: Store): Promise<UserError> {
-  const { catalog } = await selectCatalogOrigin(store.db)
+  const { catalog } = await selectCatalogOrigin(store.read)
   if (isRestoring(catalog)) {
     return new UserError(
       `A restore of another backup into this database is not complete. Run that one again. ${describeNewDatabase(store)}`,
     )
   }
   const counts = new Map<string, number>()
-  for (const [index, count] of (await countRows(store.db)).entries()) {
+  for (const [index, count] of (await countRows(store.read)).entries()) {
     const { table } = backupParts[index] ?? { table: '' }
     counts.set(table, (counts.get(table) ?? 0) + count)
   }

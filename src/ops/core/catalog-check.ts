@@ -17,10 +17,10 @@ import {
 
 /** The most severe findings first. */
 export async function checkCatalog(store: Store): Promise<Finding[]> {
-  const { db } = store
+  const { read } = store
   const [{ plans }, versions, partners, today, opened] = await Promise.all([
-    selectCatalog(db),
-    selectPreviousVersions(db),
+    selectCatalog(read),
+    selectPreviousVersions(read),
     listPartners(store),
     selectToday(store),
     selectOpenedIds(store),
@@ -40,9 +40,9 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
 }
 
 /** The plans that a scheduled publication opens to investment. */
-async function selectOpenedIds({ db }: Store): Promise<Set<number>> {
-  const scheduled = await selectPublications(db, { states: ['scheduled'] })
-  const changes = await Promise.all(scheduled.map(({ id }) => selectChanges(db, id)))
+async function selectOpenedIds({ read }: Store): Promise<Set<number>> {
+  const scheduled = await selectPublications(read, { states: ['scheduled'] })
+  const changes = await Promise.all(scheduled.map(({ id }) => selectChanges(read, id)))
   return new Set(changes.flat().flatMap(({ planId, after }) => (after?.isInvestable ? planId : [])))
 }
 

@@ -108,13 +108,13 @@ type Plans = readonly CatalogPlan[]
 
 /** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
 async function prepareMerge(
-  { db }: Store,
+  { read }: Store,
   { origin, country }: ExportSource,
   { isPruning = false, isFresh = false, isMerging = true, decision = 'refuse' }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
-  const { origin: now, plans: before } = await selectCatalog(db)
-  const recorded = origin && isMerging && !isFresh ? await selectBase(db, origin, now) : undefined
+  const { origin: now, plans: before } = await selectCatalog(read)
+  const recorded = origin && isMerging && !isFresh ? await selectBase(read, origin, now) : undefined
   const { base, plans } = decide(recorded, before)
   const merge = mergeCatalog({
     base,
@@ -146,22 +146,22 @@ async function prepareMerge(
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  const notes = recorded && origin ? await describeLaterWork(db, origin, merge.put, plans, changes) : []
+  const notes = recorded && origin ? await describeLaterWork(read, origin, merge.put, plans, changes) : []
   return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, notes }
 }
 
 /** @throws UserError when the record does not know the revision of the file. */
-async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
+async function selectBase(read: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
   if (origin.catalog !== now.catalog) throw refuseMerge('The file was exported from another catalog.')
-  if (origin.revision !== now.revision && !(await isRecordedRevision(db, origin.revision))) {
+  if (origin.revision !== now.revision && !(await isRecordedRevision(read, origin.revision))) {
     throw refuseMerge('The record does not know the revision of the file: was the database restored?')
   }
-  return selectCatalogAt(db, origin.revision)
+  return selectCatalogAt(read, origin.revision)
 }
 
 /** Values of others that stay, and plans of others that the file changes: somebody may have taken back the same edit. */
 async function describeLaterWork(
-  db: Database,
+  read: Database,
   { revision }: CatalogOrigin,
   merged: Plans,
   file: Plans,
@@ -173,7 +173,7 @@ async function describeLaterWork(
     return result !== undefined && !isSamePlan(plan, result)
   })
   const names = new Map(changes.map(({ planId, before, after }) => [planId, (after ?? before)?.identifier]))
-  const touches = await selectLaterTouches(db, revision, [...names.keys()])
+  const touches = await selectLaterTouches(read, revision, [...names.keys()])
   const byPlan = Map.groupBy(touches, ({ planId }) => planId)
   return [
     ...(kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]),

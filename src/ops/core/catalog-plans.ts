@@ -26,18 +26,18 @@ export async function listPlans(store: Store, country?: string): Promise<Catalog
 export async function readCatalogFile(store: Store, country?: string, atSeconds?: number): Promise<CatalogFile> {
   if (country !== undefined) checkCountry(country)
   const scope = country === undefined ? {} : { country }
-  if (atSeconds === undefined) return { ...(await selectCatalog(store.db, country)), ...scope }
+  if (atSeconds === undefined) return { ...(await selectCatalog(store.read, country)), ...scope }
   const past = await findRevisionAt(store, atSeconds)
   if (past === 0) throw new UserError(`There was no catalog at ${formatIsoTime(atSeconds)}. Name a later time.`)
-  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
+  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.read, past), selectCatalogOrigin(store.read)])
   const listed = country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
   return { plans: listed, origin: { catalog, revision: past }, ...scope }
 }
 
 /** @param name the plan's identifier, or its ID if no plan has this identifier. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
-  if (atSeconds === undefined) return selectCatalogPlan(store.db, name)
-  const found = await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds), name)
+  if (atSeconds === undefined) return selectCatalogPlan(store.read, name)
+  const found = await selectCatalogAt(store.read, await findRevisionAt(store, atSeconds), name)
   // An ID may have been another plan.
   return found.find(({ identifier }) => identifier === name) ?? found.find(({ id }) => String(id) === name)
 }
@@ -52,12 +52,12 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   throw new UserError(`There was no plan ${abbreviate(name)} at ${time}. ${see('catalog', 'log')}`)
 }
 
-async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
-  const now = await selectNowSeconds(db)
+async function findRevisionAt({ read }: Store, atSeconds: number): Promise<number> {
+  const now = await selectNowSeconds(read)
   if (atSeconds > now) {
     throw new UserError(
       `--at ${formatIsoTime(atSeconds)} is in the future: it is ${formatIsoTime(now)}. Name a past time.`,
     )
   }
-  return (await selectRevisionAt(db, atSeconds)) ?? 0
+  return (await selectRevisionAt(read, atSeconds)) ?? 0
 }

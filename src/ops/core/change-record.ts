@@ -24,12 +24,12 @@ export type { ChangeEntry, EntryFilter }
 export async function listPartnerEntries(store: Store, filter: EntryFilter): Promise<ChangeEntry[]> {
   const { shortName } = filter
   if (shortName !== undefined) await findPartner(store, shortName)
-  return collectNewestFirst(selectPartnerEntries(store.db, filter))
+  return collectNewestFirst(selectPartnerEntries(store.read, filter))
 }
 
 /** The newest first. */
-export function listKeyEntries({ db }: Store, filter: Omit<EntryFilter, 'shortName'>): Promise<ChangeEntry[]> {
-  return collectNewestFirst(selectKeyEntries(db, filter))
+export function listKeyEntries({ read }: Store, filter: Omit<EntryFilter, 'shortName'>): Promise<ChangeEntry[]> {
+  return collectNewestFirst(selectKeyEntries(read, filter))
 }
 
 async function collectNewestFirst(entries: AsyncIterable<ChangeEntry>): Promise<ChangeEntry[]> {
@@ -48,7 +48,7 @@ export async function findPartnerAt(
   atSeconds: number,
 ): Promise<Pick<Partner, 'shortName' | 'country' | 'suspendedAt' | 'closedAt'>> {
   const { createdAt } = await findPartner(store, shortName)
-  const entry = await selectPartnerEntryAt(store.db, shortName, atSeconds)
+  const entry = await selectPartnerEntryAt(store.read, shortName, atSeconds)
   if (entry !== undefined && entry.country !== null) {
     return { shortName, country: entry.country, suspendedAt: entry.suspendedAt, closedAt: entry.closedAt }
   }
@@ -63,8 +63,8 @@ export async function findPartnerAt(
 }
 
 /** The clock of the database, in Unix seconds. */
-export function readDatabaseSeconds({ db }: Store): Promise<number> {
-  return selectNowSeconds(db)
+export function readDatabaseSeconds({ read }: Store): Promise<number> {
+  return selectNowSeconds(read)
 }
 
 export interface VerifiedChangeRecord {
@@ -77,12 +77,12 @@ export interface VerifiedChangeRecord {
  * Computes the chain of hashes again, and compares partners with their last entries.
  * @throws UserError that names the first entry that does not fit, or each partner that was changed without an entry.
  */
-export async function verifyChangeRecord({ db }: Store): Promise<VerifiedChangeRecord> {
+export async function verifyChangeRecord({ read }: Store): Promise<VerifiedChangeRecord> {
   // First: an outdated database fails here. Drizzle's queries would read the names of columns that it lacks as texts.
-  const unrecorded = await selectUnrecordedPartners(db)
+  const unrecorded = await selectUnrecordedPartners(read)
   let entryCount = 0
   let hash = await hashEntry(undefined)
-  for await (const entry of selectEntries(db)) {
+  for await (const entry of selectEntries(read)) {
     if (entry.id !== entryCount + 1) throw new UserError(`Entry ${entryCount + 1} of the record is missing.`)
     if (entry.previousHash !== hash) throw new UserError(describeMismatch(entry))
     entryCount++

@@ -44,8 +44,8 @@ export async function examine(
   keys: KeyRing,
   { nowMs }: Pick<Clock, 'nowMs'>,
 ): Promise<HealthCheck[]> {
-  const { db, target } = store
-  const schema = checkMigrations(migrations, await selectMigrations(db), target)
+  const { read, target } = store
+  const schema = checkMigrations(migrations, await selectMigrations(read), target)
   // On an outdated schema, the first of these would fail, and say less.
   const databaseChecks =
     schema.level === 'problem'
@@ -109,9 +109,9 @@ async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Pro
   return problem('database', `${place}. Read replication is off: distant partners wait for it. Run: ${fix}`)
 }
 
-async function checkClock({ db }: Store, nowMs: () => number): Promise<HealthCheck[]> {
+async function checkClock({ read }: Store, nowMs: () => number): Promise<HealthCheck[]> {
   const startMs = nowMs()
-  const databaseSeconds = await selectNowSeconds(db)
+  const databaseSeconds = await selectNowSeconds(read)
   // D1's clock has whole seconds, and read them at some time during the query.
   const [earliest, latest] = [Math.floor(startMs / 1000), Math.floor(nowMs() / 1000)]
   const error = databaseSeconds < earliest ? databaseSeconds - earliest : Math.max(0, databaseSeconds - latest)
@@ -120,10 +120,10 @@ async function checkClock({ db }: Store, nowMs: () => number): Promise<HealthChe
   return [ok('clock', error === 0 ? "This machine's clock agrees with D1's." : `${distance}.`)]
 }
 
-async function checkCatalog({ db, target }: Store): Promise<HealthCheck[]> {
+async function checkCatalog({ read, target }: Store): Promise<HealthCheck[]> {
   const [{ catalog }, { planCount, countryCount }] = await Promise.all([
-    selectCatalogOrigin(db),
-    countPlansAndCountries(db),
+    selectCatalogOrigin(read),
+    countPlansAndCountries(read),
   ])
   if (isRestoring(catalog)) {
     const restore = describeCommand(target, 'restore', 'FILE')
@@ -136,8 +136,8 @@ async function checkCatalog({ db, target }: Store): Promise<HealthCheck[]> {
   return [problem('catalog', `${found}: every list is empty. Run: ${fix}`)]
 }
 
-async function checkLastImport({ db }: Store): Promise<HealthCheck[]> {
-  const last = await selectLastImport(db)
+async function checkLastImport({ read }: Store): Promise<HealthCheck[]> {
+  const last = await selectLastImport(read)
   if (last === undefined) return [ok('import', 'none in the record.')]
   return [ok('import', `the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.madeAt)}.`)]
 }
@@ -192,11 +192,11 @@ async function checkKeys(
 }
 
 /** Checks the publications that are not published yet. */
-async function checkPublications({ db, target }: Store): Promise<HealthCheck[]> {
+async function checkPublications({ read, target }: Store): Promise<HealthCheck[]> {
   const [now, clashes, open] = await Promise.all([
-    selectNowSeconds(db),
-    selectClashes(db),
-    selectPublications(db, { states: ['scheduled', 'waiting', 'conflicted'] }),
+    selectNowSeconds(read),
+    selectClashes(read),
+    selectPublications(read, { states: ['scheduled', 'waiting', 'conflicted'] }),
   ])
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)

@@ -67,13 +67,13 @@ export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'susp
 }
 
 /** In the order of their short names. */
-export function listPartners({ db }: Store): Promise<PartnerSummary[]> {
-  return selectPartners(db)
+export function listPartners({ read }: Store): Promise<PartnerSummary[]> {
+  return selectPartners(read)
 }
 
 /** @throws UserError when there is no such partner. */
-export async function findPartner({ db, target }: Store, shortName: string): Promise<Partner> {
-  const partner = await selectPartner(db, shortName)
+export async function findPartner({ read, target }: Store, shortName: string): Promise<Partner> {
+  const partner = await selectPartner(read, shortName)
   if (partner) return partner
   const list = describeCommand(target, 'partner', 'list')
   throw new UserError(`There is no partner ${abbreviate(shortName)}. See: ${list}`)
@@ -88,8 +88,8 @@ export function findPartnerToChange(store: Store, shortName: string, warn: Warn)
 }
 
 /** The secrets that still work, the oldest first. */
-export function listLiveSecrets({ db }: Store, { clientId }: Partner): Promise<LiveSecret[]> {
-  return selectLiveSecrets(db, clientId)
+export function listLiveSecrets({ read }: Store, { clientId }: Partner): Promise<LiveSecret[]> {
+  return selectLiveSecrets(read, clientId)
 }
 
 /** @throws UserError that names everything wrong with the new partner. */
@@ -140,10 +140,10 @@ export async function createPartner(store: Store, partner: NewPartner, attributi
 
 /** @returns a warning when a partner of this country would see no plan. */
 export async function findEmptyList(
-  { db }: Store,
+  { read }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
 ): Promise<string | undefined> {
-  if (await hasViewablePlan(db, country)) return undefined
+  if (await hasViewablePlan(read, country)) return undefined
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
 

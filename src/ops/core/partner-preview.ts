@@ -28,10 +28,10 @@ export async function previewPlans(store: Store, shortName: string, filter: Plan
       `${shortName} gets no list: it is suspended since ${formatIsoTime(suspendedAt)}. To resume it: ${fix}`,
     )
   }
-  const { documents } = await selectPlanList(store.db, country, filter)
+  const { documents } = await selectPlanList(store.read, country, filter)
   const plans = documents.map((document): Plan => JSON.parse(document))
   if (plans.length > 0) return { plans, emptyBecause: undefined }
-  const { documents: all } = await selectPlanList(store.db, country, {})
+  const { documents: all } = await selectPlanList(store.read, country, {})
   const emptyBecause =
     all.length === 0
       ? `No plan is viewable in ${country}.`

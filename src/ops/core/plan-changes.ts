@@ -79,7 +79,7 @@ export async function setFields(
   const patch = parseAssignments(assignments)
   if ('defects' in patch) throw refuseDefects(patch.defects)
   return changePlan(store, name, request, async (known) => {
-    const { plans: catalog } = await selectCatalog(store.db)
+    const { plans: catalog } = await selectCatalog(store.read)
     const patched = applyPatch(known, patch, indexShared(catalog))
     if ('defects' in patched) throw refuseDefects(patched.defects)
     const { plan } = patched
@@ -101,7 +101,7 @@ async function changePlan(
   decide: (known: CatalogPlan) => CatalogPlan | Promise<CatalogPlan>,
 ): Promise<PlanResult> {
   // Reads the revision first: when the plan changes in between, publishing is refused.
-  const { revision } = await selectCatalogOrigin(store.db)
+  const { revision } = await selectCatalogOrigin(store.read)
   const known = await findPlan(store, name)
   const plan = await decide(known)
   // The plan may be as wanted now, and not at that time.

@@ -62,12 +62,12 @@ export interface PendingChange extends PlanChange {
  * Selects the pending changes of a plan, in the order of their times. A pending publication may also add it.
  * @param name the identifier of the plan, or its ID.
  */
-export async function selectPendingChanges({ db }: Store, name: string): Promise<PendingChange[]> {
-  const planIds = await selectRecordedPlanIds(db, name)
-  const rows = await selectPublications(db, { planIds, states: pendingStates })
+export async function selectPendingChanges({ read }: Store, name: string): Promise<PendingChange[]> {
+  const planIds = await selectRecordedPlanIds(read, name)
+  const rows = await selectPublications(read, { planIds, states: pendingStates })
   const changes = await Promise.all(
     rows.map(async ({ id, dueAt }) => {
-      const touched = (await selectChanges(db, id)).filter(({ planId }) => planIds.includes(planId))
+      const touched = (await selectChanges(read, id)).filter(({ planId }) => planIds.includes(planId))
       return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt }))
     }),
   )

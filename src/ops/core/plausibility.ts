@@ -35,7 +35,7 @@ export interface Doubts {
 export async function findDoubts(store: Store, changes: readonly PlanChange[], dueAt: number | null): Promise<Doubts> {
   if (changes.length === 0) return { warnings: [], notes: [] }
   const [{ plans: catalog }, partners, today] = await Promise.all([
-    selectCatalog(store.db),
+    selectCatalog(store.read),
     listPartners(store),
     dueAt === null ? selectToday(store) : formatIsoTime(dueAt).slice(0, 10),
   ])
@@ -43,8 +43,8 @@ export async function findDoubts(store: Store, changes: readonly PlanChange[], d
 }
 
 /** The date of the database's clock, in UTC, as YYYY-MM-DD. */
-export async function selectToday({ db }: Store): Promise<string> {
-  return formatIsoTime(await selectNowSeconds(db)).slice(0, 10)
+export async function selectToday({ read }: Store): Promise<string> {
+  return formatIsoTime(await selectNowSeconds(read)).slice(0, 10)
 }
 
 export interface DoubtInput {

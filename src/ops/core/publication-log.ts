@@ -34,15 +34,15 @@ export interface LogFilter {
  * @throws UserError when no publication ever touched the plan.
  */
 export async function listPublications(
-  { db, target }: Store,
+  { read, target }: Store,
   { plan, since, isPending = false }: LogFilter,
 ): Promise<PublicationRow[]> {
-  const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(db, plan)
+  const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(read, plan)
   if (planIds?.length === 0) {
     const list = describeCommand(target, 'plan', 'list')
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
   }
-  return selectPublications(db, { planIds, since, states: isPending ? pendingStates : undefined })
+  return selectPublications(read, { planIds, since, states: isPending ? pendingStates : undefined })
 }
 
 export interface PublicationDetails {
@@ -56,8 +56,8 @@ export interface PublicationDetails {
 /** @throws UserError when there is no such publication. */
 export async function readPublication(store: Store, id: number): Promise<PublicationDetails> {
   const row = await findPublication(store, id)
-  const changes = await selectChanges(store.db, id)
-  const clash = row.revision === null ? describeClash(await selectClashes(store.db), id) : undefined
+  const changes = await selectChanges(store.read, id)
+  const clash = row.revision === null ? describeClash(await selectClashes(store.read), id) : undefined
   return { row, changes, difference: compareChanges(changes), clash }
 }
 
@@ -83,13 +83,13 @@ export interface Verification {
 const maxAttempts = 10
 
 /** Computes every hash of the record again, and compares states and plans with it. */
-export async function verifyRecord({ db }: Store): Promise<Verification> {
+export async function verifyRecord({ read }: Store): Promise<Verification> {
   let last: RecordedEntry | undefined
   let lastHash: string | undefined
   let revision = 0
   const checkedIds = new Set<number>()
   for (let attempt = 1; ; attempt++) {
-    for await (const page of readEntries(db, last?.[0])) {
+    for await (const page of readEntries(read, last?.[0])) {
       for (const recorded of page) {
         const problem = findMismatch(recorded, last, lastHash) ?? (await findChangedPlans(recorded))
         if (problem !== undefined) return { count: last?.[0] ?? 0, problem, lastHash: undefined }
@@ -98,10 +98,10 @@ export async function verifyRecord({ db }: Store): Promise<Verification> {
         lastHash = await hashRecord(recorded)
       }
     }
-    const catalog = await selectStored(db)
+    const catalog = await selectStored(read)
     const isSame = catalog.origin.revision === revision
     if (!isSame && attempt < maxAttempts) continue
-    const [wrong] = (await selectPublications(db, {})).flatMap((row) => findWrongState(row) ?? [])
+    const [wrong] = (await selectPublications(read, {})).flatMap((row) => findWrongState(row) ?? [])
     const problem = wrong ?? (isSame ? undefined : `The revision of the catalog was changed without a publication.`)
     return { count: last?.[0] ?? 0, problem: problem ?? (await findUnrecorded(catalog)), lastHash }
   }
@@ -109,13 +109,13 @@ export async function verifyRecord({ db }: Store): Promise<Verification> {
   async function findChangedPlans([, , , , id, plansHash]: RecordedEntry): Promise<string | undefined> {
     if (checkedIds.has(id)) return undefined
     checkedIds.add(id)
-    if ((await hashStoredPlans(db, id)) === plansHash) return undefined
+    if ((await hashStoredPlans(read, id)) === plansHash) return undefined
     return `The plans of publication ${id} were changed after it was decided.`
   }
 
   /** Compares the texts in the catalog with the last version of each plan. */
   async function findUnrecorded({ stored }: StoredCatalog): Promise<string | undefined> {
-    const recorded = new Map((await selectCatalogAt(db, revision)).map((plan) => [plan.id, storePlan(plan)]))
+    const recorded = new Map((await selectCatalogAt(read, revision)).map((plan) => [plan.id, storePlan(plan)]))
     const changed = stored.find(({ id, document, viewableIn }) => {
       const version = recorded.get(id)
       recorded.delete(id)

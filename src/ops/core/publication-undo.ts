@@ -25,15 +25,15 @@ export interface Undo extends CatalogChange {
 export async function prepareUndo(store: Store, id: number, plan?: string): Promise<Undo> {
   const row = await findPublication(store, id)
   const revision = checkUndoable(row)
-  const all = await selectChanges(store.db, id)
+  const all = await selectChanges(store.read, id)
   if (all.length === 0) throw new UserError(`Publication ${id} changed no plan.`)
   const undone = plan === undefined ? all : [findChange(id, all, plan)]
-  const { origin, plans: catalog } = await selectCatalog(store.db)
+  const { origin, plans: catalog } = await selectCatalog(store.read)
   const current = new Map(catalog.map((known) => [known.id, known]))
   const changedLater = undone.filter(({ planId, after }) => !isSame(current.get(planId) ?? null, after))
   if (changedLater.length > 0) {
     const ids = new Set(changedLater.map(({ planId }) => planId))
-    const touches = await selectLaterTouches(store.db, revision, [...ids])
+    const touches = await selectLaterTouches(store.read, revision, [...ids])
     const isUndone = undone.every(({ planId, before }) => isSame(current.get(planId) ?? null, before))
     throw new UserError(describeTouches(store, id, undone, touches, isUndone))
   }

@@ -17,7 +17,7 @@ import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { settle } from '../store/settle.ts'
+import { settle } from '../store/retry.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export type { PlanChange, PublicationRow }
@@ -64,11 +64,11 @@ export async function publishChange(
   { baseRevision, changes }: CatalogChange,
   { attribution, dueAt, undoneId, review, onProgress = () => {} }: PublicationRequest,
 ): Promise<Publication | undefined> {
-  const { db } = store
+  const { read, stage } = store
   if (dueAt !== undefined) await checkFuture(store, dueAt)
   if (changes.length === 0) return undefined
   // Before the writes, so that a change that was made is never reported as a failure.
-  const overlaps = await selectOverlapping(db, changes)
+  const overlaps = await selectOverlapping(read, changes)
   if (dueAt !== undefined && overlaps.length > 0) throw refuseOverlap(store, overlaps)
   await review?.(store, changes)
   const needsApproval = readNeedsApproval(store)
@@ -82,7 +82,7 @@ export async function publishChange(
   const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
   const step = `Writing ${countPlans(changes.length)}`
   try {
-    const id = await stagePublication(db, publication, changes, (done, total) => onProgress(step, done, total + 1))
+    const id = await stagePublication(stage, publication, changes, (done, total) => onProgress(step, done, total + 1))
     if (state === 'published') await publishNow(store, id, attribution)
     else if (!(await release(store, id, state))) throw new UserError(somebodyElse)
     return { id, state, dueAt: dueAt ?? null, overlaps }
@@ -103,29 +103,29 @@ async function publishNow(store: Store, publicationId: number, { actor }: Attrib
 }
 
 /** Makes a decision, also when the answer is lost. */
-async function decideSafely({ db }: Store, decision: Decision): Promise<DecisionOutcome> {
+async function decideSafely({ read, commit }: Store, decision: Decision): Promise<DecisionOutcome> {
   const outcome = await settle(
     async (): Promise<DecisionOutcome | undefined> => {
-      const found = await decide(db, decision)
+      const found = await decide({ read, commit }, decision)
       return found.kind === 'unavailable' ? undefined : found
     },
-    () => findDecision(db, decision),
+    () => findDecision(read, decision),
   )
   return outcome ?? { kind: 'unavailable' }
 }
 
 /** Lets a staged publication wait, also when the answer is lost. @returns whether it could. */
-async function release({ db }: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
+async function release({ read, commit }: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
   const isReleased = await settle(
-    async () => (await releasePublication(db, id, state)) || undefined,
-    async () => (await selectPublication(db, id))?.state === state || undefined,
+    async () => (await releasePublication(commit, id, state)) || undefined,
+    async () => (await selectPublication(read, id))?.state === state || undefined,
   )
   return isReleased ?? false
 }
 
 /** @throws UserError when a pending publication changes the plan: a second one could only conflict. */
 export async function checkNotPending(store: Store, plan: CatalogPlan): Promise<void> {
-  const overlaps = await selectOverlapping(store.db, [{ planId: plan.id, after: plan }])
+  const overlaps = await selectOverlapping(store.read, [{ planId: plan.id, after: plan }])
   if (overlaps.length > 0) throw refuseOverlap(store, overlaps)
 }
 
@@ -138,7 +138,7 @@ function refuseOverlap({ target }: Store, overlaps: readonly number[]): UserErro
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
-  const now = await selectNowSeconds(store.db)
+  const now = await selectNowSeconds(store.read)
   if (dueAt > now) return
   throw new UserError(
     `--at ${formatIsoTime(dueAt)} is in the past: it is ${formatIsoTime(now)}. Name a later time, or leave --at out to publish now.`,
@@ -154,8 +154,8 @@ function readNeedsApproval({ config }: Store): boolean {
 }
 
 /** @throws UserError when there is no such publication. */
-export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
-  const row = await selectPublication(db, id)
+export async function findPublication({ read, target }: Store, id: number): Promise<PublicationRow> {
+  const row = await selectPublication(read, id)
   if (row) return row
   throw new UserError(`There is no publication ${id}. See: ${describeCommand(target, 'catalog', 'log')}`)
 }
@@ -171,7 +171,7 @@ export async function approvePublication(store: Store, id: number, approval: Att
   if (row.actor.toLowerCase() === actor.toLowerCase()) {
     throw new UserError(`Publication ${id} is by ${actor}: another operator must approve it.`)
   }
-  const isPublishing = row.dueAt === null || row.dueAt <= (await selectNowSeconds(store.db))
+  const isPublishing = row.dueAt === null || row.dueAt <= (await selectNowSeconds(store.read))
   const outcome = await decideSafely(store, { publicationId: id, kind: 'approved', ...approval, isPublishing })
   if (outcome.kind === 'conflict') {
     await end(store, id, 'conflicted', { actor, note: outcome.reason })
@@ -224,9 +224,9 @@ function refuseState({ id, state }: PublicationRow, problem: string): UserError 
  * @returns the new revision.
  */
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<number> {
-  const { revision: baseRevision } = await selectCatalogOrigin(store.db)
+  const { revision: baseRevision } = await selectCatalogOrigin(store.read)
   const publication = { ...attribution, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
-  return publishNow(store, await stagePublication(store.db, publication, [], () => {}), attribution)
+  return publishNow(store, await stagePublication(store.stage, publication, [], () => {}), attribution)
 }
 
 /** `1 plan`, `2 plans` */

@@ -6,18 +6,18 @@ import { isSecretStored } from '../../db/partner-queries.ts'
 import { findRefusal } from '../../db/refusal.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
-import { settle } from '../store/settle.ts'
+import { settle } from '../store/retry.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** Whether an entry, and the secret that came with it, is ours. */
 async function isStored(
-  db: Database,
+  read: Database,
   change: ChangeRequest,
   { actor, command, note }: Attribution,
   { id, previousHash }: NextEntry,
 ): Promise<boolean> {
-  if ('secretHash' in change) return isSecretStored(db, change.secretHash)
-  const entry = await selectEntry(db, id)
+  if ('secretHash' in change) return isSecretStored(read, change.secretHash)
+  const entry = await selectEntry(read, id)
   const subject = 'kid' in change ? change.kid : change.partner
   return (
     entry !== undefined &&
@@ -35,22 +35,22 @@ const maxAttempts = 10
  * @returns whether there was a change.
  */
 export async function writeRecorded(
-  { db, write }: Pick<Store, 'db' | 'write'>,
+  { read, commit }: Pick<Store, 'read' | 'commit'>,
   attribution: Attribution,
   decide: () => Promise<ChangeRequest | undefined>,
 ): Promise<boolean> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     // Before `decide` reads: the entry is refused when anything was changed since.
-    const next = await selectNextEntry(db)
+    const next = await selectNextEntry(read)
     const change = await decide()
     if (change === undefined) return false
     try {
       const isMade = await settle(
         async () => {
-          await write([await buildChangeStatement(change, attribution, next)])
+          await commit.run(await buildChangeStatement(change, attribution, next))
           return true
         },
-        async () => (await isStored(db, change, attribution, next)) || undefined,
+        async () => (await isStored(read, change, attribution, next)) || undefined,
       )
       return isMade === true
     } catch (error) {

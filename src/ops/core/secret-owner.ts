@@ -25,11 +25,11 @@ export function findClientSecret(text: string): string {
 
 /** @throws UserError when no live secret matches. */
 export async function findSecretOwner(
-  { db, config, target }: Store,
+  { read, config, target }: Store,
   clientSecret: string,
   onProgress: OnProgress,
 ): Promise<Omit<StoredSecret, 'hash'>> {
-  const secrets = await selectStoredSecrets(db)
+  const secrets = await selectStoredSecrets(read)
   // Each call costs two derivations, also for one hash.
   for (let index = 0; index < secrets.length; index += 2) {
     onProgress('Comparing with the live secrets', index, secrets.length)

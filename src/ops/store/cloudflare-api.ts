@@ -2,15 +2,26 @@
 import { abbreviate } from '../../catalog/plan-schema.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
-import { CloudflareError, retryTransient } from './cloudflare-error.ts'
+import { classifyAnswer, CloudflareError } from './failure.ts'
+import { retry } from './retry.ts'
 import type { Target } from '../shared/target.ts'
-import { readWranglerConfig } from './wrangler.ts'
+import { readWranglerConfig } from './wrangler-toml.ts'
 
 /** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
+interface CallOptions {
+  /** Whether the call has the same effect when it runs twice. By default, a GET and a DELETE have. */
+  isRepeatable?: boolean
+}
+
 /** Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer. */
-export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
+export type Call = (
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  body?: unknown,
+  options?: CallOptions,
+) => Promise<unknown>
 
 /** Lists the `result` of every page of a path that has a query and a cursor. */
 export type ListPages = (path: string) => Promise<unknown[]>
@@ -35,34 +46,18 @@ export async function openAccount(target: Target) {
 
 function openApi(account: string, authorization: string): { call: Call; listPages: ListPages } {
   const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
-  const callOnce = async (...[method, path, body]: Parameters<Call>): Promise<Record<string, unknown>> => {
+  const callOnce = async (method: string, path: string, body: unknown): Promise<Record<string, unknown>> => {
     const content = body === undefined ? {} : { body: JSON.stringify(body) }
     const response = await send(`${account}${path}`, { method, headers, ...content })
     const answer: unknown = await response.json().catch(() => undefined)
     const envelope = isJsonObject(answer) ? answer : {}
-    const { success, errors } = envelope
-    if (success === true) return envelope
-    const refusals: unknown[] = Array.isArray(errors) ? errors : []
-    const reasons = refusals.map((refusal) => readPath(refusal, 'message'))
-    const codes = refusals.map((refusal) => readPath(refusal, 'code'))
-    // The answer was lost after its first line: the call may have had its effect.
-    const isCutOff = response.ok && success !== false
-    const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ') || 'it gave no reason'
-    if (response.status === 401 || response.status === 403) {
-      const fix = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
-      throw new CloudflareError(`Cloudflare refuses the token (${response.status}): ${reason}. ${fix}`)
-    }
-    throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}.`, {
-      isUncertain: response.status >= 500 || isCutOff,
-      codes,
-      isMissing: response.status === 404,
-    })
+    if (envelope['success'] === true) return envelope
+    throw readRefusal(response, envelope)
   }
-  // A GET changes nothing, and a DELETE has the same effect when it runs twice.
-  const callEnvelope: typeof callOnce = async (method, path, body) =>
-    method === 'GET' || method === 'DELETE'
-      ? retryTransient(() => callOnce(method, path, body))
-      : callOnce(method, path, body)
+  const callEnvelope = (...[method, path, body, options]: Parameters<Call>) => {
+    const { isRepeatable = method === 'GET' || method === 'DELETE' } = options ?? {}
+    return retry(() => callOnce(method, path, body), isRepeatable ? ['busy', 'unknown'] : ['busy'])
+  }
 
   return {
     call: async (...call) => (await callEnvelope(...call))['result'],
@@ -80,29 +75,60 @@ function openApi(account: string, authorization: string): { call: Call; listPage
   }
 }
 
+function readRefusal(response: Response, { success, errors }: Record<string, unknown>): CloudflareError {
+  const { status, ok } = response
+  const refusals: unknown[] = Array.isArray(errors) ? errors : []
+  const reasons = refusals.map((refusal) => readPath(refusal, 'message'))
+  const codes = refusals.map((refusal) => readPath(refusal, 'code'))
+  // The answer was lost after its first line: the call may have had its effect.
+  const isCutOff = ok && success !== false
+  const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || 'it gave no reason'
+  if (status === 401 || status === 403) {
+    const fix = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
+    return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${fix}`, { codes })
+  }
+  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.`, {
+    kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),
+    retryAfterSeconds: readRetryAfter(response.headers.get('Retry-After')),
+    codes,
+    isMissing: status === 404,
+  })
+}
+
+/** The forms of RFC 9110, section 10.2.3: seconds, or a date. */
+function readRetryAfter(value: string | null): number | undefined {
+  if (value === null) return undefined
+  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1000)
+  return seconds >= 0 ? seconds : undefined
+}
+
 /** Runs SQL on Workers Analytics Engine, and returns the rows. Its answers have no envelope. */
 export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
 
 function openAnalytics(account: string, authorization: string): Ask {
-  return async (sql) => {
+  const askOnce: Ask = async (sql) => {
     const request = { method: 'POST', headers: { Authorization: authorization }, body: sql }
     const response = await send(`${account}/analytics_engine/sql`, request)
     if (!response.ok) {
-      const text = await response.text().catch(() => '')
+      const reason = abbreviate((await response.text().catch(() => '')).trim())
       const fix = 'Check that CLOUDFLARE_API_TOKEN may read Account Analytics of this account.'
-      throw new CloudflareError(`Cloudflare answered ${response.status}: ${abbreviate(text.trim())}. ${fix}`)
+      throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}. ${fix}`, {
+        kind: classifyAnswer(response.status, [], reason),
+        retryAfterSeconds: readRetryAfter(response.headers.get('Retry-After')),
+      })
     }
     const rows = readPath(await response.json().catch(() => undefined), 'data')
     if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
     return rows.filter((row) => isJsonObject(row))
   }
+  return (sql) => retry(() => askOnce(sql), ['busy', 'unknown'])
 }
 
 async function send(url: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(url, { ...request, signal: AbortSignal.timeout(deadlineMs) })
   } catch (error) {
-    throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { isUncertain: true })
+    throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { kind: 'unknown' })
   }
 }
 

@@ -7,10 +7,11 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { isJsonObject, readPath } from '../../json.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
-import { CloudflareError, refuse } from './cloudflare-error.ts'
+import { CloudflareError, refuse } from './failure.ts'
 import { listPendingMigrations } from './remote-migrations.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
-import { findBindings, readWranglerConfig, startWrangler } from './wrangler.ts'
+import { findBindings, readWranglerConfig } from './wrangler-toml.ts'
+import { startWrangler } from './wrangler.ts'
 
 /** The environment as wrangler.toml has it. */
 export interface ConfiguredEnvironment {

@@ -4,10 +4,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
-import { CloudflareError } from './cloudflare-error.ts'
+import { CloudflareError } from './failure.ts'
 import { applyMigrations, listPendingMigrations } from './remote-migrations.ts'
-import { setBindingId, type BindingWithId } from './wrangler-toml.ts'
-import { findBindings } from './wrangler.ts'
+import { configFile, findBindings, setBindingId, type BindingWithId } from './wrangler-toml.ts'
 
 /** What an environment needs of its account. */
 export interface EnvironmentResources {
@@ -33,7 +32,6 @@ export interface Resource {
   saveId: (id: string) => Promise<void>
 }
 
-const configFile = 'wrangler.toml'
 const pageSize = 100
 
 /** @throws UserError when the environment is not in wrangler.toml, or its database has no name there. */

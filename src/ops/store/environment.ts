@@ -5,9 +5,7 @@ import { openAccount } from './cloudflare-api.ts'
 import { listMigrationFiles } from './remote-migrations.ts'
 import type { Target } from '../shared/target.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
-import { findBindings, readWranglerConfig } from './wrangler.ts'
-
-type WranglerConfig = Awaited<ReturnType<typeof readWranglerConfig>>
+import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
 /** What surrounds the store. */
 export interface Environment {
@@ -38,7 +36,7 @@ export async function inspectEnvironment(target: Target): Promise<Environment> {
     migrations,
     deployment: {
       missingBindings: listBindings(topLevel).filter((name) => !bindings.has(name)),
-      hasSchedule: wrangler.triggers.crons !== undefined && wrangler.triggers.crons.length > 0,
+      hasSchedule: (wrangler.triggers?.crons ?? []).length > 0,
       requiredSecrets: wrangler.secrets?.required ?? [],
       listSecrets: openWorkerSecrets(target).listNames,
       readDatabase: async () => {

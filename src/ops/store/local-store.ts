@@ -1,31 +1,22 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { ConfigSource } from '../../api/config.ts'
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
-import { isCausedBy, runStatements } from '../../db/database.ts'
+import { isCausedBy } from '../../db/database.ts'
+import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { describeSystemError, findFolderProblem } from './folder-problem.ts'
 import { listBindingKeys } from './kv-keys.ts'
-import { retryBusy } from './retry-busy.ts'
-import { collectRuntimeMessages } from './runtime-messages.ts'
+import { readLocalVariables } from './local-variables.ts'
+import { retry } from './retry.ts'
 import type { Store } from './store.ts'
-import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
-import { quietenWrangler } from './wrangler.ts'
+import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
 /**
  * Opens the store for as long as `work` takes.
  * @throws UserError when there is no migrated database, or it can't be used.
  */
 export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  return collectRuntimeMessages((messages) => withQuietStore(target, work, messages))
-}
-
-async function withQuietStore<T>(
-  target: Target,
-  work: (store: Store) => Promise<T>,
-  messages: readonly string[],
-): Promise<T> {
   const { persistTo } = target
   const state = resolve(persistTo ?? '.wrangler/state')
   const migration = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
@@ -35,7 +26,7 @@ async function withQuietStore<T>(
     )
 
   const folders = [state, resolve(state, 'v3'), resolve(state, 'v3/d1')]
-  // Checked before the runtime starts: where it can't write, it prints a stack trace and only says "internal error".
+  // Checked before the runtime starts: where it can't write, it only says "internal error".
   const problem = findFolderProblem(folders)
   if (problem !== undefined) throw refuse(problem)
   if (!folders.every((folder) => existsSync(folder))) {
@@ -43,17 +34,14 @@ async function withQuietStore<T>(
       `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: ${migration}`,
     )
   }
+  const messages: string[] = []
   try {
-    quietenWrangler()
-    const { getPlatformProxy } = await import('wrangler')
-    const proxy = await getPlatformProxy<Env & ConfigSource>({
-      persist: { path: resolve(state, 'v3') },
-      remoteBindings: false,
-    })
+    const config = await readWranglerConfig(undefined)
+    const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'), (message) => void messages.push(message))
     try {
-      return await work(openRetryingStore(proxy.env, target))
+      return await work({ target, ...openBindings(db, kv), config: readLocalVariables(config) })
     } finally {
-      await proxy.dispose()
+      await close()
     }
   } catch (error) {
     if (error instanceof UserError) throw error
@@ -71,20 +59,61 @@ async function withQuietStore<T>(
   }
 }
 
-function openRetryingStore(env: Env & ConfigSource, target: Target): Store {
-  const { DB, CATALOG_CACHE } = env
+/**
+ * Starts the runtime of `wrangler dev` on its files: an ID is the one in wrangler.toml, or else the name of the binding.
+ * @param onMessage gets what the runtime prints, such as each error of SQLite with a stack, also when the call is repeated.
+ */
+async function openRuntime(config: WranglerConfig, files: string, onMessage: (message: string) => void) {
+  // Not at the top: a remote command starts quicker without it.
+  const { Miniflare } = await import('miniflare')
+  const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findBindings(config)
+  const name = 'command-line'
+  const miniflare = new Miniflare({
+    resourcePersistencePath: files,
+    handleStructuredLogs: ({ message }) => onMessage(message),
+    cf: false,
+    workers: [
+      {
+        config: {
+          name,
+          compatibilityDate: config.compatibility_date,
+          manifest: {
+            mainModule: 'index.js',
+            modules: { 'index.js': { type: 'esm', contents: 'export default {}' } },
+          },
+          env: { DB: { type: 'd1', id: databaseId }, CATALOG_CACHE: { type: 'kv', id: namespaceId } },
+        },
+      },
+    ],
+  })
+  try {
+    const [db, kv] = await Promise.all([
+      miniflare.getD1Database('DB', name),
+      miniflare.getKVNamespace('CATALOG_CACHE', name),
+    ])
+    return { db, kv, close: () => miniflare.dispose() }
+  } catch (error) {
+    await miniflare.dispose()
+    throw error
+  }
+}
+
+type Runtime = Awaited<ReturnType<typeof openRuntime>>
+
+function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target' | 'config'> {
+  const db = drizzle(async (sql, params) => {
+    const run = () =>
+      d1
+        .prepare(sql)
+        .bind(...params)
+        .raw()
+    return { rows: await retry(run, ['busy']) }
+  })
   return {
-    target,
-    db: drizzle(async (sql, params) => ({
-      rows: await retryBusy(() =>
-        DB.prepare(sql)
-          .bind(...params)
-          .raw(),
-      ),
-    })),
-    write: (statements) => retryBusy(() => runStatements(DB, statements)),
-    listKeys: (prefix) => retryBusy(() => listBindingKeys(CATALOG_CACHE, prefix)),
-    deleteKey: (name) => retryBusy(() => CATALOG_CACHE.delete(name)),
-    config: env,
+    read: db,
+    stage: db,
+    commit: db,
+    listKeys: (prefix) => retry(() => listBindingKeys(kv, prefix), ['busy']),
+    deleteKey: (name) => retry(() => kv.delete(name), ['busy']),
   }
 }

@@ -16,7 +16,7 @@ export async function listMigrationFiles(): Promise<string[]> {
  * @throws UserError when the database can't be read.
  */
 export async function listPendingMigrations(target: Target): Promise<string[]> {
-  const applied = new Set(await withRemoteStore(target, ({ db }) => selectMigrations(db)))
+  const applied = new Set(await withRemoteStore(target, ({ read }) => selectMigrations(read)))
   return (await listMigrationFiles()).filter((name) => !applied.has(name))
 }
 

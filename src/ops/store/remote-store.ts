@@ -1,12 +1,8 @@
 // A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
 // API client that it bundles.
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
-import { isCausedBy, type Statement } from '../../db/database.ts'
+import { isCausedBy } from '../../db/database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
-import { UserError } from '../shared/user-error.ts'
-import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
-import { CloudflareError, findCloudflareError, retryTransient } from './cloudflare-error.ts'
-import type { Store } from './store.ts'
 import {
   describeCommand,
   describeMigration,
@@ -14,7 +10,14 @@ import {
   outdatedSchema,
   type Target,
 } from '../shared/target.ts'
-import { findBindings } from './wrangler.ts'
+import { UserError } from '../shared/user-error.ts'
+import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
+import { CloudflareError, findCloudflareError } from './failure.ts'
+import type { Store } from './store.ts'
+import { findBindings } from './wrangler-toml.ts'
+
+/** What became of the last statement of `commit`. */
+type Outcome = 'unchanged' | 'unknown' | 'changed'
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
@@ -23,11 +26,11 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   if (!databaseId || !namespaceId) {
     throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))
   }
-  const { change, describeOutcome } = watchChanges(target)
+  let outcome: Outcome = 'unchanged'
   try {
     return await work({
       target,
-      ...openDatabase(call, change, `/d1/database/${databaseId}`),
+      ...openDatabase(call, `/d1/database/${databaseId}/raw`, (latest) => (outcome = latest)),
       ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
@@ -36,51 +39,41 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
     if (isCausedBy(error, outdatedSchema))
       throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)
     const refusal = findCloudflareError(error)
-    if (refusal) throw new UserError(`${refusal.message}${describeOutcome()}`)
+    if (refusal) throw new UserError(`${refusal.message}${describeOutcome(target, outcome)}`)
     throw error
   }
 }
 
-function openDatabase(call: Call, change: Change, path: string): Pick<Store, 'db' | 'write'> {
-  return {
-    db: drizzle(async (sql, params) => {
-      const run = () => call('POST', `${path}/raw`, toQuery({ sql, params })).then(readRows)
-      // What became of a decision, its caller finds out (settle.ts). Other rows that are inserted are staged: they change
-      // nothing until a decision publishes them, and may be inserted again.
-      const isDecision = /^(?:update|insert into publication_entries) /.test(sql)
-      const rows = await (isDecision ? change(run, ({ length }) => length > 0) : retryTransient(run))
-      return { rows }
-    }),
-    write: async (statements) => {
-      await change(() => call('POST', `${path}/query`, { batch: statements.map(toQuery) }))
-    },
+function openDatabase(
+  call: Call,
+  path: string,
+  onOutcome: (outcome: Outcome) => void,
+): Pick<Store, 'read' | 'stage' | 'commit'> {
+  const query = async (sql: string, params: unknown[], method: string, isRepeatable: boolean) => {
+    const result = await call('POST', path, { sql, params: params.map(formatParameter) }, { isRepeatable })
+    return { rows: readRows(result, method) }
   }
-}
-
-/** Runs a call that changes something. `hasEffect` tells from its result whether it did. */
-type Change = <T>(run: () => Promise<T>, hasEffect?: (result: T) => boolean) => Promise<T>
-
-/** Remembers whether something was changed, for the message of an error that comes after it. */
-function watchChanges(target: Target) {
-  let outcome: 'unchanged' | 'unknown' | 'changed' = 'unchanged'
-  const change: Change = async (run, hasEffect = () => true) => {
+  const repeatable = drizzle((sql, params, method) => query(sql, params, method, true))
+  const commit = drizzle(async (sql, params, method) => {
     try {
-      const result = await run()
-      if (hasEffect(result)) outcome = 'changed'
-      return result
+      const answer = await query(sql, params, method, false)
+      if (method === 'run' || answer.rows.length > 0) onOutcome('changed')
+      return answer
     } catch (error) {
-      if (error instanceof CloudflareError && error.isUncertain) outcome = 'unknown'
+      if (findCloudflareError(error)?.kind === 'unknown') onOutcome('unknown')
       throw error
     }
-  }
-  const describeOutcome = () => {
-    if (outcome === 'unchanged') return ''
-    if (outcome === 'changed')
-      return ' The change was made: check before you try again, and rotate a secret that was not printed.'
-    const [catalog, partner] = ['catalog', 'partner'].map((noun) => describeCommand(target, noun, 'log'))
-    return ` It is not known whether the change was made, because Cloudflare no longer answers. When it does, see: ${catalog} or ${partner}`
-  }
-  return { change, describeOutcome }
+  })
+  return { read: repeatable, stage: repeatable, commit }
+}
+
+/** Says what an error that comes after a statement of `commit` left behind. */
+function describeOutcome(target: Target, outcome: Outcome): string {
+  if (outcome === 'unchanged') return ''
+  if (outcome === 'changed')
+    return ' The change was made: check before you try again, and rotate a secret that was not printed.'
+  const [catalog, partner] = ['catalog', 'partner'].map((noun) => describeCommand(target, noun, 'log'))
+  return ` It is not known whether the change was made, because Cloudflare no longer answers. When it does, see: ${catalog} or ${partner}`
 }
 
 function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'deleteKey'> {
@@ -98,20 +91,15 @@ function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 
 }
 
 /** The API documents parameters as strings. The affinity of a column turns decimal text back into a number. */
-function toQuery({ sql, params }: Statement) {
-  return {
-    sql,
-    params: params.map((param) => {
-      if (typeof param === 'string' || typeof param === 'number') return String(param)
-      throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)
-    }),
-  }
+function formatParameter(param: unknown): string {
+  if (typeof param === 'string' || typeof param === 'number') return String(param)
+  throw new TypeError(`the HTTP API takes no ${typeof param} as a parameter`)
 }
 
-/** `[{ "results": { "columns": […], "rows": [[…], …] } }]` */
-function readRows(result: unknown): unknown[] {
+/** `[{ "results": { "columns": […], "rows": [[…], …] } }]`; the rows may be left out when a statement returns none. */
+function readRows(result: unknown, method: string): unknown[] {
   const rows = readPath(result, 0, 'results', 'rows')
-  if (!Array.isArray(rows))
-    throw new CloudflareError('Cloudflare answered a query without rows.', { isUncertain: true })
-  return rows
+  if (Array.isArray(rows)) return rows
+  if (method === 'run') return []
+  throw new CloudflareError('Cloudflare answered a query without rows.', { kind: 'unknown' })
 }

@@ -1,6 +1,6 @@
 // The store that core reads and writes: the local state, or with --remote a deployed environment.
 import type { ConfigSource } from '../../api/config.ts'
-import type { Database, Statement } from '../../db/database.ts'
+import type { Database } from '../../db/database.ts'
 import type { Target } from '../shared/target.ts'
 
 export interface CachedKey {
@@ -9,13 +9,16 @@ export interface CachedKey {
   metadata?: unknown
 }
 
+/** One database, by what a statement does to it: so each is repeated when it may be, and only then (retry.ts). */
 export interface Store {
   /** Where this store is. Messages use it for commands to paste. */
   target: Target
-  /** For reading, and for publications: each of their statements is atomic by itself. */
-  db: Database
-  /** Runs statements in one transaction: all of them take effect, or none. */
-  write: (statements: readonly Statement[]) => Promise<void>
+  /** For queries. They are repeated when the store fails. */
+  read: Database
+  /** For statements that have the same effect when they run twice, such as rows that a later statement publishes. */
+  stage: Database
+  /** For a statement that takes effect, or nothing of it does. It is repeated only when it did not run: `settle` finds out the rest. */
+  commit: Database
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>
   /** Deletes an entry of the KV cache. */

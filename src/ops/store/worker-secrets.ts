@@ -3,7 +3,7 @@
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
-import { CloudflareError, refuse } from './cloudflare-error.ts'
+import { CloudflareError, refuse } from './failure.ts'
 import type { Target } from '../shared/target.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
 

@@ -1,5 +1,73 @@
-// Writes the ID of a database or a KV namespace into wrangler.toml. Everything else stays, its comments too.
+// wrangler.toml: the settings of an environment, as wrangler reads them, and the IDs that provisioning writes.
+import { readFile } from 'node:fs/promises'
+import { parse, TomlError } from 'smol-toml'
+import { z } from 'zod'
+import { abbreviate } from '../../catalog/plan-schema.ts'
 import { UserError } from '../shared/user-error.ts'
+
+export const configFile = 'wrangler.toml'
+
+/** What an environment takes from the top level when it doesn't set it. It takes no bindings, secrets and variables. */
+const inherited = z.object({
+  account_id: z.string().optional(),
+  compatibility_date: z.string(),
+  route: z.unknown().optional(),
+  routes: z.array(z.unknown()).optional(),
+  workers_dev: z.boolean().optional(),
+  triggers: z.object({ crons: z.array(z.string()).optional() }).optional(),
+})
+/** What each environment has of its own. */
+const own = z.object({
+  name: z.string(),
+  vars: z.record(z.string(), z.unknown()).default({}),
+  secrets: z.object({ required: z.array(z.string()).optional() }).optional(),
+  d1_databases: z
+    .array(z.object({ binding: z.string(), database_id: z.string().optional(), database_name: z.string().optional() }))
+    .default([]),
+  kv_namespaces: z.array(z.object({ binding: z.string(), id: z.string().optional() })).default([]),
+  ratelimits: z.array(z.object({ name: z.string() })).default([]),
+  analytics_engine_datasets: z.array(z.object({ binding: z.string(), dataset: z.string().optional() })).default([]),
+})
+const settings = z.object({ ...inherited.shape, ...own.shape })
+
+/** The settings that the command line needs. */
+export type WranglerConfig = z.infer<typeof settings>
+
+/**
+ * Reads the settings of an environment, or of the top level.
+ * @throws UserError when the file can't be used, or has no such environment: wrangler itself would use the top level.
+ */
+export async function readWranglerConfig(env: string | undefined): Promise<WranglerConfig> {
+  try {
+    const file = z
+      .looseObject({ name: z.string(), env: z.record(z.string(), z.looseObject({})).default({}) })
+      .parse(parse(await readFile(configFile, 'utf8')))
+    if (env === undefined) return settings.parse(file)
+    const environment = file.env[env]
+    if (environment === undefined) {
+      const names = Object.keys(file.env).join(', ')
+      throw new UserError(`${configFile} has no environment ${abbreviate(env)}. It has: ${names}.`)
+    }
+    const shared = Object.keys(inherited.shape).map((key) => [key, file[key]])
+    return settings.parse({ ...Object.fromEntries(shared), name: `${file.name}-${env}`, ...environment })
+  } catch (error) {
+    if (error instanceof TomlError)
+      throw new UserError(`${configFile} is no TOML, line ${error.line}: ${error.message}`)
+    if (error instanceof z.ZodError) throw new UserError(`${configFile} can't be used:\n${z.prettifyError(error)}`)
+    throw error
+  }
+}
+
+/** The database and the cache of an environment. */
+export function findBindings({ d1_databases, kv_namespaces }: WranglerConfig) {
+  const database = d1_databases.find(({ binding }) => binding === 'DB')
+  return {
+    // An empty ID is none.
+    databaseId: database?.database_id || undefined,
+    databaseName: database?.database_name,
+    namespaceId: kv_namespaces.find(({ binding }) => binding === 'CATALOG_CACHE')?.id || undefined,
+  }
+}
 
 const ids = {
   DB: { table: 'd1_databases', key: 'database_id' },

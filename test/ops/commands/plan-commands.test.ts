@@ -20,7 +20,7 @@ const changing = makePlan({ id: 5, identifier: 'changing', viewableIn: ['TZ'] })
 beforeAll(async () => {
   const store = openStore()
   const put = [cash, gold, hidden, closed, changing]
-  await publishPlans(store.db, put)
+  await publishPlans(store.read, put)
   const attribution = { actor: 'amina@example.com', command: 'test', note: null }
   for (const shortName of ['acme', 'paused']) {
     await createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)

@@ -6,6 +6,7 @@ import { verifyRecord } from '../../../src/ops/core/publication-log.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { backup, emptyStores, fillDatabase, readRecords, readRows, restore } from '../support/full-database.ts'
+import { interceptChanges } from '../support/test-database.ts'
 import { importPlans, store } from '../support/worker-store.ts'
 
 beforeEach(emptyStores)
@@ -53,15 +54,11 @@ test('a restore continues where it was interrupted, and shows no partner before 
 /** A store that fails at a write, without and with its effect in turn. */
 function interruptAfter(count: number): Store {
   let writes = 0
-  const { db } = store
-  const run: typeof db.run = (query) => {
+  const intercept = async (call: () => Promise<unknown>) => {
     writes++
-    if (writes < count) return db.run(query)
-    const fail = async () => {
-      if (count % 2 === 0) await db.run(query)
-      throw new Error('interrupted')
-    }
-    return fail() as unknown as ReturnType<typeof db.run>
+    if (writes < count) return call()
+    if (count % 2 === 0) await call()
+    throw new Error('interrupted')
   }
-  return { ...store, db: new Proxy(db, { get: (target, name) => (name === 'run' ? run : Reflect.get(target, name)) }) }
+  return interceptChanges(store, intercept, 'stage')
 }

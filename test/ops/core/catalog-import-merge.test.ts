@@ -128,7 +128,7 @@ test.each([
   ],
 ])('a file of %s is refused, unless --no-merge', async (_, problem, origin) => {
   const exported = rename(await readCatalogFile(store), 'cash', 'New')
-  const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.db)), ...origin } }
+  const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.read)), ...origin } }
   await expect(importFile(file)).rejects.toThrow(
     new UserError([
       `${problem} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.`,

@@ -18,7 +18,7 @@ const high = { id: 5, name: 'High' }
 
 beforeEach(() => emptyDatabase(env))
 
-const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
+const readRevision = async () => (await selectCatalogOrigin(store.read)).revision
 
 const count = ({ added, changed, removed, unchanged }: Awaited<ReturnType<typeof importPlans>>) => ({
   added: added.length,
@@ -144,7 +144,7 @@ test('a fresh import replaces the whole catalog, also where IDs and identifiers 
 test('a fresh import takes a file as it is, whatever it says about its export', async () => {
   const plans = [makePlan({ id: 1 }), makePlan({ id: 2, viewableIn: ['UG'] })]
   await importPlans(plans)
-  const origin = await selectCatalogOrigin(store.db)
+  const origin = await selectCatalogOrigin(store.read)
   await setViewable(store, 'plan-1', { country: 'RW', isViewable: true }, request)
   const file = { plans: [makePlan({ id: 1 })], origin, country: 'KE' }
   await publishChange(store, await prepareImport(store, file, { isFresh: true }), request)

@@ -210,5 +210,5 @@ test('an export that races with a publication has the plans of its revision', as
   // Before the second page.
   const file = await readCatalogFile(interruptedStore(interrupt, /plans\.id > \?/))
   expect(isInterrupted).toBe(true)
-  expect(file).toEqual({ origin: await selectCatalogOrigin(store.db), plans: renamed })
+  expect(file).toEqual({ origin: await selectCatalogOrigin(store.read), plans: renamed })
 })

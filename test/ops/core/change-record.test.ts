@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { hashEntry } from '../../../src/db/change-record-queries.ts'
 import { hashText } from '../../../src/db/record-hash.ts'
-import { isCausedBy, type Statement } from '../../../src/db/database.ts'
+import { isCausedBy } from '../../../src/db/database.ts'
 import { findRefusal } from '../../../src/db/refusal.ts'
 import {
   findPartnerAt,
@@ -26,7 +26,13 @@ import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { outdatedSchema } from '../../../src/ops/shared/target.ts'
 import { emptyStores } from '../support/full-database.ts'
-import { editRecords, emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
+import {
+  editRecords,
+  emptyDatabase,
+  interceptChanges,
+  interruptFirstWrite,
+  listKeysAfter,
+} from '../support/test-database.ts'
 import { store } from '../support/worker-store.ts'
 
 const warnings: string[] = []
@@ -196,19 +202,11 @@ describe('a change and its entry are one statement', () => {
   /** A database whose transport runs a batch statement by statement, and dies after `count` of them. */
   function dieAfter(count: number): Store {
     let left = count
-    const run = async ({ sql, params }: Statement) => {
+    return interceptChanges(store, async (call) => {
       if (left-- === 0) throw new Death()
-      await env.DB.prepare(sql)
-        .bind(...params)
-        .run()
-    }
-    return {
-      ...store,
-      write: async (statements) => {
-        for (const statement of statements) await run(statement)
-        if (left === 0) throw new Death()
-      },
-    }
+      await call()
+      if (left === 0) throw new Death()
+    })
   }
 
   /** The state of acme in its tables. The number of its secrets is the number of entries that made one. */
@@ -276,14 +274,11 @@ describe('when another change comes in between', () => {
   test('it gives up after many attempts, and says so', async () => {
     await create()
     const countries = ['KE', 'UG']
-    const interrupted: Store = {
-      ...store,
-      write: async (statements) => {
-        countries.reverse()
-        await move(countries[0] ?? '')
-        await store.write(statements)
-      },
-    }
+    const interrupted = interceptChanges(store, async (call) => {
+      countries.reverse()
+      await move(countries[0] ?? '')
+      return call()
+    })
     await expect(suspend(interrupted)).rejects.toThrow(
       new UserError('Other changes of partners and keys came in between each time. Nothing was changed: try again.'),
     )
@@ -627,5 +622,6 @@ test.each(['suspend', 'resume', 'close'] as const)('the database refuses to %s a
 
 test('the database refuses a change of a partner that does not exist', async () => {
   const change = writeRecorded(store, attribution, async () => ({ kind: 'suspend', partner: 'nobody' }))
-  await expect(change).rejects.toThrow('CHECK constraint failed')
+  const error: unknown = await change.catch((reason: unknown) => reason)
+  expect(isCausedBy(error, 'CHECK constraint failed')).toBe(true)
 })

@@ -253,7 +253,7 @@ test('names publications that are overdue, and those that conflicted until they 
   const [late, conflicted] = [await schedule('plan-1'), await schedule('plan-2')]
   await env.DB.prepare('update publications set due_at = 600 where id = ?').bind(late).run()
   const ending = { kind: 'conflicted', actor: 'schedule', note: 'a plan was changed', isPublishing: false } as const
-  await decide(store.db, { publicationId: conflicted, ...ending })
+  await decide(store, { publicationId: conflicted, ...ending })
   expect(publications(await check())).toEqual([
     {
       name: 'publications',

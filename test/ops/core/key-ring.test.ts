@@ -12,9 +12,8 @@ import {
 import { createLocalKeyRing } from '../../../src/ops/core/local-keys.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { KeyFile } from '../../../src/ops/store/dev-vars.ts'
-import type { Store } from '../../../src/ops/store/store.ts'
 import type { OctJwk } from '../../../src/crypto/signing-keys.ts'
-import { emptyDatabase } from '../support/test-database.ts'
+import { emptyDatabase, interceptChanges } from '../support/test-database.ts'
 import { attribution, store } from '../support/worker-store.ts'
 
 let file: OctJwk[]
@@ -54,7 +53,7 @@ test('a change of the keys is recorded before it is made, and never a key', asyn
 })
 
 test('a change that can’t be recorded is not made', async () => {
-  const broken: Store = { ...store, write: () => Promise.reject(new Error('D1 is down')) }
+  const broken = interceptChanges(store, () => Promise.reject(new Error('D1 is down')))
   await expect(rotate(keys, broken)).rejects.toThrow('D1 is down')
   await expect(dropKey(keys, broken, attribution, { kid: 'OLD', use: 'verifies' })).rejects.toThrow('D1 is down')
   expect(recorded).toEqual([])
@@ -83,10 +82,9 @@ describe('a change that fails after it was recorded', () => {
 
   test('is reported when the second entry can’t be written', async () => {
     let writes = 0
-    const broken: Store = {
-      ...store,
-      write: (statements) => (writes++ === 0 ? store.write(statements) : Promise.reject(new Error('D1 is down'))),
-    }
+    const broken = interceptChanges(store, (call) =>
+      writes++ === 0 ? call() : Promise.reject(new Error('D1 is down')),
+    )
     await expect(rotate(failing, broken)).rejects.toThrow(
       /\nThe record shows a change of key \w+, and could not be corrected\. See which keys there are: npm run -s ops -- keys list$/,
     )

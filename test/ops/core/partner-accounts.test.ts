@@ -19,11 +19,11 @@ import {
 import type { Warn } from '../../../src/ops/core/partner-copy.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
-import { CloudflareError } from '../../../src/ops/store/cloudflare-error.ts'
+import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { findMatchingHash } from '../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
-import { emptyDatabase, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
+import { emptyDatabase, interceptChanges, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { attribution, operator, store, storeWithoutCache, storeWithoutDatabase } from '../support/worker-store.ts'
 
 const hour = 3600
@@ -99,11 +99,11 @@ describe('createPartner', () => {
   })
 
   test('returns the credentials when the write took effect and its answer was lost', async () => {
-    const write: typeof store.write = async (statements) => {
-      await store.write(statements)
-      throw new CloudflareError('lost', { isUncertain: true })
-    }
-    const { clientId } = await createPartner({ ...store, write }, acme, attribution)
+    const losing = interceptChanges(store, async (call) => {
+      await call()
+      throw new CloudflareError('lost', { kind: 'unknown' })
+    })
+    const { clientId } = await createPartner(losing, acme, attribution)
     expect((await find()).clientId).toBe(clientId)
   })
 })
@@ -428,25 +428,22 @@ describe('close', () => {
 /** A store whose database fails after the first write. */
 function failAfterWrite(): typeof store {
   let isWritten = false
-  return {
-    ...store,
-    db: new Proxy(store.db, {
-      get: (db, name) => {
-        if (isWritten) throw new Error('D1 is down')
-        return Reflect.get(db, name) as unknown
-      },
-    }),
-    write: async (statements) => {
-      await store.write(statements)
-      isWritten = true
+  const read = new Proxy(store.read, {
+    get: (db, name) => {
+      if (isWritten) throw new Error('D1 is down')
+      return Reflect.get(db, name) as unknown
     },
-  }
+  })
+  return interceptChanges({ ...store, read }, async (call) => {
+    await call()
+    isWritten = true
+  })
 }
 
 /** A database whose next query waits for a promise. */
-function hangUntil(answer: Promise<never>): typeof store.db {
+function hangUntil(answer: Promise<never>): typeof store.read {
   const where = { where: () => answer }
-  return new Proxy(store.db, { get: () => () => ({ from: () => where }) })
+  return new Proxy(store.read, { get: () => () => ({ from: () => where }) })
 }
 
 test('a change that can’t be read afterwards is reported as made', async () => {
@@ -471,7 +468,7 @@ describe('the cached copy of a partner', () => {
 
   test('is deleted when the write fails, because it may have taken effect', async () => {
     const { clientId } = await create()
-    const broken = { ...store, write: () => Promise.reject(new Error('lost')) }
+    const broken = interceptChanges(store, () => Promise.reject(new Error('lost')))
     const warnings: string[] = []
     const suspend = () => changePartner(broken, suspension, { attribution, warn: (warning) => warnings.push(warning) })
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
@@ -509,7 +506,7 @@ describe('the cached copy of a partner', () => {
     await env.CATALOG_CACHE.put(getPartnerKey('a'), '{}', { metadata: { shortName: 'acme' } })
     const warnings: string[] = []
     const answer = Promise.withResolvers<never>()
-    const hanging = { ...store, db: hangUntil(answer.promise) }
+    const hanging = { ...store, read: hangUntil(answer.promise) }
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const attempt = changePartner(hanging, suspension, { attribution, warn: (warning) => warnings.push(warning) })
@@ -563,13 +560,13 @@ describe('the cached copy of a partner', () => {
 
   test('is deleted when it is not certain that the change was made', async () => {
     const { clientId } = await create()
-    const failure = new CloudflareError('D1 is overloaded.', { isUncertain: true })
-    const uncertain = { ...store, write: () => Promise.reject(failure) }
+    const failure = new CloudflareError('D1 hangs.', { kind: 'unknown' })
+    const uncertain = interceptChanges(store, () => Promise.reject(failure))
     const warnings: string[] = []
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
       expect(
         changePartner(uncertain, suspension, { attribution, warn: (warning) => warnings.push(warning) }),
-      ).rejects.toThrow(new UserError('D1 is overloaded. The change was not made: try again.')),
+      ).rejects.toThrow(new UserError('D1 hangs. The change was not made: try again.')),
     )
     expect(left).toEqual([])
     expect(warnings).toEqual([`The database fails. The cached copy of acme was deleted. ${remains}`])

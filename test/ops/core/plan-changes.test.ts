@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 
 const find = () => findPlan(store, 'cash')
-const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
+const readRevision = async () => (await selectCatalogOrigin(store.read)).revision
 const view = (country: string, isViewable: boolean) => setViewable(store, 'cash', { country, isViewable }, request)
 
 test('listPlans returns all plans, or the plans of a country', async () => {

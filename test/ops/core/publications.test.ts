@@ -205,10 +205,10 @@ describe('a publication at a time', () => {
     await expect(add(4, nextMinute())).rejects.toThrow(
       `The pending publication ${scheduled?.id} changes the same plans, so a second one with --at would conflict.`,
     )
-    expect(await selectClashes(store.db)).toEqual([])
+    expect(await selectClashes(store.read)).toEqual([])
     const added = await add(4)
     expect(added?.overlaps).toEqual([scheduled?.id])
-    expect(await selectClashes(store.db)).toEqual([{ publicationId: scheduled?.id, planId: 4, laterId: added?.id }])
+    expect(await selectClashes(store.read)).toEqual([{ publicationId: scheduled?.id, planId: 4, laterId: added?.id }])
   })
 })
 
@@ -222,11 +222,11 @@ describe('operators at the same time', () => {
   })
 
   test('never lose what another one stages; only what was left for an hour is deleted', async () => {
-    const [old, staged] = [await stageChanges(store.db, renamed), await stageChanges(store.db, renamed)]
+    const [old, staged] = [await stageChanges(store.read, renamed), await stageChanges(store.read, renamed)]
     await env.DB.prepare('update publications set created_at = created_at - 3601 where id = ?').bind(old).run()
     await close('gold')
-    expect((await publishNow(store.db, old)).kind).toBe('unavailable')
-    expect((await publishNow(store.db, staged)).kind).toBe('made')
+    expect((await publishNow(store.read, old)).kind).toBe('unavailable')
+    expect((await publishNow(store.read, staged)).kind).toBe('made')
     expect(await findPlan(store, 'cash')).toEqual(renamed[0]?.after)
     const { results } = await env.DB.prepare('select 1 from plan_versions where publication_id = ?').bind(old).all()
     expect(results).toEqual([])
@@ -344,7 +344,7 @@ describe('verifyRecord', () => {
   test('finds plans that were changed together with their hash', async () => {
     const id = first + published
     await change(`update plan_versions set viewable_in = '[]' where publication_id = ${id}`)
-    await change(`update publications set plans_hash = '${await hashStoredPlans(store.db, id)}' where id = ${id}`)
+    await change(`update publications set plans_hash = '${await hashStoredPlans(store.read, id)}' where id = ${id}`)
     expect(await readProblem()).toContain(`Entry 2, about publication ${id}, was changed`)
   })
 
@@ -388,7 +388,7 @@ describe('verifyRecord', () => {
   /** What somebody does who knows the chain: computes every hash but that of one entry again. */
   async function rewriteHashes(exceptId?: number): Promise<void> {
     let last: RecordedEntry | undefined
-    for await (const page of readEntries(store.db)) {
+    for await (const page of readEntries(store.read)) {
       for (const entry of page) {
         const [id] = entry
         if (last && id !== exceptId) entry[3] = await hashRecord(last)

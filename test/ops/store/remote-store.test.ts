@@ -1,16 +1,11 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { openDatabase } from '../../../src/db/database.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
-import { findPartnerAt, listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
-import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
-import {
-  cancelPublication,
-  invalidateLists,
-  publishChange,
-  type PublicationRequest,
-} from '../../../src/ops/core/publications.ts'
-import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import { listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
+import { cancelPublication, type PublicationRequest } from '../../../src/ops/core/publications.ts'
+import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import {
   createPartner,
   findPartner,
@@ -19,34 +14,33 @@ import {
   changePartner,
   rotateSecret,
 } from '../../../src/ops/core/partner-accounts.ts'
-import { closePlan, openPlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { closePlan, openPlan } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
-import { setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
-import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
+import { findBindings, readWranglerConfig, setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
 import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { publishPlans } from '../../support/publish-plans.ts'
+import type { Failure } from '../../account/account.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
-import { migrate, useLocalBindings } from '../support/local-bindings.ts'
+import { useLocalBindings } from '../support/local-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 import { listKeysAfter } from '../support/test-database.ts'
 
 const target = { remote: true, env: 'staging' }
-const bindings = useLocalBindings({ isMigrated: false })
+const bindings = useLocalBindings()
 const cloudflare = useFakeCloudflare(bindings)
 
 const attribution = { actor: 'amina@example.com', command: 'test', note: null }
 const acme = { shortName: 'acme', name: 'Acme', country: 'KE' }
-const plans = [makePlan({ id: 1, viewableIn: ['KE', 'UG'] }), makePlan({ id: 2, performance1: -0.25 })]
 let warnings: string[]
 const operator = { attribution, warn: (warning: string) => void warnings.push(warning) }
-let errorBeforeMigration: unknown
 
 beforeAll(async () => {
-  errorBeforeMigration = await remote(listPartners).catch((error: unknown) => error)
-  await migrate(bindings().DB)
+  await publishPlans(openDatabase(bindings().DB), [makePlan({ id: 1 })])
+  await remote((store) => createPartner(store, acme, attribution))
 })
 beforeEach(() => {
   warnings = []
@@ -60,45 +54,6 @@ const request: PublicationRequest = { attribution: { actor: 'amina@example.com',
 /** Core on the remote store, with quick hashes. */
 const remote = <T>(work: (store: Store) => Promise<T>) =>
   withRemoteStore(target, (store) => work({ ...store, config: { PBKDF2_ITERATIONS: 1 } }))
-
-test('a database that is not migrated is refused, with the command that migrates it', () => {
-  const fix = 'npm run -s migrate -- --remote --env staging'
-  expect(errorBeforeMigration).toEqual(new UserError(`The database of [env.staging] is not migrated. Run: ${fix}`))
-})
-
-test('the catalog comes back from an import unchanged', async () => {
-  await remote(async (store) => publishChange(store, await prepareImport(store, { plans }), request))
-  expect(await remote(listPlans)).toEqual(plans)
-})
-
-test('plans change as in a local store', async () => {
-  await remote((store) => setViewable(store, 'plan-2', { country: 'KE', isViewable: false }, request))
-  await remote((store) => closePlan(store, 'plan-1', 'Sold out.', request))
-  expect((await remote((store) => findPlan(store, 'plan-2'))).viewableIn).toEqual([])
-  expect((await remote((store) => findPlan(store, 'plan-1'))).nonInvestableNote).toBe('Sold out.')
-  expect(await remote((store) => invalidateLists(store, attribution))).toBe(
-    (await remote(({ db }) => selectCatalogOrigin(db))).revision,
-  )
-})
-
-test('partners and secrets change as in a local store', async () => {
-  const { clientId } = await remote((store) => createPartner(store, acme, attribution))
-  const rotate = (graceSeconds: number) =>
-    remote(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, operator))
-  expect((await rotate(60)).clientId).toBe(clientId)
-  await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --remote --env staging$/)
-  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'acme' }, operator))
-  await remote((store) => changePartner(store, { kind: 'resume', partner: 'acme' }, operator))
-  await remote((store) => changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, operator))
-  const found = await remote((store) => findPartner(store, 'acme'))
-  expect(found).toMatchObject({ ...acme, country: 'UG', clientId, suspendedAt: null })
-  const [old, current] = await remote((store) => listLiveSecrets(store, found))
-  expect([old?.expiresAt, current?.expiresAt]).toEqual([(current?.createdAt ?? 0) + 60, null])
-  const entries = await remote((store) => listPartnerEntries(store, { shortName: 'acme', since: 0 }))
-  expect(entries.map(({ kind }) => kind)).toEqual(['set-country', 'resume', 'suspend', 'rotate', 'create'])
-  expect(await remote((store) => findPartnerAt(store, 'acme', found.createdAt + 60))).toMatchObject({ country: 'UG' })
-  expect(await remote(verifyChangeRecord)).toMatchObject({ entryCount: 5 })
-})
 
 test('a partner is suspended, with a warning, when the cache can’t be reached', async () => {
   await remote((store) => createPartner(store, { ...acme, shortName: 'kept' }, attribution))
@@ -189,32 +144,51 @@ describe('a failure is one line that names the fix', () => {
   })
 
   test('restore from a pipe or a device, before anything is written', async () => {
-    const before = await remote(({ db }) => selectCatalogOrigin(db))
+    const before = await remote(({ read }) => selectCatalogOrigin(read))
     expect(await runCommand(['restore', '/dev/null', '--remote', '--env', 'staging'])).toMatchObject({
       code: 2,
       stderr: '"/dev/null" is no file. Name a file that the command backup wrote.\n',
     })
-    expect(await remote(({ db }) => selectCatalogOrigin(db))).toEqual(before)
-  })
-
-  test('a read that fails is no change', async () => {
-    cloudflare().failure = { call: /\/raw$/, status: 503, message: 'overloaded' }
-    await expect(remote(listPartners)).rejects.toThrow(new UserError('Cloudflare answered 503: overloaded.'))
-  })
-
-  test('an overloaded database is not asked again to make a change', async () => {
-    cloudflare().failure = { call: /\/query$/, status: 503, message: 'overloaded' }
-    const change = remote((store) => changePartner(store, { kind: 'resume', partner: 'kept' }, operator))
-    await expect(change).rejects.toThrow(
-      new UserError('Cloudflare answered 503: overloaded. The change was not made: try again.'),
-    )
-    expect((await remote((store) => findPartner(store, 'kept'))).suspendedAt).not.toBeNull()
+    expect(await remote(({ read }) => selectCatalogOrigin(read))).toEqual(before)
   })
 })
 
-describe('an error that D1 calls transient is no failure', () => {
-  const transient = { status: 500, message: 'D1_ERROR: Network connection lost.' }
+/** A failure of the statement that changes a partner. */
+const failChange = (failure: Omit<Failure, 'call'>) => {
+  cloudflare().failure = { call: /\/raw$/, body: /insert into change_requests/, ...failure }
+}
+const countEntries = async () => (await remote((store) => listPartnerEntries(store, { shortName: 'kept' }))).length
 
+describe('a database that is overloaded did not run the statement', () => {
+  const overloaded = { status: 429, code: 7429, message: 'D1 DB is overloaded. Requests queued for too long.' }
+
+  test('so that it is asked again, for a query', async () => {
+    cloudflare().failure = { call: /\/raw$/, ...overloaded }
+    expect(await remote((store) => findPartner(store, 'kept'))).toMatchObject({ shortName: 'kept' })
+  })
+
+  test('and for a change, as soon as Cloudflare says', async () => {
+    const before = await countEntries()
+    failChange({ ...overloaded, retryAfterSeconds: 1 })
+    const startMs = performance.now()
+    await remote((store) => changePartner(store, { kind: 'resume', partner: 'kept' }, operator))
+    expect(performance.now() - startMs).toBeGreaterThan(1000)
+    expect(await countEntries()).toBe(before + 1)
+  })
+
+  test('and it is a mistake that the user can repeat when that takes too long', async () => {
+    failChange({ ...overloaded, retryAfterSeconds: 3600 })
+    const change = remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, operator))
+    await expect(change).rejects.toThrow(
+      new UserError('Cloudflare answered 429: D1 DB is overloaded. Requests queued for too long.'),
+    )
+  })
+})
+
+describe.each([
+  { status: 500, message: 'D1_ERROR: Network connection lost.' },
+  { status: 429, code: 7429, message: 'D1 DB storage operation exceeded timeout which caused object to be reset.' },
+])('an error that leaves the outcome open is no failure: $message', (transient) => {
   test('of a read', async () => {
     cloudflare().failure = { call: /\/raw$/, ...transient }
     expect(await remote((store) => findPartner(store, 'kept'))).toMatchObject({ shortName: 'kept' })
@@ -223,23 +197,22 @@ describe('an error that D1 calls transient is no failure', () => {
   test.each([true, false])(
     'of a change of a partner, which is made once (%s: it had its effect)',
     async (hasEffect) => {
-      const count = async () => (await remote((store) => listPartnerEntries(store, { shortName: 'kept' }))).length
-      const before = await count()
-      cloudflare().failure = { call: /\/query$/, ...transient, hasEffect }
-      const name = `Kept ${hasEffect}`
+      const before = await countEntries()
+      failChange({ ...transient, hasEffect })
+      const name = `Kept ${hasEffect} ${transient.status}`
       expect(
         await remote((store) => changePartner(store, { kind: 'rename', partner: 'kept', name }, operator)),
       ).toMatchObject({
         isChanged: true,
         partner: { name },
       })
-      expect(await count()).toBe(before + 1)
+      expect(await countEntries()).toBe(before + 1)
       expect(await remote(verifyChangeRecord)).toMatchObject({ entryCount: expect.any(Number) })
     },
   )
 
   test.each([true, false])('of a secret, which works (%s: it had its effect)', async (hasEffect) => {
-    cloudflare().failure = { call: /\/query$/, ...transient, hasEffect }
+    failChange({ ...transient, hasEffect })
     const rotated = remote(async (store) => rotateSecret(store, await findPartner(store, 'kept'), 0, operator))
     expect((await rotated).clientSecret).toMatch(/^pcs_\w{40}$/)
     const kept = await remote((store) => findPartner(store, 'kept'))
@@ -279,7 +252,7 @@ describe('when a change is made and the answer is lost', () => {
     },
   )
 
-  const lost = { call: /\/query$/, status: 502, message: 'lost', hasEffect: true }
+  const lost = { status: 502, message: 'lost', hasEffect: true }
 
   test.each([
     ['cut off', '{"success":tr'],
@@ -307,14 +280,14 @@ describe('when a change is made and the answer is lost', () => {
   })
 
   test('createPartner returns the credentials', async () => {
-    cloudflare().failure = lost
+    failChange(lost)
     const created = await remote((store) => createPartner(store, { ...acme, shortName: 'lost' }, attribution))
     expect(created.clientId).toBe((await remote((store) => findPartner(store, 'lost'))).clientId)
   })
 
   test('the cached copy of the partner is deleted', async () => {
     const { clientId } = await remote((store) => createPartner(store, { ...acme, shortName: 'gone' }, attribution))
-    cloudflare().failure = lost
+    failChange(lost)
     const left = await listKeysAfter(bindings().CATALOG_CACHE, [getPartnerKey(clientId)], () =>
       remote((store) => changePartner(store, { kind: 'suspend', partner: 'gone' }, operator)),
     )

@@ -1,15 +1,25 @@
+// wrangler.toml, as wrangler reads it.
 import { expect, test } from 'vitest'
-import { readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
+import { unstable_readConfig as readConfig } from 'wrangler'
+import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
 const environments = ['staging', 'production'] as const
 const every = [undefined, ...environments]
+const readSettings = (env: (typeof every)[number]) => readConfig({ env }, { hideWarnings: true })
+
+test.each(every)('the command line reads the same settings as wrangler in environment %s', async (env) => {
+  const settings = await readWranglerConfig(env)
+  const { triggers = {}, ...others } = settings
+  expect(readSettings(env)).toMatchObject({ ...others, triggers })
+  expect(findBindings(settings)).toMatchObject({ databaseName: settings.name })
+})
 
 test.each(every)('the schedule runs every minute in environment %s', async (env) => {
-  expect((await readWranglerConfig(env)).triggers).toEqual({ crons: ['* * * * *'] })
+  expect(readSettings(env).triggers).toEqual({ crons: ['* * * * *'] })
 })
 
 test.each(every)('a request has 1 s of CPU in environment %s', async (env) => {
-  expect((await readWranglerConfig(env)).limits).toEqual({ cpu_ms: 1000 })
+  expect(readSettings(env).limits).toEqual({ cpu_ms: 1000 })
 })
 
 /**
@@ -31,7 +41,7 @@ const ofTheFile = ['configPath', 'userConfigPath', 'topLevelName', 'targetEnviro
 /** The settings of an environment that it must share with the others. */
 async function readComparable(env: (typeof every)[number]): Promise<unknown> {
   const own = new Set([...ownSettings, ...ofTheFile])
-  const config: object = await readWranglerConfig(env)
+  const config: object = readSettings(env)
   const text = JSON.stringify(config, (key, value: unknown) => (own.has(key) ? undefined : value))
   return JSON.parse(
     text
@@ -53,7 +63,7 @@ test.each(environments)('%s has every setting of the top level', async (env) => 
 })
 
 test('no environment shares a database, a cache, a counter or a dataset with another', async () => {
-  const configs: Record<string, Record<string, unknown>[]>[] = await Promise.all(every.map(readWranglerConfig))
+  const configs: Record<string, Record<string, unknown>[]>[] = every.map((env) => ({ ...readSettings(env) }))
   const listValues = (list: string, field: string) =>
     configs.flatMap((config) => (config[list] ?? []).flatMap((entry) => entry[field] ?? []))
   for (const values of [
@@ -70,7 +80,7 @@ test('no environment shares a database, a cache, a counter or a dataset with ano
 })
 
 test.each(environments)('%s is not served at workers.dev once it has a route, and has no previews', async (env) => {
-  const { routes, route, workers_dev: isWorkersDev, preview_urls: hasPreviews } = await readWranglerConfig(env)
+  const { routes, route, workers_dev: isWorkersDev, preview_urls: hasPreviews } = readSettings(env)
   const hasRoute = routes !== undefined || route !== undefined
   // Wrangler's default is on without a route, and off with one.
   expect({ hasPreviews, isServedTwice: hasRoute && isWorkersDev === true }).toEqual({

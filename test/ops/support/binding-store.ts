@@ -1,6 +1,6 @@
 // A store over the bindings of a Worker.
 import type { ConfigSource } from '../../../src/api/config.ts'
-import { openDatabase, runStatements } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { listBindingKeys } from '../../../src/ops/store/kv-keys.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
@@ -13,10 +13,15 @@ export function openBindingStore(
 ): Store {
   return {
     target,
-    db: openDatabase(DB),
-    write: (statements) => runStatements(DB, statements),
+    ...openHandles(DB),
     listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
     deleteKey: (name) => CATALOG_CACHE.delete(name),
     config,
   }
+}
+
+/** The three handles of a store, on one database. */
+export function openHandles(d1: D1Database): Pick<Store, 'read' | 'stage' | 'commit'> {
+  const db = openDatabase(d1)
+  return { read: db, stage: db, commit: db }
 }

@@ -54,7 +54,7 @@ export async function fillDatabase(): Promise<Credentials[]> {
   const boris = { ...attribution, actor: 'boris@example.com', note: strange }
   for (const isCancelled of [false, true]) {
     const conflicting = { publicationId: await propose('plan-1', store), note: 'x', isPublishing: false }
-    await decide(store.db, { ...conflicting, kind: 'conflicted', actor: 'schedule' })
+    await decide(store, { ...conflicting, kind: 'conflicted', actor: 'schedule' })
     if (isCancelled) await cancelPublication(store, conflicting.publicationId, boris)
   }
   await rejectPublication(careful, await propose('plan-3', careful), boris)
@@ -107,6 +107,6 @@ export async function readRecords() {
     partnerEntries: await listPartnerEntries(store, {}),
     keyEntries: await listKeyEntries(store, {}),
     verifiedRecord: await verifyChangeRecord(store),
-    past: await Promise.all(publications.map(({ revision }) => selectCatalogAt(store.db, revision ?? 0))),
+    past: await Promise.all(publications.map(({ revision }) => selectCatalogAt(store.read, revision ?? 0))),
   }
 }

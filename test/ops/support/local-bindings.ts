@@ -1,4 +1,4 @@
-// A migrated D1 and a KV in the local runtime, in memory. Node only.
+// A migrated D1 and a KV in the local runtime. Node only.
 import { readdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Miniflare } from 'miniflare'
@@ -8,12 +8,19 @@ export type Bindings = Pick<Env, 'DB' | 'CATALOG_CACHE'>
 
 const migrations = resolve(import.meta.dirname, '../../../migrations')
 
-/** Opens the bindings before the first test of a file, and closes them after its last. */
-export function useLocalBindings({ isMigrated = true } = {}): () => Bindings {
+/**
+ * Opens the bindings before the first test of a file, and closes them after its last.
+ * @param options with the state folder that `wrangler dev` would use; by default, everything is in memory.
+ */
+export function useLocalBindings({
+  isMigrated = true,
+  persistTo,
+}: { isMigrated?: boolean; persistTo?: string } = {}): () => Bindings {
   let bindings: Bindings | undefined
   let miniflare: Miniflare | undefined
   beforeAll(async () => {
     miniflare = new Miniflare({
+      ...(persistTo !== undefined && { resourcePersistencePath: join(persistTo, 'v3') }),
       workers: [
         {
           config: {
@@ -23,7 +30,7 @@ export function useLocalBindings({ isMigrated = true } = {}): () => Bindings {
               mainModule: 'index.js',
               modules: { 'index.js': { type: 'esm', contents: 'export default {}' } },
             },
-            env: { DB: { type: 'd1', id: 'db' }, CATALOG_CACHE: { type: 'kv', id: 'kv' } },
+            env: { DB: { type: 'd1', id: 'DB' }, CATALOG_CACHE: { type: 'kv', id: 'CATALOG_CACHE' } },
           },
         },
       ],

@@ -3,8 +3,7 @@ import { env } from 'cloudflare:workers'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
 import type { Operator } from '../../../src/ops/core/partner-accounts.ts'
-import { openDatabase } from '../../../src/db/database.ts'
-import { openBindingStore } from './binding-store.ts'
+import { openBindingStore, openHandles } from './binding-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { interceptD1 } from '../../support/unreliable-stores.ts'
@@ -28,13 +27,13 @@ export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^
     }
     return call()
   })
-  return { ...store, db: openDatabase(interrupted) }
+  return { ...store, ...openHandles(interrupted) }
 }
 
 /** A store whose database does not answer. */
 export const storeWithoutDatabase: Store = {
   ...store,
-  db: new Proxy(store.db, {
+  read: new Proxy(store.read, {
     get: () => {
       throw new Error('D1 is down')
     },

@@ -5,9 +5,9 @@ import { join, resolve } from 'node:path'
 import { Miniflare } from 'miniflare'
 import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
+import { unstable_readConfig as readConfig } from 'wrangler'
 import { generateJwk } from '../../../src/crypto/signing-keys.ts'
 import { parseCatalog } from '../../../src/catalog/catalog-file.ts'
-import { readWranglerConfig } from '../../../src/ops/store/wrangler.ts'
 import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
 import type { ProvidedSite } from './provided-site.ts'
 
@@ -64,7 +64,7 @@ async function startBrowser() {
 
 async function startWorker(): Promise<Miniflare> {
   const { script } = await buildBundle()
-  const { assets, compatibility_date: compatibilityDate } = await readWranglerConfig(undefined)
+  const { assets, compatibility_date: compatibilityDate } = readConfig({})
   if (assets?.directory === undefined) throw new Error('wrangler.toml has no assets.directory.')
   if (compatibilityDate === undefined) throw new Error('wrangler.toml has no compatibility_date.')
   const text = (value: string) => ({ type: 'text' as const, value })

@@ -1,0 +1,75 @@
+// How a store fails. What is repeated, and when, is in retry.ts.
+import { isCausedBy } from '../../db/database.ts'
+import { UserError } from '../shared/user-error.ts'
+
+/**
+ * `busy`: the call did not run, and may later. `unknown`: it may have had its effect, or have it later. `refused`: it had none,
+ * and the same call would be refused again.
+ */
+export type FailureKind = 'busy' | 'unknown' | 'refused'
+
+export interface Failure {
+  kind: FailureKind
+  /** How long the store asks to wait. */
+  retryAfterSeconds?: number | undefined
+}
+
+/** Cloudflare refused a call, or can't be reached. For SQL the message quotes the database's. */
+export class CloudflareError extends Error implements Failure {
+  override readonly name = 'CloudflareError'
+  readonly kind: FailureKind
+  readonly retryAfterSeconds: number | undefined
+  /** Cloudflare's own error codes. */
+  readonly codes: readonly unknown[]
+  /** Whether the account has nothing by that name or ID. */
+  readonly isMissing: boolean
+
+  constructor(
+    message: string,
+    {
+      kind = 'refused',
+      retryAfterSeconds,
+      codes = [],
+      isMissing = false,
+    }: Partial<Omit<CloudflareError, keyof Error>> = {},
+  ) {
+    super(message)
+    this.kind = kind
+    this.retryAfterSeconds = retryAfterSeconds
+    this.codes = codes
+    this.isMissing = isMissing
+  }
+}
+
+/** D1 was interrupted, whatever the status: https://developers.cloudflare.com/d1/observability/debug-d1/ */
+const interruption = /was reset|to be reset|reset because|Network connection lost|Cannot resolve D1 DB/
+/** D1 is overloaded; the account made more than 1,200 calls in five minutes. */
+const busyCodes = new Set<unknown>([7429, 971])
+
+/** Classifies an answer that is not a success. */
+export function classifyAnswer(status: number, codes: readonly unknown[], reason: string): FailureKind {
+  if (interruption.test(reason)) return 'unknown'
+  if (status === 429 || codes.some((code) => busyCodes.has(code))) return 'busy'
+  return status >= 500 ? 'unknown' : 'refused'
+}
+
+/**
+ * Another program writes to the local database: SQLite refuses a second writer at once. The runtime prints most errors of SQLite,
+ * and only says "internal error" or "failed: 500" here. It runs each call in one transaction, so a refused one had no effect.
+ */
+const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
+
+/** Finds the failure in an error that wraps it, such as drizzle's. @returns undefined when no store failed. */
+export function findFailure(error: unknown): Failure | undefined {
+  return findCloudflareError(error) ?? (isCausedBy(error, localBusy) ? { kind: 'busy' } : undefined)
+}
+
+export function findCloudflareError(error: unknown): CloudflareError | undefined {
+  if (error instanceof CloudflareError) return error
+  return error instanceof Error ? findCloudflareError(error.cause) : undefined
+}
+
+/** Cloudflare's refusal as a mistake of the user: its message names the fix. */
+export function refuse(error: unknown): never {
+  throw error instanceof CloudflareError ? new UserError(error.message) : error
+}

@@ -1,0 +1,21 @@
+// The variables of a local session: those of wrangler.toml, and what .dev.vars sets of them and of the secrets.
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import type { ConfigSource } from '../../api/config.ts'
+import { devVarsFile } from './dev-vars.ts'
+import type { WranglerConfig } from './wrangler-toml.ts'
+
+/** Reads what `wrangler dev` reads: without .dev.vars, the files .env and .env.local, and the environment. */
+export function readLocalVariables({ vars, secrets }: WranglerConfig): ConfigSource {
+  const found = readFile(devVarsFile) ?? { ...readFile('.env'), ...readFile('.env.local'), ...process.env }
+  const names = [...Object.keys(vars), ...(secrets?.required ?? [])]
+  return { ...vars, ...Object.fromEntries(names.flatMap((name) => (name in found ? [[name, found[name]]] : []))) }
+}
+
+function readFile(file: string): NodeJS.Dict<string> | undefined {
+  try {
+    return parseEnv(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,170 @@
+// What every store promises, tried on the local state, while another program has it open, and on a deployed environment.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
+import { isCausedBy } from '../../../src/db/database.ts'
+import { selectNowSeconds } from '../../../src/db/publication-queries.ts'
+import { findRefusal } from '../../../src/db/refusal.ts'
+import { partners } from '../../../src/db/schema.ts'
+import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
+import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import { findPartnerAt, listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
+import {
+  changePartner,
+  createPartner,
+  findPartner,
+  listLiveSecrets,
+  listPartners,
+  rotateSecret,
+} from '../../../src/ops/core/partner-accounts.ts'
+import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { invalidateLists, publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
+import { describeMigration, type Target } from '../../../src/ops/shared/target.ts'
+import { withStore } from '../../../src/ops/store/open-store.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
+import { migrate, useLocalBindings } from '../support/local-bindings.ts'
+import { emptyDatabase, listKeysAfter } from '../support/test-database.ts'
+
+const persistTo = await mkdtemp(join(tmpdir(), 'catalog-'))
+afterAll(() => rm(persistTo, { recursive: true }))
+const bindings = {
+  local: useLocalBindings({ isMigrated: false, persistTo }),
+  remote: useLocalBindings({ isMigrated: false }),
+}
+useFakeCloudflare(bindings.remote)
+const targets: Record<keyof typeof bindings, Target> = {
+  local: { persistTo },
+  remote: { remote: true, env: 'staging' },
+}
+
+const attribution = { actor: 'amina@example.com', command: 'test', note: null }
+const request: PublicationRequest = { attribution }
+const operator = { attribution, warn: (warning: string) => expect.unreachable(warning) }
+const acme = { shortName: 'acme', name: 'Acme', country: 'KE' }
+const plans = [makePlan({ id: 1, viewableIn: ['KE', 'UG'] }), makePlan({ id: 2, performance1: -0.25 })]
+
+describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
+  const target = targets[kind]
+  let opened: Store | undefined
+  let errorBeforeMigration: unknown
+  const end = Promise.withResolvers<void>()
+  /** In one store, because the local one takes a second to open. */
+  const open = async <T>(work: (store: Store) => Promise<T>): Promise<T> => {
+    if (opened === undefined) throw new Error('the store is not open yet')
+    return work(opened)
+  }
+  const insert = (shortName: string) =>
+    sql`insert into partners (short_name, name, country, client_id, created_at) values (${shortName}, 'Wäk ☕', 'KE', ${'c'.repeat(16)}, ${4102444800})`
+  const catchError = (work: (store: Store) => Promise<unknown>) => open(work).catch((error: unknown) => error)
+
+  beforeAll(async () => {
+    const { DB } = bindings[kind]()
+    await DB.prepare('select 1').run()
+    errorBeforeMigration = await withStore(target, listPartners).catch((error: unknown) => error)
+    await migrate(DB)
+    await new Promise<void>((resolve, reject) => {
+      const hold = async (store: Store) => {
+        // With quick hashes.
+        opened = { ...store, config: { PBKDF2_ITERATIONS: 1 } }
+        resolve()
+        await end.promise
+      }
+      withStore(target, hold).catch(reject)
+    })
+  })
+  afterAll(() => end.resolve())
+  beforeEach(() => emptyDatabase(bindings[kind]()))
+
+  test('refuses a database that is not migrated, with the command that migrates it', () => {
+    expect(String(errorBeforeMigration)).toMatch(/^UserError: .* is not migrated\. Run: /)
+    expect(String(errorBeforeMigration)).toContain(describeMigration(target))
+  })
+
+  test('reads text, numbers and nulls as D1 has them', async () => {
+    const rows = await open(({ read }) =>
+      read.values(sql`select 'Wäk ☕''"', 1, -0.5, 9007199254740991, null, typeof(cast(${7} as integer))`),
+    )
+    expect(rows).toEqual([['Wäk ☕\'"', 1, -0.5, Number.MAX_SAFE_INTEGER, null, 'integer']])
+    expect(await open(({ read }) => read.values(sql`select 1 where false`))).toEqual([])
+    expect(Math.abs((await open(({ read }) => selectNowSeconds(read))) - Date.now() / 1000)).toBeLessThan(60)
+  })
+
+  test.each(['stage', 'commit'] as const)(
+    'a statement of %s takes effect, and returns the rows that it names',
+    async (handle) => {
+      await open(async (store) => {
+        await store[handle].run(insert('one'))
+        expect(
+          await store[handle].values(sql`update partners set name = 'New' returning short_name, created_at`),
+        ).toEqual([['one', 4102444800]])
+        expect(await store[handle].values(sql`update partners set name = 'New' where false returning id`)).toEqual([])
+        expect(await store.read.select({ name: partners.name }).from(partners)).toEqual([{ name: 'New' }])
+      })
+    },
+  )
+
+  test('nothing of a statement that fails takes effect, and the error says why', async () => {
+    const twice = await catchError(({ commit }) =>
+      commit.run(sql`${insert('one')}, ('two', 'Two', 'KE', ${'c'.repeat(16)}, 0)`),
+    )
+    expect(isCausedBy(twice, 'UNIQUE constraint failed: partners.client_id')).toBe(true)
+    expect(await open(listPartners)).toEqual([])
+  })
+
+  test('the refusal of a trigger is recognized', async () => {
+    const outdated = await catchError(({ commit }) =>
+      commit.run(sql`insert into change_requests (kind) values ('create')`),
+    )
+    expect(findRefusal(outdated)).toBe('outdated_command_line')
+  })
+
+  test('lists the keys of the cache on every page, with their metadata, and deletes one', async () => {
+    const { CATALOG_CACHE } = bindings[kind]()
+    const names = Array.from({ length: 25 }, (_, index) => `some:${String(index).padStart(2, '0')}`)
+    for (const name of names) await CATALOG_CACHE.put(name, 'x', { metadata: { name } })
+    const left = await listKeysAfter(CATALOG_CACHE, ['other'], async () => {
+      const keys = await open(({ listKeys }) => listKeys('some:'))
+      expect(keys.map(({ name, metadata }) => ({ name, metadata }))).toEqual(
+        names.map((name) => ({ name, metadata: { name } })),
+      )
+      for (const name of [...names, 'some:absent']) await open(({ deleteKey }) => deleteKey(name))
+    })
+    expect(left).toEqual(['other'])
+  })
+
+  test('the catalog comes back from an import unchanged, and plans change', async () => {
+    await open(async (store) => publishChange(store, await prepareImport(store, { plans }), request))
+    expect(await open(listPlans)).toEqual(plans)
+    await open((store) => setViewable(store, 'plan-2', { country: 'KE', isViewable: false }, request))
+    await open((store) => closePlan(store, 'plan-1', 'Sold out.', request))
+    expect((await open((store) => findPlan(store, 'plan-2'))).viewableIn).toEqual([])
+    expect((await open((store) => findPlan(store, 'plan-1'))).nonInvestableNote).toBe('Sold out.')
+    expect(await open((store) => invalidateLists(store, attribution))).toBe(
+      (await open(({ read }) => selectCatalogOrigin(read))).revision,
+    )
+  })
+
+  test('partners and secrets change', async () => {
+    const { clientId } = await open((store) => createPartner(store, acme, attribution))
+    const rotate = (graceSeconds: number) =>
+      open(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, operator))
+    expect((await rotate(60)).clientId).toBe(clientId)
+    await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --/)
+    await open((store) => changePartner(store, { kind: 'suspend', partner: 'acme' }, operator))
+    await open((store) => changePartner(store, { kind: 'resume', partner: 'acme' }, operator))
+    await open((store) => changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, operator))
+    const found = await open((store) => findPartner(store, 'acme'))
+    expect(found).toMatchObject({ ...acme, country: 'UG', clientId, suspendedAt: null })
+    const [old, current] = await open((store) => listLiveSecrets(store, found))
+    expect([old?.expiresAt, current?.expiresAt]).toEqual([(current?.createdAt ?? 0) + 60, null])
+    const entries = await open((store) => listPartnerEntries(store, { shortName: 'acme', since: 0 }))
+    expect(entries.map((entry) => entry.kind)).toEqual(['set-country', 'resume', 'suspend', 'rotate', 'create'])
+    expect(await open((store) => findPartnerAt(store, 'acme', found.createdAt + 60))).toMatchObject({ country: 'UG' })
+    expect(await open(verifyChangeRecord)).toMatchObject({ entryCount: 5 })
+  })
+})

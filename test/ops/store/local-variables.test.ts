@@ -1,0 +1,61 @@
+// The variables of a local session, compared with what wrangler reads.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { unstable_getVarsForDev as readWithWrangler } from 'wrangler'
+import { readLocalVariables } from '../../../src/ops/store/local-variables.ts'
+import { readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
+
+const project = process.cwd()
+beforeEach(async () => {
+  process.chdir(await mkdtemp(join(tmpdir(), 'catalog-')))
+})
+afterEach(async () => {
+  const folder = process.cwd()
+  process.chdir(project)
+  vi.unstubAllEnvs()
+  await rm(folder, { recursive: true })
+})
+
+const toml = `name = "app"
+compatibility_date = "2026-10-23"
+[vars]
+TOKEN_LIFETIME_SECONDS = 60
+CATALOG_APPROVAL = "off"
+[secrets]
+required = ["JWT_KEYS"]
+`
+
+test.each<[string, Record<string, string>, Record<string, string>]>([
+  ['wrangler.toml alone', {}, {}],
+  [
+    '.dev.vars',
+    { '.dev.vars': `JWT_KEYS='{"keys":[]}'\nCATALOG_APPROVAL=required\nOTHER=x\n`, '.env': 'JWT_KEYS=y' },
+    {},
+  ],
+  ['an empty .dev.vars', { '.dev.vars': '', '.env': 'JWT_KEYS=y' }, { JWT_KEYS: 'z' }],
+  ['.env', { '.env': 'JWT_KEYS=y\nCATALOG_APPROVAL=required', '.env.local': 'JWT_KEYS="z"' }, {}],
+  ['the environment', { '.env': 'CATALOG_APPROVAL=x' }, { JWT_KEYS: 'z', CATALOG_APPROVAL: 'required', OTHER: 'x' }],
+])('are those of %s, as wrangler reads them', async (_, files, environment) => {
+  await writeFile('wrangler.toml', toml)
+  for (const [name, text] of Object.entries(files)) await writeFile(name, text)
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
+  const config = await readWranglerConfig(undefined)
+  const { vars, secrets } = config
+  const bindings = readWithWrangler('wrangler.toml', undefined, vars, undefined, true, secrets)
+  const expected = Object.entries(bindings).map(([name, binding]) => [
+    name,
+    'value' in binding ? binding.value : binding,
+  ])
+  expect(readLocalVariables(config)).toEqual(Object.fromEntries(expected))
+})
+
+test.each([
+  ['name = [', /^wrangler\.toml is no TOML, line 1: /],
+  ['name = "app"', /^wrangler\.toml can't be used:\n.*compatibility_date/s],
+  [`${toml}[[kv_namespaces]]\nid = "x"`, /^wrangler\.toml can't be used:\n.*kv_namespaces\[0\]\.binding/s],
+])('a file that can’t be used is refused: %j', async (text, problem) => {
+  await writeFile('wrangler.toml', text)
+  await expect(readWranglerConfig(undefined)).rejects.toThrow(problem)
+})
