@@ -59,6 +59,14 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
           { format: 'uuid' },
           exampleRequestId,
         ),
+        WorkerVersion: {
+          ...describeHeader(
+            'The deployed version of the service that answered. Absent where the service has none.',
+            {},
+            '7f0a3c52-5d0e-4c0b-9f5b-2f1f0d6f3a11',
+          ),
+          required: false,
+        },
         TransportSecurity: describeHeader('This host is reached over HTTPS only (RFC 6797).', {
           const: 'max-age=31536000',
         }),

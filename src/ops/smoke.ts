@@ -1,29 +1,19 @@
 // npm run -s smoke -- --url https://… : calls a running service as a partner does, and prints one line per check. The
 // credentials are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME. Without them it checks only refusals and the site.
-// --version WORKER=ID asks for one version of a gradual deployment.
+// --version WORKER=ID asks for one version, requires every answer of the API to come from it, and waits while it spreads.
 import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
 import { readOrigin } from '../api/origin.ts'
-import { findIncompleteCredentials, originRule } from './core/smoke-input.ts'
+import { systemClock } from './core/clock.ts'
+import { createCall, type Answer, type Call, type WantedVersion } from './core/smoke-call.ts'
+import { findIncompleteCredentials, originRule, type SmokeExitCode } from './core/smoke-input.ts'
 
 const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com\n'
-const deadlineMs = 10_000
-
-interface Answer {
-  status: number
-  headers: Headers
-  /** The body; undefined when it is not a JSON object. */
-  json: Record<string, unknown> | undefined
-}
-
-/** Sent with every request. */
-const common: Record<string, string> = {}
-
 process.exitCode = await smoke(process.argv.slice(2))
 
-async function smoke(args: string[]): Promise<0 | 1 | 2> {
-  const api = readUrl(args)
-  if (api === undefined) {
+async function smoke(args: string[]): Promise<SmokeExitCode> {
+  const target = readTarget(args)
+  if (target === undefined) {
     process.stderr.write(`${usage}${originRule}\n`)
     return 2
   }
@@ -34,6 +24,14 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
     return 2
   }
 
+  const { api, version } = target
+  let isReached = false
+  const send: typeof fetch = async (...request) => {
+    const response = await fetch(...request)
+    isReached = true
+    return response
+  }
+  const call = createCall(send, version, systemClock)
   let [passed, failed] = [0, 0]
   const check = async (name: string, work: () => Promise<void>) => {
     const startMs = performance.now()
@@ -49,11 +47,15 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
     )
   }
 
-  await checkRefusals(api, check)
-  await checkSite(api, check)
+  await check('a token request without credentials returns 400', async () => {
+    expectRefusal(await call(`${api}/auth`, { method: 'POST' }), 400, 'invalid_request')
+  })
+  if (!isReached) return 3
+  await checkRefusals(api, call, check)
+  await checkSite(api, call, check)
   if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) {
     const authorization = `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`
-    await checkPartner(api, authorization, SHORT_NAME, check)
+    await checkPartner(api, authorization, SHORT_NAME, call, check)
   } else process.stdout.write('      No token was requested: CLIENT_ID, CLIENT_SECRET and SHORT_NAME are not set.\n')
   process.stdout.write(`${passed} passed, ${failed} failed\n`)
   return failed === 0 ? 0 : 1
@@ -61,10 +63,7 @@ async function smoke(args: string[]): Promise<0 | 1 | 2> {
 
 type Check = (name: string, work: () => Promise<void>) => Promise<void>
 
-async function checkRefusals(api: string, check: Check): Promise<void> {
-  await check('a token request without credentials returns 400', async () => {
-    expectRefusal(await call(`${api}/auth`, { method: 'POST' }), 400, 'invalid_request')
-  })
+async function checkRefusals(api: string, call: Call, check: Check): Promise<void> {
   await check('an unknown client returns 401', async () => {
     const headers = { Authorization: `Basic ${Buffer.from('unknown:unknown').toString('base64')}` }
     expectRefusal(await call(`${api}/auth`, { method: 'POST', headers }), 401, 'invalid_client')
@@ -75,12 +74,16 @@ async function checkRefusals(api: string, check: Check): Promise<void> {
   await check('a forged token returns 401', async () => {
     expectRefusal(await call(`${api}/any/plans`, { headers: { Authorization: 'Bearer a.b.c' } }), 401, 'invalid_token')
   })
+  await check('Python’s urllib reaches the service', async () => {
+    const headers = { 'User-Agent': 'Python-urllib/3.13' }
+    expectRefusal(await call(`${api}/any/plans`, { headers }), 401, 'missing_token')
+  })
   await check('an unknown path returns 404', async () => {
     expectRefusal(await call(`${api}/nothing/here`), 404, 'not_found')
   })
 }
 
-async function checkSite(api: string, check: Check): Promise<void> {
+async function checkSite(api: string, call: Call, check: Check): Promise<void> {
   await check('the site for partners’ developers is served with its Content-Security-Policy', async () => {
     const { status, headers } = await call(new URL('/', api).href)
     expectEqual('status', status, 200)
@@ -89,7 +92,13 @@ async function checkSite(api: string, check: Check): Promise<void> {
   })
 }
 
-async function checkPartner(api: string, authorization: string, shortName: string, check: Check): Promise<void> {
+async function checkPartner(
+  api: string,
+  authorization: string,
+  shortName: string,
+  call: Call,
+  check: Check,
+): Promise<void> {
   let headers = {}
   let list: Answer | undefined
   const plansUrl = `${api}/${shortName}/plans`
@@ -126,35 +135,16 @@ async function checkPartner(api: string, authorization: string, shortName: strin
   })
 }
 
-function readUrl(args: string[]): string | undefined {
+function readTarget(args: string[]): { api: string; version: WantedVersion | undefined } | undefined {
   try {
     const options = { url: { type: 'string' }, version: { type: 'string' } } as const
     const { url = '', version } = parseArgs({ args, options }).values
-    // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
     const [, worker, id] = /^([\w-]+)=([\w-]+)$/.exec(version ?? '') ?? []
-    if (worker && id) common['Cloudflare-Workers-Version-Overrides'] = `${worker}="${id}"`
-    else if (version !== undefined) return undefined
     const origin = readOrigin(url)
-    return origin && `${origin}/api/v3/partners`
+    if (origin === undefined || (version !== undefined && !(worker && id))) return undefined
+    return { api: `${origin}/api/v3/partners`, version: worker && id ? { worker, id } : undefined }
   } catch {
     return undefined
-  }
-}
-
-async function call(url: string, init: { method?: string; headers?: Record<string, string> } = {}): Promise<Answer> {
-  const response = await fetch(url, {
-    ...init,
-    headers: { ...common, ...init.headers },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(deadlineMs),
-  })
-  const text = await response.text()
-  const { status, headers } = response
-  try {
-    const json: unknown = JSON.parse(text)
-    return { status, headers, json: isJsonObject(json) ? json : undefined }
-  } catch {
-    return { status, headers, json: undefined }
   }
 }
 

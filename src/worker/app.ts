@@ -20,12 +20,12 @@ export function createApp(isolate: TokenDependencies & PlansDependencies) {
     .notFound((c) => {
       const refusal = new ApiError('not_found')
       c.set('refusal', refusal)
-      return refusal.toResponse(c.get('requestId'))
+      return refusal.toResponse(c)
     })
     .onError((error, c) => {
       const refusal = createRefusal(error)
       c.set('refusal', refusal)
-      return refusal.toResponse(c.get('requestId'), c.req.path === tokenPath)
+      return refusal.toResponse(c, c.req.path === tokenPath)
     })
 }
 

@@ -58,7 +58,7 @@ test('the first deploy works from an empty account, and the smoke test passes', 
   )
   const outputs = []
   for (const command of findSection('The first deploy')) outputs.push(await follow(command))
-  expect(outputs.at(-1)).toContain('12 passed, 0 failed')
+  expect(outputs.at(-1)).toContain('13 passed, 0 failed')
   await expectService('staging', { lifetime: 3600 })
   expect([...account.databases.values()]).toMatchObject([
     { name: workerName('staging'), primary_location_hint: 'weur', read_replication: { mode: 'auto' } },
@@ -148,6 +148,10 @@ test('what Cloudflare refuses, and what is lost on the way, is one line that say
   account.forbidden = undefined
   account.failure = { call: /^POST .*\/deployments$/, status: 0, message: '', hasEffect: true }
   await expectRefusal(deploy, /^wrangler deploy failed, and version [\w-]+ is live in staging: /m)
+  // The version before works, and answers first.
+  await setTokenLifetime(-1)
+  await expectRefusal(deploy, /^The smoke test failed, and version [\w-]+ is live\. To go back /m)
+  await setTokenLifetime(900)
   // Wrangler tries again by itself.
   account.failure = { call: /^POST .*\/versions$/, status: 503, message: 'overloaded' }
   await follow(deploy)

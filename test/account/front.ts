@@ -8,12 +8,25 @@ export interface Front {
   close: () => Promise<void>
 }
 
+interface FrontOptions {
+  /** For a host of a zone with default settings. Whether Cloudflare checks hosts of workers.dev is not known. */
+  hasBrowserIntegrityCheck?: boolean
+}
+
+/** Browser Integrity Check refuses visitors without a user agent, and Python's default one. */
+const refusedAgent = /^(Python-urllib\/|$)/
+
 /** @param findTarget is asked for every request. */
 export async function startFront(
   findTarget: (headers: IncomingHttpHeaders) => Promise<URL | undefined>,
+  { hasBrowserIntegrityCheck = false }: FrontOptions = {},
 ): Promise<Front> {
   const server = createServer((request, response) => {
     const fail = (status: number, text: string) => response.writeHead(status).end(text)
+    if (hasBrowserIntegrityCheck && refusedAgent.test(request.headers['user-agent'] ?? '')) {
+      fail(403, 'error code: 1010')
+      return
+    }
     void findTarget(request.headers).then(
       (target) => {
         if (target === undefined) {

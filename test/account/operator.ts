@@ -23,7 +23,7 @@ export interface Operator {
   useDatabase: (env: string) => Promise<void>
   openShell: () => void
   editFile: (name: string, edit: (text: string) => string) => Promise<void>
-  /** Gets a token, as the partner of the page does. */
+  /** Gets a token from what was deployed last, as the partner of the page does. */
   requestToken: (env: string, headers?: Record<string, string>) => Promise<{ token: string; lifetime: number }>
   /** Gets a token and the list of plans. */
   callService: (env: string) => Promise<object>
@@ -153,6 +153,7 @@ async function createOperator(
     requestToken: async (env, headers = {}) => {
       const authorization = `Basic ${Buffer.from(`${notes.clientId}:${notes.clientSecret}`).toString('base64')}`
       const init = { method: 'POST', headers: { ...headers, Authorization: authorization } }
+      runtime.finishSpread()
       const answer = await (await fetch(`${await getApi(env)}/auth`, init)).json()
       const { access_token: token, expires_in: lifetime } = answer as { access_token: string; expires_in: number }
       return { token, lifetime }

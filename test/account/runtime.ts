@@ -15,6 +15,8 @@ export interface Runtime extends Stores, Services {
   getUrl: (name: string) => Promise<string>
   /** Runs the Cron Trigger of a Worker, as Cloudflare does every minute. */
   runSchedule: (name: string) => Promise<void>
+  /** Ends the time in which the deployment before answers some requests. */
+  finishSpread: () => void
   close: () => Promise<void>
 }
 
@@ -23,6 +25,16 @@ interface Share {
   percentage: number
 }
 
+interface Served {
+  shares: readonly Share[]
+  /** The deployment before, and how many requests it still answers. */
+  before: readonly Share[]
+  lateRequests: number
+}
+
+/** A deployment takes seconds to reach every location. More requests than a smoke test makes when it doesn't wait. */
+const maxLateRequests = 20
+
 /** The Worker that has every database and namespace, for the API. */
 const owner = 'account'
 
@@ -30,15 +42,20 @@ export async function startRuntime(): Promise<Runtime> {
   const folder = await mkdtemp(join(tmpdir(), 'catalog-account-'))
   const databaseFolder = join(folder, 'resources/d1/miniflare-D1DatabaseObject')
   const databases = new Map<string, TimeTravel>()
-  const served = new Map<string, readonly Share[]>()
+  const served = new Map<string, Served>()
   const fronts = new Map<string, Front>()
   const stores: Environment = {}
   let miniflare: Miniflare | undefined
 
   const describeWorkers = () => [
     describeWorker(owner, { mainModule: 'index.js', modules: emptyModule, env: stores }),
-    ...[...served.values()].flat().map(({ version }) => describeVersion(version, join(folder, 'sites', version.id))),
+    ...listVersions().map((version) => describeVersion(version, join(folder, 'sites', version.id))),
   ]
+
+  const listVersions = () => {
+    const shares = [...served.values()].flatMap((deployment) => [...deployment.shares, ...deployment.before])
+    return [...new Set(shares.map(({ version }) => version))]
+  }
 
   const start = async () => {
     const options = {
@@ -69,7 +86,7 @@ export async function startRuntime(): Promise<Runtime> {
   const serve = async (name: string, shares: readonly Share[]) => {
     for (const { version } of shares) await writeSite(version, join(folder, 'sites', version.id))
     const before = served.get(name)
-    served.set(name, shares)
+    served.set(name, { shares, before: before?.shares ?? [], lateRequests: maxLateRequests })
     try {
       await start()
     } catch (error) {
@@ -80,10 +97,15 @@ export async function startRuntime(): Promise<Runtime> {
     }
   }
 
-  /** A request goes to the version that it asks for, or to one by the percentages: exactly, in each hundred requests. */
+  /**
+   * A request goes to the version that it asks for, or to one by the percentages: exactly, in each hundred requests. Where the
+   * deployment is not known yet, the version that it asks for isn't either.
+   */
   let requests = 0
   const findVersionUrl = async (name: string, wanted: unknown) => {
-    const shares = served.get(name) ?? []
+    const deployment = served.get(name)
+    if (deployment === undefined) return undefined
+    const shares = deployment.lateRequests-- > 0 ? deployment.before : deployment.shares
     const id = typeof wanted === 'string' ? new RegExp(`\\b${name}="([\\w-]+)"`).exec(wanted)?.[1] : undefined
     let rest = (++requests * 61) % 100
     const share = shares.find(({ version }) => version.id === id) ?? shares.find((one) => (rest -= one.percentage) < 0)
@@ -126,9 +148,12 @@ export async function startRuntime(): Promise<Runtime> {
       return front.url
     },
     runSchedule: async (name) => {
-      const id = served.get(name)?.[0]?.version.id
+      const id = served.get(name)?.shares[0]?.version.id
       const worker = await (await getMiniflare()).getWorker(id)
       await worker.scheduled({ cron: '* * * * *' })
+    },
+    finishSpread: () => {
+      for (const deployment of served.values()) deployment.lateRequests = 0
     },
     close: async () => {
       for (const front of fronts.values()) await front.close()

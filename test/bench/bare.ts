@@ -48,6 +48,7 @@ function answerNotModified(request: Request): Response {
     status: 304,
     headers: {
       'X-Request-Id': requestId,
+      'X-Worker-Version': '7f0a3c52-5d0e-4c0b-9f5b-2f1f0d6f3a11',
       'Strict-Transport-Security': 'max-age=31536000',
       'X-Content-Type-Options': 'nosniff',
       ETag: etag,

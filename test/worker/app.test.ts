@@ -105,6 +105,41 @@ test('a bug returns a fixed 500 and logs its stack', async () => {
   expect(String(error.mock.calls)).toMatch(/"reason":"TypeError: .*\\n {4}at /)
 })
 
+test('every answer names the version that sent it, and none without a version', async () => {
+  const { clientId, clientSecret, shortName } = await seedPartner('TZ')
+  const token = await requestToken(basic(clientId, clientSecret))
+  const { access_token: accessToken } = await token.clone().json<{ access_token: string }>()
+  const path = `/api/v3/partners/${shortName}/plans`
+  const headers = { Authorization: `Bearer ${accessToken}` }
+  const list = await send(path, { headers })
+  const known = { ...headers, 'If-None-Match': list.headers.get('ETag') ?? '' }
+  const sendAll = (bindings: Env) => [
+    requestToken(basic(clientId, clientSecret), bindings),
+    send(path, { headers }, bindings),
+    send(path, { headers, method: 'HEAD' }, bindings),
+    send(path, { headers: known }, bindings),
+    send(path, { headers: known, method: 'HEAD' }, bindings),
+    send(`${path}?categoryId=x`, { headers }, bindings),
+    requestToken(undefined, bindings),
+    send(path, {}, bindings),
+    send('/elsewhere', {}, bindings),
+    send(path, { method: 'POST' }, bindings),
+    sendTo('http://catalog.example.com', path, {}, bindings),
+    send(path, { headers }, { ...bindings, JWT_KEYS: '' }),
+  ]
+  vi.spyOn(console, 'error').mockImplementation(() => {})
+  const statuses = [200, 200, 200, 304, 304, 400, 400, 401, 404, 405, 400, 500]
+  for (const [VERSION, id] of [
+    [env.VERSION, env.VERSION.id],
+    [{ ...env.VERSION, id: '' }, null],
+    [undefined, null],
+  ] as const) {
+    const answers = await Promise.all(sendAll({ ...env, VERSION } as Env))
+    const found = answers.map(({ status, headers: sent }) => [status, sent.get('X-Worker-Version')])
+    expect(found).toEqual(statuses.map((status) => [status, id]))
+  }
+})
+
 describe('usage', () => {
   const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
   const counted = { ...env, USAGE: { writeDataPoint } } as Env

@@ -11,7 +11,6 @@ import {
   readDeployState,
   runProjectCheck,
   runSmokeTest,
-  waitForService,
 } from '../store/deployment.ts'
 import type { CommandContext } from './command-context.ts'
 import { environmentOption, readEnvironment } from './environment-option.ts'
@@ -28,7 +27,7 @@ interface DeployFlags {
 
 export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
   const { program, context, run } = openProgram('deploy', unescaped, () => `${command} --help`)
-  const { io, clock } = context
+  const { io } = context
   const report = (line: string) => void io.stdout.write(`${line}\n`)
   program
     .description(description)
@@ -51,10 +50,9 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
         listLiveVersions: () => listLiveVersions(environment.env),
         check: runProjectCheck,
         deploy: () => deployWithWrangler(environment.env),
-        waitForService,
         smokeTest: (address: string, versionId: string) => runSmokeTest(address, environment.worker, versionId),
       }
-      await deployGuarded(environment, { url, allowDirty, skipCheck }, steps, clock, report)
+      await deployGuarded(environment, { url, allowDirty, skipCheck }, steps, report)
     })
   return run()
 }

@@ -1,6 +1,5 @@
 // A deploy: refused unless everything is right, then checked by the smoke test, and always with the way back.
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../store/deployment.ts'
-import type { Clock } from './clock.ts'
+import type { ConfiguredEnvironment, DeployState, LiveVersion, SmokeOutcome } from '../store/deployment.ts'
 import { findMistakes, findObstacles, pickMainVersion, pickUrl } from './deploy-guard.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -20,12 +19,9 @@ export interface DeploySteps {
   check: () => Promise<boolean>
   /** `wrangler deploy`; undefined when it failed. */
   deploy: () => Promise<{ versionId: string; targets: readonly string[] } | undefined>
-  /** Waits until a new address answers. */
-  waitForService: (url: string, waitSeconds: number, sleep: Clock['sleep']) => Promise<boolean>
-  smokeTest: (url: string, versionId: string) => Promise<boolean>
+  /** Waits until the version answers. */
+  smokeTest: (url: string, versionId: string) => Promise<SmokeOutcome>
 }
-
-const maxWaitSeconds = 120
 
 /**
  * @param report gets lines for people.
@@ -35,7 +31,6 @@ export async function deployGuarded(
   environment: ConfiguredEnvironment,
   options: DeployOptions,
   steps: DeploySteps,
-  { sleep }: Pick<Clock, 'sleep'>,
   report: (line: string) => void,
 ): Promise<void> {
   const { env } = environment
@@ -59,9 +54,9 @@ export async function deployGuarded(
     )
   }
   report(`Version ${versionId} is deployed to ${env}: ${url}`)
-  const isServed = await steps.waitForService(url, maxWaitSeconds, sleep)
-  if (!isServed || !(await steps.smokeTest(url, versionId))) {
-    const problem = isServed ? 'The smoke test failed' : `The service did not answer at ${url} for ${maxWaitSeconds} s`
+  const outcome = await steps.smokeTest(url, versionId)
+  if (outcome !== 'passed') {
+    const problem = outcome === 'failed' ? 'The smoke test failed' : `The service does not answer at ${url}`
     throw new UserError(`${problem}, and version ${versionId} is live. ${wayBack}`)
   }
   report(wayBack)

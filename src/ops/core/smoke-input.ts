@@ -1,6 +1,9 @@
-// What the smoke test needs. A deploy checks it before the new version is live.
+// What the smoke test needs, and how it ends. A deploy checks its input before the new version is live.
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
+
+/** 0: passed. 1: a check failed. 2: wrong input. 3: the address did not answer, so nothing was checked. */
+export type SmokeExitCode = 0 | 1 | 2 | 3
 
 /** The variables with the credentials of the smoke test's partner. */
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']

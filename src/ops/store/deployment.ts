@@ -144,26 +144,13 @@ export function readDeployed(ndjson: string): Deployed {
   throw new Error('wrangler wrote no line of type deploy')
 }
 
-/** A new address takes a while until it answers. @returns whether it does. */
-export async function waitForService(
-  url: string,
-  waitSeconds: number,
-  sleep: (ms: number) => Promise<void>,
-): Promise<boolean> {
-  const probe = new URL('/api/v3/partners/any/plans', url)
-  for (let passedSeconds = 0; ; passedSeconds += 2) {
-    const response = await fetch(probe, { signal: AbortSignal.timeout(5000) }).catch(() => undefined)
-    await response?.body?.cancel()
-    if (response?.headers.has('X-Request-Id')) return true
-    if (passedSeconds >= waitSeconds) return false
-    await sleep(2000)
-  }
-}
+export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
 
-/** Runs the smoke test, which shows its own output. @returns whether it passed. */
-export async function runSmokeTest(url: string, worker: string, versionId: string): Promise<boolean> {
+/** Runs the smoke test, which shows its own output, and waits until the version has spread. */
+export async function runSmokeTest(url: string, worker: string, versionId: string): Promise<SmokeOutcome> {
   const program = resolve(import.meta.dirname, '../smoke.ts')
-  return (await runProgram(process.execPath, [program, '--url', url, '--version', `${worker}=${versionId}`])) === 0
+  const exitCode = await runProgram(process.execPath, [program, '--url', url, '--version', `${worker}=${versionId}`])
+  return exitCode === 0 ? 'passed' : exitCode === 3 ? 'unreachable' : 'failed'
 }
 
 async function runProgram(

@@ -1,6 +1,6 @@
 // The JSON body that every refusal has. No other file sets a status of 400 or above.
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
-import { commonHeaders } from './common-headers.ts'
+import { commonHeaders, type HeaderContext } from './common-headers.ts'
 
 export interface ErrorBody {
   message: string
@@ -32,10 +32,15 @@ export class ApiError extends Error {
     this.reason = reason
   }
 
-  toResponse(requestId: string, isFromTokenEndpoint = false): Response {
+  toResponse(c: HeaderContext, isFromTokenEndpoint = false): Response {
     const { message, code: error } = this
-    const body: ErrorBody = { message, error, requestId, ...(isFromTokenEndpoint && { error_description: message }) }
-    const headers = { ...commonHeaders(requestId), 'Cache-Control': 'no-store', ...this.headers }
+    const body: ErrorBody = {
+      message,
+      error,
+      requestId: c.get('requestId'),
+      ...(isFromTokenEndpoint && { error_description: message }),
+    }
+    const headers = { ...commonHeaders(c), 'Cache-Control': 'no-store', ...this.headers }
     return Response.json(body, { status: refusals[this.code].status, headers })
   }
 }

@@ -39,7 +39,7 @@ export function createPlansRoute({ readConfig, verifyToken, openCatalog, respond
       const answer = await catalog.readList(partner.country, parsed.filter)
       c.set('answeredBy', answer)
       return respondConditionally(c.req.raw, answer.list, {
-        ...commonHeaders(c.get('requestId')),
+        ...commonHeaders(c),
         'Cache-Control': 'private, no-cache',
         Vary: 'Authorization',
         'Cache-Status': answer.cacheStatus,

@@ -44,7 +44,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets, signIns }: Token
         )
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
-          { headers: { ...commonHeaders(c.get('requestId')), 'Cache-Control': 'no-store' } },
+          { headers: { ...commonHeaders(c), 'Cache-Control': 'no-store' } },
         )
       })
       .all('/', methodNotAllowed('POST'))
