@@ -338,11 +338,13 @@ export class InvestmentPlansClient {
     this.#saving.catch(() => {})
   }
 
-  #send(path: string, init: RequestInit): Promise<Response> {
+  #send(path: string, init: { method?: string; headers: Record<string, string> }): Promise<Response> {
     const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
     const signal = AbortSignal.timeout(timeoutMs)
+    // Workers send none of their own, and Cloudflare can refuse a request without one.
+    const headers = { 'User-Agent': 'investment-plans-typescript', ...init.headers }
     // A redirect would send the credentials to another address.
-    return send(`${baseUrl}/api/v3/partners${path}`, { ...init, redirect: 'manual', signal })
+    return send(`${baseUrl}/api/v3/partners${path}`, { ...init, headers, redirect: 'manual', signal })
   }
 }
 
@@ -415,7 +417,11 @@ function formatQuery(filter: PlanFilter): string {
 }
 
 async function readError(response: Response): Promise<InvestmentPlansError> {
-  return new InvestmentPlansError(response, (await readJson(response)) ?? {})
+  const text = await response.text()
+  const message = `The service answered with status ${response.status}, and no JSON: ${text.slice(0, 100)}`
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const body = parseJson(text) as { message?: string; error?: string; requestId?: string } | undefined
+  return new InvestmentPlansError(response, body ?? { message })
 }
 
 /** Returns the parsed body, or undefined when it isn't JSON. */

@@ -319,11 +319,14 @@ class InvestmentPlansClient:
             except urllib.error.HTTPError as error:
                 response = error
             with response:
-                status, body = response.status, _parse_json(response.read())
+                status, data = response.status, response.read()
         except http.client.HTTPException as error:
             raise OSError("The connection ended before the response did.") from error
+        body = _parse_json(data)
         if status >= 300 and status != 304:
-            raise InvestmentPlansError(status, body, response.headers)
+            text = data[:100].decode(errors="replace")
+            message = f"The service answered with status {status}, and no JSON: {text}"
+            raise InvestmentPlansError(status, body or {"message": message}, response.headers)
         return status, response.headers, body
 
     def _load(self) -> None:

@@ -15,7 +15,8 @@ export function renderErrors(): Markup {
   return html`<article class="prose">
     <h1>Errors</h1>
     <p>
-      Every API response with a status other than 2xx and 304 has a JSON body of this form, except the response to HEAD:
+      Every API response with a status other than 2xx and 304 has a JSON body of this form, except the response to HEAD
+      and <a href="#error-code-1010">error code: 1010</a>:
     </p>
     ${renderCode(JSON.stringify(example, null, 2), 'json')}
     <p>
@@ -74,6 +75,26 @@ export function renderErrors(): Markup {
           </dl>
         </section>`,
     )}
+    <section>
+      <h2 id="error-code-1010"><span class="status">403</span> <code>error code: 1010</code></h2>
+      <p>This text, or a page of HTML, comes from the network before our service: the request never reached it.</p>
+      <dl class="advice">
+        <div>
+          <dt>Cause</dt>
+          <dd>
+            The <code>User-Agent</code> of the request is missing, or the default of an HTTP library, such as
+            <code>Python-urllib/3.13</code>.
+          </dd>
+        </div>
+        <div>
+          <dt>Fix</dt>
+          <dd>
+            Send a <code>User-Agent</code> of your own, such as <code>acme-catalog/1.0</code>. Also tell
+            <a href="mailto:${contact.email}">support</a>: we can switch this check off.
+          </dd>
+        </div>
+      </dl>
+    </section>
   </article>`
 }
 

@@ -4,6 +4,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -17,12 +18,18 @@ func call(request *http.Request, body any) {
 		log.Fatal(err)
 	}
 	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var failure struct{ Message, Error, RequestID string }
+	if json.Unmarshal(text, &failure) != nil {
+		log.Fatalf("%d, and no JSON: %.100s", response.StatusCode, text)
+	}
 	if response.StatusCode != http.StatusOK {
-		var failure struct{ Message, Error, RequestID string }
-		json.NewDecoder(response.Body).Decode(&failure)
 		log.Fatalf("%d %s: %s (%s)", response.StatusCode, failure.Error, failure.Message, failure.RequestID)
 	}
-	if err := json.NewDecoder(response.Body).Decode(body); err != nil {
+	if err := json.Unmarshal(text, body); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -7,12 +7,24 @@ async function call(path, authorization, method = 'GET') {
     headers: { Authorization: authorization },
     signal: AbortSignal.timeout(15_000),
   })
-  const body = await response.json()
-  if (!response.ok) {
-    console.error(`${response.status} ${body.error}: ${body.message} (${body.requestId})`)
-    process.exit(1)
-  }
+  const text = await response.text()
+  const body = parse(text)
+  if (!body) fail(`${response.status}, and no JSON: ${text.slice(0, 100)}`)
+  if (!response.ok) fail(`${response.status} ${body.error}: ${body.message} (${body.requestId})`)
   return body
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function fail(problem) {
+  console.error(problem)
+  process.exit(1)
 }
 
 const credentials = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')

@@ -1,19 +1,26 @@
 <?php
-// Needs PHP 8. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+// Needs PHP 8.1 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 
 function call(string $path, string $authorization, string $method = 'GET'): array
 {
     $url = getenv('API') . "/api/v3/partners/$path";
-    $headers = "Authorization: $authorization";
+    // Without a User-Agent of its own, the request can be refused with "error code: 1010".
+    $headers = "Authorization: $authorization\r\nUser-Agent: investment-plans-sample";
     $http = ['method' => $method, 'header' => $headers, 'timeout' => 15, 'ignore_errors' => true];
-    $response = file_get_contents($url, false, stream_context_create(['http' => $http]));
-    if ($response === false) exit(1);
-    $body = json_decode($response, true, 512, JSON_THROW_ON_ERROR);
-    if (isset($body['error'])) {
-        fwrite(STDERR, "{$body['error']}: {$body['message']} ({$body['requestId']})\n");
-        exit(1);
-    }
+    $stream = fopen($url, 'r', false, stream_context_create(['http' => $http]));
+    if ($stream === false) exit(1);
+    $text = stream_get_contents($stream);
+    $status = explode(' ', stream_get_meta_data($stream)['wrapper_data'][0])[1];
+    $body = json_decode($text, true);
+    if (!is_array($body)) fail("$status, and no JSON: " . substr($text, 0, 100));
+    if ($status !== '200') fail("$status {$body['error']}: {$body['message']} ({$body['requestId']})");
     return $body;
+}
+
+function fail(string $problem): never
+{
+    fwrite(STDERR, "$problem\n");
+    exit(1);
 }
 
 $credentials = base64_encode(getenv('CLIENT_ID') . ':' . getenv('CLIENT_SECRET'));

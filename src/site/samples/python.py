@@ -9,13 +9,21 @@ from urllib.request import Request, urlopen
 
 def call(path, authorization, method="GET"):
     url = f"{os.environ['API']}/api/v3/partners/{path}"
+    # Without a User-Agent of its own, the request can be refused with "error code: 1010".
+    headers = {"Authorization": authorization, "User-Agent": "investment-plans-sample"}
     try:
-        request = Request(url, method=method, headers={"Authorization": authorization})
-        with urlopen(request, timeout=15) as response:
-            return json.load(response)
+        response = urlopen(Request(url, method=method, headers=headers), timeout=15)
     except HTTPError as error:
-        body = json.load(error)
-        sys.exit(f"{error.code} {body['error']}: {body['message']} ({body['requestId']})")
+        response = error
+    with response:
+        text = response.read().decode(errors="replace")
+    try:
+        body = json.loads(text)
+    except ValueError:
+        sys.exit(f"{response.code}, and no JSON: {text[:100]}")
+    if response.code != 200:
+        sys.exit(f"{response.code} {body.get('error')}: {body.get('message')} ({body.get('requestId')})")
+    return body
 
 
 credentials = f"{os.environ['CLIENT_ID']}:{os.environ['CLIENT_SECRET']}".encode()

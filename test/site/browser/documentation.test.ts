@@ -27,6 +27,8 @@ test('the errors page shows every code with its status, cause and fix', async ()
       expect(section).toContain(advice[code].cause)
       expect(section).toContain(advice[code].fix)
     }
+    const section = await page.locator('section:has(#error-code-1010)').innerText()
+    expect(section).toMatch(/^403 error code: 1010\n.*\bUser-Agent of your own\b/s)
   })
 })
 

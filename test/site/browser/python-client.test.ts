@@ -92,7 +92,7 @@ test('a redirect is refused, because it would send the credentials to another ad
   const urls: string[] = []
   const server = createServer((request, response) => {
     urls.push(`${request.method} ${request.url}`)
-    response.writeHead(302, { Location: '/elsewhere' }).end()
+    response.writeHead(302, { Location: '/elsewhere' }).end('Moved')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   try {
@@ -101,8 +101,9 @@ test('a redirect is refused, because it would send the credentials to another ad
 try:
     ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme").list_plans()
 except ip.InvestmentPlansError as error:
-    print(json.dumps([error.status, error.code]))`
-    expect(await runPython(code)).toEqual([302, 'unknown'])
+    print(json.dumps([error.status, error.code, error.message]))`
+    const message = 'The service answered with status 302, and no JSON: Moved'
+    expect(await runPython(code)).toEqual([302, 'unknown', message])
     expect(urls).toEqual(['POST /api/v3/partners/auth'])
   } finally {
     server.close()

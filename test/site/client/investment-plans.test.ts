@@ -131,6 +131,20 @@ test.each([
   await expect(forList.listPlans()).rejects.toMatchObject(expected)
 })
 
+test('names itself, and quotes an answer that is not JSON', async () => {
+  const agents: (string | null)[] = []
+  const client = createClient({
+    fetch: async (_, { headers }) => {
+      agents.push(new Headers(headers).get('User-Agent'))
+      return new Response(`error code: 1010${' '.repeat(200)}`, { status: 403 })
+    },
+  })
+  await expect(client.listPlans()).rejects.toThrow(
+    /^The service answered with status 403, and no JSON: error code: 1010 {84}$/,
+  )
+  expect(agents).toEqual(['investment-plans-typescript'])
+})
+
 test('encodes credentials as UTF-8', async () => {
   const refused = createClient({ clientId: 'Ünknown', clientSecret: 'с' }).listPlans()
   await expect(refused).rejects.toMatchObject({ status: 401, code: 'invalid_client' })
