@@ -5,10 +5,11 @@ import { parseArgs } from 'node:util'
 import { isJsonObject } from '../json.ts'
 import { readOrigin } from '../api/origin.ts'
 import { systemClock } from './core/clock.ts'
-import { createCall, type Answer, type Call, type WantedVersion } from './core/smoke-call.ts'
+import { createCall, maxWaitSeconds, type Answer, type Call, type WantedVersion } from './core/smoke-call.ts'
 import { findIncompleteCredentials, originRule, type SmokeExitCode } from './core/smoke-input.ts'
 
-const usage = 'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com\n'
+const usage =
+  'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com [--version WORKER=ID]\n'
 process.exitCode = await smoke(process.argv.slice(2))
 
 async function smoke(args: string[]): Promise<SmokeExitCode> {
@@ -32,6 +33,9 @@ async function smoke(args: string[]): Promise<SmokeExitCode> {
     return response
   }
   const call = createCall(send, version, systemClock)
+  if (version !== undefined) {
+    process.stdout.write(`      Waits up to ${maxWaitSeconds} s until version ${version.id} sends every answer.\n`)
+  }
   let [passed, failed] = [0, 0]
   const check = async (name: string, work: () => Promise<void>) => {
     const startMs = performance.now()

@@ -33,7 +33,7 @@ interface Served {
 }
 
 /** A deployment takes seconds to reach every location. More requests than a smoke test makes when it doesn't wait. */
-const maxLateRequests = 20
+const maxLateRequests = 15
 
 /** The Worker that has every database and namespace, for the API. */
 const owner = 'account'

@@ -20,7 +20,8 @@ export interface WantedVersion {
 
 /** For all requests together. The address of a new service takes longer than a version. */
 export const maxWaitSeconds = 120
-const pauseMs = 250
+/** Token requests stay below the limit of an address, 100 in 60 s. */
+const pauseMs = 600
 const timeoutMs = 10_000
 
 class BlockedError extends Error {}

@@ -71,6 +71,7 @@ describe('the list', () => {
       vary: 'Authorization',
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      'x-worker-version': env.VERSION.id,
     })
     const body = await response.json<{ data: { plans: object[] } }>()
     const plans = [full, sparse].map(toPartnerPlan)
@@ -418,6 +419,7 @@ describe('conditional requests', () => {
         vary: 'Authorization',
         'x-content-type-options': 'nosniff',
         'x-request-id': expect.any(String),
+        'x-worker-version': env.VERSION.id,
       })
     }
   })

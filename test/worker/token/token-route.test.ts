@@ -172,6 +172,7 @@ describe('a refused client', () => {
       'www-authenticate': 'Basic realm="partners", charset="UTF-8"',
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.any(String),
+      'x-worker-version': env.VERSION.id,
     })
     await expectRefusal(response, 401, 'invalid_client', 'Client ID or client secret is wrong.')
   })
