@@ -72,6 +72,8 @@ async function openRuntime(config: WranglerConfig, files: string, onMessage: (me
     resourcePersistencePath: files,
     handleStructuredLogs: ({ message }) => onMessage(message),
     cf: false,
+    // It would register this process in the home folder.
+    enableDevRegistry: false,
     workers: [
       {
         config: {
