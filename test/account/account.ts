@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { CursorPage, Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
 import { createAssets } from './assets-api.ts'
 import { createD1, type D1Account } from './d1-api.ts'
+import { createImports } from './d1-import-api.ts'
 import { createKv, type Namespaces } from './kv-api.ts'
 import { createSecrets } from './secrets-api.ts'
 import type { Stores } from './stores.ts'
@@ -59,7 +60,7 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     }
     void answer(request).then(
       (result) => {
-        if (result instanceof RawAnswer) response.end(result.body)
+        if (result instanceof RawAnswer) response.writeHead(200, result.headers).end(result.body)
         else if (result instanceof CursorPage) {
           const { items, cursor } = result
           send(200, { success: true, errors: [], result: items, result_info: { count: items.length, cursor } })
@@ -101,6 +102,7 @@ export async function startAccount(stores: Stores, services: Services): Promise<
   const find = createRouter({
     ...createUserApi(),
     ...createD1(account, stores),
+    ...createImports(account, stores, () => account.url),
     ...createKv(account.namespaces, stores),
     ...createWorkersApi(account.workers, services, resources, subdomain),
     ...createSecrets(account.workers, services),
@@ -125,8 +127,9 @@ export async function startAccount(stores: Stores, services: Services): Promise<
       const { status, code = 7000, message, retryAfterSeconds } = failure
       throw new Refusal(status, code, message, retryAfterSeconds ? { 'Retry-After': `${retryAfterSeconds}` } : {})
     }
-    // The upload of a site has a token of its own.
-    const hasToken = call.bearer === apiToken || line === 'POST /workers/assets/upload'
+    // The upload of a site has a token of its own, and that of an import has it in its address.
+    const hasToken =
+      call.bearer === apiToken || line === 'POST /workers/assets/upload' || line.startsWith('PUT /uploads/')
     if (!hasToken || account.forbidden?.test(line)) throw new Refusal(403, 10000, 'Authentication error')
     return find(call)()
   }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { isJsonObject } from '../../src/json.ts'
 import { Dropped, paginate, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { splitOnServer } from './split-on-server.ts'
 import type { Stores } from './stores.ts'
 
 interface Query {
@@ -63,8 +64,10 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
     const body = readJson(call)
     const queries = Array.isArray(body['batch']) ? (body['batch'] as Query[]) : [body as unknown as Query]
     // Only `wrangler d1 migrations apply` sends several statements in one text.
-    const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
-    const split = queries.flatMap((one) => (one.params ? [one] : splitSqlQuery(one.sql).map((sql) => ({ sql }))))
+    const parts = await Promise.all(
+      queries.map(async (one) => (one.params ? [one] : (await splitOnServer(one.sql)).map((sql) => ({ sql })))),
+    )
+    const split = parts.flat()
     const db = await open(id, split)
     if (d1.isTransactional) return runStatement(() => db.batch(split.map((one) => prepare(db, one))))
     const results = []

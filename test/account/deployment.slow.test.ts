@@ -1,11 +1,18 @@
 // The deployment pages as printed: every command, in its order, from an empty account to production.
 import { expect, test } from 'vitest'
-import { useOperator, workerName } from './operator.ts'
+import { refusedMigration, useOperator, workerName } from './operator.ts'
 
 const operator = useOperator(['src/worker/DEPLOY.md', 'src/worker/ONCALL.md'])
 
 /** Sections with a test of their own. */
-const titles = new Set(['The first deploy', 'Later deploys', 'A gradual deploy', 'Go back', 'Back up and restore'])
+const titles = new Set([
+  'The first deploy',
+  'Later deploys',
+  'When D1 refuses a migration',
+  'A gradual deploy',
+  'Go back',
+  'Back up and restore',
+])
 
 /** Commands that don't end by themselves. */
 const skipped = /^(npx wrangler tail|npm run dev) /
@@ -98,6 +105,23 @@ async function expectShares(shares: Record<number, number>): Promise<void> {
   expect(await count()).toEqual(shares)
   const versions = account.workers.get(name)?.deployments.at(-1)?.versions ?? []
   for (const { version_id: id, percentage } of versions) {
+test('a migration that D1 splits wrongly is applied as a file, with its entry in the ledger', async () => {
+  const { editFile, follow, type } = operator()
+  const migrate = findSection('Later deploys').find((command) => command.includes('npm run migrate')) ?? ''
+  const write = async (begin: string) => {
+    const trigger = `create trigger refused before delete on rehearsal\n${begin}\n  select raise(abort, 'kept');\nEND;`
+    await editFile(`migrations/${refusedMigration}`, () => trigger)
+    await follow(`git add --all && git commit --quiet --message "A trigger"`)
+  }
+  await write('begin')
+  expect(await type(migrate)).toMatchObject({ code: 1, output: expect.stringContaining('incomplete input') as string })
+  for (const command of findSection('When D1 refuses a migration')) await follow(command)
+  expect(await select("select count(*) as count from sqlite_schema where name = 'refused'")).toEqual([{ count: 1 }])
+  expect(await follow(migrate)).toContain('No migrations to apply')
+  // For production.
+  await write('BEGIN')
+})
+
     const counts = await count({ 'Cloudflare-Workers-Version-Overrides': `${name}="${id}"` })
     expect(Object.entries(counts)).toEqual([
       [Object.keys(shares).find((key) => shares[Number(key)] === percentage), 100],

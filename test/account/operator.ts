@@ -29,6 +29,8 @@ export interface Operator {
   callService: (env: string) => Promise<object>
 }
 
+export const refusedMigration = '9999_trigger.sql'
+
 export const workerName = (env: string) => `partner-investment-plan-catalog-${env}`
 
 /** Starts the account before the first test of a file. */
@@ -81,6 +83,7 @@ async function createOperator(
     [/(?<=--bookmark=)…/, () => notes.bookmark],
     [/(?<=--timestamp=)\S+/, () => notes.time],
     [/\bSUBDOMAIN\b/, () => subdomain],
+    [/\bMIGRATION\b/g, () => refusedMigration],
     [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
   ]
