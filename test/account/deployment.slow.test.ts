@@ -55,6 +55,7 @@ async function expectRefusal(command: string, ...lines: RegExp[]): Promise<void>
 
 const suspend = 'npm run -s ops -- partner suspend smoke --remote --env staging'
 const deploy = 'npm run -s deploy -- --env staging'
+const keys = (words: string) => `npm run -s ops -- keys ${words} --remote --env staging`
 
 test('the first deploy works from an empty account, and the smoke test passes', async () => {
   const { account, follow } = operator()
@@ -158,11 +159,31 @@ test('a rollback brings the previous version back, and a restore the previous da
 
 test('after a rollback, keys can be rotated again when the next deploy is made', async () => {
   const { follow } = operator()
-  const rotate = 'npm run -s ops -- keys rotate --remote --env staging --wait 0'
-  await expectRefusal(rotate, /The secrets of the Worker could not be changed/)
+  await expectRefusal(
+    `${keys('rotate')} --wait 0`,
+    /the version that is live is not the latest.* npm run deploy -- --env staging$/m,
+  )
   await follow(deploy)
-  await follow(rotate)
+  await follow(`${keys('rotate')} --wait 0`)
   await expectService('staging', { lifetime: 900 })
+})
+
+test('a key that was dropped is shown after a rollback, and the next deploy drops it', async () => {
+  const { account, follow } = operator()
+  const [, signing, dropped = ''] =
+    /^(\w+) .*\n(\w+) /m.exec((await follow(keys('list'))).replace(/^KID.*\n/, '')) ?? []
+  const before = account.workers.get(workerName('staging'))?.versions.at(-1)?.id
+  await follow(`${keys(`drop ${dropped}`)} --yes`)
+  await follow(`npx wrangler rollback ${before} --env staging --yes`)
+  const listed = await follow(keys('list'))
+  expect(listed).toMatch(new RegExp(`^${signing} +signs `, 'm'))
+  expect(listed).toMatch(new RegExp(`^${dropped} +verifies, though dropped, until the next deploy `, 'm'))
+  expect(listed).toMatch(/the next deploy drops it.* npm run deploy -- --env staging$/m)
+  await expectRefusal('npm run -s ops -- doctor --remote --env staging', /problem +keys: .* the next deploy drops it/)
+  await expectRefusal(`${keys(`drop ${dropped}`)} --yes`, /the next deploy drops it/)
+  await follow(deploy)
+  expect(await follow(keys('list'))).not.toContain(dropped)
+  await follow('npm run -s ops -- doctor --remote --env staging')
 })
 
 test('what Cloudflare refuses, and what is lost on the way, is one line that says how to go on', async () => {

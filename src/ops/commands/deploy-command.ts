@@ -6,7 +6,7 @@ import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
 import { UserError } from '../shared/user-error.ts'
 import {
   deployWithWrangler,
-  listLiveVersions,
+  listServiceVersions,
   readConfiguredEnvironment,
   readDeployState,
   runProjectCheck,
@@ -48,7 +48,7 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
       if (incomplete !== undefined) throw new UserError(incomplete)
       const steps = {
         readState: (isDirtyAllowed: boolean) => readDeployState(environment, { allowDirty: isDirtyAllowed }),
-        listLiveVersions: () => listLiveVersions(environment.env),
+        listLiveVersions: () => listServiceVersions(environment.env),
         check: runProjectCheck,
         deploy: () => deployWithWrangler(environment.env),
         waitForService,

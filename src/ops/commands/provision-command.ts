@@ -48,7 +48,8 @@ export async function runProvision(unescaped: CommandContext): Promise<ExitCode>
       const resources = {
         ...(await openResources(env)),
         findSigningKey: async () => {
-          if (!(await openWorkerSecrets(target).listNames()).includes('JWT_KEYS')) return 'none' as const
+          const secrets = await openWorkerSecrets(target).list()
+          if (!secrets.some((secret) => secret.name === 'JWT_KEYS' && secret.isKept)) return 'none' as const
           return (await keys.list()).some(({ use }) => use === 'signs') ? ('rotated' as const) : ('foreign' as const)
         },
         createSigningKey: () => withStore(target, (store) => rotateKeys(keys, store, attribution, rotation)),

@@ -1,5 +1,6 @@
 // What must be right before a deploy, and how to fix what is not.
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../store/deployment.ts'
+import type { ConfiguredEnvironment, DeployState } from '../store/deployment.ts'
+import type { LiveVersion } from '../store/worker-versions.ts'
 import { describeCommand, describeMigration, describeMissingIds, type Target } from '../shared/target.ts'
 
 /** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */

@@ -1,5 +1,6 @@
 // A deploy: refused unless everything is right, then checked by the smoke test, and always with the way back.
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../store/deployment.ts'
+import type { ConfiguredEnvironment, DeployState } from '../store/deployment.ts'
+import type { LiveVersion } from '../store/worker-versions.ts'
 import type { Clock } from './clock.ts'
 import { findMistakes, findObstacles, pickMainVersion, pickUrl } from './deploy-guard.ts'
 import { UserError } from '../shared/user-error.ts'

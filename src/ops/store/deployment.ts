@@ -5,11 +5,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { isJsonObject, readPath } from '../../json.ts'
-import { openAccount, type Call } from './cloudflare-api.ts'
-import { CloudflareError, refuse } from './failure.ts'
+import { isJsonObject } from '../../json.ts'
+import { openAccount } from './cloudflare-api.ts'
+import { refuse } from './failure.ts'
 import { listPendingMigrations } from './remote-migrations.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
+import { listLiveVersions, type LiveVersion } from './worker-versions.ts'
 import { findBindings, readWranglerConfig } from './wrangler-toml.ts'
 import { startWrangler } from './wrangler.ts'
 
@@ -30,12 +31,6 @@ export interface DeployState {
   missingSecrets: readonly string[]
   /** Files that differ from the last commit; `any` when they may. */
   changedFiles: readonly string[] | 'no checkout' | 'any'
-}
-
-/** A version that gets a share of the requests. */
-export interface LiveVersion {
-  versionId: string
-  percentage: number
 }
 
 /** @throws UserError when wrangler.toml has no such environment. */
@@ -59,13 +54,14 @@ export async function readDeployState(
 ): Promise<DeployState> {
   const target = { remote: true, env }
   const { wrangler } = await openAccount(target)
-  const [pendingMigrations, secretNames, changedFiles] = await Promise.all([
+  const [pendingMigrations, secrets, changedFiles] = await Promise.all([
     listPendingMigrations(target),
-    openWorkerSecrets(target).listNames(),
+    openWorkerSecrets(target).list(),
     allowDirty ? ('any' as const) : listChangedFiles(),
   ])
   const required: string[] = wrangler.secrets?.required ?? []
-  const missingSecrets = required.filter((name) => !secretNames.includes(name))
+  // A deploy keeps the secrets of the latest version, which may not be live.
+  const missingSecrets = required.filter((name) => !secrets.some((secret) => secret.name === name && secret.isKept))
   return { pendingMigrations, missingSecrets, changedFiles }
 }
 
@@ -78,32 +74,14 @@ async function listChangedFiles(): Promise<readonly string[] | 'no checkout'> {
   }
 }
 
-/** @returns the versions that answer requests; none before the first deploy. */
-export async function listLiveVersions(env: string): Promise<LiveVersion[]> {
+/**
+ * @returns the versions that answer requests; none before the first deploy. The first secret of a Worker makes an empty
+ * version, which nobody wants to go back to: it is not listed.
+ */
+export async function listServiceVersions(env: string): Promise<LiveVersion[]> {
   const { wrangler, call } = await openAccount({ remote: true, env })
-  const script = `/workers/scripts/${wrangler.name}`
-  try {
-    const result = await call('GET', `${script}/deployments`)
-    const found = readPath(result, 'deployments', 0, 'versions')
-    const versions: unknown[] = Array.isArray(found) ? found : []
-    const live = versions.map((version) => ({
-      versionId: String(readPath(version, 'version_id')),
-      percentage: Number(readPath(version, 'percentage')),
-    }))
-    const isService = await Promise.all(
-      live.map(({ versionId }) => hasDatabase(call, `${script}/versions/${versionId}`)),
-    )
-    return live.filter((_, index) => isService[index])
-  } catch (error) {
-    if (error instanceof CloudflareError && error.isMissing) return []
-    return refuse(error)
-  }
-}
-
-/** The first secret of a Worker makes an empty version, which nobody wants to go back to. */
-async function hasDatabase(call: Call, path: string): Promise<boolean> {
-  const bindings = readPath(await call('GET', path), 'resources', 'bindings')
-  return !Array.isArray(bindings) || bindings.some((binding) => readPath(binding, 'name') === 'DB')
+  const live = await listLiveVersions(call, wrangler.name).catch(refuse)
+  return live.filter(({ bindings }) => bindings.some(({ name }) => name === 'DB'))
 }
 
 /** Runs all checks of the project. They need no credentials, and get none; their site is the one of the example origin. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/store/deployment.ts'
+import type { ConfiguredEnvironment, DeployState } from '../../../src/ops/store/deployment.ts'
+import type { LiveVersion } from '../../../src/ops/store/worker-versions.ts'
 import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
 import { findIncompleteCredentials } from '../../../src/ops/core/smoke-input.ts'
 import { readOrigin } from '../../../src/api/origin.ts'
