@@ -1,6 +1,8 @@
 // The deployment pages as printed: every command, in its order, from an empty account to production.
 import { expect, test } from 'vitest'
-import { refusedMigration, useOperator, workerName } from './operator.ts'
+import { useDashboard } from './dashboard.ts'
+import { domain, refusedMigration, useOperator, workerName } from './operator.ts'
+import type { Section } from './page-commands.ts'
 
 const operator = useOperator(['src/worker/DEPLOY.md', 'src/worker/ONCALL.md'])
 
@@ -17,11 +19,13 @@ const titles = new Set([
 /** Commands that don't end by themselves. */
 const skipped = /^(npx wrangler tail|npm run dev) /
 
-function findSection(title: string): readonly string[] {
+function readSection(title: string): Section {
   const section = operator().sections.find((one) => one.title === title)
   if (section === undefined) throw new Error(`the page has no section ${title}`)
-  return section.commands.filter((command) => !skipped.test(command))
+  return section
 }
+
+const findSection = (title: string) => readSection(title).commands.filter((command) => !skipped.test(command))
 
 async function setTokenLifetime(seconds: number): Promise<void> {
   const { editFile, follow } = operator()
@@ -46,11 +50,12 @@ async function expectService(env: string, expected: object): Promise<void> {
   expect(await operator().callService(env)).toEqual({ status: 200, plans: 11, ...expected })
 }
 
-/** Runs a command that must be refused in lines that match. */
-async function expectRefusal(command: string, ...lines: RegExp[]): Promise<void> {
+/** Runs a command that must be refused in lines that match. @returns its output. */
+async function expectRefusal(command: string, ...lines: RegExp[]): Promise<string> {
   const { code, output } = await operator().type(command)
   expect([command, code]).toEqual([command, 2])
   for (const line of lines) expect(output).toMatch(line)
+  return output
 }
 
 const suspend = 'npm run -s ops -- partner suspend smoke --remote --env staging'
@@ -65,7 +70,16 @@ test('the first deploy works from an empty account, and the smoke test passes', 
     /^wrangler\.toml lacks the database_id of DB and the id of CATALOG_CACHE in \[env\.staging\]/,
   )
   const outputs = []
-  for (const command of findSection('The first deploy')) outputs.push(await follow(command))
+  for (const command of findSection('The first deploy')) {
+    // Somebody who skipped the dashboard is led there, and then continues.
+    const refusal = /npm run provision/.test(command) ? /workers\.dev/ : /Analytics Engine is off/
+    if (/npm run (provision|deploy) /.test(command)) {
+      useDashboard(account.dashboard, await expectRefusal(command, refusal))
+    }
+    outputs.push(await follow(command))
+  }
+  const { text } = readSection('The first deploy')
+  expect(useDashboard({ ...account.dashboard }, text)).toHaveLength(2)
   expect(outputs.at(-1)).toContain('12 passed, 0 failed')
   await expectService('staging', { lifetime: 3600 })
   expect([...account.databases.values()]).toMatchObject([
@@ -91,21 +105,6 @@ test('a later deploy applies a migration, and changes what runs', async () => {
   await expectService('staging', { lifetime: 600 })
 })
 
-/** Counts the lifetimes of tokens, of a hundred from all versions and of a hundred from each version. */
-async function expectShares(shares: Record<number, number>): Promise<void> {
-  const { account, requestToken } = operator()
-  const name = workerName('staging')
-  const count = async (headers = {}) => {
-    const counts: Record<number, number> = {}
-    for (let request = 0; request < 100; request++) {
-      const { lifetime } = await requestToken('staging', headers)
-      counts[lifetime] = (counts[lifetime] ?? 0) + 1
-    }
-    return counts
-  }
-  expect(await count()).toEqual(shares)
-  const versions = account.workers.get(name)?.deployments.at(-1)?.versions ?? []
-  for (const { version_id: id, percentage } of versions) {
 test('a migration that D1 splits wrongly is applied as a file, with its entry in the ledger', async () => {
   const { editFile, follow, type } = operator()
   const migrate = findSection('Later deploys').find((command) => command.includes('npm run migrate')) ?? ''
@@ -123,6 +122,21 @@ test('a migration that D1 splits wrongly is applied as a file, with its entry in
   await write('BEGIN')
 })
 
+/** Counts the lifetimes of tokens, of a hundred from all versions and of a hundred from each version. */
+async function expectShares(shares: Record<number, number>): Promise<void> {
+  const { account, requestToken } = operator()
+  const name = workerName('staging')
+  const count = async (headers = {}) => {
+    const counts: Record<number, number> = {}
+    for (let request = 0; request < 100; request++) {
+      const { lifetime } = await requestToken('staging', headers)
+      counts[lifetime] = (counts[lifetime] ?? 0) + 1
+    }
+    return counts
+  }
+  expect(await count()).toEqual(shares)
+  const versions = account.workers.get(name)?.deployments.at(-1)?.versions ?? []
+  for (const { version_id: id, percentage } of versions) {
     const counts = await count({ 'Cloudflare-Workers-Version-Overrides': `${name}="${id}"` })
     expect(Object.entries(counts)).toEqual([
       [Object.keys(shares).find((key) => shares[Number(key)] === percentage), 100],
@@ -191,10 +205,29 @@ test('what Cloudflare refuses, and what is lost on the way, is one line that say
   account.forbidden = /\/d1\//
   await expectRefusal('npm run -s provision -- --env staging', /^Cloudflare refuses the token \(403\): .*$/m)
   account.forbidden = undefined
+  account.dashboard.hasPaidPlan = false
+  await expectRefusal(deploy, /free plan .* delete \[limits\].* PBKDF2_ITERATIONS = 30000/)
+  account.dashboard.hasPaidPlan = true
   account.failure = { call: /^POST .*\/deployments$/, status: 0, message: '', hasEffect: true }
   await expectRefusal(deploy, /^wrangler deploy failed, and version [\w-]+ is live in staging: /m)
   // Wrangler tries again by itself.
   account.failure = { call: /^POST .*\/versions$/, status: 503, message: 'overloaded' }
+  await follow(deploy)
+})
+
+test('without a terminal, a domain is not taken from whatever has it', async () => {
+  const { account, editFile, follow, followInTerminal } = operator()
+  const [, routes] = /```toml\n(\[env\.staging\]\n.*\n)```/.exec(readSection('A domain of your own').text) ?? []
+  await editFile('wrangler.toml', (text) => text.replace(/(?=^\[env\.staging\.)/m, `${routes}\n`))
+  await follow('git commit --all --quiet --message "A domain"')
+  for (const service of ['another-worker', undefined]) {
+    account.domains.set(domain, { id: 'e'.repeat(32), hostname: domain, service })
+    await expectRefusal(deploy, /^catalog\.example\.com is not yet a domain of this Worker, .* in a terminal/m)
+    expect(account.domains.get(domain)?.service).toBe(service)
+  }
+  account.domains.clear()
+  await followInTerminal(deploy)
+  expect(account.domains.get(domain)?.service).toBe(workerName('staging'))
   await follow(deploy)
 })
 
@@ -206,11 +239,18 @@ test('production is deployed in the same way, on data of its own', async () => {
   await expectRefusal(provision, /^Cloudflare answered 400: no more databases\. /m)
   // The namespace is created, and the answer is lost: the page's command finds it.
   account.failure = { call: /^POST \/storage\/kv\/namespaces$/, status: 0, message: '', hasEffect: true }
-  await expectRefusal(provision, /^Can't reach .* Then run it again: it continues where it stopped\.$/m)
+  await expectRefusal(
+    `${provision} --jurisdiction eu`,
+    /^Can't reach .* Then run it again: it continues where it stopped\.$/m,
+  )
+  await expectRefusal(`${provision} --jurisdiction us`, /^The database .* is in the jurisdiction eu, not us/m)
   openShell()
   for (const command of commands) await follow(command)
   await expectService('production', { lifetime: 3600 })
-  expect([...account.databases.values()].map(({ name }) => name)).toEqual(['staging', 'production'].map(workerName))
+  expect([...account.databases.values()].map(({ name, jurisdiction }) => [name, jurisdiction])).toEqual([
+    [workerName('staging'), null],
+    [workerName('production'), 'eu'],
+  ])
   expect([...account.namespaces.values()].map(({ title }) => title)).toEqual(['staging', 'production'].map(workerName))
 })
 

@@ -6,6 +6,7 @@ import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
 import { UserError } from '../shared/user-error.ts'
 import {
   deployWithWrangler,
+  lacksCertificate,
   listServiceVersions,
   readConfiguredEnvironment,
   readDeployState,
@@ -52,9 +53,12 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
         check: runProjectCheck,
         deploy: () => deployWithWrangler(environment.env),
         waitForService,
+        lacksCertificate,
         smokeTest: (address: string, versionId: string) => runSmokeTest(address, environment.worker, versionId),
       }
-      await deployGuarded(environment, { url, allowDirty, skipCheck }, steps, clock, report)
+      // As wrangler decides whether to ask.
+      const hasTerminal = Boolean(unescaped.io.stdin.isTTY && unescaped.io.stdout.isTTY && !process.env['CI'])
+      await deployGuarded(environment, { url, allowDirty, skipCheck, hasTerminal }, steps, clock, report)
     })
   return run()
 }

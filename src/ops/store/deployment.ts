@@ -5,8 +5,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { isJsonObject } from '../../json.ts'
-import { openAccount } from './cloudflare-api.ts'
+import { isJsonObject, readPath } from '../../json.ts'
+import { openAccount, type Call } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import { listPendingMigrations } from './remote-migrations.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
@@ -22,6 +22,8 @@ export interface ConfiguredEnvironment {
   databaseId: string | undefined
   namespaceId: string | undefined
   hasRoute: boolean
+  /** Its custom domains. */
+  domains: readonly string[]
   isWorkersDevOn: boolean
 }
 
@@ -29,6 +31,8 @@ export interface ConfiguredEnvironment {
 export interface DeployState {
   pendingMigrations: readonly string[]
   missingSecrets: readonly string[]
+  /** Custom domains that are not the Worker's yet. */
+  newDomains: readonly string[]
   /** Files that differ from the last commit; `any` when they may. */
   changedFiles: readonly string[] | 'no checkout' | 'any'
 }
@@ -37,32 +41,37 @@ export interface DeployState {
 export async function readConfiguredEnvironment(env: string): Promise<ConfiguredEnvironment> {
   const wrangler = await readWranglerConfig(env)
   const { databaseId, namespaceId } = findBindings(wrangler)
+  const routes = wrangler.routes ?? []
   return {
     env,
-    worker: wrangler.name ?? '',
+    worker: wrangler.name,
     databaseId,
     namespaceId,
-    hasRoute: (wrangler.routes ?? []).length > 0 || wrangler.route !== undefined,
+    hasRoute: routes.length > 0 || wrangler.route !== undefined,
+    domains: routes
+      .filter((route) => readPath(route, 'custom_domain') === true)
+      .map((route) => String(readPath(route, 'pattern'))),
     isWorkersDevOn: wrangler.workers_dev === true,
   }
 }
 
 /** @throws UserError when the account can't be read. */
 export async function readDeployState(
-  { env }: ConfiguredEnvironment,
+  environment: ConfiguredEnvironment,
   { allowDirty }: { allowDirty: boolean },
 ): Promise<DeployState> {
-  const target = { remote: true, env }
-  const { wrangler } = await openAccount(target)
-  const [pendingMigrations, secrets, changedFiles] = await Promise.all([
+  const target = { remote: true, env: environment.env }
+  const { wrangler, call } = await openAccount(target)
+  const [pendingMigrations, secrets, newDomains, changedFiles] = await Promise.all([
     listPendingMigrations(target),
     openWorkerSecrets(target).list(),
+    listNewDomains(environment, call),
     allowDirty ? ('any' as const) : listChangedFiles(),
   ])
   const required: string[] = wrangler.secrets?.required ?? []
   // A deploy keeps the secrets of the latest version, which may not be live.
   const missingSecrets = required.filter((name) => !secrets.some((secret) => secret.name === name && secret.isKept))
-  return { pendingMigrations, missingSecrets, changedFiles }
+  return { pendingMigrations, missingSecrets, newDomains, changedFiles }
 }
 
 async function listChangedFiles(): Promise<readonly string[] | 'no checkout'> {
@@ -84,6 +93,17 @@ export async function listServiceVersions(env: string): Promise<LiveVersion[]> {
   return live.filter(({ bindings }) => bindings.some(({ name }) => name === 'DB'))
 }
 
+/** @returns the domains that wrangler.toml has for the Worker, and that are not its domains yet. */
+async function listNewDomains({ worker, domains }: ConfiguredEnvironment, call: Call): Promise<string[]> {
+  const isOwn = await Promise.all(
+    domains.map(async (domain) => {
+      const found = await call('GET', `/workers/domains?hostname=${domain}`).catch(refuse)
+      return Array.isArray(found) && found.some((one: unknown) => readPath(one, 'service') === worker)
+    }),
+  )
+  return domains.filter((_, index) => !isOwn[index])
+}
+
 /** Runs all checks of the project. They need no credentials, and get none; their site is the one of the example origin. */
 export async function runProjectCheck(): Promise<boolean> {
   const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined, SITE_ORIGIN: undefined }
@@ -92,34 +112,44 @@ export async function runProjectCheck(): Promise<boolean> {
 
 export interface Deployed {
   versionId: string
-  targets: string[]
+  targets: readonly string[]
 }
 
-/**
- * Runs `wrangler deploy`, which shows its own output.
- * @returns undefined when wrangler failed.
- */
-export async function deployWithWrangler(env: string): Promise<Deployed | undefined> {
+export interface FailedDeploy {
+  /** Cloudflare's own error code, when it refused a call. */
+  failureCode: number | undefined
+}
+
+/** Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal. */
+export async function deployWithWrangler(env: string): Promise<Deployed | FailedDeploy> {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
   const file = join(folder, 'output.ndjson')
   try {
     const wrangler = startWrangler(['deploy', '--env', env], 'inherit', { WRANGLER_OUTPUT_FILE_PATH: file })
     const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
-    return exitCode === 0 ? readDeployed(await readFile(file, 'utf8')) : undefined
+    const entries = await readFile(file, 'utf8').catch(() => '')
+    return exitCode === 0 ? readDeployed(entries) : { failureCode: readFailureCode(entries) }
   } finally {
     await rm(folder, { recursive: true })
   }
 }
 
-/** Finds the line of the deploy in wrangler's machine-readable output. */
-export function readDeployed(ndjson: string): Deployed {
-  for (const line of ndjson.split('\n').filter(Boolean)) {
-    const entry: unknown = JSON.parse(line)
-    if (!isJsonObject(entry) || entry['type'] !== 'deploy') continue
-    const targets: unknown[] = Array.isArray(entry['targets']) ? entry['targets'] : []
-    return { versionId: String(entry['version_id']), targets: targets.map(String) }
-  }
-  throw new Error('wrangler wrote no line of type deploy')
+function readDeployed(ndjson: string): Deployed {
+  const entry = findEntry(ndjson, 'deploy')
+  if (entry === undefined) throw new Error('wrangler wrote no line of type deploy')
+  const targets: unknown[] = Array.isArray(entry['targets']) ? entry['targets'] : []
+  return { versionId: String(entry['version_id']), targets: targets.map(String) }
+}
+
+function readFailureCode(ndjson: string): number | undefined {
+  const code = findEntry(ndjson, 'command-failed')?.['code']
+  return typeof code === 'number' ? code : undefined
+}
+
+/** Finds a line of wrangler's machine-readable output. */
+function findEntry(ndjson: string, type: string): Record<string, unknown> | undefined {
+  const entries = ndjson.split('\n').map((line): unknown => (line === '' ? undefined : JSON.parse(line)))
+  return entries.filter((entry) => isJsonObject(entry)).find((entry) => entry['type'] === type)
 }
 
 /** A new address takes a while until it answers. @returns whether it does. */
@@ -136,6 +166,15 @@ export async function waitForService(
     if (passedSeconds >= waitSeconds) return false
     await sleep(2000)
   }
+}
+
+/** @returns whether a host refuses a connection for lack of a certificate. */
+export async function lacksCertificate(url: string): Promise<boolean> {
+  const error: unknown = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) }).then(
+    (response) => response.body?.cancel(),
+    (reason: unknown) => reason,
+  )
+  return /^(ERR_SSL_|ERR_TLS_|EPROTO)/.test(String(readPath(error, 'cause', 'code')))
 }
 
 /** Runs the smoke test, which shows its own output. @returns whether it passed. */
