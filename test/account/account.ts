@@ -7,6 +7,9 @@ import { setTimeout } from 'node:timers/promises'
 import { CursorPage, Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
 import { createAssets } from './assets-api.ts'
 import { createD1, type D1Account } from './d1-api.ts'
+import type { Dashboard } from './dashboard.ts'
+import { createImports } from './d1-import-api.ts'
+import { createDomains, type Domains } from './domains-api.ts'
 import { createKv, type Namespaces } from './kv-api.ts'
 import { createSecrets } from './secrets-api.ts'
 import type { Stores } from './stores.ts'
@@ -15,7 +18,6 @@ import type { Services, Workers } from './workers.ts'
 
 export const accountId = 'a'.repeat(32)
 export const apiToken = 'secret-token'
-export const subdomain = 'example'
 
 /** What happens to the next call that matches, or to all of them. */
 export interface Failure {
@@ -38,6 +40,8 @@ export interface Account extends D1Account {
   url: string
   namespaces: Namespaces
   workers: Workers
+  domains: Domains
+  dashboard: Dashboard
   /** Every call so far, as `METHOD /path`. */
   calls: string[]
   failure: Failure | undefined
@@ -59,7 +63,7 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     }
     void answer(request).then(
       (result) => {
-        if (result instanceof RawAnswer) response.end(result.body)
+        if (result instanceof RawAnswer) response.writeHead(200, result.headers).end(result.body)
         else if (result instanceof CursorPage) {
           const { items, cursor } = result
           send(200, { success: true, errors: [], result: items, result_info: { count: items.length, cursor } })
@@ -81,6 +85,8 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     databases: new Map(),
     namespaces: new Map(),
     workers: new Map(),
+    domains: new Map(),
+    dashboard: { hasPaidPlan: true, hasAnalyticsEngine: false, subdomain: undefined },
     calls: [],
     failure: undefined,
     forbidden: undefined,
@@ -97,13 +103,16 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     },
   }
   const assets = createAssets()
-  const resources = { d1: account, namespaces: account.namespaces, findFiles: assets.findFiles }
+  const { dashboard, namespaces, workers, domains } = account
+  const resources = { dashboard, d1: account, namespaces, findFiles: assets.findFiles }
   const find = createRouter({
     ...createUserApi(),
     ...createD1(account, stores),
-    ...createKv(account.namespaces, stores),
-    ...createWorkersApi(account.workers, services, resources, subdomain),
-    ...createSecrets(account.workers, services),
+    ...createImports(account, stores, () => account.url),
+    ...createKv(namespaces, stores),
+    ...createWorkersApi(workers, services, resources),
+    ...createSecrets(workers, services),
+    ...createDomains(workers, domains),
     ...assets.routes,
     'POST /analytics_engine/sql': (call) => {
       account.questions.push(call.body.toString())
@@ -125,8 +134,9 @@ export async function startAccount(stores: Stores, services: Services): Promise<
       const { status, code = 7000, message, retryAfterSeconds } = failure
       throw new Refusal(status, code, message, retryAfterSeconds ? { 'Retry-After': `${retryAfterSeconds}` } : {})
     }
-    // The upload of a site has a token of its own.
-    const hasToken = call.bearer === apiToken || line === 'POST /workers/assets/upload'
+    // The upload of a site has a token of its own, and that of an import has it in its address.
+    const hasToken =
+      call.bearer === apiToken || line === 'POST /workers/assets/upload' || line.startsWith('PUT /uploads/')
     if (!hasToken || account.forbidden?.test(line)) throw new Refusal(403, 10000, 'Authentication error')
     return find(call)()
   }

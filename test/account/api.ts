@@ -21,9 +21,11 @@ export type Routes = Record<`${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${s
 /** An answer without the envelope. */
 export class RawAnswer {
   readonly body: string | Uint8Array
+  readonly headers: Record<string, string>
 
-  constructor(body: string | Uint8Array) {
+  constructor(body: string | Uint8Array, headers: Record<string, string> = {}) {
     this.body = body
+    this.headers = headers
   }
 }
 

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { isJsonObject } from '../../src/json.ts'
 import { Dropped, paginate, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { splitOnServer } from './split-on-server.ts'
 import type { Stores } from './stores.ts'
 
 interface Query {
@@ -25,6 +26,7 @@ interface Database {
   version: 'production'
   created_at: string
   primary_location_hint: unknown
+  jurisdiction: unknown
   read_replication: { mode: string }
 }
 
@@ -47,13 +49,16 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
   }
 
   const create = async (call: Call) => {
-    const { name, primary_location_hint } = readJson(call)
+    const { name, primary_location_hint, jurisdiction } = readJson(call)
     if (typeof name !== 'string') throw new Refusal(400, 7400, 'The name is missing')
+    if (![undefined, 'eu', 'fedramp', 'us'].includes(jurisdiction as string)) {
+      throw new Refusal(400, 7400, 'jurisdiction must be one of eu, fedramp, us')
+    }
     if ([...d1.databases.values()].some((database) => database.name === name)) {
       throw new Refusal(400, 7502, `Database with name '${name}' already exists`)
     }
     const database = addDatabase(d1, randomUUID(), name)
-    database.primary_location_hint = primary_location_hint
+    Object.assign(database, { primary_location_hint, jurisdiction: jurisdiction ?? null })
     await stores.addDatabase(database.uuid)
     return describe(database)
   }
@@ -63,8 +68,10 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
     const body = readJson(call)
     const queries = Array.isArray(body['batch']) ? (body['batch'] as Query[]) : [body as unknown as Query]
     // Only `wrangler d1 migrations apply` sends several statements in one text.
-    const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
-    const split = queries.flatMap((one) => (one.params ? [one] : splitSqlQuery(one.sql).map((sql) => ({ sql }))))
+    const parts = await Promise.all(
+      queries.map(async (one) => (one.params ? [one] : (await splitOnServer(one.sql)).map((sql) => ({ sql })))),
+    )
+    const split = parts.flat()
     const db = await open(id, split)
     if (d1.isTransactional) return runStatement(() => db.batch(split.map((one) => prepare(db, one))))
     const results = []
@@ -144,6 +151,7 @@ export function addDatabase({ databases }: D1Account, uuid: string, name: string
     version: 'production',
     created_at: new Date().toISOString(),
     primary_location_hint: undefined,
+    jurisdiction: null,
     read_replication: { mode: 'disabled' },
   }
   databases.set(uuid, database)

@@ -1,20 +1,31 @@
 // The deployment pages as printed: every command, in its order, from an empty account to production.
 import { expect, test } from 'vitest'
-import { useOperator, workerName } from './operator.ts'
+import { useDashboard } from './dashboard.ts'
+import { domain, refusedMigration, useOperator, workerName } from './operator.ts'
+import type { Section } from './page-commands.ts'
 
 const operator = useOperator(['src/worker/DEPLOY.md', 'src/worker/ONCALL.md'])
 
 /** Sections with a test of their own. */
-const titles = new Set(['The first deploy', 'Later deploys', 'A gradual deploy', 'Go back', 'Back up and restore'])
+const titles = new Set([
+  'The first deploy',
+  'Later deploys',
+  'When D1 refuses a migration',
+  'A gradual deploy',
+  'Go back',
+  'Back up and restore',
+])
 
 /** Commands that don't end by themselves. */
 const skipped = /^(npx wrangler tail|npm run dev) /
 
-function findSection(title: string): readonly string[] {
+function readSection(title: string): Section {
   const section = operator().sections.find((one) => one.title === title)
   if (section === undefined) throw new Error(`the page has no section ${title}`)
-  return section.commands.filter((command) => !skipped.test(command))
+  return section
 }
+
+const findSection = (title: string) => readSection(title).commands.filter((command) => !skipped.test(command))
 
 async function setTokenLifetime(seconds: number): Promise<void> {
   const { editFile, follow } = operator()
@@ -39,15 +50,17 @@ async function expectService(env: string, expected: object): Promise<void> {
   expect(await operator().callService(env)).toEqual({ status: 200, plans: 11, ...expected })
 }
 
-/** Runs a command that must be refused in lines that match. */
-async function expectRefusal(command: string, ...lines: RegExp[]): Promise<void> {
+/** Runs a command that must be refused in lines that match. @returns its output. */
+async function expectRefusal(command: string, ...lines: RegExp[]): Promise<string> {
   const { code, output } = await operator().type(command)
   expect([command, code]).toEqual([command, 2])
   for (const line of lines) expect(output).toMatch(line)
+  return output
 }
 
 const suspend = 'npm run -s ops -- partner suspend smoke --remote --env staging'
 const deploy = 'npm run -s deploy -- --env staging'
+const keys = (words: string) => `npm run -s ops -- keys ${words} --remote --env staging`
 
 test('the first deploy works from an empty account, and the smoke test passes', async () => {
   const { account, follow } = operator()
@@ -57,7 +70,16 @@ test('the first deploy works from an empty account, and the smoke test passes', 
     /^wrangler\.toml lacks the database_id of DB and the id of CATALOG_CACHE in \[env\.staging\]/,
   )
   const outputs = []
-  for (const command of findSection('The first deploy')) outputs.push(await follow(command))
+  for (const command of findSection('The first deploy')) {
+    // Somebody who skipped the dashboard is led there, and then continues.
+    const refusal = /npm run provision/.test(command) ? /workers\.dev/ : /Analytics Engine is off/
+    if (/npm run (provision|deploy) /.test(command)) {
+      useDashboard(account.dashboard, await expectRefusal(command, refusal))
+    }
+    outputs.push(await follow(command))
+  }
+  const { text } = readSection('The first deploy')
+  expect(useDashboard({ ...account.dashboard }, text)).toHaveLength(2)
   expect(outputs.at(-1)).toContain('13 passed, 0 failed')
   await expectService('staging', { lifetime: 3600 })
   expect([...account.databases.values()]).toMatchObject([
@@ -81,6 +103,23 @@ test('a later deploy applies a migration, and changes what runs', async () => {
   for (const command of findSection('Later deploys')) await follow(command)
   expect(await select('select count(*) as count from rehearsal')).toEqual([{ count: 0 }])
   await expectService('staging', { lifetime: 600 })
+})
+
+test('a migration that D1 splits wrongly is applied as a file, with its entry in the ledger', async () => {
+  const { editFile, follow, type } = operator()
+  const migrate = findSection('Later deploys').find((command) => command.includes('npm run migrate')) ?? ''
+  const write = async (begin: string) => {
+    const trigger = `create trigger refused before delete on rehearsal\n${begin}\n  select raise(abort, 'kept');\nEND;`
+    await editFile(`migrations/${refusedMigration}`, () => trigger)
+    await follow(`git add --all && git commit --quiet --message "A trigger"`)
+  }
+  await write('begin')
+  expect(await type(migrate)).toMatchObject({ code: 1, output: expect.stringContaining('incomplete input') as string })
+  for (const command of findSection('When D1 refuses a migration')) await follow(command)
+  expect(await select("select count(*) as count from sqlite_schema where name = 'refused'")).toEqual([{ count: 1 }])
+  expect(await follow(migrate)).toContain('No migrations to apply')
+  // For production.
+  await write('BEGIN')
 })
 
 /** Counts the lifetimes of tokens, of a hundred from all versions and of a hundred from each version. */
@@ -134,11 +173,31 @@ test('a rollback brings the previous version back, and a restore the previous da
 
 test('after a rollback, keys can be rotated again when the next deploy is made', async () => {
   const { follow } = operator()
-  const rotate = 'npm run -s ops -- keys rotate --remote --env staging --wait 0'
-  await expectRefusal(rotate, /The secrets of the Worker could not be changed/)
+  await expectRefusal(
+    `${keys('rotate')} --wait 0`,
+    /the version that is live is not the latest.* npm run deploy -- --env staging$/m,
+  )
   await follow(deploy)
-  await follow(rotate)
+  await follow(`${keys('rotate')} --wait 0`)
   await expectService('staging', { lifetime: 900 })
+})
+
+test('a key that was dropped is shown after a rollback, and the next deploy drops it', async () => {
+  const { account, follow } = operator()
+  const [, signing, dropped = ''] =
+    /^(\w+) .*\n(\w+) /m.exec((await follow(keys('list'))).replace(/^KID.*\n/, '')) ?? []
+  const before = account.workers.get(workerName('staging'))?.versions.at(-1)?.id
+  await follow(`${keys(`drop ${dropped}`)} --yes`)
+  await follow(`npx wrangler rollback ${before} --env staging --yes`)
+  const listed = await follow(keys('list'))
+  expect(listed).toMatch(new RegExp(`^${signing} +signs `, 'm'))
+  expect(listed).toMatch(new RegExp(`^${dropped} +verifies, though dropped, until the next deploy `, 'm'))
+  expect(listed).toMatch(/the next deploy drops it.* npm run deploy -- --env staging$/m)
+  await expectRefusal('npm run -s ops -- doctor --remote --env staging', /problem +keys: .* the next deploy drops it/)
+  await expectRefusal(`${keys(`drop ${dropped}`)} --yes`, /the next deploy drops it/)
+  await follow(deploy)
+  expect(await follow(keys('list'))).not.toContain(dropped)
+  await follow('npm run -s ops -- doctor --remote --env staging')
 })
 
 test('what Cloudflare refuses, and what is lost on the way, is one line that says how to go on', async () => {
@@ -146,6 +205,9 @@ test('what Cloudflare refuses, and what is lost on the way, is one line that say
   account.forbidden = /\/d1\//
   await expectRefusal('npm run -s provision -- --env staging', /^Cloudflare refuses the token \(403\): .*$/m)
   account.forbidden = undefined
+  account.dashboard.hasPaidPlan = false
+  await expectRefusal(deploy, /free plan .* delete \[limits\].* PBKDF2_ITERATIONS = 30000/)
+  account.dashboard.hasPaidPlan = true
   account.failure = { call: /^POST .*\/deployments$/, status: 0, message: '', hasEffect: true }
   await expectRefusal(deploy, /^wrangler deploy failed, and version [\w-]+ is live in staging: /m)
   // The version before works, and answers first.
@@ -157,6 +219,22 @@ test('what Cloudflare refuses, and what is lost on the way, is one line that say
   await follow(deploy)
 })
 
+test('without a terminal, a domain is not taken from whatever has it', async () => {
+  const { account, editFile, follow, followInTerminal } = operator()
+  const [, routes] = /```toml\n(\[env\.staging\]\n.*\n)```/.exec(readSection('A domain of your own').text) ?? []
+  await editFile('wrangler.toml', (text) => text.replace(/(?=^\[env\.staging\.)/m, `${routes}\n`))
+  await follow('git commit --all --quiet --message "A domain"')
+  for (const service of ['another-worker', undefined]) {
+    account.domains.set(domain, { id: 'e'.repeat(32), hostname: domain, service })
+    await expectRefusal(deploy, /^catalog\.example\.com is not yet a domain of this Worker, .* in a terminal/m)
+    expect(account.domains.get(domain)?.service).toBe(service)
+  }
+  account.domains.clear()
+  await followInTerminal(deploy)
+  expect(account.domains.get(domain)?.service).toBe(workerName('staging'))
+  await follow(deploy)
+})
+
 test('production is deployed in the same way, on data of its own', async () => {
   const { account, follow, openShell } = operator()
   const commands = findSection('The first deploy').map((command) => command.replaceAll('staging', 'production'))
@@ -165,11 +243,18 @@ test('production is deployed in the same way, on data of its own', async () => {
   await expectRefusal(provision, /^Cloudflare answered 400: no more databases\. /m)
   // The namespace is created, and the answer is lost: the page's command finds it.
   account.failure = { call: /^POST \/storage\/kv\/namespaces$/, status: 0, message: '', hasEffect: true }
-  await expectRefusal(provision, /^Can't reach .* Then run it again: it continues where it stopped\.$/m)
+  await expectRefusal(
+    `${provision} --jurisdiction eu`,
+    /^Can't reach .* Then run it again: it continues where it stopped\.$/m,
+  )
+  await expectRefusal(`${provision} --jurisdiction us`, /^The database .* is in the jurisdiction eu, not us/m)
   openShell()
   for (const command of commands) await follow(command)
   await expectService('production', { lifetime: 3600 })
-  expect([...account.databases.values()].map(({ name }) => name)).toEqual(['staging', 'production'].map(workerName))
+  expect([...account.databases.values()].map(({ name, jurisdiction }) => [name, jurisdiction])).toEqual([
+    [workerName('staging'), null],
+    [workerName('production'), 'eu'],
+  ])
   expect([...account.namespaces.values()].map(({ title }) => title)).toEqual(['staging', 'production'].map(workerName))
 })
 

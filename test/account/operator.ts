@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { setBindingId } from '../../src/ops/store/wrangler-toml.ts'
-import { accountId, apiToken, startAccount, subdomain, type Account } from './account.ts'
+import { accountId, apiToken, startAccount, type Account } from './account.ts'
+import { subdomain } from './dashboard.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
 import { copyProject, type ProjectCopy } from './project-copy.ts'
 import { startRuntime, type Runtime } from './runtime.ts'
@@ -17,6 +18,8 @@ export interface Operator {
   type: (command: string, stdin?: string) => Promise<CommandResult>
   /** Runs a command of the page, which must succeed, and notes what it prints. */
   follow: (command: string) => Promise<string>
+  /** The same, in a terminal. */
+  followInTerminal: (command: string) => Promise<string>
   /** The moment that `--timestamp` names. */
   noteTime: () => void
   /** Writes the ID of the database that was created last into wrangler.toml, and commits it. */
@@ -28,6 +31,9 @@ export interface Operator {
   /** Gets a token and the list of plans. */
   callService: (env: string) => Promise<object>
 }
+
+export const domain = 'catalog.example.com'
+export const refusedMigration = '9999_trigger.sql'
 
 export const workerName = (env: string) => `partner-investment-plan-catalog-${env}`
 
@@ -81,6 +87,7 @@ async function createOperator(
     [/(?<=--bookmark=)…/, () => notes.bookmark],
     [/(?<=--timestamp=)\S+/, () => notes.time],
     [/\bSUBDOMAIN\b/, () => subdomain],
+    [/\bMIGRATION\b/g, () => refusedMigration],
     [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
   ]
@@ -105,6 +112,7 @@ async function createOperator(
   for (const env of ['staging', 'production']) {
     targets[`${workerName(env)}.${subdomain}.workers.dev`] = await runtime.getUrl(workerName(env))
   }
+  targets[domain] = await runtime.getUrl(workerName('staging'))
   let shells = 0
   const openShell = () => {
     const variables = {
@@ -138,6 +146,8 @@ async function createOperator(
       note(text, stdout)
       return output
     },
+    followInTerminal: (command) =>
+      operator.follow(`script --quiet --return --command '${command}' /dev/null </dev/null`),
     useDatabase: async (env) => {
       await operator.editFile('wrangler.toml', (text) => setBindingId(text, env, 'DB', notes.databaseId))
       await operator.follow('git commit --all --quiet --message "Another database"')

@@ -5,12 +5,17 @@ import { stripVTControlCharacters } from 'node:util'
 
 export interface Section {
   title: string
+  text: string
   commands: string[]
 }
 
 /** Returns what is before the first section, the sections of second level, and the commands of their indented blocks. */
 export function readSections(page: string): Section[] {
-  return page.split(/^## /m).map((part) => ({ title: part.split('\n')[0] ?? '', commands: readCommands(part) }))
+  return page.split(/^## /m).map((part) => ({
+    title: part.split('\n')[0] ?? '',
+    text: part,
+    commands: readCommands(part),
+  }))
 }
 
 function readCommands(text: string): string[] {

@@ -3,11 +3,13 @@ import { isJsonObject } from '../../src/json.ts'
 import { readForm, Refusal, type Call } from './api.ts'
 import type { SiteConfig } from './assets-api.ts'
 import type { D1Account } from './d1-api.ts'
+import type { Dashboard } from './dashboard.ts'
 import type { Namespaces } from './kv-api.ts'
 import type { Binding, Module, Upload, Version } from './workers.ts'
 
 /** What the bindings and the site of an upload must name. */
 export interface Resources {
+  dashboard: Dashboard
   d1: D1Account
   namespaces: Namespaces
   findFiles: (completion: string) => Map<string, Uint8Array>
@@ -21,6 +23,7 @@ interface Metadata {
   compatibility_flags?: string[]
   annotations?: Record<string, string>
   assets?: { jwt: string; config?: SiteConfig }
+  limits?: { cpu_ms?: number }
 }
 
 const moduleTypes: Record<string, Module['type']> = {
@@ -47,6 +50,7 @@ export async function readUpload(call: Call, latest: Version | undefined, resour
     else
       modules[name] = { type, contents: type === 'esm' || type === 'text' ? await file.text() : await readBytes(file) }
   }
+  refuseOptIns(rest, resources.dashboard)
   if (mainModule === undefined || !modules[mainModule]) throw new Refusal(400, 10021, 'The form has no main module.')
   return {
     mainModule,
@@ -57,6 +61,19 @@ export async function readUpload(call: Call, latest: Version | undefined, resour
     bindings: readBindings(rest, latest, resources),
     site: assets && { files: resources.findFiles(assets.jwt), config: assets.config ?? {} },
     annotations: rest.annotations ?? {},
+  }
+}
+
+/** What an account has only after its owner paid or asked for it. */
+function refuseOptIns({ limits, bindings = [] }: Metadata, { hasPaidPlan, hasAnalyticsEngine }: Dashboard): void {
+  const dashboard = 'https://dash.cloudflare.com/…/workers'
+  if (limits?.cpu_ms !== undefined && !hasPaidPlan) {
+    const message = `CPU limits are not supported for the Free plan. Switch to a paid plan at ${dashboard}/plans to set CPU limits.`
+    throw new Refusal(400, 100328, message)
+  }
+  if (bindings.some(({ type }) => type === 'analytics_engine') && !hasAnalyticsEngine) {
+    const message = `You need to enable Analytics Engine. Head to the Cloudflare Dashboard to enable: ${dashboard}/analytics-engine`
+    throw new Refusal(403, 10089, message)
   }
 }
 

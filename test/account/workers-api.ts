@@ -4,12 +4,7 @@ import { readUpload, type Resources } from './read-upload.ts'
 import { addVersion, authorEmail, createWorker, deployVersions, findVersion, findWorker } from './workers.ts'
 import { readSecrets, type Services, type Share, type Version, type Worker, type Workers } from './workers.ts'
 
-export function createWorkersApi(
-  workers: Workers,
-  services: Services,
-  resources: Resources,
-  subdomain: string,
-): Routes {
+export function createWorkersApi(workers: Workers, services: Services, resources: Resources): Routes {
   const find = (name: string) => findWorker(workers, name)
 
   /** The call that creates a Worker. Later deploys upload a version and deploy it. */
@@ -46,6 +41,12 @@ export function createWorkersApi(
     return {}
   }
 
+  const getSubdomain = () => {
+    const { subdomain } = resources.dashboard
+    if (subdomain === undefined) throw new Refusal(404, 10007, 'You do not have a workers.dev subdomain.')
+    return { subdomain }
+  }
+
   const postSubdomain = (call: Call, name: string) => {
     const { enabled, previews_enabled: previews } = readJson(call)
     return (find(name).subdomain = { enabled: enabled === true, previews_enabled: previews === true })
@@ -62,7 +63,7 @@ export function createWorkersApi(
   })
 
   return {
-    'GET /workers/subdomain': () => ({ subdomain }),
+    'GET /workers/subdomain': getSubdomain,
     'GET /workers/services/:name': (_, name = '') => getService(name),
     'GET /workers/workers/:name': (_, name = '') => ({ id: find(name).tag, name, subdomain: find(name).subdomain }),
     'GET /workers/scripts': () => [...workers.keys()].map((id) => ({ id })),

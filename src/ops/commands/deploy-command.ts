@@ -6,7 +6,8 @@ import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
 import { UserError } from '../shared/user-error.ts'
 import {
   deployWithWrangler,
-  listLiveVersions,
+  lacksCertificate,
+  listServiceVersions,
   readConfiguredEnvironment,
   readDeployState,
   runProjectCheck,
@@ -47,12 +48,15 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
       if (incomplete !== undefined) throw new UserError(incomplete)
       const steps = {
         readState: (isDirtyAllowed: boolean) => readDeployState(environment, { allowDirty: isDirtyAllowed }),
-        listLiveVersions: () => listLiveVersions(environment.env),
+        listLiveVersions: () => listServiceVersions(environment.env),
         check: runProjectCheck,
         deploy: () => deployWithWrangler(environment.env),
+        lacksCertificate,
         smokeTest: (address: string, versionId: string) => runSmokeTest(address, environment.worker, versionId),
       }
-      await deployGuarded(environment, { url, allowDirty, skipCheck }, steps, report)
+      // As wrangler decides whether to ask.
+      const hasTerminal = Boolean(unescaped.io.stdin.isTTY && unescaped.io.stdout.isTTY && !process.env['CI'])
+      await deployGuarded(environment, { url, allowDirty, skipCheck, hasTerminal }, steps, report)
     })
   return run()
 }

@@ -96,7 +96,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
   async function print(keys: KeyRing, entries: readonly ChangeEntry[], options: ChangeOptions): Promise<void> {
     const known = await keys.list()
     const revived = findRevivedKeys(known, entries)
-    const rows = known.map(({ kid, use }) => {
+    const rows = known.map(({ kid, use, endsWithDeploy = false }) => {
       const timeMs = readKidTimeMs(kid)
       const droppedAt = revived.find((key) => key.kid === kid)?.droppedAt ?? null
       return {
@@ -104,11 +104,14 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
         use,
         createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000),
         droppedAt: formatOptionalTime(droppedAt),
+        endsWithDeploy,
       }
     })
-    const table = rows.map(({ kid, use, createdAt, droppedAt }) => ({
+    const table = rows.map(({ kid, use, createdAt, droppedAt, endsWithDeploy }) => ({
       KID: kid,
-      USE: droppedAt === null ? use : `${use}, though dropped`,
+      USE: [use, droppedAt !== null && 'though dropped', endsWithDeploy && 'until the next deploy']
+        .filter(Boolean)
+        .join(', '),
       AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),
     }))
     io.stdout.write(options.json ? `${JSON.stringify(rows)}\n` : formatTable(table))

@@ -16,9 +16,13 @@ const command = 'npm run provision --'
 /** D1's own location hints. None is in Africa: western Europe is the nearest. */
 const locations = ['weur', 'eeur', 'wnam', 'enam', 'apac', 'oc']
 
+/** From wrangler's sources. */
+const jurisdictions = ['eu', 'fedramp', 'us']
+
 interface ProvisionFlags {
   env?: string
   location: string
+  jurisdiction?: string
   as?: string
 }
 
@@ -32,9 +36,14 @@ export async function runProvision(unescaped: CommandContext): Promise<ExitCode>
     .addOption(
       new Option('--location <hint>', 'where a new database gets its primary').choices(locations).default('weur'),
     )
+    .addOption(
+      new Option('--jurisdiction <name>', 'where a new database runs and is stored, instead of a hint')
+        .choices(jurisdictions)
+        .conflicts('location'),
+    )
     .addOption(actorOption)
     .allowExcessArguments()
-    .action(async ({ env: name, location, as }: ProvisionFlags, { args }: Command) => {
+    .action(async ({ env: name, location, jurisdiction, as }: ProvisionFlags, { args }: Command) => {
       const env = readEnvironment(name, args, command)
       const target = { remote: true, env, ...(as === undefined ? {} : { as }) }
       const attribution = await readAttribution(context, target)
@@ -48,13 +57,18 @@ export async function runProvision(unescaped: CommandContext): Promise<ExitCode>
       const resources = {
         ...(await openResources(env)),
         findSigningKey: async () => {
-          if (!(await openWorkerSecrets(target).listNames()).includes('JWT_KEYS')) return 'none' as const
+          const secrets = await openWorkerSecrets(target).list()
+          if (!secrets.some((secret) => secret.name === 'JWT_KEYS' && secret.isKept)) return 'none' as const
           return (await keys.list()).some(({ use }) => use === 'signs') ? ('rotated' as const) : ('foreign' as const)
         },
         createSigningKey: () => withStore(target, (store) => rotateKeys(keys, store, attribution, rotation)),
       }
       try {
-        const hasNewIds = await provision(resources, location, (line) => void io.stdout.write(`${line}\n`))
+        const hasNewIds = await provision(
+          resources,
+          { location, jurisdiction },
+          (line) => void io.stdout.write(`${line}\n`),
+        )
         if (hasNewIds) io.stdout.write('Commit wrangler.toml: the IDs are not secret, and deploy needs them.\n')
       } catch (error) {
         if (!(error instanceof CloudflareError)) throw error

@@ -1,6 +1,13 @@
 // What must be right before a deploy, and how to fix what is not.
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../store/deployment.ts'
-import { describeCommand, describeMigration, describeMissingIds, type Target } from '../shared/target.ts'
+import type { ConfiguredEnvironment, DeployState } from '../store/deployment.ts'
+import type { LiveVersion } from '../store/worker-versions.ts'
+import {
+  describeCommand,
+  describeDeploy,
+  describeMigration,
+  describeMissingIds,
+  type Target,
+} from '../shared/target.ts'
 
 /** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */
 export function findMistakes(environment: Omit<ConfiguredEnvironment, 'worker'>): string[] {
@@ -13,10 +20,15 @@ export function findMistakes(environment: Omit<ConfiguredEnvironment, 'worker'>)
   ].filter((mistake) => typeof mistake === 'string')
 }
 
-/** @returns a line for each reason not to deploy. */
+/**
+ * @param hasTerminal whether wrangler can ask before it takes a domain from another Worker or a DNS record: without a
+ * terminal, it takes it.
+ * @returns a line for each reason not to deploy.
+ */
 export function findObstacles(
   env: string,
-  { pendingMigrations, missingSecrets, changedFiles }: DeployState,
+  { pendingMigrations, missingSecrets, newDomains, changedFiles }: DeployState,
+  hasTerminal: boolean,
 ): readonly string[] {
   const target: Target = { remote: true, env }
   return [
@@ -27,12 +39,28 @@ export function findObstacles(
         ? `The secret JWT_KEYS is not set. Run: ${describeCommand(target, 'keys', 'rotate')}`
         : `The secret ${name} is not set. Run: npx wrangler secret put ${name} --env ${env}`,
     ),
+    ...(hasTerminal ? [] : newDomains).map(
+      (domain) =>
+        `${domain} is not yet a domain of this Worker, and would be taken from whatever has it. Make the first deploy with it by hand, in a terminal: ${describeDeploy(target)}`,
+    ),
     changedFiles === 'no checkout' &&
       'This folder is no git checkout, so nobody could tell what was deployed. Add --allow-dirty to deploy it anyway.',
     typeof changedFiles !== 'string' &&
       changedFiles.length > 0 &&
       `The checkout has changes in ${listSome(changedFiles)}. Commit them, or add --allow-dirty.`,
   ].filter((obstacle) => typeof obstacle === 'string')
+}
+
+/** @param code of Cloudflare, which refused the upload. @returns how to go on; undefined when wrangler's message says it. */
+export function explainRefusal(env: string, code: number | undefined): string | undefined {
+  switch (code) {
+    case 10089:
+      return `Analytics Engine is off in this account. Switch it on at https://dash.cloudflare.com/?to=/:account/workers/analytics-engine, wait two minutes, and deploy again.`
+    case 100328:
+      return `The account has the free plan of Workers, which refuses a limit of CPU time. Change to the paid plan; or, to try the service, delete [limits] from wrangler.toml and set PBKDF2_ITERATIONS = 30000 in [env.${env}.vars].`
+    default:
+      return undefined
+  }
 }
 
 const maxListed = 3

@@ -5,7 +5,7 @@ import { generateJwk, readKidTimeMs, type OctJwk } from '../../crypto/signing-ke
 import { describeCommand, type Target } from '../shared/target.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import type { Clock } from './clock.ts'
-import type { Key, KeyRing, Rotation } from './key-ring.ts'
+import type { Key, KeyRing, KeyUse, Rotation } from './key-ring.ts'
 import { UserError } from '../shared/user-error.ts'
 
 const verifyPrefix = 'JWT_KEYS_'
@@ -21,16 +21,25 @@ export function createDeployedKeyRing(secrets: WorkerSecrets, target: Target, cl
 }
 
 async function listKeys(secrets: WorkerSecrets): Promise<Key[]> {
-  const { rotated, others, waiting } = await listKids(secrets)
+  const { rotated, others, waiting, ending } = await listKids(secrets)
+  const describe = (kid: string, use: KeyUse): Key => ({
+    kid,
+    use,
+    ...(ending.includes(kid) && { endsWithDeploy: true }),
+  })
   return [
-    ...rotated.map((kid, index): Key => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
-    ...others.map((kid): Key => ({ kid, use: 'verifies' })),
-    ...waiting.map((kid): Key => ({ kid, use: 'waits' })),
+    ...rotated.map((kid, index) => describe(kid, index === 0 ? 'signs' : 'verifies')),
+    ...others.map((kid) => describe(kid, 'verifies')),
+    ...waiting.map((kid) => describe(kid, 'waits')),
   ]
 }
 
 async function listKids(secrets: WorkerSecrets) {
-  const names = (await secrets.listNames()).toSorted().toReversed()
+  const live = (await secrets.list()).filter(({ isLive }) => isLive)
+  const names = live
+    .map(({ name }) => name)
+    .toSorted()
+    .toReversed()
   const kidsAfter = (prefix: string) =>
     names.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
   const verifying = kidsAfter(verifyPrefix).filter((kid) => !kid.startsWith('NEXT_'))
@@ -41,6 +50,8 @@ async function listKids(secrets: WorkerSecrets) {
     /** Secrets that somebody set by other means. */
     others: verifying.filter((kid) => readKidTimeMs(kid) === undefined),
     waiting: kidsAfter(nextPrefix),
+    /** Keys that the next deploy drops. */
+    ending: live.filter(({ isKept }) => !isKept).map(({ name }) => name.replace(/^JWT_KEYS_(NEXT_)?/, '')),
   }
 }
 

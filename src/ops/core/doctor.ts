@@ -10,7 +10,7 @@ import { describeCommand, describeMigration, type Target } from '../shared/targe
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'
 import type { Clock } from './clock.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { describeRevivedKey, findRevivedKeys, type KeyRing } from './key-ring.ts'
+import { describeEndingKey, describeRevivedKey, findRevivedKeys, type KeyRing } from './key-ring.ts'
 import { describeClash } from './publication-log.ts'
 import { countPlans } from './publications.ts'
 
@@ -149,8 +149,8 @@ async function checkCache({ deleteKey }: Store): Promise<HealthCheck> {
 }
 
 async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target: Target): Promise<HealthCheck> {
-  const present = new Set(await listSecrets())
-  const missing = requiredSecrets.filter((secret) => !present.has(secret))
+  const live = (await listSecrets()).filter(({ isLive }) => isLive)
+  const missing = requiredSecrets.filter((secret) => !live.some(({ name }) => name === secret))
   if (missing.length === 0) return ok('secrets', `The Worker has ${requiredSecrets.join(', ')}.`)
   const fix = describeCommand(target, 'keys', 'rotate')
   return problem('secrets', `The Worker lacks ${missing.join(', ')}: it is not deployed, or can't sign. Run: ${fix}`)
@@ -171,10 +171,12 @@ async function checkKeys(
   const signing = known.find(({ use }) => use === 'signs')
   if (signing === undefined) {
     // The names of the secrets of a rotation say which key signs.
-    return (await deployment?.listSecrets())?.includes('JWT_KEYS')
+    return (await deployment?.listSecrets())?.some((secret) => secret.name === 'JWT_KEYS' && secret.isLive)
       ? warning(name, `JWT_KEYS was set by other means, so its age is not known. To replace it, run: ${rotate}`)
       : problem(name, `No key signs tokens. Run: ${rotate}`)
   }
+  const ending = known.find(({ endsWithDeploy }) => endsWithDeploy)
+  if (ending) return warning(name, describeEndingKey(ending, target))
   const waiting = known.find(({ use }) => use === 'waits')
   if (waiting)
     return warning(name, `The rotation to ${waiting.kid} was interrupted, ${signing.kid} signs. Run: ${rotate}`)

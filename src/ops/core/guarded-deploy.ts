@@ -1,6 +1,7 @@
 // A deploy: refused unless everything is right, then checked by the smoke test, and always with the way back.
-import type { ConfiguredEnvironment, DeployState, LiveVersion, SmokeOutcome } from '../store/deployment.ts'
-import { findMistakes, findObstacles, pickMainVersion, pickUrl } from './deploy-guard.ts'
+import type { ConfiguredEnvironment, Deployed, DeployState, FailedDeploy, SmokeOutcome } from '../store/deployment.ts'
+import type { LiveVersion } from '../store/worker-versions.ts'
+import { explainRefusal, findMistakes, findObstacles, pickMainVersion, pickUrl } from './deploy-guard.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export interface DeployOptions {
@@ -8,6 +9,8 @@ export interface DeployOptions {
   skipCheck: boolean
   /** Where the smoke test finds the service. By default, where wrangler says. */
   url: string | undefined
+  /** Whether wrangler can ask the user. */
+  hasTerminal: boolean
 }
 
 /** What a deploy does outside of this process. */
@@ -17,8 +20,9 @@ export interface DeploySteps {
   listLiveVersions: () => Promise<LiveVersion[]>
   /** `npm run check`. */
   check: () => Promise<boolean>
-  /** `wrangler deploy`; undefined when it failed. */
-  deploy: () => Promise<{ versionId: string; targets: readonly string[] } | undefined>
+  /** `wrangler deploy`. */
+  deploy: () => Promise<Deployed | FailedDeploy>
+  lacksCertificate: (url: string) => Promise<boolean>
   /** Waits until the version answers. */
   smokeTest: (url: string, versionId: string) => Promise<SmokeOutcome>
 }
@@ -36,7 +40,8 @@ export async function deployGuarded(
   const { env } = environment
   const mistakes = findMistakes(environment)
   if (mistakes.length > 0) throw new UserError(mistakes)
-  const obstacles = findObstacles(env, await steps.readState(options.allowDirty))
+  const state = await steps.readState(options.allowDirty)
+  const obstacles = findObstacles(env, state, options.hasTerminal)
   if (obstacles.length > 0) throw new UserError(obstacles)
   if (!options.skipCheck && !(await steps.check())) {
     throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
@@ -44,7 +49,7 @@ export async function deployGuarded(
 
   const before = pickMainVersion(await steps.listLiveVersions())
   const deployed = await steps.deploy()
-  if (deployed === undefined) throw new UserError(await describeFailure(env, before, steps))
+  if ('failureCode' in deployed) throw new UserError(await describeFailure(env, before, deployed, steps))
   const { versionId, targets } = deployed
   const wayBack = describeWayBack(env, before)
   const url = options.url ?? pickUrl(targets)
@@ -55,6 +60,15 @@ export async function deployGuarded(
   }
   report(`Version ${versionId} is deployed to ${env}: ${url}`)
   const outcome = await steps.smokeTest(url, versionId)
+  if (outcome === 'unreachable' && (await steps.lacksCertificate(url))) {
+    const smoke = `npm run -s smoke -- --url ${url} --version ${environment.worker}=${versionId}`
+    const notice = `It is not tested: ${url} has no certificate yet. When it has one, run: ${smoke}`
+    if (!state.newDomains.includes(new URL(url).hostname)) throw new UserError(`${notice} ${wayBack}`)
+    // Cloudflare issues the certificate of a new domain after the deploy.
+    report(notice)
+    report(wayBack)
+    return
+  }
   if (outcome !== 'passed') {
     const problem = outcome === 'failed' ? 'The smoke test failed' : `The service does not answer at ${url}`
     throw new UserError(`${problem}, and version ${versionId} is live. ${wayBack}`)
@@ -69,7 +83,12 @@ function describeWayBack(env: string, before: string | undefined): string {
 }
 
 /** Wrangler may fail after the new version went live, for example when it can't set the schedule. */
-async function describeFailure(env: string, before: string | undefined, steps: DeploySteps): Promise<string> {
+async function describeFailure(
+  env: string,
+  before: string | undefined,
+  { failureCode }: FailedDeploy,
+  steps: DeploySteps,
+): Promise<string> {
   const wayBack = describeWayBack(env, before)
   let live: string | undefined
   try {
@@ -78,6 +97,9 @@ async function describeFailure(env: string, before: string | undefined, steps: D
     const reason = error instanceof Error ? error.message : String(error)
     return `wrangler deploy failed: see its message above. It is not known whether a new version is live in ${env}: ${reason} When Cloudflare answers, see: npx wrangler deployments status --env ${env}. ${wayBack}`
   }
-  if (live === before) return `wrangler deploy failed, and nothing changed in ${env}: see its message above.`
+  if (live === before) {
+    const reason = explainRefusal(env, failureCode)
+    return `wrangler deploy failed, and nothing changed in ${env}${reason === undefined ? ': see its message above.' : `. ${reason}`}`
+  }
   return `wrangler deploy failed, and version ${live} is live in ${env}: see its message above, and deploy again. ${wayBack}`
 }

@@ -3,7 +3,7 @@ import { abbreviate } from '../../catalog/plan-schema.ts'
 import type { ChangeEntry } from '../../db/change-record-queries.ts'
 import type { KeyChangeKind } from '../../db/change-request.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../shared/target.ts'
+import { describeCommand, describeDeploy, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { writeRecorded } from './recorded-change.ts'
@@ -16,6 +16,8 @@ export type KeyUse = 'signs' | 'verifies' | 'waits'
 export interface Key {
   kid: string
   use: KeyUse
+  /** The version that is live has it, as after a rollback, and the latest lacks it: the next deploy drops it. */
+  endsWithDeploy?: boolean
 }
 
 export interface Rotation {
@@ -47,6 +49,7 @@ export async function findDroppableKey(keys: KeyRing, kid: string, target: Targe
   if (known.use === 'signs') {
     throw new UserError(`The key ${kid} signs. Rotate first: ${describeCommand(target, 'keys', 'rotate')}`)
   }
+  if (known.endsWithDeploy) throw new UserError(describeEndingKey(known, target))
   return known
 }
 
@@ -67,9 +70,18 @@ export function findRevivedKeys(
   })
 }
 
-export function describeRevivedKey({ kid, use, droppedAt }: RevivedKey, target: Target): string {
+export function describeEndingKey({ kid }: Key, target: Target): string {
+  return `The latest version of the Worker lacks the key ${kid}, so the next deploy drops it: ${describeDeploy(target)}`
+}
+
+export function describeRevivedKey(key: RevivedKey, target: Target): string {
+  const { kid, use, droppedAt } = key
   const [rotate, drop] = [['rotate'], ['drop', kid]].map((words) => describeCommand(target, 'keys', ...words))
   const dropped = `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}`
+  if (key.endsWithDeploy) {
+    const again = use === 'signs' ? 'signs' : 'verifies tokens'
+    return `${dropped}, and ${again} again. ${describeEndingKey(key, target)}`
+  }
   return use === 'signs'
     ? `${dropped}, and signs again. Rotate, and drop it again: ${rotate}, then: ${drop}`
     : `${dropped}, and ${use === 'waits' ? 'waits to sign' : 'verifies tokens'} again. Drop it again: ${drop}`

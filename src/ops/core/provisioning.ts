@@ -1,21 +1,28 @@
 // Creates what an environment lacks before its first deploy. Each step looks first, so an interrupted run is continued by
 // the next one, and a run with nothing to do changes nothing.
 import { describeCommand } from '../shared/target.ts'
-import type { EnvironmentResources, Resource } from '../store/environment-resources.ts'
+import type { EnvironmentResources, Place, Resource } from '../store/environment-resources.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /**
- * @param location where a new database gets its primary.
+ * @param place where a new database is created.
  * @param report gets a line for each step.
  * @returns whether wrangler.toml changed.
+ * @throws UserError when somebody must set something in the dashboard, or an existing database is not as asked.
  */
 export async function provision(
   resources: EnvironmentResources,
-  location: string,
+  place: Place,
   report: (line: string) => void,
 ): Promise<boolean> {
   const { names, ids, database, namespace } = resources
   let hasNewIds = false
+
+  if (await resources.lacksSubdomain()) {
+    throw new UserError(
+      'The account has no subdomain of workers.dev, where the service gets its first address. Register one at https://dash.cloudflare.com/?to=/:account/workers/onboarding, and run it again.',
+    )
+  }
 
   const obtain = async (
     kind: string,
@@ -44,8 +51,17 @@ export async function provision(
   }
 
   const databaseId = await obtain('database', 'database_id', ids.database, names.database, database, () =>
-    database.create(names.database, location),
+    database.create(names.database, place),
   )
+  if (place.jurisdiction !== undefined) {
+    const found = await database.readJurisdiction(databaseId)
+    if (found !== place.jurisdiction) {
+      throw new UserError(
+        `The database ${databaseId} is in ${found === undefined ? 'no jurisdiction' : `the jurisdiction ${found}`}, not ${place.jurisdiction}. D1 sets it only when it creates a database: delete this one and its line in wrangler.toml, or leave --jurisdiction out.`,
+      )
+    }
+    report(`The database is in the jurisdiction ${found}.`)
+  }
   await obtain('KV namespace', 'id', ids.namespace, names.namespace, namespace, () => namespace.create(names.namespace))
 
   if (await resources.readReplication(databaseId)) report('Read replication is on.')

@@ -26,6 +26,10 @@ export function describeMigration(target: Target): string {
   return ['npm run -s migrate --', ...local, ...describeFlags(target)].join(' ')
 }
 
+export function describeDeploy({ env }: Target): string {
+  return `npm run deploy -- --env ${env}`
+}
+
 /** Says what wrangler.toml lacks, and how to get it. */
 export function describeMissingIds(
   env: string | undefined,

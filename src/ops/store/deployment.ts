@@ -7,9 +7,10 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { isJsonObject, readPath } from '../../json.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
-import { CloudflareError, refuse } from './failure.ts'
+import { refuse } from './failure.ts'
 import { listPendingMigrations } from './remote-migrations.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
+import { listLiveVersions, type LiveVersion } from './worker-versions.ts'
 import { findBindings, readWranglerConfig } from './wrangler-toml.ts'
 import { startWrangler } from './wrangler.ts'
 
@@ -21,6 +22,8 @@ export interface ConfiguredEnvironment {
   databaseId: string | undefined
   namespaceId: string | undefined
   hasRoute: boolean
+  /** Its custom domains. */
+  domains: readonly string[]
   isWorkersDevOn: boolean
 }
 
@@ -28,45 +31,47 @@ export interface ConfiguredEnvironment {
 export interface DeployState {
   pendingMigrations: readonly string[]
   missingSecrets: readonly string[]
+  /** Custom domains that are not the Worker's yet. */
+  newDomains: readonly string[]
   /** Files that differ from the last commit; `any` when they may. */
   changedFiles: readonly string[] | 'no checkout' | 'any'
-}
-
-/** A version that gets a share of the requests. */
-export interface LiveVersion {
-  versionId: string
-  percentage: number
 }
 
 /** @throws UserError when wrangler.toml has no such environment. */
 export async function readConfiguredEnvironment(env: string): Promise<ConfiguredEnvironment> {
   const wrangler = await readWranglerConfig(env)
   const { databaseId, namespaceId } = findBindings(wrangler)
+  const routes = wrangler.routes ?? []
   return {
     env,
-    worker: wrangler.name ?? '',
+    worker: wrangler.name,
     databaseId,
     namespaceId,
-    hasRoute: (wrangler.routes ?? []).length > 0 || wrangler.route !== undefined,
+    hasRoute: routes.length > 0 || wrangler.route !== undefined,
+    domains: routes
+      .filter((route) => readPath(route, 'custom_domain') === true)
+      .map((route) => String(readPath(route, 'pattern'))),
     isWorkersDevOn: wrangler.workers_dev === true,
   }
 }
 
 /** @throws UserError when the account can't be read. */
 export async function readDeployState(
-  { env }: ConfiguredEnvironment,
+  environment: ConfiguredEnvironment,
   { allowDirty }: { allowDirty: boolean },
 ): Promise<DeployState> {
-  const target = { remote: true, env }
-  const { wrangler } = await openAccount(target)
-  const [pendingMigrations, secretNames, changedFiles] = await Promise.all([
+  const target = { remote: true, env: environment.env }
+  const { wrangler, call } = await openAccount(target)
+  const [pendingMigrations, secrets, newDomains, changedFiles] = await Promise.all([
     listPendingMigrations(target),
-    openWorkerSecrets(target).listNames(),
+    openWorkerSecrets(target).list(),
+    listNewDomains(environment, call),
     allowDirty ? ('any' as const) : listChangedFiles(),
   ])
   const required: string[] = wrangler.secrets?.required ?? []
-  const missingSecrets = required.filter((name) => !secretNames.includes(name))
-  return { pendingMigrations, missingSecrets, changedFiles }
+  // A deploy keeps the secrets of the latest version, which may not be live.
+  const missingSecrets = required.filter((name) => !secrets.some((secret) => secret.name === name && secret.isKept))
+  return { pendingMigrations, missingSecrets, newDomains, changedFiles }
 }
 
 async function listChangedFiles(): Promise<readonly string[] | 'no checkout'> {
@@ -78,32 +83,25 @@ async function listChangedFiles(): Promise<readonly string[] | 'no checkout'> {
   }
 }
 
-/** @returns the versions that answer requests; none before the first deploy. */
-export async function listLiveVersions(env: string): Promise<LiveVersion[]> {
+/**
+ * @returns the versions that answer requests; none before the first deploy. The first secret of a Worker makes an empty
+ * version, which nobody wants to go back to: it is not listed.
+ */
+export async function listServiceVersions(env: string): Promise<LiveVersion[]> {
   const { wrangler, call } = await openAccount({ remote: true, env })
-  const script = `/workers/scripts/${wrangler.name}`
-  try {
-    const result = await call('GET', `${script}/deployments`)
-    const found = readPath(result, 'deployments', 0, 'versions')
-    const versions: unknown[] = Array.isArray(found) ? found : []
-    const live = versions.map((version) => ({
-      versionId: String(readPath(version, 'version_id')),
-      percentage: Number(readPath(version, 'percentage')),
-    }))
-    const isService = await Promise.all(
-      live.map(({ versionId }) => hasDatabase(call, `${script}/versions/${versionId}`)),
-    )
-    return live.filter((_, index) => isService[index])
-  } catch (error) {
-    if (error instanceof CloudflareError && error.isMissing) return []
-    return refuse(error)
-  }
+  const live = await listLiveVersions(call, wrangler.name).catch(refuse)
+  return live.filter(({ bindings }) => bindings.some(({ name }) => name === 'DB'))
 }
 
-/** The first secret of a Worker makes an empty version, which nobody wants to go back to. */
-async function hasDatabase(call: Call, path: string): Promise<boolean> {
-  const bindings = readPath(await call('GET', path), 'resources', 'bindings')
-  return !Array.isArray(bindings) || bindings.some((binding) => readPath(binding, 'name') === 'DB')
+/** @returns the domains that wrangler.toml has for the Worker, and that are not its domains yet. */
+async function listNewDomains({ worker, domains }: ConfiguredEnvironment, call: Call): Promise<string[]> {
+  const isOwn = await Promise.all(
+    domains.map(async (domain) => {
+      const found = await call('GET', `/workers/domains?hostname=${domain}`).catch(refuse)
+      return Array.isArray(found) && found.some((one: unknown) => readPath(one, 'service') === worker)
+    }),
+  )
+  return domains.filter((_, index) => !isOwn[index])
 }
 
 /** Runs all checks of the project. They need no credentials, and get none; their site is the one of the example origin. */
@@ -114,37 +112,56 @@ export async function runProjectCheck(): Promise<boolean> {
 
 export interface Deployed {
   versionId: string
-  targets: string[]
+  targets: readonly string[]
 }
 
-/**
- * Runs `wrangler deploy`, which shows its own output.
- * @returns undefined when wrangler failed.
- */
-export async function deployWithWrangler(env: string): Promise<Deployed | undefined> {
+export interface FailedDeploy {
+  /** Cloudflare's own error code, when it refused a call. */
+  failureCode: number | undefined
+}
+
+/** Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal. */
+export async function deployWithWrangler(env: string): Promise<Deployed | FailedDeploy> {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
   const file = join(folder, 'output.ndjson')
   try {
     const wrangler = startWrangler(['deploy', '--env', env], 'inherit', { WRANGLER_OUTPUT_FILE_PATH: file })
     const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
-    return exitCode === 0 ? readDeployed(await readFile(file, 'utf8')) : undefined
+    const entries = await readFile(file, 'utf8').catch(() => '')
+    return exitCode === 0 ? readDeployed(entries) : { failureCode: readFailureCode(entries) }
   } finally {
     await rm(folder, { recursive: true })
   }
 }
 
-/** Finds the line of the deploy in wrangler's machine-readable output. */
-export function readDeployed(ndjson: string): Deployed {
-  for (const line of ndjson.split('\n').filter(Boolean)) {
-    const entry: unknown = JSON.parse(line)
-    if (!isJsonObject(entry) || entry['type'] !== 'deploy') continue
-    const targets: unknown[] = Array.isArray(entry['targets']) ? entry['targets'] : []
-    return { versionId: String(entry['version_id']), targets: targets.map(String) }
-  }
-  throw new Error('wrangler wrote no line of type deploy')
+function readDeployed(ndjson: string): Deployed {
+  const entry = findEntry(ndjson, 'deploy')
+  if (entry === undefined) throw new Error('wrangler wrote no line of type deploy')
+  const targets: unknown[] = Array.isArray(entry['targets']) ? entry['targets'] : []
+  return { versionId: String(entry['version_id']), targets: targets.map(String) }
+}
+
+function readFailureCode(ndjson: string): number | undefined {
+  const code = findEntry(ndjson, 'command-failed')?.['code']
+  return typeof code === 'number' ? code : undefined
+}
+
+/** Finds a line of wrangler's machine-readable output. */
+function findEntry(ndjson: string, type: string): Record<string, unknown> | undefined {
+  const entries = ndjson.split('\n').map((line): unknown => (line === '' ? undefined : JSON.parse(line)))
+  return entries.filter((entry) => isJsonObject(entry)).find((entry) => entry['type'] === type)
 }
 
 export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
+
+/** @returns whether a host refuses a connection for lack of a certificate. */
+export async function lacksCertificate(url: string): Promise<boolean> {
+  const error: unknown = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) }).then(
+    (response) => response.body?.cancel(),
+    (reason: unknown) => reason,
+  )
+  return /^(ERR_SSL_|ERR_TLS_|EPROTO)/.test(String(readPath(error, 'cause', 'code')))
+}
 
 /** Runs the smoke test, which shows its own output, and waits until the version has spread. */
 export async function runSmokeTest(url: string, worker: string, versionId: string): Promise<SmokeOutcome> {

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
+import { readConfiguredEnvironment } from './deployment.ts'
 import { CloudflareError } from './failure.ts'
 import { applyMigrations, listPendingMigrations } from './remote-migrations.ts'
 import { configFile, findBindings, setBindingId, type BindingWithId } from './wrangler-toml.ts'
@@ -13,8 +14,13 @@ export interface EnvironmentResources {
   names: { env: string; database: string; namespace: string }
   /** The IDs in wrangler.toml. */
   ids: { database: string | undefined; namespace: string | undefined }
-  database: Resource & { create: (name: string, location: string) => Promise<string> }
+  database: Resource & {
+    create: (name: string, place: Place) => Promise<string>
+    readJurisdiction: (id: string) => Promise<string | undefined>
+  }
   namespace: Resource & { create: (name: string) => Promise<string> }
+  /** Whether the environment is served at workers.dev, and the account has no name there. */
+  lacksSubdomain: () => Promise<boolean>
   readReplication: (databaseId: string) => Promise<boolean>
   switchReplicationOn: (databaseId: string) => Promise<void>
   listPendingMigrations: () => Promise<readonly string[]>
@@ -23,6 +29,12 @@ export interface EnvironmentResources {
   /** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
   findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
   createSigningKey: () => Promise<void>
+}
+
+/** Where a database is created. A location is a hint for its primary; a jurisdiction restricts where it runs and is stored. */
+export interface Place {
+  location: string
+  jurisdiction: string | undefined
 }
 
 export interface Resource {
@@ -41,6 +53,7 @@ export async function openResources(
   const target = { remote: true, env }
   const { wrangler, call } = await openAccount(target)
   const { databaseId, databaseName, namespaceId } = findBindings(wrangler)
+  const { hasRoute } = await readConfiguredEnvironment(env)
   if (!databaseName || !wrangler.name) {
     throw new UserError(
       `wrangler.toml has no database_name of DB in [env.${env}]. Add it, as in the other environment.`,
@@ -52,8 +65,14 @@ export async function openResources(
     database: {
       exists: async (id) => (await unlessMissing(call('GET', databasePath(id)))) !== undefined,
       findByName: (name) => findInList(call, '/d1/database', { name: 'name', id: 'uuid' }, name),
-      create: async (name, location) =>
-        readId(await call('POST', '/d1/database', { name, primary_location_hint: location }), 'uuid'),
+      create: async (name, { location, jurisdiction }) => {
+        const place = jurisdiction === undefined ? { primary_location_hint: location } : { jurisdiction }
+        return readId(await call('POST', '/d1/database', { name, ...place }), 'uuid')
+      },
+      readJurisdiction: async (id) => {
+        const jurisdiction = readPath(await call('GET', databasePath(id)), 'jurisdiction')
+        return typeof jurisdiction === 'string' ? jurisdiction : undefined
+      },
       saveId: (id) => saveId(env, 'DB', id),
     },
     namespace: {
@@ -62,6 +81,7 @@ export async function openResources(
       create: async (name) => readId(await call('POST', '/storage/kv/namespaces', { title: name }), 'id'),
       saveId: (id) => saveId(env, 'CATALOG_CACHE', id),
     },
+    lacksSubdomain: async () => !hasRoute && (await unlessMissing(call('GET', '/workers/subdomain'))) === undefined,
     readReplication: async (id) => readPath(await call('GET', databasePath(id)), 'read_replication', 'mode') === 'auto',
     switchReplicationOn: async (id) => {
       await call('PUT', databasePath(id), { read_replication: { mode: 'auto' } })
@@ -82,7 +102,8 @@ async function unlessMissing(answer: Promise<unknown>): Promise<unknown> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof CloudflareError && error.isMissing) return undefined
+    // Wrangler recognizes an account without a subdomain by the code alone.
+    if (error instanceof CloudflareError && (error.isMissing || error.codes.includes(10007))) return undefined
     throw error
   }
 }

@@ -4,7 +4,7 @@ import { readPath } from '../../json.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { listMigrationFiles } from './remote-migrations.ts'
 import type { Target } from '../shared/target.ts'
-import { openWorkerSecrets } from './worker-secrets.ts'
+import { openWorkerSecrets, type WorkerSecret } from './worker-secrets.ts'
 import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
 /** What surrounds the store. */
@@ -21,8 +21,7 @@ export interface Deployment {
   /** Whether a Cron Trigger publishes what is due. */
   hasSchedule: boolean
   requiredSecrets: readonly string[]
-  /** The names of the Worker's secrets. */
-  listSecrets: () => Promise<string[]>
+  listSecrets: () => Promise<WorkerSecret[]>
   readDatabase: () => Promise<{ isReplicated: boolean; region: string | undefined; sizeBytes: number }>
 }
 
@@ -38,7 +37,7 @@ export async function inspectEnvironment(target: Target): Promise<Environment> {
       missingBindings: listBindings(topLevel).filter((name) => !bindings.has(name)),
       hasSchedule: (wrangler.triggers?.crons ?? []).length > 0,
       requiredSecrets: wrangler.secrets?.required ?? [],
-      listSecrets: openWorkerSecrets(target).listNames,
+      listSecrets: openWorkerSecrets(target).list,
       readDatabase: async () => {
         const database = await call('GET', `/d1/database/${databaseId}`)
         const [region, sizeBytes] = ['running_in_region', 'file_size'].map((name) => readPath(database, name))

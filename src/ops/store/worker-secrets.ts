@@ -3,43 +3,67 @@
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
-import { CloudflareError, refuse } from './failure.ts'
-import type { Target } from '../shared/target.ts'
+import { refuse } from './failure.ts'
+import { describeDeploy, type Target } from '../shared/target.ts'
+import { listLiveVersions, unlessNoWorker } from './worker-versions.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
+
+/** Each version has secrets of its own. */
+export interface WorkerSecret {
+  name: string
+  /** Whether a version that answers requests has it. */
+  isLive: boolean
+  /** Whether the latest version has it. The next deploy keeps these, and no others. */
+  isKept: boolean
+}
 
 /** The secrets of a deployed Worker. */
 export interface WorkerSecrets {
   /** Empty while there is no Worker. */
-  listNames: () => Promise<string[]>
+  list: () => Promise<WorkerSecret[]>
   /** Sets secrets, and deletes those that are null, in one change of the Worker. */
   put: (secrets: Record<string, string | null>) => Promise<void>
 }
 
 export function openWorkerSecrets(target: Target): WorkerSecrets {
-  return { listNames: () => listNames(target), put: (secrets) => putSecrets(target, secrets) }
+  return { list: () => listSecrets(target), put: (secrets) => putSecrets(target, secrets) }
 }
 
-async function listNames(target: Target): Promise<string[]> {
+async function listSecrets(target: Target): Promise<WorkerSecret[]> {
   const { wrangler, call } = await openAccount(target)
-  try {
-    const result = await call('GET', `/workers/scripts/${wrangler.name}/secrets`)
-    const secrets: unknown[] = Array.isArray(result) ? result : []
-    return secrets.map((secret) => String(readPath(secret, 'name')))
-  } catch (error) {
-    if (error instanceof CloudflareError && error.codes.some((code) => workerNotFoundCodes.has(code))) return []
-    return refuse(error)
+  const worker = wrangler.name
+  const listKept = async () => {
+    // The names of the latest version, also when it is not live.
+    const result = await call('GET', `/workers/scripts/${worker}/secrets`)
+    return (Array.isArray(result) ? result : []).map((secret: unknown) => String(readPath(secret, 'name')))
   }
+  const [versions, kept] = await Promise.all([listLiveVersions(call, worker), unlessNoWorker(listKept)]).catch(refuse)
+  const live = versions.flatMap(({ bindings }) =>
+    bindings.filter(({ type }) => type === 'secret_text').map(({ name }) => name),
+  )
+  return [...new Set([...live, ...kept])].map((name) => ({
+    name,
+    isLive: versions.length === 0 || live.includes(name),
+    isKept: kept.includes(name),
+  }))
 }
-
-/** From wrangler's sources. */
-const workerNotFoundCodes = new Set<unknown>([10007, 10090])
 
 /** Passes the secrets through standard input: arguments are visible in process lists. */
 async function putSecrets(target: Target, secrets: Record<string, string | null>): Promise<void> {
   const child = startWrangler(['secret', 'bulk', '--env', target.env ?? ''], ['pipe', 'pipe', 'pipe'])
   const { exitCode, output } = await finishWrangler(child, JSON.stringify(secrets))
-  if (exitCode !== 0) throw new UserError(`The secrets of the Worker could not be changed: ${describeOutput(output)}`)
+  if (exitCode === 0) return
+  const problem = 'The secrets of the Worker could not be changed'
+  if (notLatest.test(output)) {
+    throw new UserError(
+      `${problem}, because the version that is live is not the latest. Deploy first: ${describeDeploy(target)}`,
+    )
+  }
+  throw new UserError(`${problem}: ${describeOutput(output)}`)
 }
+
+/** Wrangler's own words for the codes 10214 and 10215, which it doesn't quote for each of its commands. */
+const notLatest = /latest version of your Worker isn't currently deployed|\[code: 1021[45]\]/
 
 /** Picks Cloudflare's own reason from wrangler's output. */
 function describeOutput(output: string): string {

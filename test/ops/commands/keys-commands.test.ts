@@ -57,9 +57,9 @@ test('keys list prints a table, an array, or a note that there is none', async (
   )
   const { stdout } = await keys(['list', '--json'])
   expect((JSON.parse(stdout) as object[]).slice(0, 3)).toEqual([
-    { kid: signing, use: 'signs', createdAt: '2026-11-21T11:00:00Z', droppedAt: null },
-    { kid: earlier, use: 'verifies', createdAt: '2026-11-18T12:00:00Z', droppedAt: null },
-    { kid: 'OLD', use: 'verifies', createdAt: null, droppedAt: null },
+    { kid: signing, use: 'signs', createdAt: '2026-11-21T11:00:00Z', droppedAt: null, endsWithDeploy: false },
+    { kid: earlier, use: 'verifies', createdAt: '2026-11-18T12:00:00Z', droppedAt: null, endsWithDeploy: false },
+    { kid: 'OLD', use: 'verifies', createdAt: null, droppedAt: null, endsWithDeploy: false },
   ])
   expect(await keys(['list'], makeKeyRing({ list: async () => [] }).ring)).toEqual({
     code: 0,

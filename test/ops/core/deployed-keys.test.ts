@@ -8,12 +8,15 @@ import type { WorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 const target = { remote: true, env: 'staging' }
 /** The secrets of a Worker that does not exist yet. */
 let secrets: Map<string, string>
+/** Secrets of the version that is live, when that is not the latest. */
+let revived: string[]
 let nowMs: number
 /** Every change, with the key that signed before it. */
 let changes: { atMs: number; signedBefore: string | undefined }[]
 
 beforeEach(() => {
   secrets = new Map()
+  revived = []
   nowMs = Date.parse('2026-11-21T12:00:00Z')
   changes = []
 })
@@ -25,7 +28,10 @@ const clock: Clock = {
   },
 }
 const workerSecrets: WorkerSecrets = {
-  listNames: async () => [...secrets.keys()],
+  list: async () => [
+    ...[...secrets.keys()].map((name) => ({ name, isLive: true, isKept: true })),
+    ...revived.map((name) => ({ name, isLive: true, isKept: false })),
+  ],
   put: async (put) => {
     changes.push({ atMs: nowMs, signedBefore: kidIn('JWT_KEYS') })
     for (const [name, value] of Object.entries(put)) {
@@ -162,6 +168,20 @@ describe('drop', () => {
     secrets.set('JWT_KEYS_NEXT_later', '{"keys":[]}')
     for (const kid of [before, 'later']) await keys.drop(await findDroppableKey(keys, kid, target))
     expect([...secrets.keys()].toSorted()).toEqual(['JWT_KEYS', `JWT_KEYS_${kidIn('JWT_KEYS')}`])
+  })
+
+  test('refuses a key that a rollback brought back, which the next deploy drops', async () => {
+    await rotate()
+    revived = ['JWT_KEYS_20200101T000000Z_00000000', 'JWT_KEYS_NEXT_20200102T000000Z_00000000']
+    expect((await keys.list()).slice(1)).toEqual([
+      { kid: '20200101T000000Z_00000000', use: 'verifies', endsWithDeploy: true },
+      { kid: '20200102T000000Z_00000000', use: 'waits', endsWithDeploy: true },
+    ])
+    await expect(findDroppableKey(keys, '20200101T000000Z_00000000', target)).rejects.toThrow(
+      new UserError(
+        'The latest version of the Worker lacks the key 20200101T000000Z_00000000, so the next deploy drops it: npm run deploy -- --env staging',
+      ),
+    )
   })
 
   test('refuses the key that signs, and an unknown key', async () => {

@@ -29,7 +29,7 @@ const healthy: Deployment = {
   missingBindings: [],
   hasSchedule: true,
   requiredSecrets: ['JWT_KEYS'],
-  listSecrets: async () => ['JWT_KEYS', 'OTHER'],
+  listSecrets: async () => ['JWT_KEYS', 'OTHER'].map((name) => ({ name, isLive: true, isKept: true })),
   readDatabase: async () => database,
 }
 
@@ -165,6 +165,12 @@ describe('names what must be fixed, and how', () => {
       'warning',
       `The rotation to next was interrupted, ${key.kid} signs. Run: ${rotate}`,
     ],
+    [
+      'keys',
+      { keys: [key, { kid: 'back', use: 'verifies', endsWithDeploy: true }] },
+      'warning',
+      'The latest version of the Worker lacks the key back, so the next deploy drops it: npm run deploy -- --env staging',
+    ],
   ])('%s %#', async (name, circumstances, level, message) => {
     const found = await findCheck(name, { on: deployed, deployment: healthy, ...circumstances })
     expect(found).toEqual([{ name, level, message }])
@@ -189,6 +195,16 @@ test('a dropped key that verifies again is a problem', async () => {
   )
   expect(await findCheck('keys', { keys: [key, dropped] })).toEqual([{ name: 'keys', level: 'problem', message }])
   expect(await findCheck('keys', {})).toMatchObject([{ level: 'ok' }])
+})
+
+test('a dropped key that a rollback brought back ends with the next deploy', async () => {
+  const dropped: Key = { kid: 'LEAKED', use: 'verifies', endsWithDeploy: true }
+  await dropKey({ drop: async () => {} } as unknown as KeyRing, store, attribution, dropped)
+  const message = expect.stringMatching(
+    /^The key LEAKED was dropped at \S+, and verifies tokens again\. The latest version of the Worker lacks the key LEAKED, so the next deploy drops it: npm run deploy -- --env staging$/,
+  )
+  const circumstances = { on: deployed, deployment: healthy, keys: [key, dropped] }
+  expect(await findCheck('keys', circumstances)).toEqual([{ name: 'keys', level: 'problem', message }])
 })
 
 test('a catalog that no country lists is a problem', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ConfiguredEnvironment, DeployState, LiveVersion } from '../../../src/ops/store/deployment.ts'
+import type { ConfiguredEnvironment, DeployState } from '../../../src/ops/store/deployment.ts'
+import type { LiveVersion } from '../../../src/ops/store/worker-versions.ts'
 import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
 import { findIncompleteCredentials } from '../../../src/ops/core/smoke-input.ts'
 import { readOrigin } from '../../../src/api/origin.ts'
@@ -11,10 +12,11 @@ const staging: ConfiguredEnvironment = {
   databaseId: 'database',
   namespaceId: 'namespace',
   hasRoute: false,
+  domains: [],
   isWorkersDevOn: false,
 }
-const ready: DeployState = { pendingMigrations: [], missingSecrets: [], changedFiles: [] }
-const flags: DeployOptions = { allowDirty: false, skipCheck: false, url: undefined }
+const ready: DeployState = { pendingMigrations: [], missingSecrets: [], newDomains: [], changedFiles: [] }
+const flags: DeployOptions = { allowDirty: false, skipCheck: false, url: undefined, hasTerminal: false }
 const back = 'To go back to the version before: npx wrangler rollback old --env staging'
 
 interface Situation extends Partial<DeploySteps> {
@@ -32,6 +34,7 @@ async function run({ environment = {}, options = {}, state = {}, ...overrides }:
     listLiveVersions: () => Promise.resolve([{ versionId: 'old', percentage: 100 }]),
     check: () => Promise.resolve(true),
     deploy: () => Promise.resolve({ versionId: 'new', targets: ['catalog.acme.workers.dev', 'schedule: * * * * *'] }),
+    lacksCertificate: () => Promise.resolve(false),
     smokeTest: () => Promise.resolve('passed'),
     ...overrides,
   }
@@ -89,6 +92,11 @@ test.each<[string, Situation, string]>([
     'The secret OTHER is not set. Run: npx wrangler secret put OTHER --env staging',
   ],
   [
+    'a domain that is not the Worker’s yet',
+    { state: { newDomains: ['catalog.example.com'] } },
+    'catalog.example.com is not yet a domain of this Worker, and would be taken from whatever has it. Make the first deploy with it by hand, in a terminal: npm run deploy -- --env staging',
+  ],
+  [
     'changes that are not committed',
     { state: { changedFiles: ['a', 'b', 'c', 'd', 'e'] } },
     'The checkout has changes in a, b, c and 2 more. Commit them, or add --allow-dirty.',
@@ -134,6 +142,28 @@ test('when the address does not answer, the message says so', async () => {
   )
 })
 
+test('a missing certificate is no failed deploy of a new domain, and is named when the domain is not new', async () => {
+  const url = 'https://catalog.example.com'
+  const withoutCertificate: Situation = {
+    deploy: () => Promise.resolve({ versionId: 'new', targets: ['catalog.example.com (custom domain)'] }),
+    smokeTest: () => Promise.resolve('unreachable'),
+    lacksCertificate: () => Promise.resolve(true),
+  }
+  const notice = `It is not tested: ${url} has no certificate yet. When it has one, run: npm run -s smoke -- --url ${url} --version catalog-staging=new`
+  expect(
+    await run({
+      ...withoutCertificate,
+      options: { hasTerminal: true },
+      state: { newDomains: ['catalog.example.com'] },
+    }),
+  ).toEqual({
+    ran: ['check', 'deploy', `smoke ${url} new`],
+    lines: [`Version new is deployed to staging: ${url}`, notice, back],
+    error: undefined,
+  })
+  expect((await run(withoutCertificate)).error).toBe(`${notice} ${back}`)
+})
+
 test('after the first deploy there is no version to go back to', async () => {
   const { lines } = await run({ listLiveVersions: () => Promise.resolve([]) })
   expect(lines.at(-1)).toBe('It is the first version, so there is none to go back to.')
@@ -148,7 +178,7 @@ test('during a gradual deployment, the way back is the version with most of the 
 })
 
 test('a deploy that fails says whether the new version is live', async () => {
-  const deploy = () => Promise.resolve(undefined)
+  const deploy = () => Promise.resolve({ failureCode: undefined })
   expect((await run({ deploy })).error).toBe(
     'wrangler deploy failed, and nothing changed in staging: see its message above.',
   )
@@ -159,10 +189,24 @@ test('a deploy that fails says whether the new version is live', async () => {
   )
 })
 
+test.each([
+  [
+    10089,
+    /nothing changed in staging\. Analytics Engine is off .* https:\/\/\S+\/workers\/analytics-engine, wait two minutes/,
+  ],
+  [
+    100328,
+    /nothing changed in staging\. The account has the free plan .* PBKDF2_ITERATIONS = 30000 in \[env\.staging\.vars\]/,
+  ],
+  [10021, /nothing changed in staging: see its message above\.$/],
+])('a refusal of Cloudflare with the code %i says how to go on', async (failureCode, message) => {
+  expect((await run({ deploy: () => Promise.resolve({ failureCode }) })).error).toMatch(message)
+})
+
 test('a deploy that fails names the way back, also when Cloudflare no longer answers', async () => {
   const answers = [Promise.resolve([{ versionId: 'old', percentage: 100 }])]
   const { error } = await run({
-    deploy: () => Promise.resolve(undefined),
+    deploy: () => Promise.resolve({ failureCode: undefined }),
     listLiveVersions: () => answers.shift() ?? Promise.reject(new Error('Cloudflare answered 503: down.')),
   })
   expect(error).toBe(

@@ -7,6 +7,8 @@ function openAccount(failing = Infinity) {
   const account = {
     databases: new Map<string, string>(),
     namespaces: new Map<string, string>(),
+    hasSubdomain: true,
+    jurisdiction: undefined as string | undefined,
     isReplicated: false,
     pending: ['0001.sql', '0002.sql'],
     key: 'none' as 'none' | 'rotated' | 'foreign',
@@ -30,10 +32,12 @@ function openAccount(failing = Infinity) {
     ids: { database: account.saved.get('databases'), namespace: account.saved.get('namespaces') },
     database: {
       ...list('databases'),
-      create: async (name, location) => {
-        await change(`database in ${location}`, () => account.databases.set(name, 'd-1'))
+      create: async (name, { location, jurisdiction }) => {
+        account.jurisdiction = jurisdiction
+        await change(`database in ${jurisdiction ?? location}`, () => account.databases.set(name, 'd-1'))
         return 'd-1'
       },
+      readJurisdiction: () => Promise.resolve(account.jurisdiction),
     },
     namespace: {
       ...list('namespaces'),
@@ -42,6 +46,7 @@ function openAccount(failing = Infinity) {
         return 'n-1'
       },
     },
+    lacksSubdomain: () => Promise.resolve(!account.hasSubdomain),
     readReplication: () => Promise.resolve(account.isReplicated),
     switchReplicationOn: () => change('replication', () => (account.isReplicated = true)),
     listPendingMigrations: () => Promise.resolve(account.pending),
@@ -52,12 +57,13 @@ function openAccount(failing = Infinity) {
   return { account, resources }
 }
 
+const weur = { location: 'weur', jurisdiction: undefined }
 const everyChange = ['database in weur', 'save d-1', 'namespace', 'save n-1', 'replication', 'migrate', 'key']
 
 test('an empty account gets everything, and the second run changes nothing', async () => {
   const { account, resources } = openAccount()
   const lines: string[] = []
-  expect(await provision(resources(), 'weur', (line) => lines.push(line))).toBe(true)
+  expect(await provision(resources(), weur, (line) => lines.push(line))).toBe(true)
   expect(account.changes).toEqual(everyChange)
   expect(lines).toEqual([
     'Created the database catalog-staging, and wrote its ID into wrangler.toml.',
@@ -68,7 +74,7 @@ test('an empty account gets everything, and the second run changes nothing', asy
   ])
 
   lines.length = 0
-  expect(await provision(resources(), 'weur', (line) => lines.push(line))).toBe(false)
+  expect(await provision(resources(), weur, (line) => lines.push(line))).toBe(false)
   expect(account.changes).toEqual(everyChange)
   expect(lines).toEqual([
     'The database d-1 is there.',
@@ -83,8 +89,8 @@ test.each(everyChange.map((name, index) => [name, index + 1] as const))(
   'a run that ended after the change "%s" is continued by the next one, which creates nothing twice',
   async (_, count) => {
     const { account, resources } = openAccount(count)
-    await expect(provision(resources(), 'weur', () => {})).rejects.toThrow('interrupted')
-    await provision(resources(), 'weur', () => {})
+    await expect(provision(resources(), weur, () => {})).rejects.toThrow('interrupted')
+    await provision(resources(), weur, () => {})
     expect(account.changes).toEqual(everyChange)
   },
 )
@@ -93,7 +99,7 @@ test('a JWT_KEYS that was set by other means is left alone', async () => {
   const { account, resources } = openAccount()
   account.key = 'foreign'
   const lines: string[] = []
-  await provision(resources(), 'weur', (line) => lines.push(line))
+  await provision(resources(), weur, (line) => lines.push(line))
   expect(account.changes).not.toContain('key')
   expect(lines.at(-1)).toBe(
     'JWT_KEYS was set by other means, and stays as it is. To replace it, run: npm run -s ops -- keys rotate --remote --env staging',
@@ -103,8 +109,27 @@ test('a JWT_KEYS that was set by other means is left alone', async () => {
 test('an ID in wrangler.toml that the account lacks is refused', async () => {
   const { account, resources } = openAccount()
   account.saved.set('databases', 'd-2')
-  await expect(provision(resources(), 'weur', () => {})).rejects.toThrow(
+  await expect(provision(resources(), weur, () => {})).rejects.toThrow(
     'The account has no database d-2, which wrangler.toml names in [env.staging]. Check CLOUDFLARE_ACCOUNT_ID; to create another database, delete the line of database_id first.',
   )
   expect(account.changes).toEqual([])
+})
+
+test('nothing is created before the account has a subdomain of workers.dev', async () => {
+  const { account, resources } = openAccount()
+  account.hasSubdomain = false
+  await expect(provision(resources(), weur, () => {})).rejects.toThrow(
+    'The account has no subdomain of workers.dev, where the service gets its first address. Register one at https://dash.cloudflare.com/?to=/:account/workers/onboarding, and run it again.',
+  )
+  expect(account.changes).toEqual([])
+})
+
+test('a database is created in a jurisdiction, and one that is elsewhere is refused', async () => {
+  const { account, resources } = openAccount()
+  await provision(resources(), { ...weur, jurisdiction: 'eu' }, () => {})
+  expect(account.changes[0]).toBe('database in eu')
+  await provision(resources(), weur, () => {})
+  await expect(provision(resources(), { ...weur, jurisdiction: 'us' }, () => {})).rejects.toThrow(
+    'The database d-1 is in the jurisdiction eu, not us. D1 sets it only when it creates a database: delete this one and its line in wrangler.toml, or leave --jurisdiction out.',
+  )
 })

@@ -21,6 +21,7 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 import { findBindings, readWranglerConfig, setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
 import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
+import { addVersion } from '../../account/workers.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
@@ -350,20 +351,36 @@ describe('doctor', () => {
 })
 
 describe('the names of a Worker’s secrets', () => {
-  const { listNames } = openWorkerSecrets(target)
+  const { list } = openWorkerSecrets(target)
 
   test('are listed', async () => {
     cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
-    expect(await listNames()).toEqual(['JWT_KEYS'])
+    expect(await list()).toEqual([{ name: 'JWT_KEYS', isLive: true, isKept: true }])
+  })
+
+  test('are those of the live versions and of the latest, which differ after a rollback', async () => {
+    cloudflare().secrets = new Map([
+      ['JWT_KEYS', 'x'],
+      ['DROPPED', 'x'],
+    ])
+    const worker = [...cloudflare().workers.values()][0]
+    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
+    const latest = ['JWT_KEYS', 'ADDED'].map((name) => ({ name, type: 'secret_text', text: 'y' }))
+    addVersion(worker, { ...worker.versions[0], bindings: latest })
+    expect(await list()).toEqual([
+      { name: 'JWT_KEYS', isLive: true, isKept: true },
+      { name: 'DROPPED', isLive: true, isKept: false },
+      { name: 'ADDED', isLive: false, isKept: true },
+    ])
   })
 
   test('are none while there is no Worker', async () => {
     cloudflare().secrets = undefined
-    expect(await listNames()).toEqual([])
+    expect(await list()).toEqual([])
   })
 
   test('can’t be listed when Cloudflare refuses', async () => {
     cloudflare().failure = { call: /\/secrets$/, status: 400, message: 'no such account' }
-    await expect(listNames()).rejects.toThrow(new UserError('Cloudflare answered 400: no such account.'))
+    await expect(list()).rejects.toThrow(new UserError('Cloudflare answered 400: no such account.'))
   })
 })

@@ -1,0 +1,18 @@
+// How D1 splits a text on its server, as strict as the reports are: https://github.com/cloudflare/workers-sdk/issues/15314,
+// /issues/14991, /issues/3892. It takes BEGIN in capitals before a line feed for the start of a trigger's body, and the next
+// END; for its end. It does not know comments.
+import { Refusal } from './api.ts'
+
+const statement = /(?:\bBEGIN\n[^]*?\bEND(?=;)|'[^']*'|[^;])+/g
+
+export async function splitOnServer(text: string): Promise<string[]> {
+  const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
+  const parts = text.match(statement)?.filter((part) => part.trim() !== '') ?? []
+  for (const part of parts) {
+    const code = part.replaceAll(/--.*|\/\*[^]*?\*\//g, '').trim()
+    if (code === '') throw new Refusal(400, 7500, 'SQL code did not contain a statement.')
+    // An apostrophe in a comment hides the end of a statement.
+    if (splitSqlQuery(part).length > 1) throw new Refusal(400, 7500, 'incomplete input: SQLITE_ERROR')
+  }
+  return parts
+}
