@@ -1,6 +1,6 @@
 // npm run deploy
 import type { Command } from 'commander'
-import { deployGuarded } from '../core/guarded-deploy.ts'
+import { deployGuarded, type DeploySteps } from '../core/guarded-deploy.ts'
 import { readOrigin } from '../../api/origin.ts'
 import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -12,6 +12,7 @@ import {
   readDeployState,
   runProjectCheck,
   runSmokeTest,
+  type ConfiguredEnvironment,
 } from '../store/deployment.ts'
 import type { CommandContext } from './command-context.ts'
 import { environmentOption, readEnvironment } from './environment-option.ts'
@@ -46,19 +47,28 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
       if (givenUrl !== undefined && url === undefined) throw new UserError(originRule)
       const incomplete = findIncompleteCredentials(process.env)
       if (incomplete !== undefined) throw new UserError(incomplete)
-      const steps = {
-        readState: (isDirtyAllowed: boolean) => readDeployState(environment, { allowDirty: isDirtyAllowed }),
-        listLiveVersions: () => listServiceVersions(environment.env),
-        check: runProjectCheck,
-        deploy: () => deployWithWrangler(environment.env),
-        lacksCertificate,
-        smokeTest: (address: string, versionId: string) => runSmokeTest(address, environment.worker, versionId),
-      }
       // As wrangler decides whether to ask.
       const hasTerminal = Boolean(unescaped.io.stdin.isTTY && unescaped.io.stdout.isTTY && !process.env['CI'])
-      await deployGuarded(environment, { url, allowDirty, skipCheck, hasTerminal }, steps, report)
+      await deployGuarded(
+        environment,
+        { url, allowDirty, skipCheck, hasTerminal },
+        openDeploySteps(environment),
+        report,
+      )
     })
   return run()
+}
+
+export function openDeploySteps(environment: ConfiguredEnvironment): DeploySteps {
+  const { env, worker } = environment
+  return {
+    readState: (allowDirty) => readDeployState(environment, { allowDirty }),
+    listLiveVersions: () => listServiceVersions(env),
+    check: runProjectCheck,
+    deploy: () => deployWithWrangler(env),
+    lacksCertificate,
+    smokeTest: (url, versionId) => runSmokeTest(url, worker, versionId),
+  }
 }
 
 const description = `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.

@@ -11,10 +11,15 @@ export function environmentOption(): Option {
  * @param words the arguments that are no flags.
  * @throws UserError without an environment, or with words: `staging --env production` names two.
  */
-export function readEnvironment(env: string | undefined, words: readonly string[], command: string): string {
+export function readEnvironment(
+  env: string | undefined,
+  words: readonly string[],
+  command: string,
+  example = 'staging',
+): string {
   if (env && words.length === 0) return env
   if (env) {
     throw new UserError(`Only flags are expected, not ${words.map(abbreviate).join(' ')}. See: ${command} --help`)
   }
-  throw new UserError(`Name the environment, after the -- that npm needs: ${command} --env staging`)
+  throw new UserError(`Name the environment, after the -- that npm needs: ${command} --env ${example}`)
 }

@@ -19,6 +19,10 @@ const locations = ['weur', 'eeur', 'wnam', 'enam', 'apac', 'oc']
 /** From wrangler's sources. */
 const jurisdictions = ['eu', 'fedramp', 'us']
 
+export function locationOption(): Option {
+  return new Option('--location <hint>', 'where a new database gets its primary').choices(locations).default('weur')
+}
+
 interface ProvisionFlags {
   env?: string
   location: string
@@ -33,9 +37,7 @@ export async function runProvision(unescaped: CommandContext): Promise<ExitCode>
     .description(description)
     .usage('--env <name> [flags]')
     .addOption(environmentOption())
-    .addOption(
-      new Option('--location <hint>', 'where a new database gets its primary').choices(locations).default('weur'),
-    )
+    .addOption(locationOption())
     .addOption(
       new Option('--jurisdiction <name>', 'where a new database runs and is stored, instead of a hint')
         .choices(jurisdictions)

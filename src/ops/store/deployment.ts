@@ -120,12 +120,15 @@ export interface FailedDeploy {
   failureCode: number | undefined
 }
 
-/** Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal. */
-export async function deployWithWrangler(env: string): Promise<Deployed | FailedDeploy> {
+/**
+ * Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal.
+ * @param flags more flags of wrangler.
+ */
+export async function deployWithWrangler(env: string, flags: readonly string[] = []): Promise<Deployed | FailedDeploy> {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
   const file = join(folder, 'output.ndjson')
   try {
-    const wrangler = startWrangler(['deploy', '--env', env], 'inherit', { WRANGLER_OUTPUT_FILE_PATH: file })
+    const wrangler = startWrangler(['deploy', '--env', env, ...flags], 'inherit', { WRANGLER_OUTPUT_FILE_PATH: file })
     const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
     const entries = await readFile(file, 'utf8').catch(() => '')
     return exitCode === 0 ? readDeployed(entries) : { failureCode: readFailureCode(entries) }

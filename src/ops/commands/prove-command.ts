@@ -1,0 +1,137 @@
+// npm run prove
+import { resolve } from 'node:path'
+import { Option, type Command } from 'commander'
+import { assumptions } from '../proof/assumptions.ts'
+import { skip } from '../proof/experiment.ts'
+import { describeDeletion, findProofObstacles, inspectAccount, openProofAccount } from '../proof/proof-account.ts'
+import { withProjectCopy } from '../proof/project-folder.ts'
+import { formatReport } from '../proof/proof-report.ts'
+import { createStepRunner, describeProblem } from '../proof/proof-steps.ts'
+import { runProof, type ProofOptions, type Results } from '../proof/run-proof.ts'
+import { UserError } from '../shared/user-error.ts'
+import { writeOutput } from '../store/write-output.ts'
+import type { CommandContext } from './command-context.ts'
+import { environmentOption, readEnvironment } from './environment-option.ts'
+import { openProgram, type ExitCode } from './open-program.ts'
+import { locationOption } from './provision-command.ts'
+
+const command = 'npm run prove --'
+const maxMinutes = 45
+
+interface ProveFlags {
+  env?: string
+  location: string
+  keyWait: number
+  report?: string
+}
+
+export async function runProve(unescaped: CommandContext): Promise<ExitCode> {
+  const { program, context, run } = openProgram('prove', unescaped, () => `${command} --help`)
+  const print = (line: string) => void context.io.stdout.write(`${line}\n`)
+  program
+    .description(description)
+    .usage('--env <name> [flags]')
+    .addOption(environmentOption())
+    .addOption(locationOption())
+    .addOption(
+      new Option('--key-wait <seconds>', 'how long a new signing key spreads before it signs')
+        .default(60)
+        .argParser(readSeconds),
+    )
+    .option('--report <file>', 'the file of the report; proof-DATE.md by default')
+    .allowExcessArguments()
+    .action(async ({ env: given, location, keyWait, report }: ProveFlags, { args }: Command) => {
+      const env = readEnvironment(given, args, command, 'proof')
+      const weakToken = process.env['PROOF_WEAK_TOKEN']
+      const name = report ?? `proof-${new Date().toISOString().slice(0, 10)}.md`
+      const file = resolve(process.env['INIT_CWD'] ?? '.', name)
+      await withProjectCopy((folder) =>
+        prove(context, { env, location, keyWaitSeconds: keyWait, weakToken }, { folder, file, print }),
+      )
+    })
+  return run()
+}
+
+interface Output {
+  folder: string
+  /** The file of the report. */
+  file: string
+  print: (line: string) => void
+}
+
+async function prove(context: CommandContext, options: ProofOptions, { folder, file, print }: Output): Promise<void> {
+  const { env } = options
+  // Its list of files is longer than everything else.
+  process.env['WRANGLER_LOG'] ??= 'warn'
+  const obstacles = findProofObstacles(await inspectAccount(env))
+  if (obstacles.length > 0) throw new UserError([...obstacles, 'Nothing was changed.'])
+
+  const stop = new AbortController()
+  const { signal } = stop
+  const tooLong = new UserError(`It took longer than ${maxMinutes} minutes.`)
+  const timer = setTimeout(() => stop.abort(tooLong), maxMinutes * 60_000)
+  const account = await openProofAccount(env, signal)
+  const listLeft = () => account.listMade().map((one) => `  the ${one.kind} ${one.name}: ${describeDeletion(one)}`)
+  const onSignal = () => {
+    if (!signal.aborted) {
+      print('Stopping. What was made is deleted first; interrupt again to leave it there.')
+      stop.abort(new UserError('It was interrupted.'))
+      return
+    }
+    print(['Interrupted again. This is left, with the command that deletes it:', ...listLeft()].join('\n'))
+    process.exit(2)
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const name of signals) process.on(name, onSignal)
+
+  const startedAtMs = context.clock.nowMs()
+  const results: Results = { steps: [], findings: [], series: [], waits: [], headers: [], location: undefined }
+  const secrets = [process.env['CLOUDFLARE_API_TOKEN'] ?? '', options.weakToken ?? '']
+  const runStep = createStepRunner(results.steps, signal, print)
+  let failure: unknown
+  try {
+    await runProof(account, options, { ...context, runStep, signal, folder, hide: (one) => secrets.push(one) }, results)
+  } catch (error) {
+    failure = signal.aborted ? signal.reason : error
+  }
+  clearTimeout(timer)
+  const decided = new Set(results.findings.map(({ assumption }) => assumption))
+  results.findings.push(...assumptions.filter(({ assumption }) => !decided.has(assumption)).map(skip))
+  print('Deleting what was made …')
+  for (const line of await account.destroy()) print(line)
+
+  const report = formatReport({
+    ...results,
+    env,
+    startedAtMs,
+    endedAtMs: context.clock.nowMs(),
+    api: new URL(process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com').host,
+    problem: failure === undefined ? undefined : describeProblem(failure),
+    left: account.listMade(),
+  })
+  const text = secrets.filter(Boolean).reduce((rest, secret) => rest.replaceAll(secret, '…'), report)
+  await writeOutput(file, text).catch((error: unknown) => {
+    print(text)
+    throw error
+  })
+  for (const name of signals) process.off(name, onSignal)
+  print(`The report is ${file}.`)
+  const left = listLeft()
+  if (left.length > 0) print(['This could not be deleted:', ...left].join('\n'))
+  if (failure !== undefined) throw failure
+  if (left.length > 0) throw new UserError('The proof is complete, but not everything is deleted.')
+  print('The proof is complete.')
+}
+
+function readSeconds(text: string): number {
+  if (/^\d{1,3}$/.test(text)) return Number(text)
+  throw new UserError('--key-wait must be a number of seconds, such as 60.')
+}
+
+const description = `Prove on an account of Cloudflare what this project could only try without it: provision, deploy,
+measure, rotate a key, roll back and restore, with small experiments; delete all of it at the end;
+and write a report.
+
+It refuses an environment that has partners, IDs or a route, and whatever it did not make.
+Prepare the account as in step 1 of "The first deploy" in src/worker/DEPLOY.md.
+PROOF_WEAK_TOKEN may hold a token with too few permissions.`

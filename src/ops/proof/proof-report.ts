@@ -1,0 +1,102 @@
+// The report of a proof, in Markdown: a summary for a manager, then tables, then each step.
+import { formatIsoTime } from '../core/iso-time.ts'
+import type { Finding } from './experiment.ts'
+import { findPercentile, type Series } from './measurements.ts'
+import { describeDeletion, type Made } from './proof-account.ts'
+import type { Results } from './run-proof.ts'
+import { formatWait } from './service-experiments.ts'
+
+export interface Proof extends Results {
+  env: string
+  startedAtMs: number
+  endedAtMs: number
+  /** The host of the API, such as api.cloudflare.com. */
+  api: string
+  /** Why the run did not complete. */
+  problem: string | undefined
+  /** What could not be deleted. */
+  left: readonly Made[]
+}
+
+export function formatReport(proof: Proof): string {
+  const { startedAtMs, findings, series, waits, headers, steps } = proof
+  return [
+    `# Proof of ${formatIsoTime(Math.floor(startedAtMs / 1000)).slice(0, 10)}`,
+    formatSummary(proof),
+    '## Speed',
+    `Measured from the machine that ran the proof, ${describePlace(proof)}, in milliseconds, one request after the other: the p99 of 50 is the slowest. “New version”: an isolate that has just started.`,
+    formatTable(['request', 'requests', 'p50', 'p99', 'other answers'], series.map(formatSeries)),
+    '## Changes',
+    waits.map((wait) => `- ${formatWait(wait)}`).join('\n') || 'None was made.',
+    '## Headers of a list',
+    formatTable(['header', 'value'], headers),
+    '## Assumptions',
+    formatTable(
+      ['assumption', 'source', 'result', 'found'],
+      findings.map(({ assumption, source, verdict, found }) => [assumption, source, verdict, found]),
+    ),
+    '## Steps',
+    formatTable(
+      ['step', 'seconds', 'result'],
+      steps.map(({ title, seconds, problem }) => [title, seconds.toFixed(1), problem ?? 'done']),
+    ),
+  ]
+    .join('\n\n')
+    .concat('\n')
+}
+
+function formatSummary(proof: Proof): string {
+  const { env, startedAtMs, endedAtMs, problem, steps, findings, series, left } = proof
+  const [from, to] = [startedAtMs, endedAtMs].map((ms) => formatIsoTime(Math.floor(ms / 1000)))
+  const count = (verdict: Finding['verdict']) => findings.filter((finding) => finding.verdict === verdict)
+  const differing = count('differs')
+  const done = steps.filter((step) => step.problem === undefined).length
+  return [
+    problem === undefined
+      ? `- **The proof is complete.** The service was provisioned, deployed, measured, rolled back and restored in the environment ${env}.`
+      : `- **The proof is not complete.** ${done} steps were done. Then: ${putOnOneLine(problem)}`,
+    `- It ran from ${from} to ${to} against ${describeApi(proof)}.`,
+    `- Assumptions: ${count('as assumed').length} hold, ${differing.length} differ, ${count('answered').length} open questions are answered, ${count('not tried').length} were not tried.`,
+    ...series.filter(({ what }) => /^(token|list), warm$/.test(what)).map((one) => `- ${formatFigures(one)}`),
+    ...differing.map(({ assumption, found }) => `- **Differs:** ${assumption} Found: ${putOnOneLine(found)}`),
+    left.length === 0
+      ? '- Everything that it made is deleted. Analytics Engine keeps its data points for three months.'
+      : '- **Not deleted.** Delete it by hand:',
+    ...left.map((one) => `  - the ${one.kind} ${one.name}: \`${describeDeletion(one)}\``),
+  ].join('\n')
+}
+
+function describeApi({ api }: Proof): string {
+  return api === 'api.cloudflare.com' ? 'Cloudflare' : `${api}, which is **not Cloudflare**`
+}
+
+function describePlace({ location }: Proof): string {
+  return location === undefined ? 'no location of Cloudflare' : `answered by Cloudflare’s location ${location}`
+}
+
+function formatPercentile({ ms }: Series, percent: number): string {
+  return findPercentile(ms, percent)?.toFixed(0) ?? '–'
+}
+
+function formatFigures(series: Series): string {
+  const [p50, p99] = [50, 99].map((percent) => formatPercentile(series, percent))
+  return `From this machine, ${series.what}: half of the requests within ${p50} ms, 99 % within ${p99} ms.`
+}
+
+function formatSeries(series: Series): string[] {
+  const { what, ms, failures } = series
+  const percentiles = [50, 99].map((percent) => formatPercentile(series, percent))
+  return [what, String(ms.length + failures.length), ...percentiles, failures.join(', ') || 'none']
+}
+
+function formatTable(names: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [names, names.map(() => '---'), ...rows].map((cells) => `| ${cells.map(formatCell).join(' | ')} |`).join('\n')
+}
+
+function formatCell(text: string): string {
+  return putOnOneLine(text).replaceAll('|', String.raw`\|`)
+}
+
+function putOnOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,300 @@
+// The proof from provision to restore: each step as an owner makes it, then measurements and experiments.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readPath } from '../../json.ts'
+import type { CommandContext } from '../commands/command-context.ts'
+import { openDeploySteps } from '../commands/deploy-command.ts'
+import { readBackup, restoreBackup } from '../core/backup.ts'
+import { prepareImport, readCatalog } from '../core/catalog-import.ts'
+import { pickMainVersion, pickUrl } from '../core/deploy-guard.ts'
+import { deployGuarded } from '../core/guarded-deploy.ts'
+import { rotateKeys } from '../core/key-ring.ts'
+import { changePartner, createPartner, type Credentials } from '../core/partner-accounts.ts'
+import { closePlan } from '../core/plan-changes.ts'
+import { provision } from '../core/provisioning.ts'
+import { publishChange } from '../core/publications.ts'
+import { UserError } from '../shared/user-error.ts'
+import {
+  deployWithWrangler,
+  listServiceVersions,
+  readConfiguredEnvironment,
+  type SmokeOutcome,
+} from '../store/deployment.ts'
+import { readLines } from '../store/read-lines.ts'
+import { finishWrangler, startWrangler } from '../store/wrangler.ts'
+import { writePrivateFile } from '../store/write-output.ts'
+import { databaseExperiments } from './database-experiments.ts'
+import { decide, type Experiment, type Finding } from './experiment.ts'
+import { measure, openService, send, waitForChange, type Reply, type Series, type Wait } from './measurements.ts'
+import type { ProofAccount } from './proof-account.ts'
+import type { RunStep, Step } from './proof-steps.ts'
+import { rollbackExperiments, serviceExperiments, versionHeader } from './service-experiments.ts'
+
+/** What a run has found so far. */
+export interface Results {
+  steps: Step[]
+  findings: Finding[]
+  series: Series[]
+  waits: Wait[]
+  /** Headers of a list. */
+  headers: [name: string, value: string][]
+  /** Cloudflare's name of the location that answered. */
+  location: string | undefined
+}
+
+export interface ProofOptions {
+  env: string
+  /** Where the database gets its primary. */
+  location: string
+  /** How long a new key spreads before it signs. */
+  keyWaitSeconds: number
+  weakToken: string | undefined
+}
+
+export interface ProofTools extends Pick<CommandContext, 'withStore' | 'openKeyRing'> {
+  runStep: RunStep
+  signal: AbortSignal
+  /** A folder for the backup, which nobody else reads. */
+  folder: string
+  /** Gets each secret, which must not be in the report. */
+  hide: (secret: string) => void
+}
+
+const requests = 50
+const attribution = { actor: 'npm run prove', command: 'npm run prove', note: null }
+const closingNote = 'Closed by the proof.'
+const [firstLifetime, secondLifetime] = [3600, 1800]
+
+/** @throws UserError when a step fails. Experiments and measurements may find anything. */
+export async function runProof(
+  { call, resources, worker, noteWorker }: ProofAccount,
+  { env, location, keyWaitSeconds, weakToken }: ProofOptions,
+  { withStore, openKeyRing, runStep, signal, folder, hide }: ProofTools,
+  results: Results,
+): Promise<void> {
+  const target = { remote: true, env }
+  const place = { location, jurisdiction: undefined }
+  const run = async <Lab>(experiments: readonly Experiment<Lab>[], lab: Lab) => {
+    for (const experiment of experiments) {
+      signal.throwIfAborted()
+      results.findings.push(await decide(experiment, lab))
+    }
+  }
+  const continueRun = () => signal.throwIfAborted()
+  const rotate = (waitSeconds: number) => {
+    const rotation = { waitSeconds, onWait: continueRun, confirmReplacement: refuseReplacement }
+    return withStore(target, (store) => rotateKeys(openKeyRing(target), store, attribution, rotation))
+  }
+  const findLiveVersion = async () => pickMainVersion(await listServiceVersions(env)) ?? ''
+
+  const createSigningKey = () => {
+    noteWorker()
+    return rotate(0)
+  }
+  await runStep('Provision: database, tables, namespace, signing key', () =>
+    provision({ ...resources, findSigningKey: findNoKey, createSigningKey }, place, continueRun),
+  )
+
+  await runStep('Experiments with the database', async () => {
+    const { databaseId } = await readConfiguredEnvironment(env)
+    await run(databaseExperiments, { env, call, path: `/d1/database/${databaseId}`, weakToken })
+  })
+
+  const [partner, suspended] = await runStep('Import the demo catalog, and create two partners', () =>
+    withStore(target, async (store) => {
+      const file = readCatalog({ kind: 'json', text: await readFile('src/catalog/demo.json', 'utf8') }, () => {})
+      await publishChange(store, await prepareImport(store, file), { attribution })
+      const create = async (shortName: string) => {
+        const made = await createPartner(store, { shortName, name: 'Proof', country: 'KE' }, attribution)
+        hide(made.clientSecret)
+        return made
+      }
+      return [await create('proof'), await create('proof-suspended')]
+    }),
+  )
+
+  let [origin, smoke]: [string, SmokeOutcome] = ['', 'unreachable']
+  /** As `npm run deploy` does it. */
+  const deploy = async () => {
+    const environment = await readConfiguredEnvironment(env)
+    const steps = openDeploySteps(environment)
+    const found = {
+      deploy: async () => {
+        signal.throwIfAborted()
+        const deployed = await steps.deploy()
+        origin = ('targets' in deployed ? pickUrl(deployed.targets) : undefined) ?? ''
+        return deployed
+      },
+      smokeTest: async (url: string, versionId: string) => {
+        smoke = await withVariables(partner, () => steps.smokeTest(url, versionId))
+        // A check that fails is a finding: the rest is worth knowing.
+        return smoke === 'failed' ? 'passed' : smoke
+      },
+    }
+    const options = { allowDirty: true, skipCheck: true, url: undefined, hasTerminal: false }
+    await deployGuarded(environment, options, { ...steps, ...found }, () => {})
+  }
+  await runStep('Deploy, and run the smoke test', deploy)
+  const [service, other] = [openService(origin, partner), openService(origin, suspended)]
+  const firstVersion = await findLiveVersion()
+
+  const getToken = async (from = service) => {
+    const reply = expectOk(await from.requestToken())
+    const token = readText(reply, 'access_token')
+    hide(token)
+    return { token, reply }
+  }
+  const getList = async (token: string) => expectOk(await service.list(token))
+
+  const token = await runStep('Measure tokens and lists', async () => {
+    const made = (await getToken()).token
+    const list = await getList(made)
+    const headers = { 'If-None-Match': list.headers.get('ETag') ?? '' }
+    results.series.push(
+      await measure('a file of the site, without the Worker', requests, () => send(`${origin}/`)),
+      await measure('token, warm', requests, service.requestToken),
+      await measure('list, warm', requests, () => service.list(made)),
+      await measure('304, warm', requests, () => service.list(made, headers), 304),
+    )
+    results.headers = shownHeaders.map((name) => [name, list.headers.get(name) ?? '(none)'])
+    results.location = /-([A-Z]{3})$/.exec(list.headers.get('CF-Ray') ?? '')?.[1]
+    return made
+  })
+
+  const everySecond = { pauseMs: 1000, boundMs: 180_000, confirmations: 5, signal }
+  const fiveASecond = { pauseMs: 200, boundMs: 120_000, confirmations: 20, signal }
+  const wait = async (...watch: Parameters<typeof waitForChange>) => {
+    const { first, ...found } = await waitForChange(...watch)
+    results.waits.push(found)
+    return first
+  }
+
+  const firstToken = await runStep('Publish a change, and suspend a partner', async () => {
+    const { token: doomed, reply } = await getToken(other)
+    const plan = readText(await other.list(doomed), 'data', 'plans', 0, 'identifier')
+    const change = { kind: 'suspend', partner: suspended.shortName } as const
+    const operator = { attribution, warn: () => {} }
+    await withStore(target, (store) =>
+      Promise.all([
+        closePlan(store, plan, closingNote, { attribution }).then(() =>
+          wait('publish to visible', everySecond, () => service.list(token), isVisible),
+        ),
+        changePartner(store, change, operator).then(() =>
+          wait('suspend to refused', everySecond, () => other.list(doomed), isRefused),
+        ),
+      ]),
+    )
+    return reply
+  })
+
+  const lab = { call, worker, service, smoke, token, firstToken, waits: results.waits }
+  await runStep('Experiments with the service', () => run(serviceExperiments, lab))
+
+  const coldLists: Series = { what: 'list, new version', ms: [], failures: [] }
+  const coldTokens: Series = { what: 'token, after that list', ms: [], failures: [] }
+  results.series.push(coldLists, coldTokens)
+  /** Waits until only this version answers. Its first answer comes from an isolate that has just started. */
+  const waitForVersion = async (what: string, version: string) => {
+    const isNew = ({ headers }: Reply) => headers.get(versionHeader) === version
+    const first = await wait(`${what} to the only version`, fiveASecond, () => service.list(token), isNew)
+    if (first) coldLists.ms.push(first.ms)
+    const made = await getToken()
+    coldTokens.ms.push(made.reply.ms)
+    return made
+  }
+
+  const laterKid = await runStep('Rotate the signing key', async () => {
+    await rotate(keyWaitSeconds)
+    const after = await waitForVersion('key rotation', await findLiveVersion())
+    await getList(token)
+    if (readKid(after.token) === readKid(token)) throw new UserError('The new key does not sign.')
+    return readKid(after.token)
+  })
+
+  const secondVersion = await runStep('Deploy a second version, with another variable', async () => {
+    signal.throwIfAborted()
+    const deployed = await deployWithWrangler(env, ['--var', `TOKEN_LIFETIME_SECONDS:${secondLifetime}`])
+    if ('failureCode' in deployed) throw new UserError('wrangler deploy failed: see its message above.')
+    expectLifetime((await waitForVersion('deploy', deployed.versionId)).reply, secondLifetime)
+    return deployed.versionId
+  })
+
+  await runStep('Roll back to the first version', async () => {
+    const args = ['rollback', firstVersion, '--env', env, '--message', 'Proof', '--yes']
+    const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
+    if (exitCode !== 0) throw new UserError(['wrangler rollback failed.', output.slice(-1000)])
+    expectLifetime((await waitForVersion('rollback', firstVersion)).reply, firstLifetime)
+    await run(rollbackExperiments, { ...lab, live: firstVersion, latest: secondVersion, laterKid })
+  })
+
+  await runStep('Back up, restore into a second database, and deploy to it', async () => {
+    const before = await getList((await getToken()).token)
+    const file = join(folder, 'proof.backup')
+    await withStore(target, (store) =>
+      writePrivateFile(
+        file,
+        readBackup(store, () => {}),
+      ),
+    )
+    const { database, migrate, names } = resources
+    await database.saveId(await database.create(`${names.database}-restored`, place))
+    await migrate()
+    const progress = { onProgress: continueRun, onStart: () => {} }
+    await withStore(target, (store) => restoreBackup(store, () => readLines(file), progress))
+    await deploy()
+    const after = await getList((await getToken()).token)
+    if (after.body !== before.body) throw new UserError('The list differs after the restore.')
+  })
+}
+
+const shownHeaders = [
+  'Content-Type',
+  'Content-Encoding',
+  'Cache-Control',
+  'ETag',
+  'Vary',
+  'Cache-Status',
+  'CF-Cache-Status',
+  'Server',
+  'Strict-Transport-Security',
+  versionHeader,
+]
+
+function expectOk(reply: Reply): Reply {
+  if (reply.status === 200) return reply
+  throw new UserError(`The service answered with status ${reply.status}: ${reply.body.slice(0, 200)}`)
+}
+
+const isVisible = ({ body }: Reply) => body.includes(closingNote)
+const isRefused = ({ status }: Reply) => status === 401
+
+function expectLifetime(token: Reply, seconds: number): void {
+  const found = readText(token, 'expires_in')
+  if (found !== String(seconds)) throw new UserError(`Tokens live for ${found} s, not for ${seconds} s.`)
+}
+
+const findNoKey = () => Promise.resolve('none' as const)
+
+const refuseReplacement = () => Promise.reject(new UserError('Somebody else set JWT_KEYS meanwhile.'))
+
+/** Reads a value of a JSON body. */
+function readText({ body }: Reply, ...path: PropertyKey[]): string {
+  return String(readPath(JSON.parse(body), ...path))
+}
+
+/** The ID of the key that signed a token. */
+function readKid(token: string): string {
+  const [header = ''] = token.split('.')
+  return String(readPath(JSON.parse(Buffer.from(header, 'base64url').toString()), 'kid'))
+}
+
+/** The smoke test reads the credentials from its environment. */
+async function withVariables<T>({ clientId, clientSecret, shortName }: Credentials, work: () => Promise<T>) {
+  const variables = { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, SHORT_NAME: shortName }
+  Object.assign(process.env, variables)
+  try {
+    return await work()
+  } finally {
+    for (const name of Object.keys(variables)) delete process.env[name]
+  }
+}

@@ -1,0 +1,162 @@
+// Experiments with the deployed service: what stands between a partner and the Worker, and how versions and secrets behave.
+import { readPath } from '../../json.ts'
+import type { Call } from '../store/cloudflare-api.ts'
+import type { SmokeOutcome } from '../store/deployment.ts'
+import { CloudflareError } from '../store/failure.ts'
+import { conclude, type Experiment } from './experiment.ts'
+import { send, type Reply, type Service, type Wait } from './measurements.ts'
+
+export interface ServiceLab {
+  call: Call
+  worker: string
+  service: Service
+  smoke: SmokeOutcome
+  token: string
+  /** The first token of a partner, which costs a derivation. */
+  firstToken: Reply
+  waits: readonly Wait[]
+}
+
+const project = 'this project’s promise'
+const cloudflare = 'Cloudflare’s documentation'
+const maxVisibleMs = 120_000
+
+export const versionHeader = 'X-Worker-Version'
+
+export const serviceExperiments: Experiment<ServiceLab>[] = [
+  {
+    assumption: 'The service works at Cloudflare as in the local runtime.',
+    source: project,
+    experiment: 'The smoke test, which also asks as Python’s urllib.',
+    run: async ({ smoke }) =>
+      conclude(smoke === 'passed', `The smoke test ${smoke}${smoke === 'passed' ? '' : ': see the terminal'}.`),
+  },
+  {
+    assumption: 'Python’s urllib reaches the Worker at workers.dev: Browser Integrity Check is a setting of a zone.',
+    source: `${cloudflare}; unknown for workers.dev`,
+    experiment: 'A request with the User-Agent Python-urllib/3.13.',
+    run: async ({ service }) => {
+      const { status, body, headers } = await send(`${service.api}/any/plans`, {
+        headers: { 'User-Agent': 'Python-urllib/3.13' },
+      })
+      const isOurs = headers.has('X-Request-Id')
+      const end = /error code: \d+/.exec(body)?.[0] ?? 'an answer that is not ours'
+      return conclude(isOurs, isOurs ? `The Worker answered with ${status}.` : `Status ${status}, ${end}.`)
+    },
+  },
+  {
+    assumption: 'Cloudflare compresses lists, and 304 works with the ETag that the client then gets.',
+    source: cloudflare,
+    experiment: 'Content-Encoding and ETag of a list, then If-None-Match.',
+    run: async ({ service, token }) => {
+      const list = await service.list(token)
+      const etag = list.headers.get('ETag') ?? ''
+      const encoding = list.headers.get('Content-Encoding') ?? 'none'
+      const { status } = await service.list(token, { 'If-None-Match': etag })
+      const strength = etag.startsWith('W/') ? 'weak' : 'strong'
+      const found = `Content-Encoding: ${encoding}; the ETag is ${strength}; the second request got ${status}.`
+      return conclude(encoding !== 'none' && status === 304, found)
+    },
+  },
+  {
+    assumption: 'Workers allow PBKDF2 with 100,000 iterations.',
+    source: 'issues of cloudflare/workerd',
+    experiment: 'The first token of a partner.',
+    run: async ({ firstToken: { status, ms } }) =>
+      conclude(status === 200, `Status ${status} after ${Math.round(ms)} ms.`),
+  },
+  {
+    assumption: 'A publication is visible within two minutes.',
+    source: project,
+    experiment: 'Lists, once a second, after a plan was closed.',
+    run: async ({ waits }) => describeWait(waits, 'publish to visible'),
+  },
+  {
+    assumption: 'Tokens of a suspended partner are refused within two minutes.',
+    source: project,
+    experiment: 'Lists with its token, once a second, after a suspension.',
+    run: async ({ waits }) => describeWait(waits, 'suspend to refused'),
+  },
+]
+
+export interface RollbackLab extends ServiceLab {
+  /** The version that is live again, and the later one that is not. */
+  live: string
+  latest: string
+  /** The key that was made between them. */
+  laterKid: string
+}
+
+export const rollbackExperiments: Experiment<RollbackLab>[] = [
+  {
+    assumption: 'A new version answers everywhere within a minute, and every answer names its version.',
+    source: cloudflare,
+    experiment: 'Lists, five a second, after a deploy and after a rollback.',
+    run: async ({ waits }) => {
+      const spread = waits.filter(({ what }) => what.endsWith(' to the only version'))
+      const isQuick = spread.every(({ settledMs }) => settledMs !== undefined && settledMs <= 60_000)
+      return conclude(isQuick, spread.map(formatWait).join(' '))
+    },
+  },
+  {
+    assumption: 'A version override that names no deployed version has no effect.',
+    source: cloudflare,
+    experiment: 'A request that asks for the version that was rolled back.',
+    run: async ({ service, token, worker, latest, live }) => {
+      const override = { 'Cloudflare-Workers-Version-Overrides': `${worker}="${latest}"` }
+      const { headers, status } = await service.list(token, override)
+      const version = headers.get(versionHeader)
+      return conclude(version === live, `Status ${status}, by the ${version === live ? 'live' : 'other'} version.`)
+    },
+  },
+  {
+    assumption: 'After a rollback, the list of secrets is the one of the latest version, not of the live one.',
+    source: 'wrangler’s source',
+    experiment: 'Both lists, after a key was added between the versions.',
+    run: async ({ call, worker, live, laterKid }) => {
+      const script = `/workers/scripts/${worker}`
+      const [secrets, version] = [
+        await call('GET', `${script}/secrets`),
+        await call('GET', `${script}/versions/${live}`),
+      ]
+      const has = (list: unknown) =>
+        Array.isArray(list) && list.some((one) => String(readPath(one, 'name')).endsWith(laterKid))
+      const [inList, inLive] = [has(secrets), has(readPath(version, 'resources', 'bindings'))]
+      const found = `The list ${inList ? 'has' : 'lacks'} the key, the live version ${inLive ? 'has' : 'lacks'} it.`
+      return conclude(inList && !inLive, found)
+    },
+  },
+  {
+    assumption: 'After a rollback, a change of secrets is refused (10214 or 10215) until the next deploy.',
+    source: 'wrangler’s source',
+    experiment: 'A secret that nothing reads.',
+    run: async ({ call, worker }) => {
+      try {
+        const secret = { name: 'PROOF', text: 'proof', type: 'secret_text' }
+        await call('PUT', `/workers/scripts/${worker}/secrets`, secret)
+        return conclude(false, 'It was allowed.')
+      } catch (error) {
+        if (!(error instanceof CloudflareError)) throw error
+        const isExpected = error.codes.some((code) => code === 10214 || code === 10215)
+        return conclude(isExpected, `${error.message} Code ${error.codes.join(', ')}.`)
+      }
+    },
+  },
+]
+
+export function formatWait({ what, firstMs, settledMs, boundMs }: Wait): string {
+  if (firstMs === undefined) return `${what}: not within ${formatSeconds(boundMs)}.`
+  if (settledMs === undefined)
+    return `${what}: first after ${formatSeconds(firstMs)}, not in every answer within ${formatSeconds(boundMs)}.`
+  return `${what}: first after ${formatSeconds(firstMs)}, in every answer after ${formatSeconds(settledMs)}.`
+}
+
+function formatSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`
+}
+
+function describeWait(waits: readonly Wait[], name: string) {
+  const wait = waits.find(({ what }) => what === name)
+  if (wait === undefined) throw new Error('it was not measured')
+  return conclude(wait.settledMs !== undefined && wait.settledMs <= maxVisibleMs, formatWait(wait))
+}
