@@ -50,7 +50,13 @@ export interface Statement {
   params: unknown[]
 }
 
-/** Whether the message of this error, or of an error that it wraps, contains `text`. */
+/** Whether the message of the innermost error contains `text`. The others quote parameters, such as a note of the user. */
 export function isCausedBy(error: unknown, text: string | RegExp): boolean {
-  return error instanceof Error && (error.message.search(text) !== -1 || isCausedBy(error.cause, text))
+  return findCause(error).search(text) !== -1
+}
+
+/** @returns the message of the innermost error. */
+export function findCause(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  return error.cause instanceof Error ? findCause(error.cause) : error.message
 }

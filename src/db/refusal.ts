@@ -1,4 +1,5 @@
 // What the triggers of the database refuse: each raises one of these codes (migrations/*.sql).
+import { findCause } from './database.ts'
 
 export const refusalCodes = [
   'outdated_command_line',
@@ -21,10 +22,8 @@ export type RefusalCode = (typeof refusalCodes)[number]
 
 const pattern = new RegExp(`\\b(?:${refusalCodes.join('|')})\\b`)
 
-/** @returns the code that a trigger raised. Reads only the innermost error: the others quote parameters. */
+/** @returns the code that a trigger raised. */
 export function findRefusal(error: unknown): RefusalCode | undefined {
-  if (!(error instanceof Error)) return undefined
-  if (error.cause instanceof Error) return findRefusal(error.cause)
-  const [found] = pattern.exec(error.message) ?? []
+  const [found] = pattern.exec(findCause(error)) ?? []
   return refusalCodes.find((code) => code === found)
 }

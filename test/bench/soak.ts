@@ -185,7 +185,7 @@ async function operate() {
 /** Deletes the partner's copy in KV, too, like the commands. */
 async function changePartner({ clientId }: SoakPartner, change: ChangeRequest) {
   const attribution = { actor: 'soak', command: 'npm run soak', note: null }
-  await writeRecorded({ read: db, commit: db }, attribution, async () => change)
+  await writeRecorded({ read: db, commit: db, noteOutcome: () => {} }, attribution, async () => change)
   await service.kv.delete(getPartnerKey(clientId))
 }
 

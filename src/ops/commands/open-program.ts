@@ -1,6 +1,5 @@
 // What the command lines of this folder share: their output, and the only place that decides an exit code.
 import { Command, CommanderError } from 'commander'
-import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { ConfigError } from '../../api/config.ts'
 import { StorageError } from '../../db/database.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -45,10 +44,10 @@ export function openProgram(
         return error.exitCode === 0 ? 0 : 2
       }
       const isMistake = [UserError, ConfigError, StorageError].some((expected) => error instanceof expected)
-      // The message of a DrizzleQueryError holds parameters.
-      const bug = error instanceof DrizzleQueryError ? error.cause : error
       const message =
-        isMistake && error instanceof Error ? error.message : `A bug: ${bug instanceof Error ? bug.stack : String(bug)}`
+        isMistake && error instanceof Error
+          ? error.message
+          : `A bug: ${error instanceof Error ? error.stack : String(error)}`
       io.stderr.write(`${escapeControlCharacters(message)}\n`)
       if (error instanceof UserError) return error.exitCode
       return isMistake ? 2 : 1

@@ -97,7 +97,7 @@ export type OpenLines = () => AsyncIterable<string>
 
 export interface RestoreOptions {
   onProgress: OnProgress
-  /** Called when the database is reserved for this backup. */
+  /** Called when the database is reserved for this backup, or may be. */
   onStart: () => void
 }
 
@@ -117,7 +117,12 @@ export async function restoreBackup(
   checkSchema(store, header, await selectMigrations(read))
   // The answer to the last statement of an earlier run may be lost.
   if (await isRestored(read, header)) return header
-  if (!(await reserveEmptyDatabase(stage, sha256, header.revision))) throw await refuseNonEmpty(store)
+  const isReserved = await reserveEmptyDatabase(stage, sha256, header.revision).catch((error: unknown) => {
+    // It may be reserved.
+    onStart()
+    throw error
+  })
+  if (!isReserved) throw await refuseNonEmpty(store)
   onStart()
 
   const total = header.rows.reduce((sum, count) => sum + count, 0)

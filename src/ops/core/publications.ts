@@ -103,22 +103,24 @@ async function publishNow(store: Store, publicationId: number, { actor }: Attrib
 }
 
 /** Makes a decision, also when the answer is lost. */
-async function decideSafely({ read, commit }: Store, decision: Decision): Promise<DecisionOutcome> {
+async function decideSafely(store: Store, decision: Decision): Promise<DecisionOutcome> {
   const outcome = await settle(
+    store,
     async (): Promise<DecisionOutcome | undefined> => {
-      const found = await decide({ read, commit }, decision)
+      const found = await decide(store, decision)
       return found.kind === 'unavailable' ? undefined : found
     },
-    () => findDecision(read, decision),
+    () => findDecision(store.read, decision),
   )
   return outcome ?? { kind: 'unavailable' }
 }
 
 /** Lets a staged publication wait, also when the answer is lost. @returns whether it could. */
-async function release({ read, commit }: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
+async function release(store: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
   const isReleased = await settle(
-    async () => (await releasePublication(commit, id, state)) || undefined,
-    async () => (await selectPublication(read, id))?.state === state || undefined,
+    store,
+    async () => (await releasePublication(store.commit, id, state)) || undefined,
+    async () => (await selectPublication(store.read, id))?.state === state || undefined,
   )
   return isReleased ?? false
 }

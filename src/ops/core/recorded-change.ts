@@ -35,22 +35,23 @@ const maxAttempts = 10
  * @returns whether there was a change.
  */
 export async function writeRecorded(
-  { read, commit }: Pick<Store, 'read' | 'commit'>,
+  store: Pick<Store, 'read' | 'commit' | 'noteOutcome'>,
   attribution: Attribution,
   decide: () => Promise<ChangeRequest | undefined>,
 ): Promise<boolean> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     // Before `decide` reads: the entry is refused when anything was changed since.
-    const next = await selectNextEntry(read)
+    const next = await selectNextEntry(store.read)
     const change = await decide()
     if (change === undefined) return false
     try {
       const isMade = await settle(
+        store,
         async () => {
-          await commit.run(await buildChangeStatement(change, attribution, next))
+          await store.commit.run(await buildChangeStatement(change, attribution, next))
           return true
         },
-        async () => (await isStored(read, change, attribution, next)) || undefined,
+        async () => (await isStored(store.read, change, attribution, next)) || undefined,
       )
       return isMade === true
     } catch (error) {

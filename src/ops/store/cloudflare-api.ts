@@ -29,7 +29,7 @@ export type ListPages = (path: string) => Promise<unknown[]>
 /** @throws UserError that names every missing or malformed variable, and never its value. */
 export async function openAccount(target: Target) {
   const wrangler = await readWranglerConfig(target.env)
-  const accountId = wrangler.account_id ?? process.env['CLOUDFLARE_ACCOUNT_ID']
+  const accountId = wrangler.account_id || process.env['CLOUDFLARE_ACCOUNT_ID']
   const token = process.env['CLOUDFLARE_API_TOKEN']
   const base = process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com/client/v4'
   const problems = [
@@ -87,9 +87,11 @@ function readRefusal(response: Response, { success, errors }: Record<string, unk
     const fix = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
     return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${fix}`, { codes })
   }
-  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.`, {
+  const retryAfterSeconds = readRetryAfter(response.headers.get('Retry-After'))
+  const wait = retryAfterSeconds === undefined ? '' : ` It asks to wait ${retryAfterSeconds} s.`
+  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}`, {
     kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),
-    retryAfterSeconds: readRetryAfter(response.headers.get('Retry-After')),
+    retryAfterSeconds,
     codes,
     isMissing: status === 404,
   })
@@ -99,7 +101,7 @@ function readRefusal(response: Response, { success, errors }: Record<string, unk
 function readRetryAfter(value: string | null): number | undefined {
   if (value === null) return undefined
   const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1000)
-  return seconds >= 0 ? seconds : undefined
+  return seconds >= 0 ? Math.abs(seconds) : undefined
 }
 
 /** Runs SQL on Workers Analytics Engine, and returns the rows. Its answers have no envelope. */

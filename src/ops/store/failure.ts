@@ -3,10 +3,10 @@ import { isCausedBy } from '../../db/database.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /**
- * `busy`: the call did not run, and may later. `unknown`: it may have had its effect, or have it later. `refused`: it had none,
- * and the same call would be refused again.
+ * `busy`: the call did not run, and may later. `unknown`: it may have had its effect, or have it later. `exhausted`: the same, and
+ * it would fail again. `refused`: it had no effect, and would be refused again.
  */
-export type FailureKind = 'busy' | 'unknown' | 'refused'
+export type FailureKind = 'busy' | 'unknown' | 'exhausted' | 'refused'
 
 export interface Failure {
   kind: FailureKind
@@ -43,11 +43,14 @@ export class CloudflareError extends Error implements Failure {
 
 /** D1 was interrupted, whatever the status: https://developers.cloudflare.com/d1/observability/debug-d1/ */
 const interruption = /was reset|to be reset|reset because|Network connection lost|Cannot resolve D1 DB/
+/** D1 interrupted a statement that needs too much. A repetition makes it worse. */
+const exhaustion = /exceeded its (?:CPU|memory)/i
 /** D1 is overloaded; the account made more than 1,200 calls in five minutes. */
 const busyCodes = new Set<unknown>([7429, 971])
 
 /** Classifies an answer that is not a success. */
 export function classifyAnswer(status: number, codes: readonly unknown[], reason: string): FailureKind {
+  if (exhaustion.test(reason)) return 'exhausted'
   if (interruption.test(reason)) return 'unknown'
   if (status === 429 || codes.some((code) => busyCodes.has(code))) return 'busy'
   return status >= 500 ? 'unknown' : 'refused'
@@ -62,6 +65,12 @@ const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
 /** Finds the failure in an error that wraps it, such as drizzle's. @returns undefined when no store failed. */
 export function findFailure(error: unknown): Failure | undefined {
   return findCloudflareError(error) ?? (isCausedBy(error, localBusy) ? { kind: 'busy' } : undefined)
+}
+
+/** Whether a call that failed may have had its effect. */
+export function isUncertain(error: unknown): boolean {
+  const kind = findFailure(error)?.kind
+  return kind === 'unknown' || kind === 'exhausted'
 }
 
 export function findCloudflareError(error: unknown): CloudflareError | undefined {

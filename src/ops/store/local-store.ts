@@ -10,7 +10,7 @@ import { listBindingKeys } from './kv-keys.ts'
 import { readLocalVariables } from './local-variables.ts'
 import { retry } from './retry.ts'
 import type { Store } from './store.ts'
-import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
+import { findLocalIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
 /**
  * Opens the store for as long as `work` takes.
@@ -34,9 +34,9 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
       `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: ${migration}`,
     )
   }
+  const config = await readWranglerConfig(undefined)
   const messages: string[] = []
   try {
-    const config = await readWranglerConfig(undefined)
     const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'), (message) => void messages.push(message))
     try {
       return await work({ target, ...openBindings(db, kv), config: readLocalVariables(config) })
@@ -48,7 +48,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
     if (isCausedBy(error, outdatedSchema)) {
       throw new UserError(`The local database in ${state} is not migrated. Run: ${migration}`)
     }
-    const isRuntimeError = isCausedBy(error, /SQLITE_|internal error|KV .* failed: 500/)
+    const isRuntimeError = isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)|internal error|KV .* failed: 500/)
     const [, code] = /(SQLITE_[A-Z]+)/.exec(isRuntimeError ? [String(error), ...messages].join('\n') : '') ?? []
     if (code === 'SQLITE_BUSY') {
       throw new UserError(`Another program is using the local database in ${state}, such as npm run dev. Try again.`)
@@ -60,13 +60,13 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
 }
 
 /**
- * Starts the runtime of `wrangler dev` on its files: an ID is the one in wrangler.toml, or else the name of the binding.
+ * Starts the runtime of `wrangler dev` on its files.
  * @param onMessage gets what the runtime prints, such as each error of SQLite with a stack, also when the call is repeated.
  */
 async function openRuntime(config: WranglerConfig, files: string, onMessage: (message: string) => void) {
   // Not at the top: a remote command starts quicker without it.
   const { Miniflare } = await import('miniflare')
-  const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findBindings(config)
+  const { databaseId, namespaceId } = findLocalIds(config)
   const name = 'command-line'
   const miniflare = new Miniflare({
     resourcePersistencePath: files,
@@ -115,6 +115,7 @@ function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target
     read: db,
     stage: db,
     commit: db,
+    noteOutcome: () => {},
     listKeys: (prefix) => retry(() => listBindingKeys(kv, prefix), ['busy']),
     deleteKey: (name) => retry(() => kv.delete(name), ['busy']),
   }

@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { ConfigSource } from '../../api/config.ts'
+import { readPath } from '../../json.ts'
 import { devVarsFile } from './dev-vars.ts'
 import type { WranglerConfig } from './wrangler-toml.ts'
 
-/** Reads what `wrangler dev` reads: without .dev.vars, the files .env and .env.local, and the environment. */
+/** Reads where `wrangler dev` does: without .dev.vars, from the files .env and .env.local, and from the environment. */
 export function readLocalVariables({ vars, secrets }: WranglerConfig): ConfigSource {
   const found = readFile(devVarsFile) ?? { ...readFile('.env'), ...readFile('.env.local'), ...process.env }
   const names = [...Object.keys(vars), ...(secrets?.required ?? [])]
@@ -15,7 +16,8 @@ export function readLocalVariables({ vars, secrets }: WranglerConfig): ConfigSou
 function readFile(file: string): NodeJS.Dict<string> | undefined {
   try {
     return parseEnv(readFileSync(file, 'utf8'))
-  } catch {
-    return undefined
+  } catch (error) {
+    if (readPath(error, 'code') === 'ENOENT') return undefined
+    throw error
   }
 }

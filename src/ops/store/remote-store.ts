@@ -12,7 +12,7 @@ import {
 } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
-import { CloudflareError, findCloudflareError } from './failure.ts'
+import { CloudflareError, findCloudflareError, isUncertain } from './failure.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
 
@@ -48,7 +48,7 @@ function openDatabase(
   call: Call,
   path: string,
   onOutcome: (outcome: Outcome) => void,
-): Pick<Store, 'read' | 'stage' | 'commit'> {
+): Pick<Store, 'read' | 'stage' | 'commit' | 'noteOutcome'> {
   const query = async (sql: string, params: unknown[], method: string, isRepeatable: boolean) => {
     const result = await call('POST', path, { sql, params: params.map(formatParameter) }, { isRepeatable })
     return { rows: readRows(result, method) }
@@ -60,11 +60,12 @@ function openDatabase(
       if (method === 'run' || answer.rows.length > 0) onOutcome('changed')
       return answer
     } catch (error) {
-      if (findCloudflareError(error)?.kind === 'unknown') onOutcome('unknown')
+      if (isUncertain(error)) onOutcome('unknown')
       throw error
     }
   })
-  return { read: repeatable, stage: repeatable, commit }
+  const noteOutcome = (isMade: boolean) => onOutcome(isMade ? 'changed' : 'unchanged')
+  return { read: repeatable, stage: repeatable, commit, noteOutcome }
 }
 
 /** Says what an error that comes after a statement of `commit` left behind. */

@@ -1,6 +1,7 @@
 // What is repeated when a store fails, how often and when: for the local state and for Cloudflare's API.
 import { UserError } from '../shared/user-error.ts'
-import { findCloudflareError, findFailure, type FailureKind } from './failure.ts'
+import { findCloudflareError, findFailure, isUncertain, type FailureKind } from './failure.ts'
+import type { Store } from './store.ts'
 
 /** Attempts of a call whose outcome is unknown. */
 const maxAttempts = 4
@@ -28,7 +29,8 @@ function planAttempts(
   kinds: readonly FailureKind[],
   { random = Math.random, delay = sleep, report = (line) => process.stderr.write(`${line}\n`) }: Pacing,
 ) {
-  let [attempts, unknowns, waitedMs] = [0, 0, 0]
+  let [attempts, unknowns] = [0, 0]
+  const waited = { busyMs: 0, askedMs: 0 }
   return async (error: unknown): Promise<void> => {
     const failure = findFailure(error)
     if (failure === undefined || !kinds.includes(failure.kind)) throw error
@@ -36,10 +38,12 @@ function planAttempts(
     const { retryAfterSeconds } = failure
     // Random, so that programs that wait for each other don't try again at the same time.
     const backoffMs = Math.min(maxDelayMs, 100 * 2 ** attempts++) * (0.5 + random() / 2)
-    const delayMs = retryAfterSeconds === undefined ? backoffMs : retryAfterSeconds * 1000
-    waitedMs += delayMs
-    if (waitedMs > (retryAfterSeconds === undefined ? maxBusyMs : maxAskedMs)) throw error
-    if (delayMs > maxBusyMs) report(`Cloudflare allows no more calls for ${retryAfterSeconds} s. Waiting.`)
+    // Never 0, whatever the store asks.
+    const delayMs = Math.max(backoffMs, (retryAfterSeconds ?? 0) * 1000)
+    if (retryAfterSeconds === undefined) waited.busyMs += delayMs
+    else waited.askedMs += delayMs
+    if (waited.busyMs > maxBusyMs || waited.askedMs > maxAskedMs) throw error
+    if (delayMs > maxBusyMs) report(`Waiting ${retryAfterSeconds} s, as Cloudflare asks.`)
     await delay(delayMs)
   }
 }
@@ -57,32 +61,34 @@ export async function retry<T>(call: () => Promise<T>, kinds: readonly FailureKi
 }
 
 /**
- * Makes a change. When its outcome is unknown, reads back whether it was made, and if not, makes it again.
+ * Makes a change. When its outcome is unknown, reads back whether it was made, tells the store, and if not, makes it again.
  * @param attempt returns undefined when it had no effect. Two attempts must never both have one.
  * @param readBack returns undefined when the change was not made.
  * @returns undefined when the change had no effect.
  * @throws UserError when the change was not made. Any error of `readBack`: then it is not known.
  */
 export async function settle<T>(
+  { noteOutcome }: Pick<Store, 'noteOutcome'>,
   attempt: () => Promise<T | undefined>,
   readBack: () => Promise<T | undefined>,
   pacing: Pacing = {},
 ): Promise<T | undefined> {
   const waitAfter = planAttempts(['unknown'], pacing)
   // Also after a later refusal, or an attempt without effect: an earlier attempt may be the reason.
-  let isUncertain = false
+  let isOpen = false
   for (;;) {
     const outcome = await attempt().then(
       (result) => ({ result }),
       (error: unknown) => ({ error }),
     )
-    if ('error' in outcome) isUncertain ||= findFailure(outcome.error)?.kind === 'unknown'
+    if ('error' in outcome) isOpen ||= isUncertain(outcome.error)
     const result = 'error' in outcome ? undefined : outcome.result
-    const made = result ?? (isUncertain ? await readBack() : undefined)
+    const made = result ?? (isOpen ? await readBack() : undefined)
+    if (isOpen) noteOutcome(made !== undefined)
     if (made !== undefined || !('error' in outcome)) return made
     await waitAfter(outcome.error).catch((error: unknown) => {
       const failure = findCloudflareError(error)
-      if (failure?.kind !== 'unknown') throw error
+      if (failure === undefined || !isUncertain(failure)) throw error
       throw new UserError(`${failure.message} The change was not made: try again.`, 2, { cause: error })
     })
   }

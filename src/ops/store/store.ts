@@ -19,6 +19,8 @@ export interface Store {
   stage: Database
   /** For a statement that takes effect, or nothing of it does. It is repeated only when it did not run: `settle` finds out the rest. */
   commit: Database
+  /** Tells whether the last statement of `commit`, whose outcome was unknown, was made. */
+  noteOutcome: (isMade: boolean) => void
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>
   /** Deletes an entry of the KV cache. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { parse, TomlError } from 'smol-toml'
 import { z } from 'zod'
 import { abbreviate } from '../../catalog/plan-schema.ts'
+import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export const configFile = 'wrangler.toml'
@@ -22,9 +23,18 @@ const own = z.object({
   vars: z.record(z.string(), z.unknown()).default({}),
   secrets: z.object({ required: z.array(z.string()).optional() }).optional(),
   d1_databases: z
-    .array(z.object({ binding: z.string(), database_id: z.string().optional(), database_name: z.string().optional() }))
+    .array(
+      z.object({
+        binding: z.string(),
+        database_id: z.string().optional(),
+        preview_database_id: z.string().optional(),
+        database_name: z.string().optional(),
+      }),
+    )
     .default([]),
-  kv_namespaces: z.array(z.object({ binding: z.string(), id: z.string().optional() })).default([]),
+  kv_namespaces: z
+    .array(z.object({ binding: z.string(), id: z.string().optional(), preview_id: z.string().optional() }))
+    .default([]),
   ratelimits: z.array(z.object({ name: z.string() })).default([]),
   analytics_engine_datasets: z.array(z.object({ binding: z.string(), dataset: z.string().optional() })).default([]),
 })
@@ -40,7 +50,7 @@ export type WranglerConfig = z.infer<typeof settings>
 export async function readWranglerConfig(env: string | undefined): Promise<WranglerConfig> {
   try {
     const file = z
-      .looseObject({ name: z.string(), env: z.record(z.string(), z.looseObject({})).default({}) })
+      .looseObject({ name: z.string().optional(), env: z.record(z.string(), z.looseObject({})).default({}) })
       .parse(parse(await readFile(configFile, 'utf8')))
     if (env === undefined) return settings.parse(file)
     const environment = file.env[env]
@@ -49,8 +59,10 @@ export async function readWranglerConfig(env: string | undefined): Promise<Wrang
       throw new UserError(`${configFile} has no environment ${abbreviate(env)}. It has: ${names}.`)
     }
     const shared = Object.keys(inherited.shape).map((key) => [key, file[key]])
-    return settings.parse({ ...Object.fromEntries(shared), name: `${file.name}-${env}`, ...environment })
+    const name = file.name === undefined ? undefined : `${file.name}-${env}`
+    return settings.parse({ ...Object.fromEntries(shared), name, ...environment })
   } catch (error) {
+    if (readPath(error, 'code') === 'ENOENT') throw new UserError(`There is no ${configFile} in ${process.cwd()}.`)
     if (error instanceof TomlError)
       throw new UserError(`${configFile} is no TOML, line ${error.line}: ${error.message}`)
     if (error instanceof z.ZodError) throw new UserError(`${configFile} can't be used:\n${z.prettifyError(error)}`)
@@ -58,14 +70,27 @@ export async function readWranglerConfig(env: string | undefined): Promise<Wrang
   }
 }
 
+const findDatabase = (config: WranglerConfig) => config.d1_databases.find(({ binding }) => binding === 'DB')
+const findNamespace = (config: WranglerConfig) =>
+  config.kv_namespaces.find(({ binding }) => binding === 'CATALOG_CACHE')
+
 /** The database and the cache of an environment. */
-export function findBindings({ d1_databases, kv_namespaces }: WranglerConfig) {
-  const database = d1_databases.find(({ binding }) => binding === 'DB')
+export function findBindings(config: WranglerConfig) {
+  const database = findDatabase(config)
   return {
     // An empty ID is none.
     databaseId: database?.database_id || undefined,
     databaseName: database?.database_name,
-    namespaceId: kv_namespaces.find(({ binding }) => binding === 'CATALOG_CACHE')?.id || undefined,
+    namespaceId: findNamespace(config)?.id || undefined,
+  }
+}
+
+/** The names of both in the local state. */
+export function findLocalIds(config: WranglerConfig) {
+  const [database, namespace] = [findDatabase(config), findNamespace(config)]
+  return {
+    databaseId: database?.preview_database_id ?? database?.database_id ?? 'DB',
+    namespaceId: namespace?.preview_id ?? namespace?.id ?? 'CATALOG_CACHE',
   }
 }
 

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
@@ -114,6 +115,13 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
     )
     expect(isCausedBy(twice, 'UNIQUE constraint failed: partners.client_id')).toBe(true)
     expect(await open(listPartners)).toEqual([])
+  })
+
+  test('an error that leaves the store has no parameters of a query', async () => {
+    const fail = ({ commit }: Store) => commit.run(sql`insert into partners (short_name) values (${'hidden'})`)
+    const error: unknown = await withStore(target, fail).catch((reason: unknown) => reason)
+    expect(inspect(error)).toContain('NOT NULL constraint failed')
+    expect(inspect(error)).not.toContain('hidden')
   })
 
   test('the refusal of a trigger is recognized', async () => {

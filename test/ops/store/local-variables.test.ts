@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { unstable_getVarsForDev as readWithWrangler } from 'wrangler'
 import { readLocalVariables } from '../../../src/ops/store/local-variables.ts'
-import { readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
+import { findLocalIds, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
 const project = process.cwd()
 beforeEach(async () => {
@@ -49,6 +49,23 @@ test.each<[string, Record<string, string>, Record<string, string>]>([
     'value' in binding ? binding.value : binding,
   ])
   expect(readLocalVariables(config)).toEqual(Object.fromEntries(expected))
+})
+
+test.each([
+  ['', 'DB', 'CATALOG_CACHE'],
+  ['database_id = "a"\n', 'a', 'CATALOG_CACHE'],
+  [
+    'database_id = "a"\npreview_database_id = "b"\n[[kv_namespaces]]\nbinding = "CATALOG_CACHE"\npreview_id = "c"',
+    'b',
+    'c',
+  ],
+])('the local state has the names that wrangler gives it: %j', async (ids, databaseId, namespaceId) => {
+  await writeFile('wrangler.toml', `${toml}[[d1_databases]]\nbinding = "DB"\n${ids}`)
+  expect(findLocalIds(await readWranglerConfig(undefined))).toEqual({ databaseId, namespaceId })
+})
+
+test('a folder without wrangler.toml is refused', async () => {
+  await expect(readWranglerConfig(undefined)).rejects.toThrow(`There is no wrangler.toml in ${process.cwd()}.`)
 })
 
 test.each([

@@ -16,6 +16,7 @@ import {
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, openPlan } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
+import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
@@ -181,7 +182,9 @@ describe('a database that is overloaded did not run the statement', () => {
     failChange({ ...overloaded, retryAfterSeconds: 3600 })
     const change = remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, operator))
     await expect(change).rejects.toThrow(
-      new UserError('Cloudflare answered 429: D1 DB is overloaded. Requests queued for too long.'),
+      new UserError(
+        'Cloudflare answered 429: D1 DB is overloaded. Requests queued for too long. It asks to wait 3600 s.',
+      ),
     )
   })
 })
@@ -278,6 +281,15 @@ describe('when a change is made and the answer is lost', () => {
       vi.unstubAllGlobals()
     }
     expect(lostCount).toBeGreaterThan(0)
+  })
+
+  test('and something else fails later, the error says that the change was made', async () => {
+    failChange(lost)
+    const later = remote(async (store) => {
+      await changePartner(store, { kind: 'rename', partner: 'kept', name: 'Lost and found' }, operator)
+      throw new CloudflareError('No.')
+    })
+    await expect(later).rejects.toThrow(/^No\. The change was made: /)
   })
 
   test('createPartner returns the credentials', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { classifyAnswer, CloudflareError, type FailureKind } from '../../../src/ops/store/failure.ts'
 import { retry, settle } from '../../../src/ops/store/retry.ts'
@@ -9,7 +9,8 @@ describe('an answer of Cloudflare', () => {
     ['busy', 400, 7429, 'D1 DB is overloaded. Too many requests queued.'],
     ['busy', 429, 971, 'Please wait and consider throttling your request speed'],
     ['busy', 429, 10429, 'Rate limited'],
-    ['unknown', 429, 7429, 'D1 DB exceeded its memory limit and was reset.'],
+    ['exhausted', 429, 7429, 'D1 DB exceeded its memory limit and was reset.'],
+    ['exhausted', 400, 7500, 'D1 DB exceeded its CPU time limit and was reset.'],
     ['unknown', 429, 7429, 'D1 DB storage operation exceeded timeout which caused object to be reset.'],
     ['unknown', 500, 7500, 'D1_ERROR: Network connection lost.'],
     ['unknown', 400, 7500, 'D1 DB reset because its code was updated.'],
@@ -25,6 +26,7 @@ describe('an answer of Cloudflare', () => {
 const busy = new Error('D1_ERROR: database is locked: SQLITE_BUSY')
 const overloaded = new CloudflareError('overloaded', { kind: 'busy' })
 const unknown = new CloudflareError('lost', { kind: 'unknown' })
+const exhausted = new CloudflareError('too much', { kind: 'exhausted' })
 const refused = new CloudflareError('refused')
 
 /** Fails with each error in turn, and notes the waits and the lines for people. */
@@ -61,6 +63,12 @@ describe('retry', () => {
   test.each([
     ['a refusal', every, refused],
     ['a bug', every, new TypeError('bug')],
+    ['a statement that needs too much', every, exhausted],
+    [
+      'an error whose parameters look like a failure',
+      every,
+      new Error('Failed query: insert params: SQLITE_BUSY', { cause: new Error('CHECK constraint failed') }),
+    ],
     ['an unknown outcome of what may not run twice', ['busy'] as FailureKind[], unknown],
   ])('never repeats after %s', async (_, kinds, error) => {
     const { call, pacing, state } = failWith([error])
@@ -88,7 +96,20 @@ describe('retry', () => {
     const { call, pacing, state } = failWith([asks(2), asks(240), asks(5), asks(300)])
     await expect(retry(call, every, pacing)).rejects.toThrow('slow down')
     expect(state.delays).toEqual([2000, 240_000, 5000])
-    expect(state.lines).toEqual(['Cloudflare allows no more calls for 240 s. Waiting.'])
+    expect(state.lines).toEqual(['Waiting 240 s, as Cloudflare asks.'])
+  })
+
+  test('never repeats without a pause, and gives up, when the store asks for none', async () => {
+    const now = new CloudflareError('slow down', { kind: 'busy', retryAfterSeconds: 0 })
+    const { call, pacing, state } = failWith(forever(now))
+    await expect(retry(call, every, pacing)).rejects.toThrow('slow down')
+    expect(Math.min(...state.delays)).toBe(100)
+    expect(state.attempts).toBeLessThan(400)
+  })
+
+  test('repeats a lost answer also after a long wait', async () => {
+    const { call, pacing } = failWith([new CloudflareError('', { kind: 'busy', retryAfterSeconds: 60 }), unknown])
+    expect(await retry(call, every, pacing)).toBe('done')
   })
 })
 
@@ -105,8 +126,11 @@ describe('settle', () => {
       if (outcome instanceof Error) throw outcome
       return outcome
     }
-    return settle(attempt, readBack, pacing)
+    const noteOutcome = (isMade: boolean) => void notes.push(isMade)
+    return settle({ noteOutcome }, attempt, readBack, pacing)
   }
+  const notes: boolean[] = []
+  beforeEach(() => notes.splice(0))
   const found = async () => 'found'
   const notFound = async () => undefined
   const unread = () => Promise.reject(new Error('not to be read'))
@@ -127,6 +151,17 @@ describe('settle', () => {
     let reads = 0
     const late = async () => (reads++ === 0 ? undefined : 'late')
     expect(await attemptWith([unknown, second], late)).toBe('late')
+  })
+
+  test.each<[string, (Error | 'made')[], () => Promise<string | undefined>, boolean[]]>([
+    ['made', [unknown], found, [true]],
+    ['not made, and then made', [unknown, 'made'], notFound, [false, true]],
+    ['not made, and then refused', [unknown, refused], notFound, [false, false]],
+    ['not made, because it needs too much', [exhausted, 'made'], notFound, [false]],
+    ['refused', [refused], unread, []],
+  ])('tells the store that a lost change was %s', async (_, outcomes, readBack, expected) => {
+    await attemptWith(outcomes, readBack).catch(() => {})
+    expect(notes).toEqual(expected)
   })
 
   test('a refusal is not repeated, and nothing is read', async () => {

@@ -14,6 +14,7 @@ export function openBindingStore(
   return {
     target,
     ...openHandles(DB),
+    noteOutcome: () => {},
     listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
     deleteKey: (name) => CATALOG_CACHE.delete(name),
     config,
