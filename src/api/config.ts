@@ -48,12 +48,12 @@ export function createConfigReader(): ReadConfig {
 /** @throws ConfigError when a variable or secret is missing or wrong. */
 export async function parseConfig(env: ConfigSource): Promise<Config> {
   const signingKeys = await readSigningKeys(env)
-  return {
-    signingKeys,
-    seal: createSeal(signingKeys),
-    tokenLifetimeSeconds: readTokenLifetimeSeconds(env),
-    pbkdf2Iterations: readPbkdf2Iterations(env),
-  }
+  return { signingKeys, seal: createSeal(signingKeys), ...parseVariables(env) }
+}
+
+/** Without the secrets. @throws ConfigError when a variable is wrong. */
+export function parseVariables(env: ConfigSource): Omit<Config, 'signingKeys' | 'seal'> {
+  return { tokenLifetimeSeconds: readTokenLifetimeSeconds(env), pbkdf2Iterations: readPbkdf2Iterations(env) }
 }
 
 /** Cloudflare never returns a secret's value, so a rotation keeps each earlier key in a secret of its own. */

@@ -201,7 +201,7 @@ test('a key that was dropped is shown after a rollback, and the next deploy drop
 })
 
 test('what Cloudflare refuses, and what is lost on the way, is one line that says how to go on', async () => {
-  const { account, follow } = operator()
+  const { account, editFile, follow } = operator()
   account.forbidden = /\/d1\//
   await expectRefusal('npm run -s provision -- --env staging', /^Cloudflare refuses the token \(403\): .*$/m)
   account.forbidden = undefined
@@ -210,10 +210,16 @@ test('what Cloudflare refuses, and what is lost on the way, is one line that say
   account.dashboard.hasPaidPlan = true
   account.failure = { call: /^POST .*\/deployments$/, status: 0, message: '', hasEffect: true }
   await expectRefusal(deploy, /^wrangler deploy failed, and version [\w-]+ is live in staging: /m)
-  // The version before works, and answers first.
+  // Every request would fail.
   await setTokenLifetime(-1)
-  await expectRefusal(deploy, /^The smoke test failed, and version [\w-]+ is live\. To go back /m)
+  await expectRefusal(deploy, /^TOKEN_LIFETIME_SECONDS must be a positive integer\.$/m)
   await setTokenLifetime(900)
+  // The version before works, and answers first.
+  await editFile('src/api/error-codes.ts', (text) =>
+    text.replace('missing_token: { status: 401', 'missing_token: { status: 418'),
+  )
+  await expectRefusal(`${deploy} --allow-dirty`, /^The smoke test failed, and version [\w-]+ is live\. To go back /m)
+  await follow('git checkout --quiet src/api')
   // Wrangler tries again by itself.
   account.failure = { call: /^POST .*\/versions$/, status: 503, message: 'overloaded' }
   await follow(deploy)

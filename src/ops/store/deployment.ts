@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { parseVariables } from '../../api/config.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
@@ -37,9 +38,10 @@ export interface DeployState {
   changedFiles: readonly string[] | 'no checkout' | 'any'
 }
 
-/** @throws UserError when wrangler.toml has no such environment. */
+/** @throws UserError when wrangler.toml has no such environment, and ConfigError when one of its variables is wrong. */
 export async function readConfiguredEnvironment(env: string): Promise<ConfiguredEnvironment> {
   const wrangler = await readWranglerConfig(env)
+  parseVariables(wrangler.vars)
   const { databaseId, namespaceId } = findBindings(wrangler)
   const routes = wrangler.routes ?? []
   return {
