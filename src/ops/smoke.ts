@@ -9,7 +9,8 @@ import { createCall, maxWaitSeconds, type Answer, type Call, type WantedVersion 
 import { findIncompleteCredentials, originRule, type SmokeExitCode } from './core/smoke-input.ts'
 
 const usage =
-  'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com [--version WORKER=ID]\n'
+  'Usage: CLIENT_ID=… CLIENT_SECRET=… SHORT_NAME=… npm run -s smoke -- --url https://catalog.example.com [--version WORKER=ID]\n' +
+  'With --version, every answer of the API must come from that version.\n'
 process.exitCode = await smoke(process.argv.slice(2))
 
 async function smoke(args: string[]): Promise<SmokeExitCode> {
@@ -34,7 +35,9 @@ async function smoke(args: string[]): Promise<SmokeExitCode> {
   }
   const call = createCall(send, version, systemClock)
   if (version !== undefined) {
-    process.stdout.write(`      Waits up to ${maxWaitSeconds} s until version ${version.id} sends every answer.\n`)
+    process.stdout.write(
+      `      Waits up to ${maxWaitSeconds} s until version ${version.id} sends every answer of the API.\n`,
+    )
   }
   let [passed, failed] = [0, 0]
   const check = async (name: string, work: () => Promise<void>) => {

@@ -86,7 +86,7 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     namespaces: new Map(),
     workers: new Map(),
     domains: new Map(),
-    dashboard: { hasPaidPlan: true, hasAnalyticsEngine: false, subdomain: undefined },
+    dashboard: { hasPaidPlan: true, hasAnalyticsEngine: false, subdomain: undefined, uncheckedHosts: new Set() },
     calls: [],
     failure: undefined,
     forbidden: undefined,

@@ -6,6 +6,8 @@ export interface Dashboard {
   hasAnalyticsEngine: boolean
   /** The account's name at workers.dev. */
   subdomain: string | undefined
+  /** The hosts with a configuration rule that switches Browser Integrity Check off. It is on for every other host of a zone. */
+  uncheckedHosts: Set<string>
 }
 
 export const subdomain = 'example'
@@ -27,4 +29,11 @@ export function useDashboard(dashboard: Dashboard, text: string): string[] {
     press(dashboard)
     return link
   })
+}
+
+/** Creates the configuration rule that a text describes. */
+export function createRule(dashboard: Dashboard, text: string): void {
+  const [, host] = /`http\.host eq "([\w.-]+)"`,\s+and\s+set\s+Browser Integrity Check\s+to off/.exec(text) ?? []
+  if (host === undefined) throw new Error('the text describes no rule')
+  dashboard.uncheckedHosts.add(host)
 }

@@ -2,28 +2,29 @@
 import { once } from 'node:events'
 import { createServer, request as sendRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
 
 export interface Front {
   url: string
   close: () => Promise<void>
 }
 
-interface FrontOptions {
-  /** For a host of a zone with default settings. Whether Cloudflare checks hosts of workers.dev is not known. */
-  hasBrowserIntegrityCheck?: boolean
+export interface FrontOptions {
+  /** Asked for every request, as Browser Integrity Check is. */
+  isRefused?: (userAgent: string) => boolean
 }
 
 /** Browser Integrity Check refuses visitors without a user agent, and Python's default one. */
-const refusedAgent = /^(Python-urllib\/|$)/
+export const isRefusedAgent = (userAgent: string) => /^(Python-urllib\/|$)/.test(userAgent)
 
 /** @param findTarget is asked for every request. */
 export async function startFront(
   findTarget: (headers: IncomingHttpHeaders) => Promise<URL | undefined>,
-  { hasBrowserIntegrityCheck = false }: FrontOptions = {},
+  { isRefused = () => false }: FrontOptions = {},
 ): Promise<Front> {
   const server = createServer((request, response) => {
     const fail = (status: number, text: string) => response.writeHead(status).end(text)
-    if (hasBrowserIntegrityCheck && refusedAgent.test(request.headers['user-agent'] ?? '')) {
+    if (isRefused(request.headers['user-agent'] ?? '')) {
       fail(403, 'error code: 1010')
       return
     }
@@ -36,7 +37,7 @@ export async function startFront(
         const { method, headers, url: path } = request
         const forwarded = sendRequest({ host: target.hostname, port: target.port, method, path, headers }, (answer) => {
           response.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
-          answer.pipe(response)
+          pipeline(answer, response, () => {})
         })
         forwarded.on('error', (error) => fail(502, error.message))
         request.pipe(forwarded)

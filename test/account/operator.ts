@@ -6,6 +6,7 @@ import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { setBindingId } from '../../src/ops/store/wrangler-toml.ts'
 import { accountId, apiToken, startAccount, type Account } from './account.ts'
 import { subdomain } from './dashboard.ts'
+import { isRefusedAgent } from './front.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
 import { copyProject, type ProjectCopy } from './project-copy.ts'
 import { startRuntime, type Runtime } from './runtime.ts'
@@ -18,8 +19,6 @@ export interface Operator {
   type: (command: string, stdin?: string) => Promise<CommandResult>
   /** Runs a command of the page, which must succeed, and notes what it prints. */
   follow: (command: string) => Promise<string>
-  /** The same, in a terminal. */
-  followInTerminal: (command: string) => Promise<string>
   /** The moment that `--timestamp` names. */
   noteTime: () => void
   /** Writes the ID of the database that was created last into wrangler.toml, and commits it. */
@@ -34,6 +33,8 @@ export interface Operator {
 
 export const domain = 'catalog.example.com'
 export const refusedMigration = '9999_trigger.sql'
+
+export const inTerminal = (command: string) => `script --quiet --return --command '${command}' /dev/null </dev/null`
 
 export const workerName = (env: string) => `partner-investment-plan-catalog-${env}`
 
@@ -112,7 +113,10 @@ async function createOperator(
   for (const env of ['staging', 'production', 'proof']) {
     targets[`${workerName(env)}.${subdomain}.workers.dev`] = await runtime.getUrl(workerName(env))
   }
-  targets[domain] = await runtime.getUrl(workerName('staging'))
+  targets[domain] = await runtime.getUrl(workerName('staging'), {
+    host: domain,
+    isRefused: (agent) => isRefusedAgent(agent) && !account.dashboard.uncheckedHosts.has(domain),
+  })
   let shells = 0
   const openShell = () => {
     const variables = {
@@ -146,8 +150,6 @@ async function createOperator(
       note(text, stdout)
       return output
     },
-    followInTerminal: (command) =>
-      operator.follow(`script --quiet --return --command '${command}' /dev/null </dev/null`),
     useDatabase: async (env) => {
       await operator.editFile('wrangler.toml', (text) => setBindingId(text, env, 'DB', notes.databaseId))
       await operator.follow('git commit --all --quiet --message "Another database"')

@@ -1,9 +1,10 @@
 // Runs what was deployed: the uploaded code and site in workerd, on the databases and namespaces of the account.
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import type { IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Miniflare, type WorkerOptions } from 'miniflare'
-import { startFront, type Front } from './front.ts'
+import { startFront, type Front, type FrontOptions } from './front.ts'
 import type { Stores } from './stores.ts'
 import { createTimeTravel, type TimeTravel } from './time-travel.ts'
 import type { Binding, Services, Version } from './workers.ts'
@@ -11,8 +12,8 @@ import type { Binding, Services, Version } from './workers.ts'
 type Environment = NonNullable<WorkerOptions['config']['env']>
 
 export interface Runtime extends Stores, Services {
-  /** The loopback address of a Worker, in the place of `https://NAME.SUBDOMAIN.workers.dev`. */
-  getUrl: (name: string) => Promise<string>
+  /** The loopback address of a Worker, in the place of `https://NAME.SUBDOMAIN.workers.dev` or of a custom domain. */
+  getUrl: (name: string, domain?: FrontOptions & { host: string }) => Promise<string>
   /** Runs the Cron Trigger of a Worker, as Cloudflare does every minute. */
   runSchedule: (name: string) => Promise<void>
   /** Ends the time in which the deployment before answers some requests. */
@@ -140,11 +141,12 @@ export async function startRuntime(): Promise<Runtime> {
       return (await databases.get(id)?.restore(bookmark)) ?? false
     },
     serve,
-    getUrl: async (name) => {
-      const front =
-        fronts.get(name) ??
-        (await startFront((headers) => findVersionUrl(name, headers['cloudflare-workers-version-overrides'])))
-      fronts.set(name, front)
+    getUrl: async (name, domain) => {
+      const key = domain?.host ?? name
+      const find = (headers: IncomingHttpHeaders) =>
+        findVersionUrl(name, headers['cloudflare-workers-version-overrides'])
+      const front = fronts.get(key) ?? (await startFront(find, domain))
+      fronts.set(key, front)
       return front.url
     },
     runSchedule: async (name) => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { startFront } from '../account/front.ts'
+import { isRefusedAgent, startFront } from '../account/front.ts'
 
 const program = resolve(import.meta.dirname, '../../src/ops/smoke.ts')
 
@@ -56,7 +56,7 @@ test('the smoke test waits until the wanted version answers every request', asyn
 
 test('Browser Integrity Check fails the smoke test, and the line names the fix', async () => {
   const service = await startService(() => 'new')
-  const front = await startFront(() => Promise.resolve(service), { hasBrowserIntegrityCheck: true })
+  const front = await startFront(() => Promise.resolve(service), { isRefused: isRefusedAgent })
   onTestFinished(front.close)
   const { code, output } = await smoke('--url', front.url, '--version', 'catalog=new')
   expect(output).toMatch(

@@ -21,14 +21,14 @@ export interface WantedVersion {
 /** For all requests together. The address of a new service takes longer than a version. */
 export const maxWaitSeconds = 120
 /** Token requests stay below the limit of an address, 100 in 60 s. */
-const pauseMs = 600
+const pauseMs = 700
 const timeoutMs = 10_000
 
 class BlockedError extends Error {}
 
 /**
- * Returns a function that sends a request again until the wanted version answers it. One right answer doesn't mean that the
- * version has spread, so each request waits for its own.
+ * Returns a function that sends a request to the API again until the wanted version answers it. One right answer doesn't mean
+ * that the version has spread, so each request waits for its own.
  * @param version without it, every answer counts, and nothing waits
  * @throws Error that names both versions when the time is over
  */
@@ -43,7 +43,7 @@ export function createCall(send: typeof fetch, version: WantedVersion | undefine
         const headers = { ...override, ...init?.headers }
         const signal = AbortSignal.timeout(timeoutMs)
         const answer = await readAnswer(await send(url, { ...init, headers, redirect: 'manual', signal }))
-        // The Worker doesn't answer for the site's files.
+        // Cloudflare serves the site's files without the Worker, so they name no version.
         if (version !== undefined && new URL(url).pathname.startsWith('/api/')) requireVersion(answer, version.id)
         return answer
       } catch (error) {

@@ -324,9 +324,10 @@ class InvestmentPlansClient:
             raise OSError("The connection ended before the response did.") from error
         body = _parse_json(data)
         if status >= 300 and status != 304:
-            text = data[:100].decode(errors="replace")
-            message = f"The service answered with status {status}, and no JSON: {text}"
-            raise InvestmentPlansError(status, body or {"message": message}, response.headers)
+            if body is None:
+                text = data[:100].decode(errors="replace")
+                body = {"message": f"The service answered with status {status}, and no JSON: {text}"}
+            raise InvestmentPlansError(status, body, response.headers)
         return status, response.headers, body
 
     def _load(self) -> None:

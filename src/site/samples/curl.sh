@@ -6,10 +6,9 @@ set -eu
 # curl reads the credentials or the token from standard input, so that they
 # don't appear in the process list. It prints the status after the response.
 call() {
-  curl -sS --max-time 15 --config - -X "$2" -w '\n%{http_code}' "$API/api/v3/partners/$1" |
+  curl -sS --max-time 15 -A investment-plans-sample --config - -X "$2" -w '\n%{http_code}' "$API/api/v3/partners/$1" |
     jq -Rsr '.[:-4] as $text | .[-3:] as $status | [$text | fromjson? | objects][0]
-      | if . == null then error("\($status), and no JSON: \($text[:100])")
-      elif .error then error("\($status) \(.error): \(.message) (\(.requestId))") else '"$3"' end'
+      | if $status == "200" and . then '"$3"' else error("\($status): \($text[:300])") end'
 }
 
 token=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" | call auth POST .access_token)

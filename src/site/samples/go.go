@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 )
 
 func call(request *http.Request, body any) {
+	request.Header.Set("User-Agent", "investment-plans-sample")
 	client := http.Client{Timeout: 15 * time.Second}
 	response, err := client.Do(request)
 	if err != nil {
@@ -22,15 +24,9 @@ func call(request *http.Request, body any) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var failure struct{ Message, Error, RequestID string }
-	if json.Unmarshal(text, &failure) != nil {
-		log.Fatalf("%d, and no JSON: %.100s", response.StatusCode, text)
-	}
-	if response.StatusCode != http.StatusOK {
-		log.Fatalf("%d %s: %s (%s)", response.StatusCode, failure.Error, failure.Message, failure.RequestID)
-	}
-	if err := json.Unmarshal(text, body); err != nil {
-		log.Fatal(err)
+	isObject := bytes.HasPrefix(text, []byte("{"))
+	if response.StatusCode != http.StatusOK || !isObject || json.Unmarshal(text, body) != nil {
+		log.Fatalf("%d: %.300s", response.StatusCode, text)
 	}
 }
 

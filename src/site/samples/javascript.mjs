@@ -4,14 +4,14 @@ const { API, CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
 async function call(path, authorization, method = 'GET') {
   const response = await fetch(`${API}/api/v3/partners/${path}`, {
     method,
-    headers: { Authorization: authorization },
+    headers: { Authorization: authorization, 'User-Agent': 'investment-plans-sample' },
     signal: AbortSignal.timeout(15_000),
   })
   const text = await response.text()
   const body = parse(text)
-  if (!body) fail(`${response.status}, and no JSON: ${text.slice(0, 100)}`)
-  if (!response.ok) fail(`${response.status} ${body.error}: ${body.message} (${body.requestId})`)
-  return body
+  if (response.status === 200 && body?.constructor === Object) return body
+  console.error(`${response.status}: ${text.slice(0, 300)}`)
+  process.exit(1)
 }
 
 function parse(text) {
@@ -20,11 +20,6 @@ function parse(text) {
   } catch {
     return undefined
   }
-}
-
-function fail(problem) {
-  console.error(problem)
-  process.exit(1)
 }
 
 const credentials = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')

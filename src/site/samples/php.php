@@ -1,7 +1,7 @@
 <?php
 // Needs PHP 8.1 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 
-function call(string $path, string $authorization, string $method = 'GET'): array
+function call(string $path, string $authorization, string $method = 'GET'): object
 {
     $url = getenv('API') . "/api/v3/partners/$path";
     // Without a User-Agent of its own, the request can be refused with "error code: 1010".
@@ -11,20 +11,14 @@ function call(string $path, string $authorization, string $method = 'GET'): arra
     if ($stream === false) exit(1);
     $text = stream_get_contents($stream);
     $status = explode(' ', stream_get_meta_data($stream)['wrapper_data'][0])[1];
-    $body = json_decode($text, true);
-    if (!is_array($body)) fail("$status, and no JSON: " . substr($text, 0, 100));
-    if ($status !== '200') fail("$status {$body['error']}: {$body['message']} ({$body['requestId']})");
-    return $body;
-}
-
-function fail(string $problem): never
-{
-    fwrite(STDERR, "$problem\n");
+    $body = json_decode($text);
+    if ($status === '200' && is_object($body)) return $body;
+    fwrite(STDERR, "$status: " . substr($text, 0, 300) . "\n");
     exit(1);
 }
 
 $credentials = base64_encode(getenv('CLIENT_ID') . ':' . getenv('CLIENT_SECRET'));
-$token = call('auth', "Basic $credentials", 'POST')['access_token'];
-foreach (call(getenv('SHORT_NAME') . '/plans', "Bearer $token")['data']['plans'] as $plan) {
-    echo "{$plan['identifier']}\t{$plan['coolName']}\n";
+$token = call('auth', "Basic $credentials", 'POST')->access_token;
+foreach (call(getenv('SHORT_NAME') . '/plans', "Bearer $token")->data->plans as $plan) {
+    echo "$plan->identifier\t$plan->coolName\n";
 }

@@ -3,6 +3,7 @@ import base64
 import json
 import os
 import sys
+from http.client import IncompleteRead
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -15,14 +16,16 @@ def call(path, authorization, method="GET"):
         response = urlopen(Request(url, method=method, headers=headers), timeout=15)
     except HTTPError as error:
         response = error
-    with response:
-        text = response.read().decode(errors="replace")
+    try:
+        text = response.read()
+    except IncompleteRead as error:
+        text = error.partial
     try:
         body = json.loads(text)
     except ValueError:
-        sys.exit(f"{response.code}, and no JSON: {text[:100]}")
-    if response.code != 200:
-        sys.exit(f"{response.code} {body.get('error')}: {body.get('message')} ({body.get('requestId')})")
+        body = None
+    if response.code != 200 or not isinstance(body, dict):
+        sys.exit(f"{response.code}: {text[:300].decode(errors='replace')}")
     return body
 
 

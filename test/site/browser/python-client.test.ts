@@ -88,6 +88,22 @@ print(json.dumps([[type(error).__name__ for error in errors], changes.added]))`
   }
 })
 
+test('a refusal of empty JSON is not reported as no JSON', async () => {
+  const server = createServer((_, response) => response.writeHead(502).end('{}')).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const { port } = server.address() as AddressInfo
+    const code = `
+try:
+    ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme").list_plans()
+except ip.InvestmentPlansError as error:
+    print(json.dumps([error.status, error.message]))`
+    expect(await runPython(code)).toEqual([502, 'The service answered with status 502.'])
+  } finally {
+    server.close()
+  }
+})
+
 test('a redirect is refused, because it would send the credentials to another address', async () => {
   const urls: string[] = []
   const server = createServer((request, response) => {
