@@ -173,10 +173,12 @@ test('a rollback brings the previous version back, and a restore the previous da
 
 test('after a rollback, keys can be rotated again when the next deploy is made', async () => {
   const { follow } = operator()
+  const recorded = await follow(keys('log'))
   await expectRefusal(
     `${keys('rotate')} --wait 0`,
-    /the version that is live is not the latest.* npm run deploy -- --env staging$/m,
+    /^The secrets .* the version that is live is not the latest\. Deploy first: npm run deploy -- --env staging$/m,
   )
+  expect(await follow(keys('log'))).toBe(recorded)
   await follow(deploy)
   await follow(`${keys('rotate')} --wait 0`)
   await expectService('staging', { lifetime: 900 })
@@ -186,15 +188,24 @@ test('a key that was dropped is shown after a rollback, and the next deploy drop
   const { account, follow } = operator()
   const [, signing, dropped = ''] =
     /^(\w+) .*\n(\w+) /m.exec((await follow(keys('list'))).replace(/^KID.*\n/, '')) ?? []
-  const before = account.workers.get(workerName('staging'))?.versions.at(-1)?.id
+  const [rotating, before] = account.workers.get(workerName('staging'))?.versions.slice(-2) ?? []
   await follow(`${keys(`drop ${dropped}`)} --yes`)
-  await follow(`npx wrangler rollback ${before} --env staging --yes`)
+  await follow(`npx wrangler rollback ${before?.id} --env staging --yes`)
   const listed = await follow(keys('list'))
   expect(listed).toMatch(new RegExp(`^${signing} +signs `, 'm'))
   expect(listed).toMatch(new RegExp(`^${dropped} +verifies, though dropped, until the next deploy `, 'm'))
   expect(listed).toMatch(/the next deploy drops it.* npm run deploy -- --env staging$/m)
   await expectRefusal('npm run -s ops -- doctor --remote --env staging', /problem +keys: .* the next deploy drops it/)
   await expectRefusal(`${keys(`drop ${dropped}`)} --yes`, /the next deploy drops it/)
+  // In the middle of the rotation to the key that signed.
+  await follow(`npx wrangler rollback ${rotating?.id} --env staging --yes`)
+  const listedThen = await follow(keys('list'))
+  expect(listedThen).toMatch(new RegExp(`^${dropped} +signs, though dropped, until the next deploy `, 'm'))
+  expect(listedThen).toMatch(new RegExp(`^${signing} +signs, from the next deploy `, 'm'))
+  await expectRefusal(
+    `${keys(`drop ${signing}`)} --yes`,
+    /signs from the next deploy on\. Deploy: npm run deploy -- --env staging/,
+  )
   await follow(deploy)
   expect(await follow(keys('list'))).not.toContain(dropped)
   await follow('npm run -s ops -- doctor --remote --env staging')

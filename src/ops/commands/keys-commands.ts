@@ -96,7 +96,7 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
   async function print(keys: KeyRing, entries: readonly ChangeEntry[], options: ChangeOptions): Promise<void> {
     const known = await keys.list()
     const revived = findRevivedKeys(known, entries)
-    const rows = known.map(({ kid, use, endsWithDeploy = false }) => {
+    const rows = known.map(({ kid, use, endsWithDeploy = false, startsWithDeploy = false }) => {
       const timeMs = readKidTimeMs(kid)
       const droppedAt = revived.find((key) => key.kid === kid)?.droppedAt ?? null
       return {
@@ -105,11 +105,17 @@ export function addKeyCommands(program: Command, context: CommandContext): void 
         createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000),
         droppedAt: formatOptionalTime(droppedAt),
         endsWithDeploy,
+        startsWithDeploy,
       }
     })
-    const table = rows.map(({ kid, use, createdAt, droppedAt, endsWithDeploy }) => ({
+    const table = rows.map(({ kid, use, createdAt, droppedAt, endsWithDeploy, startsWithDeploy }) => ({
       KID: kid,
-      USE: [use, droppedAt !== null && 'though dropped', endsWithDeploy && 'until the next deploy']
+      USE: [
+        use,
+        droppedAt !== null && 'though dropped',
+        endsWithDeploy && 'until the next deploy',
+        startsWithDeploy && 'from the next deploy',
+      ]
         .filter(Boolean)
         .join(', '),
       AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),

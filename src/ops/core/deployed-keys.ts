@@ -3,7 +3,7 @@
 // each key that verifies. The names of the secrets say which keys there are.
 import { generateJwk, readKidTimeMs, type OctJwk } from '../../crypto/signing-keys.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
-import type { WorkerSecrets } from '../store/worker-secrets.ts'
+import type { WorkerSecret, WorkerSecrets } from '../store/worker-secrets.ts'
 import type { Clock } from './clock.ts'
 import type { Key, KeyRing, KeyUse, Rotation } from './key-ring.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -15,28 +15,40 @@ const nextPrefix = 'JWT_KEYS_NEXT_'
 export function createDeployedKeyRing(secrets: WorkerSecrets, target: Target, clock: Clock): KeyRing {
   return {
     list: () => listKeys(secrets),
+    checkEditable: secrets.checkEditable,
     rotate: (rotation) => rotateKey(secrets, target, clock, rotation),
     drop: ({ kid, use }) => secrets.put({ [`${use === 'waits' ? nextPrefix : verifyPrefix}${kid}`]: null }),
   }
 }
 
+/** After a rollback, the next deploy brings the keys of the latest version back, and drops the others. */
 async function listKeys(secrets: WorkerSecrets): Promise<Key[]> {
-  const { rotated, others, waiting, ending } = await listKids(secrets)
-  const describe = (kid: string, use: KeyUse): Key => ({
-    kid,
-    use,
-    ...(ending.includes(kid) && { endsWithDeploy: true }),
-  })
+  const known = await secrets.list()
+  const now = readUses(known.filter(({ isLive }) => isLive))
+  const next = readUses(known.filter(({ isKept }) => isKept))
+  const starting = new Map(
+    [...next].filter(([kid, use]) => !now.has(kid) || (now.get(kid) === 'waits' && use !== 'waits')),
+  )
   return [
-    ...rotated.map((kid, index) => describe(kid, index === 0 ? 'signs' : 'verifies')),
-    ...others.map((kid) => describe(kid, 'verifies')),
-    ...waiting.map((kid) => describe(kid, 'waits')),
+    ...[...now]
+      .filter(([kid]) => !starting.has(kid))
+      .map(([kid, use]) => (next.has(kid) ? { kid, use } : { kid, use, endsWithDeploy: true })),
+    ...[...starting].map(([kid, use]) => ({ kid, use, startsWithDeploy: true })),
   ]
 }
 
-async function listKids(secrets: WorkerSecrets) {
-  const live = (await secrets.list()).filter(({ isLive }) => isLive)
-  const names = live
+/** @returns each key once, also when a version lets it wait and another one uses it. */
+function readUses(secrets: readonly WorkerSecret[]): Map<string, KeyUse> {
+  const { rotated, others, waiting } = listKids(secrets)
+  const verifying = [...rotated, ...others]
+  return new Map([
+    ...verifying.map((kid): [string, KeyUse] => [kid, kid === rotated[0] ? 'signs' : 'verifies']),
+    ...waiting.filter((kid) => !verifying.includes(kid)).map((kid): [string, KeyUse] => [kid, 'waits']),
+  ])
+}
+
+function listKids(secrets: readonly WorkerSecret[]) {
+  const names = secrets
     .map(({ name }) => name)
     .toSorted()
     .toReversed()
@@ -50,8 +62,6 @@ async function listKids(secrets: WorkerSecrets) {
     /** Secrets that somebody set by other means. */
     others: verifying.filter((kid) => readKidTimeMs(kid) === undefined),
     waiting: kidsAfter(nextPrefix),
-    /** Keys that the next deploy drops. */
-    ending: live.filter(({ isKept }) => !isKept).map(({ name }) => name.replace(/^JWT_KEYS_(NEXT_)?/, '')),
   }
 }
 
@@ -66,7 +76,8 @@ async function rotateKey(
   clock: Clock,
   { waitSeconds, onWait, confirmReplacement, record }: Rotation,
 ): Promise<void> {
-  const before = await listKids(secrets)
+  const listLive = async () => listKids((await secrets.list()).filter(({ isLive }) => isLive))
+  const before = await listLive()
   const [latest] = before.rotated
   const key = await generateLaterJwk(latest, clock)
   const obsolete = [...before.waiting]
@@ -78,7 +89,7 @@ async function rotateKey(
       onWait(key.kid, passedSeconds)
       await clock.sleep(1000)
     }
-    const now = await listKids(secrets)
+    const now = await listLive()
     if (!now.waiting.includes(key.kid) || now.rotated[0] !== latest) {
       const list = describeCommand(target, 'keys', 'list')
       throw new UserError(`Somebody else rotated at the same time. See: ${list}`)

@@ -6,11 +6,17 @@ import { countPlansAndCountries, selectLastImport, selectMigrations } from '../.
 import { selectClashes, selectNowSeconds, selectPublications } from '../../db/publication-queries.ts'
 import type { Deployment, Environment } from '../store/environment.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, describeMigration, type Target } from '../shared/target.ts'
+import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'
 import type { Clock } from './clock.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { describeEndingKey, describeRevivedKey, findRevivedKeys, type KeyRing } from './key-ring.ts'
+import {
+  describeEndingKey,
+  describeRevivedKey,
+  describeStartingKey,
+  findRevivedKeys,
+  type KeyRing,
+} from './key-ring.ts'
 import { describeClash } from './publication-log.ts'
 import { countPlans } from './publications.ts'
 
@@ -149,10 +155,13 @@ async function checkCache({ deleteKey }: Store): Promise<HealthCheck> {
 }
 
 async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target: Target): Promise<HealthCheck> {
-  const live = (await listSecrets()).filter(({ isLive }) => isLive)
-  const missing = requiredSecrets.filter((secret) => !live.some(({ name }) => name === secret))
+  const secrets = await listSecrets()
+  const has = (part: 'isEverywhere' | 'isKept', required: string) =>
+    secrets.some((secret) => secret.name === required && secret[part])
+  const missing = requiredSecrets.filter((required) => !has('isEverywhere', required))
   if (missing.length === 0) return ok('secrets', `The Worker has ${requiredSecrets.join(', ')}.`)
-  const fix = describeCommand(target, 'keys', 'rotate')
+  const isInLatest = missing.every((required) => has('isKept', required))
+  const fix = isInLatest ? describeDeploy(target) : describeCommand(target, 'keys', 'rotate')
   return problem('secrets', `The Worker lacks ${missing.join(', ')}: it is not deployed, or can't sign. Run: ${fix}`)
 }
 
@@ -168,7 +177,7 @@ async function checkKeys(
   const [revived] = findRevivedKeys(known, entries)
   if (revived) return problem(name, describeRevivedKey(revived, target))
   const rotate = describeCommand(target, 'keys', 'rotate')
-  const signing = known.find(({ use }) => use === 'signs')
+  const signing = known.find(({ use, startsWithDeploy }) => use === 'signs' && !startsWithDeploy)
   if (signing === undefined) {
     // The names of the secrets of a rotation say which key signs.
     return (await deployment?.listSecrets())?.some((secret) => secret.name === 'JWT_KEYS' && secret.isLive)
@@ -177,6 +186,8 @@ async function checkKeys(
   }
   const ending = known.find(({ endsWithDeploy }) => endsWithDeploy)
   if (ending) return warning(name, describeEndingKey(ending, target))
+  const starting = known.find(({ startsWithDeploy }) => startsWithDeploy)
+  if (starting) return warning(name, describeStartingKey(starting, target))
   const waiting = known.find(({ use }) => use === 'waits')
   if (waiting)
     return warning(name, `The rotation to ${waiting.kid} was interrupted, ${signing.kid} signs. Run: ${rotate}`)

@@ -18,6 +18,8 @@ export interface Key {
   use: KeyUse
   /** The version that is live has it, as after a rollback, and the latest lacks it: the next deploy drops it. */
   endsWithDeploy?: boolean
+  /** Only the latest version has it, or has it in this use, as after a rollback: the use begins with the next deploy. */
+  startsWithDeploy?: boolean
 }
 
 export interface Rotation {
@@ -34,22 +36,26 @@ export interface Rotation {
 export interface KeyRing {
   /** The signing key first. */
   list: () => Promise<Key[]>
+  /** @throws UserError when no key can be changed before the next deploy. */
+  checkEditable: () => Promise<void>
   /** Lets a new key sign. The keys before it still verify. */
   rotate: (rotation: Rotation) => Promise<void>
   /** Deletes a key: tokens that it signed are refused from then on. */
   drop: (key: Key) => Promise<void>
 }
 
-/** @throws UserError when there is no such key, or it signs. */
+/** @throws UserError when there is no such key, when it signs, or when it can't be dropped before the next deploy. */
 export async function findDroppableKey(keys: KeyRing, kid: string, target: Target): Promise<Key> {
   const known = (await keys.list()).find((key) => key.kid === kid)
   if (known === undefined) {
     throw new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
   }
+  if (known.startsWithDeploy) throw new UserError(describeStartingKey(known, target))
   if (known.use === 'signs') {
     throw new UserError(`The key ${kid} signs. Rotate first: ${describeCommand(target, 'keys', 'rotate')}`)
   }
   if (known.endsWithDeploy) throw new UserError(describeEndingKey(known, target))
+  await keys.checkEditable()
   return known
 }
 
@@ -74,6 +80,12 @@ export function describeEndingKey({ kid }: Key, target: Target): string {
   return `The latest version of the Worker lacks the key ${kid}, so the next deploy drops it: ${describeDeploy(target)}`
 }
 
+export function describeStartingKey({ kid, use }: Key, target: Target): string {
+  const [rotate, drop] = [['rotate'], ['drop', kid]].map((words) => describeCommand(target, 'keys', ...words))
+  const effect = { signs: 'signs', verifies: 'verifies tokens', waits: 'waits to sign' }[use]
+  return `The version of the Worker that is live is not the latest: the key ${kid} ${effect} from the next deploy on. Deploy: ${describeDeploy(target)}; then, to drop it: ${use === 'signs' ? `${rotate}, and ` : ''}${drop}`
+}
+
 export function describeRevivedKey(key: RevivedKey, target: Target): string {
   const { kid, use, droppedAt } = key
   const [rotate, drop] = [['rotate'], ['drop', kid]].map((words) => describeCommand(target, 'keys', ...words))
@@ -94,6 +106,7 @@ export async function rotateKeys(
   attribution: Attribution,
   rotation: Omit<Rotation, 'record'>,
 ): Promise<void> {
+  await keys.checkEditable()
   let recordedKid: string | undefined
   try {
     await keys.rotate({

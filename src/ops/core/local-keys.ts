@@ -7,6 +7,7 @@ import type { KeyRing, Rotation } from './key-ring.ts'
 export function createLocalKeyRing(file: KeyFile, clock: Clock): KeyRing {
   return {
     list: async () => (await file.read()).map(({ kid }, index) => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
+    checkEditable: async () => {},
     rotate: ({ record }) => rotateLocalKey(file, clock, record),
     drop: ({ kid }) => file.update((known) => known.filter((key) => key.kid !== kid)),
   }

@@ -5,7 +5,7 @@ import { UserError } from '../shared/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import { describeDeploy, type Target } from '../shared/target.ts'
-import { listLiveVersions, unlessNoWorker } from './worker-versions.ts'
+import { findLatestVersion, listLiveVersions, unlessNoWorker } from './worker-versions.ts'
 import { finishWrangler, startWrangler } from './wrangler.ts'
 
 /** Each version has secrets of its own. */
@@ -13,6 +13,8 @@ export interface WorkerSecret {
   name: string
   /** Whether a version that answers requests has it. */
   isLive: boolean
+  /** Whether every version that answers requests has it. */
+  isEverywhere: boolean
   /** Whether the latest version has it. The next deploy keeps these, and no others. */
   isKept: boolean
 }
@@ -21,12 +23,18 @@ export interface WorkerSecret {
 export interface WorkerSecrets {
   /** Empty while there is no Worker. */
   list: () => Promise<WorkerSecret[]>
+  /** @throws UserError when Cloudflare would refuse a change, because a version that answers requests is not the latest. */
+  checkEditable: () => Promise<void>
   /** Sets secrets, and deletes those that are null, in one change of the Worker. */
   put: (secrets: Record<string, string | null>) => Promise<void>
 }
 
 export function openWorkerSecrets(target: Target): WorkerSecrets {
-  return { list: () => listSecrets(target), put: (secrets) => putSecrets(target, secrets) }
+  return {
+    list: () => listSecrets(target),
+    checkEditable: () => checkEditable(target),
+    put: (secrets) => putSecrets(target, secrets),
+  }
 }
 
 async function listSecrets(target: Target): Promise<WorkerSecret[]> {
@@ -38,14 +46,24 @@ async function listSecrets(target: Target): Promise<WorkerSecret[]> {
     return (Array.isArray(result) ? result : []).map((secret: unknown) => String(readPath(secret, 'name')))
   }
   const [versions, kept] = await Promise.all([listLiveVersions(call, worker), unlessNoWorker(listKept)]).catch(refuse)
-  const live = versions.flatMap(({ bindings }) =>
+  const live = versions.map(({ bindings }) =>
     bindings.filter(({ type }) => type === 'secret_text').map(({ name }) => name),
   )
-  return [...new Set([...live, ...kept])].map((name) => ({
+  return [...new Set([...live.flat(), ...kept])].map((name) => ({
     name,
-    isLive: versions.length === 0 || live.includes(name),
+    isLive: live.length === 0 || live.some((names) => names.includes(name)),
+    isEverywhere: live.every((names) => names.includes(name)),
     isKept: kept.includes(name),
   }))
+}
+
+async function checkEditable(target: Target): Promise<void> {
+  const { wrangler, call } = await openAccount(target)
+  const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
+  const [live, latest] = await Promise.all(versions).catch(refuse)
+  if (latest !== undefined && live.some(({ versionId }) => versionId !== latest)) {
+    throw new UserError(describeNotLatest(target))
+  }
 }
 
 /** Passes the secrets through standard input: arguments are visible in process lists. */
@@ -53,13 +71,14 @@ async function putSecrets(target: Target, secrets: Record<string, string | null>
   const child = startWrangler(['secret', 'bulk', '--env', target.env ?? ''], ['pipe', 'pipe', 'pipe'])
   const { exitCode, output } = await finishWrangler(child, JSON.stringify(secrets))
   if (exitCode === 0) return
-  const problem = 'The secrets of the Worker could not be changed'
-  if (notLatest.test(output)) {
-    throw new UserError(
-      `${problem}, because the version that is live is not the latest. Deploy first: ${describeDeploy(target)}`,
-    )
-  }
+  if (notLatest.test(output)) throw new UserError(describeNotLatest(target))
   throw new UserError(`${problem}: ${describeOutput(output)}`)
+}
+
+const problem = 'The secrets of the Worker could not be changed'
+
+function describeNotLatest(target: Target): string {
+  return `${problem}, because the version that is live is not the latest. Deploy first: ${describeDeploy(target)}`
 }
 
 /** Wrangler's own words for the codes 10214 and 10215, which it doesn't quote for each of its commands. */

@@ -18,7 +18,9 @@ interface Binding {
 export function listLiveVersions(call: Call, worker: string): Promise<(LiveVersion & { bindings: Binding[] })[]> {
   const script = `/workers/scripts/${worker}`
   return unlessNoWorker(async () => {
-    const versions = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
+    const shares = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
+    // The end of a gradual deploy can leave a version with 0 %.
+    const versions = shares.filter((share) => readPath(share, 'percentage') !== 0)
     return Promise.all(
       versions.map(async (version) => {
         const versionId = String(readPath(version, 'version_id'))
@@ -34,6 +36,13 @@ export function listLiveVersions(call: Call, worker: string): Promise<(LiveVersi
       }),
     )
   })
+}
+
+/** @returns the ID of the version that was uploaded last, whether it is live or not; undefined while there is no Worker. */
+export async function findLatestVersion(call: Call, worker: string): Promise<string | undefined> {
+  const list = async () => readList(await call('GET', `/workers/scripts/${worker}/versions`), 'items')
+  const id = readPath(await unlessNoWorker(list), 0, 'id')
+  return typeof id === 'string' ? id : undefined
 }
 
 /** @returns nothing while there is no Worker of the name. */

@@ -22,6 +22,7 @@ function makeKeyRing(overrides: Partial<KeyRing> = {}) {
   ]
   const ring: KeyRing = {
     list: async () => list,
+    checkEditable: async () => {},
     rotate: async ({ waitSeconds }) => void calls.push(`rotate ${waitSeconds}`),
     drop: async ({ kid, use }) => void calls.push(`drop ${kid} ${use}`),
     ...overrides,
@@ -57,9 +58,23 @@ test('keys list prints a table, an array, or a note that there is none', async (
   )
   const { stdout } = await keys(['list', '--json'])
   expect((JSON.parse(stdout) as object[]).slice(0, 3)).toEqual([
-    { kid: signing, use: 'signs', createdAt: '2026-11-21T11:00:00Z', droppedAt: null, endsWithDeploy: false },
-    { kid: earlier, use: 'verifies', createdAt: '2026-11-18T12:00:00Z', droppedAt: null, endsWithDeploy: false },
-    { kid: 'OLD', use: 'verifies', createdAt: null, droppedAt: null, endsWithDeploy: false },
+    {
+      kid: signing,
+      use: 'signs',
+      createdAt: '2026-11-21T11:00:00Z',
+      droppedAt: null,
+      endsWithDeploy: false,
+      startsWithDeploy: false,
+    },
+    {
+      kid: earlier,
+      use: 'verifies',
+      createdAt: '2026-11-18T12:00:00Z',
+      droppedAt: null,
+      endsWithDeploy: false,
+      startsWithDeploy: false,
+    },
+    { kid: 'OLD', use: 'verifies', createdAt: null, droppedAt: null, endsWithDeploy: false, startsWithDeploy: false },
   ])
   expect(await keys(['list'], makeKeyRing({ list: async () => [] }).ring)).toEqual({
     code: 0,
@@ -81,6 +96,28 @@ test('keys list and keys rotate show a dropped key that is back, as after a roll
   }
   const { stdout } = await keys(['list', '--json'])
   expect((JSON.parse(stdout) as object[])[1]).toMatchObject({ kid: earlier, droppedAt: expect.stringMatching(/Z$/) })
+})
+
+test('keys list shows what the next deploy changes after a rollback', async () => {
+  const list = async (): Promise<Key[]> => [
+    { kid: earlier, use: 'signs' },
+    { kid: 'OLD', use: 'verifies', endsWithDeploy: true },
+    { kid: signing, use: 'signs', startsWithDeploy: true },
+  ]
+  const { ring } = makeKeyRing({ list })
+  expect(readTable((await keys(['list'], ring)).stdout).map(([, use]) => use)).toEqual([
+    'USE',
+    'signs',
+    'verifies, until the next deploy',
+    'signs, from the next deploy',
+    undefined,
+  ])
+  const rows = JSON.parse((await keys(['list', '--json'], ring)).stdout) as Key[]
+  expect(rows.map(({ endsWithDeploy, startsWithDeploy }) => [endsWithDeploy, startsWithDeploy])).toEqual([
+    [false, false],
+    [true, false],
+    [false, true],
+  ])
 })
 
 test('keys list works without a database', async () => {

@@ -26,7 +26,12 @@ const ops = (words: string, terminal: Terminal = {}, findActor?: () => Promise<u
     {
       withStore: (target, work) => work(openStore(target)),
       inspectEnvironment: async () => ({ migrations: [], deployment: undefined }),
-      openKeyRing: () => ({ list: async () => [{ kid, use: 'signs' }], rotate: refuse, drop: refuse }),
+      openKeyRing: () => ({
+        list: async () => [{ kid, use: 'signs' }],
+        checkEditable: refuse,
+        rotate: refuse,
+        drop: refuse,
+      }),
       ...(findActor && { findActor }),
     },
     terminal,

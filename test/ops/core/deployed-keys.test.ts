@@ -8,15 +8,19 @@ import type { WorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 const target = { remote: true, env: 'staging' }
 /** The secrets of a Worker that does not exist yet. */
 let secrets: Map<string, string>
-/** Secrets of the version that is live, when that is not the latest. */
-let revived: string[]
+/** Secrets of one version only, when the version that is live is not the latest. */
+let onlyLive: string[]
+let onlyLatest: string[]
+let isRolledBack: boolean
 let nowMs: number
 /** Every change, with the key that signed before it. */
 let changes: { atMs: number; signedBefore: string | undefined }[]
 
 beforeEach(() => {
   secrets = new Map()
-  revived = []
+  onlyLive = []
+  onlyLatest = []
+  isRolledBack = false
   nowMs = Date.parse('2026-11-21T12:00:00Z')
   changes = []
 })
@@ -29,9 +33,13 @@ const clock: Clock = {
 }
 const workerSecrets: WorkerSecrets = {
   list: async () => [
-    ...[...secrets.keys()].map((name) => ({ name, isLive: true, isKept: true })),
-    ...revived.map((name) => ({ name, isLive: true, isKept: false })),
+    ...[...secrets.keys()].map((name) => ({ name, isLive: true, isEverywhere: true, isKept: true })),
+    ...onlyLive.map((name) => ({ name, isLive: true, isEverywhere: true, isKept: false })),
+    ...onlyLatest.map((name) => ({ name, isLive: false, isEverywhere: false, isKept: true })),
   ],
+  checkEditable: async () => {
+    if (isRolledBack) throw new UserError('Deploy first.')
+  },
   put: async (put) => {
     changes.push({ atMs: nowMs, signedBefore: kidIn('JWT_KEYS') })
     for (const [name, value] of Object.entries(put)) {
@@ -160,6 +168,55 @@ test('a key set that somebody added by other means verifies, and does not affect
   expect((await keys.list()).find(({ kid }) => kid === 'OLD')).toEqual({ kid: 'OLD', use: 'verifies' })
 })
 
+describe('after a rollback', () => {
+  const [first, second] = ['20200101T000000Z_00000000', '20200102T000000Z_00000000']
+
+  test('to the middle of a rotation, the key of the rotation signs from the next deploy, and does not end', async () => {
+    secrets = new Map(['JWT_KEYS', `JWT_KEYS_${first}`].map((name) => [name, '']))
+    onlyLive = [`JWT_KEYS_NEXT_${second}`]
+    onlyLatest = [`JWT_KEYS_${second}`]
+    expect(await keys.list()).toEqual([
+      { kid: first, use: 'signs' },
+      { kid: second, use: 'signs', startsWithDeploy: true },
+    ])
+  })
+
+  test('a key that only the latest version has is listed, and is dropped after the next deploy', async () => {
+    secrets = new Map(['JWT_KEYS', `JWT_KEYS_${first}`].map((name) => [name, '']))
+    onlyLatest = [`JWT_KEYS_${second}`, 'JWT_KEYS_OLD', 'JWT_KEYS_NEXT_later']
+    expect(await keys.list()).toEqual([
+      { kid: first, use: 'signs' },
+      { kid: second, use: 'signs', startsWithDeploy: true },
+      { kid: 'OLD', use: 'verifies', startsWithDeploy: true },
+      { kid: 'later', use: 'waits', startsWithDeploy: true },
+    ])
+    await expect(findDroppableKey(keys, second, target)).rejects.toThrow(
+      new UserError(
+        `The version of the Worker that is live is not the latest: the key ${second} signs from the next deploy on. Deploy: npm run deploy -- --env staging; then, to drop it: npm run -s ops -- keys rotate --remote --env staging, and npm run -s ops -- keys drop ${second} --remote --env staging`,
+      ),
+    )
+    await expect(findDroppableKey(keys, 'OLD', target)).rejects.toThrow(
+      /the key OLD verifies tokens from the next deploy on\. Deploy: [^;]+; then, to drop it: npm run -s ops -- keys drop OLD/,
+    )
+  })
+
+  test('a key that both versions have is dropped after the next deploy', async () => {
+    secrets = new Map([first, second].map((kid) => [`JWT_KEYS_${kid}`, '']))
+    isRolledBack = true
+    await expect(findDroppableKey(keys, first, target)).rejects.toThrow(new UserError('Deploy first.'))
+  })
+})
+
+test('a key that waits in one live version, and signs in another one, is listed once', async () => {
+  secrets = new Map(
+    ['JWT_KEYS', 'JWT_KEYS_NEXT_20200101T000000Z_00000000', 'JWT_KEYS_20200101T000000Z_00000000'].map((name) => [
+      name,
+      '',
+    ]),
+  )
+  expect(await listKids()).toEqual(['20200101T000000Z_00000000 signs'])
+})
+
 describe('drop', () => {
   test('deletes a key that verifies or waits', async () => {
     await rotate()
@@ -172,7 +229,7 @@ describe('drop', () => {
 
   test('refuses a key that a rollback brought back, which the next deploy drops', async () => {
     await rotate()
-    revived = ['JWT_KEYS_20200101T000000Z_00000000', 'JWT_KEYS_NEXT_20200102T000000Z_00000000']
+    onlyLive = ['JWT_KEYS_20200101T000000Z_00000000', 'JWT_KEYS_NEXT_20200102T000000Z_00000000']
     expect((await keys.list()).slice(1)).toEqual([
       { kid: '20200101T000000Z_00000000', use: 'verifies', endsWithDeploy: true },
       { kid: '20200102T000000Z_00000000', use: 'waits', endsWithDeploy: true },

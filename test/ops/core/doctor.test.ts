@@ -25,11 +25,12 @@ const migrations = env.TEST_MIGRATIONS.map(({ name }) => name)
 const key: Key = { kid: `${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}_0a1b2c3d`, use: 'signs' }
 const deployed: Store = { ...store, target: { remote: true, env: 'staging' } }
 const database = { isReplicated: true, region: 'WEUR', sizeBytes: 1_250_000 }
+const secret = { name: 'JWT_KEYS', isLive: true, isEverywhere: true, isKept: true }
 const healthy: Deployment = {
   missingBindings: [],
   hasSchedule: true,
   requiredSecrets: ['JWT_KEYS'],
-  listSecrets: async () => ['JWT_KEYS', 'OTHER'].map((name) => ({ name, isLive: true, isKept: true })),
+  listSecrets: async () => ['JWT_KEYS', 'OTHER'].map((name) => ({ ...secret, name })),
   readDatabase: async () => database,
 }
 
@@ -131,6 +132,12 @@ describe('names what must be fixed, and how', () => {
     ],
     [
       'secrets',
+      { deployment: { ...healthy, listSecrets: async () => [{ ...secret, isEverywhere: false }] } },
+      'problem',
+      "The Worker lacks JWT_KEYS: it is not deployed, or can't sign. Run: npm run deploy -- --env staging",
+    ],
+    [
+      'secrets',
       { deployment: { ...healthy, listSecrets: down } },
       'problem',
       'Cloudflare refuses the token (403): x. Check it.',
@@ -170,6 +177,21 @@ describe('names what must be fixed, and how', () => {
       { keys: [key, { kid: 'back', use: 'verifies', endsWithDeploy: true }] },
       'warning',
       'The latest version of the Worker lacks the key back, so the next deploy drops it: npm run deploy -- --env staging',
+    ],
+    [
+      'keys',
+      { keys: [key, { kid: 'later', use: 'verifies', startsWithDeploy: true }] },
+      'warning',
+      `The version of the Worker that is live is not the latest: the key later verifies tokens from the next deploy on. Deploy: npm run deploy -- --env staging; then, to drop it: npm run -s ops -- keys drop later ${flags}`,
+    ],
+    [
+      'keys',
+      {
+        keys: [{ kid: 'later', use: 'signs', startsWithDeploy: true }],
+        deployment: { ...healthy, listSecrets: async () => [] },
+      },
+      'problem',
+      `No key signs tokens. Run: ${rotate}`,
     ],
   ])('%s %#', async (name, circumstances, level, message) => {
     const found = await findCheck(name, { on: deployed, deployment: healthy, ...circumstances })

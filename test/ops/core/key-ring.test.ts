@@ -59,6 +59,12 @@ test('a change that can’t be recorded is not made', async () => {
   expect(recorded).toEqual([])
 })
 
+test('a rotation that can’t be made before the next deploy is not recorded', async () => {
+  const checkEditable = () => Promise.reject(new UserError('Deploy first.'))
+  await expect(rotate({ ...keys, checkEditable })).rejects.toThrow(new UserError('Deploy first.'))
+  expect([recorded, await listEntries()]).toEqual([[], []])
+})
+
 describe('a change that fails after it was recorded', () => {
   const failing = createLocalKeyRing(
     { ...keyFile, update: () => Promise.reject(new UserError('Can’t write.')) },

@@ -22,7 +22,7 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 import { findBindings, readWranglerConfig, setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
 import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
-import { addVersion } from '../../account/workers.ts'
+import { addVersion, recordDeployment } from '../../account/workers.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
@@ -363,11 +363,11 @@ describe('doctor', () => {
 })
 
 describe('the names of a Worker’s secrets', () => {
-  const { list } = openWorkerSecrets(target)
+  const { list, checkEditable } = openWorkerSecrets(target)
 
   test('are listed', async () => {
     cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
-    expect(await list()).toEqual([{ name: 'JWT_KEYS', isLive: true, isKept: true }])
+    expect(await list()).toEqual([{ name: 'JWT_KEYS', isLive: true, isEverywhere: true, isKept: true }])
   })
 
   test('are those of the live versions and of the latest, which differ after a rollback', async () => {
@@ -380,15 +380,49 @@ describe('the names of a Worker’s secrets', () => {
     const latest = ['JWT_KEYS', 'ADDED'].map((name) => ({ name, type: 'secret_text', text: 'y' }))
     addVersion(worker, { ...worker.versions[0], bindings: latest })
     expect(await list()).toEqual([
-      { name: 'JWT_KEYS', isLive: true, isKept: true },
-      { name: 'DROPPED', isLive: true, isKept: false },
-      { name: 'ADDED', isLive: false, isKept: true },
+      { name: 'JWT_KEYS', isLive: true, isEverywhere: true, isKept: true },
+      { name: 'DROPPED', isLive: true, isEverywhere: true, isKept: false },
+      { name: 'ADDED', isLive: false, isEverywhere: false, isKept: true },
     ])
   })
 
-  test('are none while there is no Worker', async () => {
+  test('say whether every live version has them; a version without requests is not live', async () => {
+    cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
+    const worker = [...cloudflare().workers.values()][0]
+    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
+    const { id: before } = worker.versions[0]
+    const { id: latest } = addVersion(worker, { ...worker.versions[0], bindings: [] })
+    const share = (percentage: number) =>
+      recordDeployment(worker, [
+        { version_id: before, percentage: 100 - percentage },
+        { version_id: latest, percentage },
+      ])
+    const secret = { name: 'JWT_KEYS', isKept: false }
+    share(10)
+    expect(await list()).toEqual([{ ...secret, isLive: true, isEverywhere: false }])
+    share(0)
+    expect(await list()).toEqual([{ ...secret, isLive: true, isEverywhere: true }])
+    share(100)
+    expect(await list()).toEqual([])
+  })
+
+  test('are none while there is no Worker, and can be set', async () => {
     cloudflare().secrets = undefined
     expect(await list()).toEqual([])
+    await checkEditable()
+  })
+
+  test('can’t be changed while the version that is live is not the latest', async () => {
+    cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
+    await checkEditable()
+    const worker = [...cloudflare().workers.values()][0]
+    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
+    addVersion(worker, worker.versions[0])
+    await expect(checkEditable()).rejects.toThrow(
+      new UserError(
+        'The secrets of the Worker could not be changed, because the version that is live is not the latest. Deploy first: npm run deploy -- --env staging',
+      ),
+    )
   })
 
   test('can’t be listed when Cloudflare refuses', async () => {

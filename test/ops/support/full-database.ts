@@ -74,7 +74,7 @@ export async function fillDatabase(): Promise<Credentials[]> {
   await changePartner(store, { kind: 'end-tokens', partner: 'boda' }, operator)
   await lockDownPartner(store, await findPartner(store, 'held'), operator)
   await changePartner(store, { kind: 'close', partner: 'gone' }, operator)
-  const keys = { list: async () => [], drop: async () => {} }
+  const keys = { list: async () => [], checkEditable: async () => {}, drop: async () => {} }
   const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
   const rotate = { ...keys, rotate: ({ record }: { record: (kid: string) => Promise<void> }) => record('new') }
   await rotateKeys(rotate, store, attribution, rotation)
