@@ -246,6 +246,10 @@ test('without a terminal, a domain is not taken; on a domain, a rule of its zone
     await expectRefusal(deploy, /^catalog\.example\.com is not yet a domain of this Worker, .* in a terminal/m)
     expect(account.domains.get(domain)?.service).toBe(service)
   }
+  // Wrangler would take this variable for a CI, and answer yes by itself.
+  account.domains.set(domain, { id: 'e'.repeat(32), hostname: domain, service: 'another-worker' })
+  await expectRefusal(inTerminal(`CONTINUOUS_INTEGRATION=1 ${deploy}`), /used as a domain for "another-worker"/)
+  expect(account.domains.get(domain)?.service).toBe('another-worker')
   account.domains.clear()
   const blocked = /1010\)\. Switch Browser Integrity Check off for this host: see src\/worker\/DEPLOY\.md/
   await expectRefusal(inTerminal(deploy), blocked, /\b12 passed, 1 failed\b/, /^The smoke test failed, and version /m)

@@ -6,7 +6,7 @@ import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
 import { UserError } from '../shared/user-error.ts'
 import {
   deployWithWrangler,
-  lacksCertificate,
+  lacksNameOrCertificate,
   listServiceVersions,
   readConfiguredEnvironment,
   readDeployState,
@@ -47,7 +47,7 @@ export async function runDeploy(unescaped: CommandContext): Promise<ExitCode> {
       if (givenUrl !== undefined && url === undefined) throw new UserError(originRule)
       const incomplete = findIncompleteCredentials(process.env)
       if (incomplete !== undefined) throw new UserError(incomplete)
-      // As wrangler decides whether to ask.
+      // As wrangler decides whether to ask, started by deployWithWrangler.
       const hasTerminal = Boolean(unescaped.io.stdin.isTTY && unescaped.io.stdout.isTTY && !process.env['CI'])
       await deployGuarded(
         environment,
@@ -66,7 +66,7 @@ export function openDeploySteps(environment: ConfiguredEnvironment): DeploySteps
     listLiveVersions: () => listServiceVersions(env),
     check: runProjectCheck,
     deploy: () => deployWithWrangler(env),
-    lacksCertificate,
+    lacksNameOrCertificate,
     smokeTest: (url, versionId) => runSmokeTest(url, worker, versionId),
   }
 }

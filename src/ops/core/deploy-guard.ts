@@ -11,12 +11,14 @@ import {
 
 /** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */
 export function findMistakes(environment: Omit<ConfiguredEnvironment, 'worker'>): string[] {
-  const { env, databaseId, namespaceId, hasRoute, isWorkersDevOn } = environment
+  const { env, databaseId, namespaceId, hasRoute, isWorkersDevOn, hasVersionBinding } = environment
   return [
     (!databaseId || !namespaceId) && `${describeMissingIds(env, environment)}; then commit wrangler.toml.`,
     hasRoute &&
       isWorkersDevOn &&
       `[env.${env}] has a route, and workers_dev is on: the rules of its zone would not apply at workers.dev. Remove workers_dev from wrangler.toml.`,
+    !hasVersionBinding &&
+      `[env.${env}] has no binding VERSION, so the smoke test could not tell the new version from the one before. Add the table [env.${env}.version_metadata] to wrangler.toml, with the line binding = "VERSION".`,
   ].filter((mistake) => typeof mistake === 'string')
 }
 

@@ -22,7 +22,7 @@ export interface DeploySteps {
   check: () => Promise<boolean>
   /** `wrangler deploy`. */
   deploy: () => Promise<Deployed | FailedDeploy>
-  lacksCertificate: (url: string) => Promise<boolean>
+  lacksNameOrCertificate: (url: string) => Promise<boolean>
   /** Waits until the version answers. */
   smokeTest: (url: string, versionId: string) => Promise<SmokeOutcome>
 }
@@ -60,11 +60,11 @@ export async function deployGuarded(
   }
   report(`Version ${versionId} is deployed to ${env}: ${url}`)
   const outcome = await steps.smokeTest(url, versionId)
-  if (outcome === 'unreachable' && (await steps.lacksCertificate(url))) {
+  if (outcome === 'unreachable' && (await steps.lacksNameOrCertificate(url))) {
     const smoke = `npm run -s smoke -- --url ${url} --version ${environment.worker}=${versionId}`
-    const notice = `It is not tested: ${url} has no certificate yet. When it has one, run: ${smoke}`
+    const notice = `It is not tested: ${url} does not answer yet, for lack of its DNS record or its certificate. When it does, run: ${smoke}`
     if (!state.newDomains.includes(new URL(url).hostname)) throw new UserError(`${notice} ${wayBack}`)
-    // Cloudflare issues the certificate of a new domain after the deploy.
+    // The name of a new domain spreads, and Cloudflare issues its certificate, after the deploy.
     report(notice)
     report(wayBack)
     return

@@ -26,6 +26,8 @@ export interface ConfiguredEnvironment {
   /** Its custom domains. */
   domains: readonly string[]
   isWorkersDevOn: boolean
+  /** Whether the Worker can say in `X-Worker-Version` which version answers. */
+  hasVersionBinding: boolean
 }
 
 /** What the account and the checkout look like. */
@@ -43,17 +45,19 @@ export async function readConfiguredEnvironment(env: string): Promise<Configured
   const wrangler = await readWranglerConfig(env)
   parseVariables(wrangler.vars)
   const { databaseId, namespaceId } = findBindings(wrangler)
-  const routes = wrangler.routes ?? []
+  // Wrangler takes either.
+  const routes = [...(wrangler.routes ?? []), ...(wrangler.route === undefined ? [] : [wrangler.route])]
   return {
     env,
     worker: wrangler.name,
     databaseId,
     namespaceId,
-    hasRoute: routes.length > 0 || wrangler.route !== undefined,
+    hasRoute: routes.length > 0,
     domains: routes
       .filter((route) => readPath(route, 'custom_domain') === true)
       .map((route) => String(readPath(route, 'pattern'))),
     isWorkersDevOn: wrangler.workers_dev === true,
+    hasVersionBinding: wrangler.version_metadata?.binding === 'VERSION',
   }
 }
 
@@ -123,14 +127,16 @@ export interface FailedDeploy {
 }
 
 /**
- * Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal.
+ * Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal, and CI is not set.
+ * Otherwise it answers yes by itself. It would do so for BUILD_ID and many other variables, too, if CI were not "false".
  * @param flags more flags of wrangler.
  */
 export async function deployWithWrangler(env: string, flags: readonly string[] = []): Promise<Deployed | FailedDeploy> {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
   const file = join(folder, 'output.ndjson')
   try {
-    const wrangler = startWrangler(['deploy', '--env', env, ...flags], 'inherit', { WRANGLER_OUTPUT_FILE_PATH: file })
+    const variables = { WRANGLER_OUTPUT_FILE_PATH: file, CI: process.env['CI'] || 'false' }
+    const wrangler = startWrangler(['deploy', '--env', env, ...flags], 'inherit', variables)
     const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
     const entries = await readFile(file, 'utf8').catch(() => '')
     return exitCode === 0 ? readDeployed(entries) : { failureCode: readFailureCode(entries) }
@@ -159,13 +165,13 @@ function findEntry(ndjson: string, type: string): Record<string, unknown> | unde
 
 export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
 
-/** @returns whether a host refuses a connection for lack of a certificate. */
-export async function lacksCertificate(url: string): Promise<boolean> {
+/** @returns whether the name of a host is not known yet, or the host refuses a connection for lack of a certificate. */
+export async function lacksNameOrCertificate(url: string): Promise<boolean> {
   const error: unknown = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) }).then(
     (response) => response.body?.cancel(),
     (reason: unknown) => reason,
   )
-  return /^(ERR_SSL_|ERR_TLS_|EPROTO)/.test(String(readPath(error, 'cause', 'code')))
+  return /^(ENOTFOUND|ERR_SSL_|ERR_TLS_|EPROTO)/.test(String(readPath(error, 'cause', 'code')))
 }
 
 /** Runs the smoke test, which shows its own output, and waits until the version has spread. */

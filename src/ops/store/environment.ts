@@ -56,6 +56,7 @@ function listBindings(wrangler: WranglerConfig): string[] {
     ...wrangler.d1_databases,
     ...wrangler.kv_namespaces,
     ...wrangler.analytics_engine_datasets,
+    ...(wrangler.version_metadata === undefined ? [] : [wrangler.version_metadata]),
   ]
   const rateLimits: { name: string }[] = wrangler.ratelimits
   return [...bindings.map(({ binding }) => binding), ...rateLimits.map(({ name }) => name)]

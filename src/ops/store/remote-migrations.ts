@@ -25,5 +25,9 @@ export async function applyMigrations(target: Target): Promise<void> {
   const args = ['d1', 'migrations', 'apply', 'DB', '--remote', '--env', target.env ?? '']
   const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
   if (exitCode === 0) return
-  throw new UserError([output, `The database could not be migrated. Try again: ${describeMigration(target)}`])
+  throw new UserError([
+    output,
+    `The database could not be migrated. Try again: ${describeMigration(target)}`,
+    'If D1 refuses the text of a migration, see "When D1 refuses a migration" in src/worker/DEPLOY.md.',
+  ])
 }

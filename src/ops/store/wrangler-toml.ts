@@ -36,6 +36,7 @@ const own = z.object({
     .array(z.object({ binding: z.string(), id: z.string().optional(), preview_id: z.string().optional() }))
     .default([]),
   ratelimits: z.array(z.object({ name: z.string() })).default([]),
+  version_metadata: z.object({ binding: z.string() }).optional(),
   analytics_engine_datasets: z.array(z.object({ binding: z.string(), dataset: z.string().optional() })).default([]),
 })
 const settings = z.object({ ...inherited.shape, ...own.shape })

@@ -14,6 +14,7 @@ const staging: ConfiguredEnvironment = {
   hasRoute: false,
   domains: [],
   isWorkersDevOn: false,
+  hasVersionBinding: true,
 }
 const ready: DeployState = { pendingMigrations: [], missingSecrets: [], newDomains: [], changedFiles: [] }
 const flags: DeployOptions = { allowDirty: false, skipCheck: false, url: undefined, hasTerminal: false }
@@ -34,7 +35,7 @@ async function run({ environment = {}, options = {}, state = {}, ...overrides }:
     listLiveVersions: () => Promise.resolve([{ versionId: 'old', percentage: 100 }]),
     check: () => Promise.resolve(true),
     deploy: () => Promise.resolve({ versionId: 'new', targets: ['catalog.acme.workers.dev', 'schedule: * * * * *'] }),
-    lacksCertificate: () => Promise.resolve(false),
+    lacksNameOrCertificate: () => Promise.resolve(false),
     smokeTest: () => Promise.resolve('passed'),
     ...overrides,
   }
@@ -75,6 +76,11 @@ test.each<[string, Situation, string]>([
     'a route and workers.dev',
     { environment: { hasRoute: true, isWorkersDevOn: true } },
     '[env.staging] has a route, and workers_dev is on: the rules of its zone would not apply at workers.dev. Remove workers_dev from wrangler.toml.',
+  ],
+  [
+    'no binding for the version',
+    { environment: { hasVersionBinding: false } },
+    '[env.staging] has no binding VERSION, so the smoke test could not tell the new version from the one before. Add the table [env.staging.version_metadata] to wrangler.toml, with the line binding = "VERSION".',
   ],
   [
     'pending migrations',
@@ -142,17 +148,17 @@ test('when the address does not answer, the message says so', async () => {
   )
 })
 
-test('a missing certificate is no failed deploy of a new domain, and is named when the domain is not new', async () => {
+test('a missing name or certificate is no failed deploy of a new domain, and is named when the domain is not new', async () => {
   const url = 'https://catalog.example.com'
-  const withoutCertificate: Situation = {
+  const unprepared: Situation = {
     deploy: () => Promise.resolve({ versionId: 'new', targets: ['catalog.example.com (custom domain)'] }),
     smokeTest: () => Promise.resolve('unreachable'),
-    lacksCertificate: () => Promise.resolve(true),
+    lacksNameOrCertificate: () => Promise.resolve(true),
   }
-  const notice = `It is not tested: ${url} has no certificate yet. When it has one, run: npm run -s smoke -- --url ${url} --version catalog-staging=new`
+  const notice = `It is not tested: ${url} does not answer yet, for lack of its DNS record or its certificate. When it does, run: npm run -s smoke -- --url ${url} --version catalog-staging=new`
   expect(
     await run({
-      ...withoutCertificate,
+      ...unprepared,
       options: { hasTerminal: true },
       state: { newDomains: ['catalog.example.com'] },
     }),
@@ -161,7 +167,7 @@ test('a missing certificate is no failed deploy of a new domain, and is named wh
     lines: [`Version new is deployed to staging: ${url}`, notice, back],
     error: undefined,
   })
-  expect((await run(withoutCertificate)).error).toBe(`${notice} ${back}`)
+  expect((await run(unprepared)).error).toBe(`${notice} ${back}`)
 })
 
 test('after the first deploy there is no version to go back to', async () => {

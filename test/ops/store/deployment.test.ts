@@ -1,9 +1,34 @@
 import { once } from 'node:events'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
-import { expect, test } from 'vitest'
-import { lacksCertificate } from '../../../src/ops/store/deployment.ts'
+import { afterEach, expect, test, vi } from 'vitest'
+import {
+  deployWithWrangler,
+  lacksNameOrCertificate,
+  readConfiguredEnvironment,
+} from '../../../src/ops/store/deployment.ts'
+import { inspectEnvironment } from '../../../src/ops/store/environment.ts'
+
+/** Wrangler’s own program is not started: it says which value of CI it got. */
+vi.mock('../../../src/ops/store/wrangler.ts', async () => {
+  const { spawn } = await import('node:child_process')
+  const program = `
+    const entry = { type: 'deploy', version_id: process.env.CI }
+    require('node:fs').writeFileSync(process.env.WRANGLER_OUTPUT_FILE_PATH, JSON.stringify(entry))`
+  return {
+    startWrangler: (_: unknown, stdio: 'inherit', variables: object) =>
+      spawn(process.execPath, ['-e', program], { stdio, env: { ...process.env, ...variables } }),
+  }
+})
+const project = process.cwd()
+afterEach(() => {
+  process.chdir(project)
+  vi.unstubAllEnvs()
+})
 
 test.each<[string, string, () => Server, boolean]>([
   ['has no certificate', 'https', () => createTlsServer({}), true],
@@ -12,6 +37,64 @@ test.each<[string, string, () => Server, boolean]>([
 ])('a host that %s', async (_, protocol, create, expected) => {
   const server = create().listen(0, '127.0.0.1')
   await once(server, 'listening')
-  expect(await lacksCertificate(`${protocol}://127.0.0.1:${(server.address() as AddressInfo).port}`)).toBe(expected)
+  const { port } = server.address() as AddressInfo
+  expect(await lacksNameOrCertificate(`${protocol}://127.0.0.1:${port}`)).toBe(expected)
   server.close()
+})
+
+test('a host that has no name yet', async () => {
+  const cause = Object.assign(new Error('getaddrinfo ENOTFOUND new.example'), { code: 'ENOTFOUND' })
+  const fetching = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new TypeError('fetch failed', { cause }))
+  expect(await lacksNameOrCertificate('https://new.example')).toBe(true)
+  fetching.mockRestore()
+})
+
+test.each([
+  ['BUILD_ID', undefined, 'false'],
+  ['BUILD_ID', '', 'false'],
+  ['BUILD_ID', '1', '1'],
+])('with %s and CI=%s, wrangler gets CI=%s: only then it asks in the same terminals', async (name, CI, expected) => {
+  vi.stubEnv(name, '7')
+  vi.stubEnv('CI', CI)
+  expect(await deployWithWrangler('staging')).toMatchObject({ versionId: expected })
+  // Wrangler’s rule, from ci-info.
+  const source = await readFile(join(project, 'node_modules/wrangler/wrangler-dist/cli.js'), 'utf8')
+  expect(source).toMatch(/isCI = !!\(env\d*\.CI !== "false" &&/)
+})
+
+/** Works in a folder whose wrangler.toml has these settings in [env.staging]. */
+async function inFolder<T>(settings: string, work: () => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  await writeFile(join(folder, 'wrangler.toml'), `name = "w"\ncompatibility_date = "2026-10-23"\n${settings}\n`)
+  process.chdir(folder)
+  try {
+    return await work()
+  } finally {
+    process.chdir(project)
+    await rm(folder, { recursive: true })
+  }
+}
+const readStaging = (settings: string) =>
+  inFolder(`[env.staging]\n${settings}`, () => readConfiguredEnvironment('staging'))
+
+test.each([
+  ['routes = [{ pattern = "a.example", custom_domain = true }, "b.example/*"]', ['a.example']],
+  ['route = { pattern = "a.example", custom_domain = true }', ['a.example']],
+  ['route = "a.example/*"', []],
+])('the domains of %s are %j', async (settings, domains) => {
+  expect(await readStaging(settings)).toMatchObject({ hasRoute: true, domains })
+})
+
+test('the binding of the version is seen, and missed by doctor', async () => {
+  expect((await readStaging('version_metadata = { binding = "VERSION" }')).hasVersionBinding).toBe(true)
+  expect((await readStaging('version_metadata = { binding = "OTHER" }')).hasVersionBinding).toBe(false)
+  expect((await readStaging('')).hasVersionBinding).toBe(false)
+  vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', 'a'.repeat(32))
+  vi.stubEnv('CLOUDFLARE_API_TOKEN', 'token')
+  const settings = '[version_metadata]\nbinding = "VERSION"\n[env.staging]'
+  const { deployment } = await inFolder(settings, async () => {
+    await mkdir('migrations')
+    return inspectEnvironment({ remote: true, env: 'staging' })
+  })
+  expect(deployment?.missingBindings).toEqual(['VERSION'])
 })
