@@ -45,8 +45,8 @@ export async function readConfiguredEnvironment(env: string): Promise<Configured
   const wrangler = await readWranglerConfig(env)
   parseVariables(wrangler.vars)
   const { databaseId, namespaceId } = findBindings(wrangler)
-  // Wrangler takes either.
-  const routes = [...(wrangler.routes ?? []), ...(wrangler.route === undefined ? [] : [wrangler.route])]
+  // Wrangler takes either. An empty one is none.
+  const routes = [...(wrangler.routes ?? []), ...(wrangler.route ? [wrangler.route] : [])]
   return {
     env,
     worker: wrangler.name,
