@@ -248,7 +248,7 @@ test('without a terminal, a domain is not taken; on a domain, a rule of its zone
   }
   // Wrangler would take this variable for a CI, and answer yes by itself.
   account.domains.set(domain, { id: 'e'.repeat(32), hostname: domain, service: 'another-worker' })
-  await expectRefusal(inTerminal(`CONTINUOUS_INTEGRATION=1 ${deploy}`), /used as a domain for "another-worker"/)
+  await expectRefusal(inTerminal(`CONTINUOUS_INTEGRATION=1 ${deploy}`, 'n'), /used as a domain for "another-worker"/)
   expect(account.domains.get(domain)?.service).toBe('another-worker')
   account.domains.clear()
   const blocked = /1010\)\. Switch Browser Integrity Check off for this host: see src\/worker\/DEPLOY\.md/

@@ -34,7 +34,9 @@ export interface Operator {
 export const domain = 'catalog.example.com'
 export const refusedMigration = '9999_trigger.sql'
 
-export const inTerminal = (command: string) => `script --quiet --return --command '${command}' /dev/null </dev/null`
+/** @param typed what the user types there. */
+export const inTerminal = (command: string, typed = '') =>
+  `printf '${typed}' | script --quiet --return --command '${command}' /dev/null`
 
 export const workerName = (env: string) => `partner-investment-plan-catalog-${env}`
 
