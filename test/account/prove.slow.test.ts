@@ -1,5 +1,6 @@
 // npm run prove against the account in a box: from start to end, refused, failed and interrupted.
 import { readFile } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { accountId, apiToken } from './account.ts'
 import { useDashboard } from './dashboard.ts'
@@ -117,7 +118,11 @@ async function interruptProof(signals: (interrupt: () => Promise<string>) => Pro
 }
 
 test('an interruption deletes what was made', async () => {
-  const { code, output } = await interruptProof((interrupt) => interrupt())
+  // npm hands on the signal that the terminal has already sent.
+  const { code, output } = await interruptProof(async (interrupt) => {
+    await interrupt()
+    await interrupt()
+  })
   expect([code, output]).toEqual([2, expect.stringContaining('It was interrupted.')])
   expect(await readReport()).toContain('**The proof is not complete.** 0 steps were done. Then: It was interrupted.')
   expectEmptyAccount()
@@ -129,6 +134,7 @@ test('a second interruption says what is left', async () => {
   const { code, output } = await interruptProof(async (interrupt) => {
     account.delayMs = 5000
     await interrupt()
+    await setTimeout(2500)
     await interrupt()
   })
   account.delayMs = 0

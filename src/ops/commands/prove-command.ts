@@ -1,4 +1,5 @@
 // npm run prove
+import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { assumptions } from '../proof/assumptions.ts'
@@ -17,6 +18,8 @@ import { locationOption } from './provision-command.ts'
 
 const command = 'npm run prove --'
 const maxMinutes = 45
+/** A person needs longer to interrupt again. */
+const minPauseMs = 2000
 
 interface ProveFlags {
   env?: string
@@ -42,7 +45,9 @@ export async function runProve(unescaped: CommandContext): Promise<ExitCode> {
     .allowExcessArguments()
     .action(async ({ env: given, location, keyWait, report }: ProveFlags, { args }: Command) => {
       const env = readEnvironment(given, args, command, 'proof')
-      const weakToken = process.env['PROOF_WEAK_TOKEN']
+      const { PROOF_WEAK_TOKEN: weakToken } = process.env
+      // Not for the programs that it starts: a secret of one experiment, and the origin of another environment's site.
+      for (const variable of ['PROOF_WEAK_TOKEN', 'SITE_ORIGIN']) delete process.env[variable]
       const name = report ?? `proof-${new Date().toISOString().slice(0, 10)}.md`
       const file = resolve(process.env['INIT_CWD'] ?? '.', name)
       await withProjectCopy((folder) =>
@@ -72,13 +77,18 @@ async function prove(context: CommandContext, options: ProofOptions, { folder, f
   const timer = setTimeout(() => stop.abort(tooLong), maxMinutes * 60_000)
   const account = await openProofAccount(env, signal)
   const listLeft = () => account.listMade().map((one) => `  the ${one.kind} ${one.name}: ${describeDeletion(one)}`)
-  const onSignal = () => {
+  let stoppedAtMs = 0
+  const onSignal = (name: NodeJS.Signals) => {
     if (!signal.aborted) {
-      print('Stopping. What was made is deleted first; interrupt again to leave it there.')
+      stoppedAtMs = performance.now()
+      print('Stopping. What was made is deleted first, which takes up to a minute; interrupt again to leave it there.')
       stop.abort(new UserError('It was interrupted.'))
       return
     }
+    // npm hands on the signal that the terminal has already sent.
+    if (name !== 'SIGINT' || performance.now() - stoppedAtMs < minPauseMs) return
     print(['Interrupted again. This is left, with the command that deletes it:', ...listLeft()].join('\n'))
+    rmSync(folder, { recursive: true, force: true })
     process.exit(2)
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

@@ -51,11 +51,11 @@ export async function findDroppableKey(keys: KeyRing, kid: string, target: Targe
     throw new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
   }
   if (known.startsWithDeploy) throw new UserError(describeStartingKey(known, target))
+  if (known.endsWithDeploy) throw new UserError(describeEndingKey(known, target))
+  await keys.checkEditable()
   if (known.use === 'signs') {
     throw new UserError(`The key ${kid} signs. Rotate first: ${describeCommand(target, 'keys', 'rotate')}`)
   }
-  if (known.endsWithDeploy) throw new UserError(describeEndingKey(known, target))
-  await keys.checkEditable()
   return known
 }
 

@@ -28,7 +28,7 @@ import { decide, type Experiment, type Finding } from './experiment.ts'
 import { measure, openService, send, waitForChange, type Reply, type Series, type Wait } from './measurements.ts'
 import type { ProofAccount } from './proof-account.ts'
 import type { RunStep, Step } from './proof-steps.ts'
-import { rollbackExperiments, serviceExperiments, versionHeader } from './service-experiments.ts'
+import { rollbackExperiments, serviceExperiments, tokenExperiments, versionHeader } from './service-experiments.ts'
 
 /** What a run has found so far. */
 export interface Results {
@@ -63,6 +63,7 @@ export interface ProofTools extends Pick<CommandContext, 'withStore' | 'openKeyR
 const requests = 50
 const attribution = { actor: 'npm run prove', command: 'npm run prove', note: null }
 const closingNote = 'Closed by the proof.'
+const laterNote = 'Closed after the backup.'
 const [firstLifetime, secondLifetime] = [3600, 1800]
 
 /** @throws UserError when a step fails. Experiments and measurements may find anything. */
@@ -113,7 +114,8 @@ export async function runProof(
     }),
   )
 
-  let [origin, smoke]: [string, SmokeOutcome] = ['', 'unreachable']
+  let origin = ''
+  const smokes: SmokeOutcome[] = []
   /** As `npm run deploy` does it. */
   const deploy = async () => {
     const environment = await readConfiguredEnvironment(env)
@@ -126,9 +128,10 @@ export async function runProof(
         return deployed
       },
       smokeTest: async (url: string, versionId: string) => {
-        smoke = await withVariables(partner, () => steps.smokeTest(url, versionId))
-        // A check that fails is a finding: the rest is worth knowing.
-        return smoke === 'failed' ? 'passed' : smoke
+        const outcome = await withVariables(partner, () => steps.smokeTest(url, versionId))
+        smokes.push(outcome)
+        // A check that fails the first time is a finding: the rest is worth knowing.
+        return outcome === 'failed' && smokes[0] === 'failed' ? 'passed' : outcome
       },
     }
     const options = { allowDirty: true, skipCheck: true, url: undefined, hasTerminal: false }
@@ -138,11 +141,14 @@ export async function runProof(
   const [service, other] = [openService(origin, partner), openService(origin, suspended)]
   const firstVersion = await findLiveVersion()
 
-  const getToken = async (from = service) => {
-    const reply = expectOk(await from.requestToken())
-    const token = readText(reply, 'access_token')
+  const readToken = (reply: Reply) => {
+    const token = readText(expectOk(reply), 'access_token')
     hide(token)
-    return { token, reply }
+    return token
+  }
+  const getToken = async () => {
+    const reply = await service.requestToken()
+    return { token: readToken(reply), reply }
   }
   const getList = async (token: string) => expectOk(await service.list(token))
 
@@ -169,8 +175,11 @@ export async function runProof(
     return first
   }
 
-  const firstToken = await runStep('Publish a change, and suspend a partner', async () => {
-    const { token: doomed, reply } = await getToken(other)
+  await runStep('Publish a change, and suspend a partner', async () => {
+    const firstToken = await other.requestToken()
+    results.series.push({ what: 'token, first of a partner', ms: [firstToken.ms], failures: [] })
+    await run(tokenExperiments, { firstToken })
+    const doomed = readToken(firstToken)
     const plan = readText(await other.list(doomed), 'data', 'plans', 0, 'identifier')
     const change = { kind: 'suspend', partner: suspended.shortName } as const
     const operator = { attribution, warn: () => {} }
@@ -184,28 +193,29 @@ export async function runProof(
         ),
       ]),
     )
-    return reply
   })
 
-  const lab = { call, worker, service, smoke, token, firstToken, waits: results.waits }
+  const lab = { call, worker, service, smoke: smokes[0] ?? 'unreachable', token, waits: results.waits }
   await runStep('Experiments with the service', () => run(serviceExperiments, lab))
 
-  const coldLists: Series = { what: 'list, new version', ms: [], failures: [] }
-  const coldTokens: Series = { what: 'token, after that list', ms: [], failures: [] }
-  results.series.push(coldLists, coldTokens)
+  const coldList: Series = { what: 'list, first of a new version', ms: [], failures: [] }
+  const coldToken: Series = { what: 'token, first of a new version', ms: [], failures: [] }
+  results.series.push(coldList, coldToken)
   /** Waits until only this version answers. Its first answer comes from an isolate that has just started. */
-  const waitForVersion = async (what: string, version: string) => {
+  const waitForVersion = async (what: string, version: string, asks: 'list' | 'token') => {
     const isNew = ({ headers }: Reply) => headers.get(versionHeader) === version
-    const first = await wait(`${what} to the only version`, fiveASecond, () => service.list(token), isNew)
-    if (first) coldLists.ms.push(first.ms)
-    const made = await getToken()
-    coldTokens.ms.push(made.reply.ms)
-    return made
+    const [series, pace, request] =
+      asks === 'list'
+        ? [coldList, fiveASecond, () => service.list(token)]
+        : [coldToken, everySecond, service.requestToken]
+    const first = await wait(`${what} to the only version`, pace, request, isNew)
+    if (first) series.ms.push(first.ms)
+    return getToken()
   }
 
   const laterKid = await runStep('Rotate the signing key', async () => {
     await rotate(keyWaitSeconds)
-    const after = await waitForVersion('key rotation', await findLiveVersion())
+    const after = await waitForVersion('key rotation', await findLiveVersion(), 'token')
     await getList(token)
     if (readKid(after.token) === readKid(token)) throw new UserError('The new key does not sign.')
     return readKid(after.token)
@@ -215,7 +225,7 @@ export async function runProof(
     signal.throwIfAborted()
     const deployed = await deployWithWrangler(env, ['--var', `TOKEN_LIFETIME_SECONDS:${secondLifetime}`])
     if ('failureCode' in deployed) throw new UserError('wrangler deploy failed: see its message above.')
-    expectLifetime((await waitForVersion('deploy', deployed.versionId)).reply, secondLifetime)
+    expectLifetime((await waitForVersion('deploy', deployed.versionId, 'list')).reply, secondLifetime)
     return deployed.versionId
   })
 
@@ -223,7 +233,7 @@ export async function runProof(
     const args = ['rollback', firstVersion, '--env', env, '--message', 'Proof', '--yes']
     const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
     if (exitCode !== 0) throw new UserError(['wrangler rollback failed.', output.slice(-1000)])
-    expectLifetime((await waitForVersion('rollback', firstVersion)).reply, firstLifetime)
+    expectLifetime((await waitForVersion('rollback', firstVersion, 'token')).reply, firstLifetime)
     await run(rollbackExperiments, { ...lab, live: firstVersion, latest: secondVersion, laterKid })
   })
 
@@ -236,13 +246,20 @@ export async function runProof(
         readBackup(store, () => {}),
       ),
     )
+    // So that a list of the first database would differ.
+    const plan = readText(before, 'data', 'plans', 1, 'identifier')
+    await withStore(target, (store) => closePlan(store, plan, laterNote, { attribution }))
     const { database, migrate, names } = resources
     await database.saveId(await database.create(`${names.database}-restored`, place))
     await migrate()
     const progress = { onProgress: continueRun, onStart: () => {} }
-    await withStore(target, (store) => restoreBackup(store, () => readLines(file), progress))
+    await withStore(target, async (store) => {
+      await restoreBackup(store, () => readLines(file), progress)
+      // So that the list comes from the restored database.
+      for (const { name } of await store.listKeys('')) await store.deleteKey(name)
+    })
     await deploy()
-    const after = await getList((await getToken()).token)
+    const after = await getList((await waitForVersion('restore', await findLiveVersion(), 'list')).token)
     if (after.body !== before.body) throw new UserError('The list differs after the restore.')
   })
 }

@@ -12,8 +12,6 @@ export interface ServiceLab {
   service: Service
   smoke: SmokeOutcome
   token: string
-  /** The first token of a partner, which costs a derivation. */
-  firstToken: Reply
   waits: readonly Wait[]
 }
 
@@ -22,6 +20,16 @@ const cloudflare = 'Cloudflare’s documentation'
 const maxVisibleMs = 120_000
 
 export const versionHeader = 'X-Worker-Version'
+
+export const tokenExperiments: Experiment<{ firstToken: Reply }>[] = [
+  {
+    assumption: 'Workers allow PBKDF2 with 100,000 iterations.',
+    source: 'issues of cloudflare/workerd',
+    experiment: 'The first token of a partner.',
+    run: async ({ firstToken: { status, ms } }) =>
+      conclude(status === 200, `Status ${status} after ${Math.round(ms)} ms.`),
+  },
+]
 
 export const serviceExperiments: Experiment<ServiceLab>[] = [
   {
@@ -57,13 +65,6 @@ export const serviceExperiments: Experiment<ServiceLab>[] = [
       const found = `Content-Encoding: ${encoding}; the ETag is ${strength}; the second request got ${status}.`
       return conclude(encoding !== 'none' && status === 304, found)
     },
-  },
-  {
-    assumption: 'Workers allow PBKDF2 with 100,000 iterations.',
-    source: 'issues of cloudflare/workerd',
-    experiment: 'The first token of a partner.',
-    run: async ({ firstToken: { status, ms } }) =>
-      conclude(status === 200, `Status ${status} after ${Math.round(ms)} ms.`),
   },
   {
     assumption: 'A publication is visible within two minutes.',

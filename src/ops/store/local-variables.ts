@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util'
 import type { ConfigSource } from '../../api/config.ts'
 import { readPath } from '../../json.ts'
 import { devVarsFile } from './dev-vars.ts'
+import { UserError } from '../shared/user-error.ts'
 import type { WranglerConfig } from './wrangler-toml.ts'
 
 /** Reads where `wrangler dev` does: without .dev.vars, from the files .env and .env.local, and from the environment. */
@@ -17,7 +18,9 @@ function readFile(file: string): NodeJS.Dict<string> | undefined {
   try {
     return parseEnv(readFileSync(file, 'utf8'))
   } catch (error) {
-    if (readPath(error, 'code') === 'ENOENT') return undefined
-    throw error
+    const code = readPath(error, 'code')
+    // A folder .env is one of Python.
+    if (code === 'ENOENT' || code === 'EISDIR') return undefined
+    throw new UserError(`Can't read ${file} (${String(code)}).`)
   }
 }

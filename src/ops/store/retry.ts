@@ -89,7 +89,8 @@ export async function settle<T>(
     await waitAfter(outcome.error).catch((error: unknown) => {
       const failure = findCloudflareError(error)
       if (failure === undefined || !isUncertain(failure)) throw error
-      throw new UserError(`${failure.message} The change was not made: try again.`, 2, { cause: error })
+      const fix = failure.kind === 'unknown' ? ': try again.' : ', and is too large for the database.'
+      throw new UserError(`${failure.message} The change was not made${fix}`, 2, { cause: error })
     })
   }
 }

@@ -23,7 +23,7 @@ export interface WorkerSecret {
 export interface WorkerSecrets {
   /** Empty while there is no Worker. */
   list: () => Promise<WorkerSecret[]>
-  /** @throws UserError when Cloudflare would refuse a change, because a version that answers requests is not the latest. */
+  /** @throws UserError when Cloudflare would refuse a change, because the latest version answers no requests. */
   checkEditable: () => Promise<void>
   /** Sets secrets, and deletes those that are null, in one change of the Worker. */
   put: (secrets: Record<string, string | null>) => Promise<void>
@@ -61,7 +61,7 @@ async function checkEditable(target: Target): Promise<void> {
   const { wrangler, call } = await openAccount(target)
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
   const [live, latest] = await Promise.all(versions).catch(refuse)
-  if (latest !== undefined && live.some(({ versionId }) => versionId !== latest)) {
+  if (live.length > 0 && live.every(({ versionId }) => versionId !== latest)) {
     throw new UserError(describeNotLatest(target))
   }
 }

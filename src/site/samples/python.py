@@ -22,7 +22,7 @@ def call(path, authorization, method="GET"):
         text = error.partial
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if response.code != 200 or not isinstance(body, dict):
         sys.exit(f"{response.code}: {text[:300].decode(errors='replace')}")
