@@ -132,12 +132,13 @@ test('an interruption deletes what was made', async () => {
 test('a second interruption says what is left', async () => {
   const { account, follow } = operator()
   const { code, output } = await interruptProof(async (interrupt) => {
-    account.delayMs = 5000
+    // The deletion waits.
+    account.failure = { call: /^DELETE /, status: 429, message: 'later', retryAfterSeconds: 60, isPermanent: true }
     await interrupt()
     await setTimeout(2500)
     await interrupt()
   })
-  account.delayMs = 0
+  account.failure = undefined
   expect([code, output]).toEqual([2, expect.stringContaining(`the database ${name}: ${deletions[2]}`)])
   await vi.waitUntil(() => account.databases.size === 1)
   await follow(deletions[2] ?? '')
