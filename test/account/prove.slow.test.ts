@@ -55,7 +55,7 @@ test('an environment with partners is refused, and nothing is changed', async ()
   const known = account.calls.length
   const { code, output } = await type(prove)
   expect([code, output]).toEqual([2, expect.stringContaining('The environment proof has partners (1)')])
-  for (const command of deletions) expect(output).toContain(command)
+  expect(output).not.toContain('npx wrangler')
   const changes = account.calls.slice(known).filter((call) => !/^GET |^POST .*\/raw$/.test(call))
   expect(changes).toEqual([])
   await follow(deletions[0] ?? '')
