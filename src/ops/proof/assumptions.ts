@@ -37,5 +37,5 @@ export const assumptions: readonly Assumption[] = [
   ...databaseExperiments,
   ...serviceExperiments,
   ...rollbackExperiments,
-  ...untried.map((one): Assumption => ({ ...one, experiment: `None: ${one.whyUntried}` })),
+  ...untried.map((one): Assumption => Object.assign({ experiment: `None: ${one.whyUntried}` }, one)),
 ]

@@ -109,7 +109,10 @@ export const databaseExperiments: Experiment<DatabaseLab>[] = [
         try {
           const ms = Number(readPath(await query(lab, copyPlans), 0, 'meta', 'duration'))
           const rows = await readCell(lab, 'select count(*) from proof_scratch')
-          return conclude(ms < 30_000 && rows === 20_000, `It took ${Math.round(ms)} ms; then there were ${rows} rows.`)
+          return conclude(
+            ms < 30_000 && rows === 20_000,
+            `It took ${Math.round(ms)} ms; then there were ${String(rows)} rows.`,
+          )
         } catch (error) {
           if (error instanceof CloudflareError) return conclude(false, error.message)
           throw error

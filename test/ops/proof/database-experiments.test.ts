@@ -25,7 +25,8 @@ function openLab({ isTransactional = true, maxBytes = 2_000_000, weakToken, answ
   const db = new DatabaseSync(':memory:')
   const run = ({ sql = '', params = [], batch: statements }: Body) => {
     if (params.some(({ length }) => length > maxBytes)) throw new Error('string or blob too big: SQLITE_TOOBIG')
-    if (statements === undefined && params.length === 0 && !/^\s*select|^with/i.test(sql)) return void db.exec(sql)
+    if (statements === undefined && params.length === 0 && !/^\s*select|^with/i.test(sql)) db.exec(sql)
+    if (statements === undefined && params.length === 0 && !/^\s*select|^with/i.test(sql)) return undefined
     if (statements === undefined) return db.prepare(sql).all(...params)
     for (const one of statements) db.exec(one.sql)
     return undefined
