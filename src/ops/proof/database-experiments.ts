@@ -109,10 +109,7 @@ export const databaseExperiments: Experiment<DatabaseLab>[] = [
         try {
           const ms = Number(readPath(await query(lab, copyPlans), 0, 'meta', 'duration'))
           const rows = await readCell(lab, 'select count(*) from proof_scratch')
-          return conclude(
-            ms < 30_000 && rows === 20_000,
-            `It took ${Math.round(ms)} ms; then there were ${String(rows)} rows.`,
-          )
+          return conclude(ms < 30_000 && rows === 20_000, `It took ${Math.round(ms)} ms; then there were ${rows} rows.`)
         } catch (error) {
           if (error instanceof CloudflareError) return conclude(false, error.message)
           throw error
@@ -220,6 +217,10 @@ async function withTable<T>(lab: DatabaseLab, column: string, work: () => Promis
   }
 }
 
+async function countRows(lab: DatabaseLab): Promise<number> {
+  return Number(await readCell(lab, 'select count(*) from proof_scratch'))
+}
+
 /** @param buildBody makes the body of a call from statements. */
 async function findRowsAfterFailure(
   lab: DatabaseLab,
@@ -228,14 +229,13 @@ async function findRowsAfterFailure(
   const insert = (...values: number[]) =>
     post(lab, 'query', buildBody(values.map((value) => `insert into proof_scratch values (${value})`)))
   return withTable(lab, 'value integer primary key', async () => {
-    const countRows = async () => Number(await readCell(lab, 'select count(*) from proof_scratch'))
     await insert(1, 2)
-    const before = await countRows()
+    const before = await countRows(lab)
     if (before !== 2) throw new UserError(`Two inserts that are right left ${before} rows.`)
     const outcome = await catchRefusal(() => insert(3, 3))
     if (!(outcome instanceof CloudflareError)) return conclude(false, 'It did not fail.')
     if (!outcome.message.includes('UNIQUE')) throw outcome
-    const left = (await countRows()) - before
+    const left = (await countRows(lab)) - before
     return conclude(left === 0, left === 0 ? 'Everything was rolled back.' : `${left} row was left.`)
   })
 }
