@@ -108,7 +108,7 @@ export const databaseExperiments: Experiment<DatabaseLab>[] = [
         await query(lab, fillPlans)
         try {
           const ms = Number(readPath(await query(lab, copyPlans), 0, 'meta', 'duration'))
-          const rows = await readCell(lab, 'select count(*) from proof_scratch')
+          const rows = await countRows(lab)
           return conclude(ms < 30_000 && rows === 20_000, `It took ${Math.round(ms)} ms; then there were ${rows} rows.`)
         } catch (error) {
           if (error instanceof CloudflareError) return conclude(false, error.message)
