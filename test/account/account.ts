@@ -18,6 +18,8 @@ import type { Services, Workers } from './workers.ts'
 
 export const accountId = 'a'.repeat(32)
 export const apiToken = 'secret-token'
+/** It may only read Workers Scripts. */
+export const weakToken = 'weak-token'
 
 /** What happens to the next call that matches, or to all of them. */
 export interface Failure {
@@ -136,7 +138,10 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     }
     // The upload of a site has a token of its own, and that of an import has it in its address.
     const hasToken =
-      call.bearer === apiToken || line === 'POST /workers/assets/upload' || line.startsWith('PUT /uploads/')
+      call.bearer === apiToken ||
+      (call.bearer === weakToken && line === 'GET /workers/scripts') ||
+      line === 'POST /workers/assets/upload' ||
+      line.startsWith('PUT /uploads/')
     if (!hasToken || account.forbidden?.test(line)) throw new Refusal(403, 10000, 'Authentication error')
     return find(call)()
   }

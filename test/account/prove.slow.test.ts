@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { accountId, apiToken } from './account.ts'
+import { accountId, apiToken, weakToken } from './account.ts'
 import { useDashboard } from './dashboard.ts'
 import { useOperator, workerName } from './operator.ts'
 import type { CommandResult } from './page-commands.ts'
@@ -10,7 +10,7 @@ import type { CommandResult } from './page-commands.ts'
 const operator = useOperator([])
 const name = workerName('proof')
 
-const setUp = `export CLOUDFLARE_API_TOKEN=${apiToken} CLOUDFLARE_ACCOUNT_ID=${accountId} PROOF_WEAK_TOKEN=weak-token`
+const setUp = `export CLOUDFLARE_API_TOKEN=${apiToken} CLOUDFLARE_ACCOUNT_ID=${accountId} PROOF_WEAK_TOKEN=${weakToken}`
 const flags = '--env proof --key-wait 0 --report report.md'
 const prove = `npm run -s prove -- ${flags}`
 const deletions = [
@@ -56,7 +56,7 @@ test('an environment with partners is refused, and nothing is changed', async ()
   const known = account.calls.length
   const { code, output } = await type(prove)
   expect([code, output]).toEqual([2, expect.stringContaining('The environment proof has partners (1)')])
-  for (const command of deletions) expect(output).toContain(command)
+  expect(output).not.toContain('npx wrangler')
   const changes = account.calls.slice(known).filter((call) => !/^GET |^POST .*\/raw$/.test(call))
   expect(changes).toEqual([])
   await follow(deletions[0] ?? '')
@@ -97,12 +97,12 @@ test('the proof runs from start to end, writes a report, and deletes what it mad
   expect(report.match(/^\| .* \| [\d.]+ \| done \|$/gm)).toHaveLength(11)
   // The stand-in is not Cloudflare: it compresses nothing, and allows longer values.
   expect(report.match(/(?<=^- \*\*Differs:\*\* ).*?\./gm)).toEqual([
-    'A value has at most 2,000,000 bytes.',
+    'A value has at most about 2,000,000 bytes.',
     'Cloudflare compresses lists, and 304 works with the ETag that the client then gets.',
   ])
-  expect(report).not.toContain('The experiment failed')
+  expect(report).not.toContain('**Failed:**')
   expect(report).not.toMatch(/eyJ|pcs_/)
-  for (const secret of [apiToken, 'weak-token']) expect(report).not.toContain(secret)
+  for (const secret of [apiToken, weakToken]) expect(report).not.toContain(secret)
   expectEmptyAccount()
   await expectSameConfiguration()
 })

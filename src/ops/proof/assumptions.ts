@@ -4,32 +4,32 @@ import type { Assumption } from './experiment.ts'
 import { rollbackExperiments, serviceExperiments, tokenExperiments } from './service-experiments.ts'
 
 /** What one run on one account can't decide. */
-const untried: Assumption[] = [
+const untried = [
   {
     assumption:
       'A new account has no workers.dev subdomain and no Analytics Engine, and a free one refuses `[limits]`.',
     source: 'issues of cloudflare/workers-sdk; wrangler’s source',
-    experiment: 'None: where one of them is missing, the proof says so, and ends.',
+    whyUntried: 'where one of them is missing, the proof says so, and ends.',
   },
   {
     assumption: 'A D1 that is overloaded answers 429 with the code 7429; after “was reset”, the outcome is unknown.',
     source: 'issues of cloudflare/workers-sdk',
-    experiment: 'None: nobody can cause it at will.',
+    whyUntried: 'nobody can cause it at will.',
   },
   {
     assumption: 'Cloudflare’s API allows 1,200 calls in five minutes, and answers 429 with Retry-After to more.',
     source: 'Cloudflare’s documentation',
-    experiment: 'None: it would stop every other program of the account.',
+    whyUntried: 'it would stop every other program of the account.',
   },
   {
     assumption: 'Without a terminal, wrangler takes over a DNS record and the domain of another Worker.',
     source: 'wrangler’s source',
-    experiment: 'None: the proof has no domain.',
+    whyUntried: 'the proof has no domain.',
   },
   {
     assumption: 'A zone with default settings answers Python’s urllib with 403 and `error code: 1010`.',
     source: 'Cloudflare’s documentation',
-    experiment: 'None: the proof has no zone. There, the smoke test of a deploy finds it.',
+    whyUntried: 'the proof has no zone. There, the smoke test of a deploy finds it.',
   },
 ]
 
@@ -38,5 +38,5 @@ export const assumptions: readonly Assumption[] = [
   ...tokenExperiments,
   ...serviceExperiments,
   ...rollbackExperiments,
-  ...untried,
+  ...untried.map((one): Assumption => Object.assign({ experiment: `None: ${one.whyUntried}` }, one)),
 ]

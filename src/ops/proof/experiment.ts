@@ -8,11 +8,13 @@ export interface Assumption {
   source: string
   /** What `npm run prove` does to decide it. */
   experiment: string
+  /** Why no run can decide it. */
+  whyUntried?: string
 }
 
 export interface Outcome {
-  /** `answered`: nothing relies on the answer. */
-  verdict: 'as assumed' | 'differs' | 'answered' | 'not tried'
+  /** `answered`: nothing relies on the answer. `failed`: the experiment ended before it had an answer. */
+  verdict: 'as assumed' | 'differs' | 'answered' | 'failed' | 'not tried'
   /** What happened, for a reader of the report. */
   found: string
 }
@@ -32,11 +34,11 @@ export async function decide<Lab>({ run, ...assumption }: Experiment<Lab>, lab: 
   try {
     return { ...assumption, ...(await run(lab)) }
   } catch (error) {
-    return { ...assumption, verdict: 'not tried', found: `The experiment failed: ${describeProblem(error)}` }
+    return { ...assumption, verdict: 'failed', found: describeProblem(error) }
   }
 }
 
 /** The finding for an assumption that this run did not decide. */
-export function skip({ assumption, source, experiment }: Assumption): Finding {
-  return { assumption, source, experiment, verdict: 'not tried', found: experiment }
+export function skip({ whyUntried = 'not reached', ...assumption }: Assumption): Finding {
+  return { ...assumption, verdict: 'not tried', found: whyUntried }
 }

@@ -1,7 +1,7 @@
 // What the proof may use of an account: nothing that was there before. It notes what it makes, and deletes exactly that.
 import { readPath } from '../../json.ts'
 import { openAccount, type Call } from '../store/cloudflare-api.ts'
-import { CloudflareError } from '../store/failure.ts'
+import { CloudflareError, isUncertain } from '../store/failure.ts'
 import { readConfiguredEnvironment, type ConfiguredEnvironment } from '../store/deployment.ts'
 import { openResources } from '../store/environment-resources.ts'
 
@@ -13,10 +13,14 @@ export interface Made {
 }
 
 /** @returns the command that deletes it. */
-export function describeDeletion({ kind, name }: Made): string {
-  if (kind === 'Worker') return `npx wrangler delete --name ${name} --force`
-  if (kind === 'database') return `npx wrangler d1 delete ${name} --skip-confirmation`
-  return `npx wrangler kv namespace delete ${name} --skip-confirmation`
+export function describeDeletion(one: Made): string {
+  return `${describeAskingDeletion(one)} ${one.kind === 'Worker' ? '--force' : '--skip-confirmation'}`
+}
+
+/** @returns the command that deletes it after a question. */
+function describeAskingDeletion({ kind, name }: Made): string {
+  if (kind === 'Worker') return `npx wrangler delete --name ${name}`
+  return `npx wrangler ${kind === 'database' ? 'd1' : 'kv namespace'} delete ${name}`
 }
 
 /** What is there before the proof. */
@@ -31,15 +35,16 @@ export interface Found {
 /** @returns a line for each reason not to begin: the proof deletes the environment at its end. */
 export function findProofObstacles({ environment, taken, partners }: Found): string[] {
   const { env, hasRoute, databaseId, namespaceId } = environment
+  const hasId = (databaseId ?? namespaceId) !== undefined
+  const isUsed = partners > 0 || hasRoute || hasId
   const obstacles = [
     /prod|stag|live/i.test(env) && `${env} is no environment to prove on: use --env proof.`,
     partners > 0 && `The environment ${env} has partners (${partners}), which the proof would delete.`,
     hasRoute && `[env.${env}] has a route. The proof uses only workers.dev: remove the route.`,
-    (databaseId ?? namespaceId) !== undefined &&
-      `wrangler.toml has an ID in [env.${env}], so somebody uses it. The proof makes an environment of its own.`,
+    hasId && `wrangler.toml has an ID in [env.${env}], so somebody uses it. The proof makes an environment of its own.`,
     ...taken.map(
       (one) =>
-        `The account has the ${one.kind} ${one.name}, which this run did not make. If an earlier proof left it: ${describeDeletion(one)}`,
+        `The account has the ${one.kind} ${one.name}, which this run did not make.${isUsed ? '' : ` If an earlier proof left it: ${describeAskingDeletion(one)}`}`,
     ),
   ]
   return obstacles.filter((obstacle) => typeof obstacle === 'string')
@@ -50,9 +55,11 @@ export async function inspectAccount(env: string): Promise<Found> {
   const environment = await readConfiguredEnvironment(env)
   const { call } = await openAccount({ remote: true, env })
   const { names, database, namespace } = await openResources(env)
-  const [scripts, databaseId, namespaceId] = await Promise.all([
+  const restored = `${names.database}-restored`
+  const [scripts, databaseId, restoredId, namespaceId] = await Promise.all([
     call('GET', '/workers/scripts'),
     database.findByName(names.database),
+    database.findByName(restored),
     namespace.findByName(names.namespace),
   ])
   const hasWorker = Array.isArray(scripts) && scripts.some((one) => readPath(one, 'id') === environment.worker)
@@ -61,6 +68,7 @@ export async function inspectAccount(env: string): Promise<Found> {
     hasWorker ? { kind: 'Worker', name: environment.worker } : undefined,
     namespaceId === undefined ? undefined : { kind: 'KV namespace', name: names.namespace, id: namespaceId },
     databaseId === undefined ? undefined : { kind: 'database', name: names.database, id: databaseId },
+    restoredId === undefined ? undefined : { kind: 'database', name: restored, id: restoredId },
   ]
   return {
     environment,
@@ -104,7 +112,7 @@ export async function openProofAccount(env: string, signal: AbortSignal) {
       return entry.id
     } catch (error) {
       // Refused, so this run made nothing: whatever has the name is somebody else's.
-      if (error instanceof CloudflareError && error.kind !== 'unknown') made.splice(made.indexOf(entry), 1)
+      if (error instanceof CloudflareError && !isUncertain(error)) made.splice(made.indexOf(entry), 1)
       throw error
     }
   }

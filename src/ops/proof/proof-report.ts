@@ -49,16 +49,19 @@ function formatSummary(proof: Proof): string {
   const { env, startedAtMs, endedAtMs, problem, steps, findings, series, left } = proof
   const [from, to] = [startedAtMs, endedAtMs].map((ms) => formatIsoTime(Math.floor(ms / 1000)))
   const count = (verdict: Finding['verdict']) => findings.filter((finding) => finding.verdict === verdict)
-  const differing = count('differs')
+  const [differing, failed] = [count('differs'), count('failed')]
   const done = steps.filter((step) => step.problem === undefined).length
   return [
-    problem === undefined
-      ? `- **The proof is complete.** The service was provisioned, deployed, measured, rolled back and restored in the environment ${env}.`
-      : `- **The proof is not complete.** ${done} steps were done. Then: ${putOnOneLine(problem)}`,
+    problem === undefined && failed.length > 0
+      ? `- **The proof is not complete.** Every step is done, but ${failed.length} experiments failed.`
+      : problem === undefined
+        ? `- **The proof is complete.** The service was provisioned, deployed, measured, rolled back and restored in the environment ${env}.`
+        : `- **The proof is not complete.** ${done} steps were done. Then: ${putOnOneLine(problem)}`,
     `- It ran from ${from} to ${to} against ${describeApi(proof)}.`,
-    `- Assumptions: ${count('as assumed').length} hold, ${differing.length} differ, ${count('answered').length} open questions are answered, ${count('not tried').length} were not tried.`,
+    `- Assumptions: ${count('as assumed').length} hold, ${differing.length} differ, ${count('answered').length} open questions are answered, ${failed.length} experiments failed, ${count('not tried').length} were not tried.`,
     ...series.filter(({ what }) => /^(token|list), warm$/.test(what)).map((one) => `- ${formatFigures(one)}`),
     ...differing.map(({ assumption, found }) => `- **Differs:** ${assumption} Found: ${putOnOneLine(found)}`),
+    ...failed.map(({ assumption, found }) => `- **Failed:** the experiment for: ${assumption} ${putOnOneLine(found)}`),
     left.length === 0
       ? '- Everything that it made is deleted. Analytics Engine keeps its data points for three months.'
       : '- **Not deleted.** Delete it by hand:',
@@ -80,7 +83,9 @@ function formatPercentile({ ms }: Series, percent: number): string {
 
 function formatFigures(series: Series): string {
   const [p50, p99] = [50, 99].map((percent) => formatPercentile(series, percent))
-  return `From this machine, ${series.what}: half of the requests within ${p50} ms, 99 % within ${p99} ms.`
+  const { what, ms, failures } = series
+  const answered = failures.length > 0 ? `${ms.length} of ${ms.length + failures.length} answered; of these, ` : ''
+  return `From this machine, ${what}: ${answered}half of the requests within ${p50} ms, 99 % within ${p99} ms.`
 }
 
 function formatSeries(series: Series): string[] {

@@ -29,8 +29,13 @@ test('one with partners can not, and everything that is there is named', () => {
     'The environment proof has partners (2), which the proof would delete.',
     '[env.proof] has a route. The proof uses only workers.dev: remove the route.',
     'wrangler.toml has an ID in [env.proof], so somebody uses it. The proof makes an environment of its own.',
-    'The account has the Worker catalog-proof, which this run did not make. If an earlier proof left it: npx wrangler delete --name catalog-proof --force',
-    'The account has the KV namespace catalog-proof, which this run did not make. If an earlier proof left it: npx wrangler kv namespace delete catalog-proof --skip-confirmation',
-    'The account has the database catalog-proof, which this run did not make. If an earlier proof left it: npx wrangler d1 delete catalog-proof --skip-confirmation',
+    'The account has the Worker catalog-proof, which this run did not make.',
+    'The account has the KV namespace catalog-proof, which this run did not make.',
+    'The account has the database catalog-proof, which this run did not make.',
   ])
+})
+
+test('what an earlier proof may have left is deleted by a command that asks', () => {
+  const [line] = find({ taken: [{ kind: 'Worker', name: 'catalog-proof' }] })
+  expect(line).toMatch(/If an earlier proof left it: npx wrangler delete --name catalog-proof$/)
 })

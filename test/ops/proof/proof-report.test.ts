@@ -30,8 +30,8 @@ test('the report begins with a summary, and has every figure', () => {
 
 - **The proof is complete.** The service was provisioned, deployed, measured, rolled back and restored in the environment proof.
 - It ran from 2026-11-23T10:00:00Z to 2026-11-23T10:08:20Z against Cloudflare.
-- Assumptions: 1 hold, 1 differ, 0 open questions are answered, 0 were not tried.
-- From this machine, list, warm: half of the requests within 10 ms, 99 % within 20 ms.
+- Assumptions: 1 hold, 1 differ, 0 open questions are answered, 0 experiments failed, 0 were not tried.
+- From this machine, list, warm: 2 of 3 answered; of these, half of the requests within 10 ms, 99 % within 20 ms.
 - **Differs:** A batch is a transaction. Found: It is not.
 - Everything that it made is deleted. Analytics Engine keeps its data points for three months.
 
@@ -80,6 +80,15 @@ test('the summary of a failure says why, what is left, and that another API is n
   expect(report).toContain('against 127.0.0.1:80, which is **not Cloudflare**.')
   expect(report).toContain('  - the database catalog-proof: `npx wrangler d1 delete catalog-proof --skip-confirmation`')
   expect(report).not.toContain('Everything that it made is deleted')
+})
+
+test('a proof whose experiment failed is not complete, and names it', () => {
+  const report = formatReport({
+    ...proof,
+    findings: [{ ...batch, verdict: 'failed', found: 'Cloudflare answered 500.' }],
+  })
+  expect(report).toContain('**The proof is not complete.** Every step is done, but 1 experiments failed.')
+  expect(report).toContain('- **Failed:** the experiment for: A batch is a transaction. Cloudflare answered 500.')
 })
 
 test('DEPLOY.md ends with the table of all assumptions', () => {
