@@ -132,7 +132,7 @@ export const databaseExperiments: Experiment<DatabaseLab>[] = [
       const outcome = await catchRefusal(() => call('POST', `${path}/raw`, { sql: 'select 1', params: [] }))
       if (!(outcome instanceof CloudflareError))
         return conclude(false, 'It was allowed: PROOF_WEAK_TOKEN has enough permissions.')
-      return conclude(/\((401|403)\)/.test(outcome.message), nameWeakToken(outcome))
+      return conclude(/\((401|403)\)/.test(outcome.message), outcome.message.replace(/ Check that .*$/, ''))
     },
   },
 ]

@@ -50,12 +50,15 @@ export function findProofObstacles({ environment, taken, partners }: Found): str
   return obstacles.filter((obstacle) => typeof obstacle === 'string')
 }
 
+/** The name of the database that the backup is restored into. */
+export const nameRestored = (database: string) => `${database}-restored`
+
 /** @throws UserError when the environment or the account can't be read. */
 export async function inspectAccount(env: string): Promise<Found> {
   const environment = await readConfiguredEnvironment(env)
   const { call } = await openAccount({ remote: true, env })
   const { names, database, namespace } = await openResources(env)
-  const restored = `${names.database}-restored`
+  const restored = nameRestored(names.database)
   const [scripts, databaseId, restoredId, namespaceId] = await Promise.all([
     call('GET', '/workers/scripts'),
     database.findByName(names.database),

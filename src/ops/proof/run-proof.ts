@@ -26,7 +26,7 @@ import { writePrivateFile } from '../store/write-output.ts'
 import { databaseExperiments } from './database-experiments.ts'
 import { decide, type Experiment, type Finding } from './experiment.ts'
 import { measure, openService, send, waitForChange, type Reply, type Series, type Wait } from './measurements.ts'
-import type { ProofAccount } from './proof-account.ts'
+import { nameRestored, type ProofAccount } from './proof-account.ts'
 import type { RunStep, Step } from './proof-steps.ts'
 import { rollbackExperiments, serviceExperiments, tokenExperiments, versionHeader } from './service-experiments.ts'
 
@@ -250,7 +250,7 @@ export async function runProof(
     const plan = readText(before, 'data', 'plans', 1, 'identifier')
     await withStore(target, (store) => closePlan(store, plan, laterNote, { attribution }))
     const { database, migrate, names } = resources
-    await database.saveId(await database.create(`${names.database}-restored`, place))
+    await database.saveId(await database.create(nameRestored(names.database), place))
     await migrate()
     const progress = { onProgress: continueRun, onStart: () => {} }
     await withStore(target, async (store) => {

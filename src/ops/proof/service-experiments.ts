@@ -90,7 +90,7 @@ export interface RollbackLab extends ServiceLab {
 
 export const rollbackExperiments: Experiment<RollbackLab>[] = [
   {
-    assumption: 'A new version answers everywhere within a minute, and every answer names its version.',
+    assumption: 'A new version gives every answer that one machine gets within a minute, and each names it.',
     source: cloudflare,
     experiment: 'Lists, five a second, after a deploy and after a rollback.',
     run: async ({ waits }) => {

@@ -126,6 +126,7 @@ async function findInList(
 
 function readId(entry: unknown, field: string): string {
   const id = readPath(entry, field)
-  if (typeof id !== 'string') throw new CloudflareError(`Cloudflare answered without the ${field}.`, { kind: 'unknown' })
+  if (typeof id !== 'string')
+    throw new CloudflareError(`Cloudflare answered without the ${field}.`, { kind: 'unknown' })
   return id
 }
