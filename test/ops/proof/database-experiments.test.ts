@@ -147,7 +147,7 @@ test('a weak token must be able to read Workers Scripts before its refusal means
   expect(await findWeak([])).toEqual({ verdict: 'not tried', found: 'PROOF_WEAK_TOKEN is not set.' })
   expect(await findWeak([200, 403], 'weak')).toEqual({
     verdict: 'as assumed',
-    found: expect.stringContaining('(403): it gave no reason. Check that PROOF_WEAK_TOKEN may'),
+    found: 'Cloudflare refuses the token (403): it gave no reason.',
   })
   expect(await findWeak([200, 400], 'weak')).toMatchObject({ verdict: 'differs' })
   expect(await findWeak([200, 200], 'weak')).toMatchObject({ verdict: 'differs' })
