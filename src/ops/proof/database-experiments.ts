@@ -61,7 +61,7 @@ export const databaseExperiments: Experiment<DatabaseLab>[] = [
     run: async (lab) => {
       let largest = 0
       for (const megabytes of [1, 2, 4, 8, 16]) {
-        const sql = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${megabytes}) select printf('%.*c', 1000000, 'x') from n`
+        const sql = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${megabytes}) select replace(hex(zeroblob(500000)), '0', 'x') from n`
         const outcome = await tryQuery(lab, { sql, params: [] }, 'raw')
         const found = `${largest} MB arrived, ${megabytes} MB did not`
         if (outcome instanceof CloudflareError) return conclude(largest > 0, `${found}: ${outcome.message}`)
