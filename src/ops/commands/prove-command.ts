@@ -129,9 +129,9 @@ async function prove(context: CommandContext, options: ProofOptions, { folder, f
   const left = listLeft()
   if (left.length > 0) print(['This could not be deleted:', ...left].join('\n'))
   if (failure !== undefined) throw failure
-  if (left.length > 0) throw new UserError('The proof is complete, but not everything is deleted.')
   const failed = results.findings.filter(({ verdict }) => verdict === 'failed').length
   if (failed > 0) throw new UserError(`The proof is not complete: ${failed} of its experiments failed. See the report.`)
+  if (left.length > 0) throw new UserError('The proof is complete, but not everything is deleted.')
   print('The proof is complete.')
 }
 

@@ -19,7 +19,7 @@ function readFile(file: string): NodeJS.Dict<string> | undefined {
     return parseEnv(readFileSync(file, 'utf8'))
   } catch (error) {
     const code = readPath(error, 'code')
-    // A folder .env is one of Python.
+    // A virtual environment of Python is often a folder named .env.
     if (code === 'ENOENT' || code === 'EISDIR') return undefined
     throw new UserError(`Can't read ${file} (${String(code)}).`)
   }
