@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { isJsonObject, readPath } from '../json.ts'
 import { describePlace, findJsonProblems } from './json-check.ts'
-import { abbreviate, catalogPlanSchema, countryCode, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
+import { abbreviate } from '../abbreviate.ts'
+import { catalogPlanSchema, countryCode, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
 
 /** The catalog that a file was exported from. */
 export interface CatalogOrigin {

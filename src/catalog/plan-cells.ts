@@ -1,5 +1,5 @@
 // The values of plans as cells of a spreadsheet. Pure.
-import { abbreviate } from './plan-schema.ts'
+import { abbreviate } from '../abbreviate.ts'
 import type { ColumnKind } from './plan-columns.ts'
 
 /** A cell of a spreadsheet that has no usable value, such as the error of a formula. */

@@ -4,7 +4,8 @@ import { parseFile, type ExportSource } from './catalog-file.ts'
 import { nameColumn, readMember } from './catalog-sheet.ts'
 import { decodeCell, describeCell, isEmptyCell } from './plan-cells.ts'
 import { findColumn, planFields } from './plan-columns.ts'
-import { abbreviate, catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
+import { abbreviate } from '../abbreviate.ts'
+import { catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
 import { findPlanTable, type Spreadsheet } from './plan-table.ts'
 
 interface FieldChange {

@@ -1,15 +1,9 @@
 // The schema of a plan: its type, the rules of an import and the fields in openapi.json and in the client come from here.
 // Node only; the Worker imports only the types.
 import { code as findCurrency } from 'currency-codes'
-import { iso31661 } from 'iso-3166'
 import { z } from 'zod'
 import { hasVisibleCharacter } from '../visible-text.ts'
-
-const countryCodes = new Set(iso31661.map(({ alpha2 }) => alpha2))
-
-export function isCountryCode(text: string): boolean {
-  return countryCodes.has(text)
-}
+import { isCountryCode } from './country-codes.ts'
 
 const maxDigits = 15
 /** Below MAX_SAFE_INTEGER, which the filter categoryId uses for larger numbers. */
@@ -112,26 +106,6 @@ const named = (description: string, id: number, name: string) =>
 /** Returns the schema inside `.nullable()` and `.default()`. */
 export function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
   return schema instanceof z.ZodNullable || schema instanceof z.ZodDefault ? unwrap(schema.unwrap()) : schema
-}
-
-/** Characters that JSON.stringify doesn't escape, but that are invisible or control a terminal. */
-const invisible = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
-
-/** Formats a value for a message: as JSON, cut after 80 characters, with invisible characters escaped. */
-export function abbreviate(value: unknown): string {
-  if (value === undefined) return 'nothing'
-  const json = typeof value === 'number' ? String(value) : JSON.stringify(value)
-  const bounded = json.length > 80 ? `${json.slice(0, 79)}…` : json
-  return bounded.replaceAll(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
-/** Formats two texts from shortly before their first difference, and other values as `abbreviate` does. */
-export function abbreviatePair(first: unknown, second: unknown): [string, string] {
-  if (typeof first !== 'string' || typeof second !== 'string') return [abbreviate(first), abbreviate(second)]
-  let same = 0
-  while (same < first.length && first[same] === second[same]) same++
-  const cut = (value: string) => abbreviate(same < 40 ? value : `…${value.slice(same - 20)}`)
-  return [cut(first), cut(second)]
 }
 
 const identifierRule = '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit'

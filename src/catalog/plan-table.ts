@@ -2,7 +2,8 @@
 import type { ExportSource } from './catalog-file.ts'
 import { describeCell, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
 import { findColumn, type PlanColumn } from './plan-columns.ts'
-import { abbreviate, isCountryCode } from './plan-schema.ts'
+import { abbreviate } from '../abbreviate.ts'
+import { isCountryCode } from './country-codes.ts'
 
 /** Rows and columns count from 0, and both ends belong to the range. */
 export interface CellRange {

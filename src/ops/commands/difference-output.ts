@@ -1,5 +1,5 @@
 // Prints the difference between two catalogs, country by country.
-import { abbreviatePair } from '../../catalog/plan-schema.ts'
+import { abbreviatePair } from '../../abbreviate.ts'
 import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
 
 export function formatCountries({ countries, unseen }: CatalogDifference): string[] {

@@ -1,6 +1,6 @@
 // The environment of a command that works on nothing else.
 import { Option } from 'commander'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export function environmentOption(): Option {

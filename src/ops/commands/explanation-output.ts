@@ -1,6 +1,6 @@
 // Says why a partner sees a plan, or does not: now, or at a time in the past.
 import { getValue, listMatchingFilters, planFilters } from '../../catalog/plan-filters.ts'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { PendingChange, PlanExplanation } from '../core/plan-explanation.ts'
 import { describeCommand, type Target } from '../shared/target.ts'

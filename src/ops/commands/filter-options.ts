@@ -1,7 +1,7 @@
 // The filters of the plan list as flags, such as --currency USD.
 import { Option, type Command } from 'commander'
 import { filterNames, planFilters, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export function addFilterOptions(command: Command): Command {

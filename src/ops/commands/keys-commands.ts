@@ -1,6 +1,6 @@
 // keys rotate, list, drop, log
 import type { Command } from 'commander'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
 import { listKeyEntries, type ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'

@@ -1,6 +1,6 @@
 // partner create, list, show, identify, rotate, lockdown, end-tokens, suspend, resume, set-country, rename, set-contact, close, log
 import { Option, type Command } from 'commander'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPartnerEntries } from '../core/change-record.ts'
 import {

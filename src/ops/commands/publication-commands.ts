@@ -1,6 +1,6 @@
 // catalog log, show, undo, approve, reject, cancel
 import type { Command } from 'commander'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import type { Attribution } from '../core/attribution.ts'
 import { readDatabaseSeconds } from '../core/change-record.ts'
 import type { CatalogDifference } from '../core/catalog-difference.ts'

@@ -1,5 +1,5 @@
 // Who changes something, with which command, and why. Every change is recorded with it.
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { isVisibleLine } from '../../visible-text.ts'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'

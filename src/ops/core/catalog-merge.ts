@@ -1,6 +1,7 @@
 // Merges a catalog file into a catalog that may have changed since the file was exported. Pure.
 import { isDeepStrictEqual } from 'node:util'
-import { abbreviatePair, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { abbreviatePair } from '../../abbreviate.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { isSamePlan } from './catalog-difference.ts'
 
 /** Where the file and the catalog both changed a field: the file's value wins, the catalog's wins, or neither. */

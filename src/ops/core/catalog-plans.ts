@@ -1,7 +1,8 @@
 // Reading the catalog: as it is, and as it was. Times are Unix seconds, now by default. A publication counts from the
 // second in which it was published.
 import type { CatalogFile } from '../../catalog/catalog-file.ts'
-import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogOrigin, selectCatalogPlan } from '../../db/catalog-queries.ts'
 import { selectCatalogAt, selectNowSeconds, selectRevisionAt } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'

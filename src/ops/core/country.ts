@@ -1,4 +1,5 @@
-import { abbreviate, isCountryCode } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import { isCountryCode } from '../../catalog/country-codes.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** @returns what is wrong with a country code, or undefined. */

@@ -1,5 +1,5 @@
 // The keys that sign access tokens, as operators work with them.
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import type { ChangeEntry } from '../../db/change-record-queries.ts'
 import type { KeyChangeKind } from '../../db/change-request.ts'
 import type { Store } from '../store/store.ts'

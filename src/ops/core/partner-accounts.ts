@@ -1,5 +1,5 @@
 // Partners and their credentials.
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
 import type { ChangeRequest, SecretReplacement } from '../../db/change-request.ts'
 import { hasViewablePlan } from '../../db/catalog-queries.ts'

@@ -1,7 +1,8 @@
 // Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
 import { findConflicts } from '../../catalog/catalog-file.ts'
 import { applyPatch, indexShared, parseAssignments } from '../../catalog/plan-patch.ts'
-import { abbreviate, planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import { planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'

@@ -1,5 +1,6 @@
 // What is allowed in a plan, but hardly ever meant. Pure.
-import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
 /** `error`: wrong in nearly every case. */
 export type Level = 'error' | 'warning' | 'note'

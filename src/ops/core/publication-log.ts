@@ -1,5 +1,5 @@
 // Reading the record of the catalog.
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { storePlan } from '../../catalog/plan-document.ts'
 import { selectStored, type StoredCatalog } from '../../db/catalog-queries.ts'
 import {

@@ -1,6 +1,7 @@
 // Taking a publication back, with a publication that does the opposite.
 import { findConflicts } from '../../catalog/catalog-file.ts'
-import { abbreviate, type CatalogPlan } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectChanges, selectLaterTouches, type Touch } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'

@@ -1,5 +1,5 @@
 // Cloudflare's HTTP API. Account and token come from wrangler.toml and from the variables that wrangler reads.
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { classifyAnswer, CloudflareError } from './failure.ts'

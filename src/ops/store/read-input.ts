@@ -1,7 +1,7 @@
 // Reading a file that a command names, or standard input.
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** V8 can't hold a string of 512 MB. A catalog of 10,000 plans has about 15 MB. */

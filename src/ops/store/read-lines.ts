@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { describeReadError } from './read-input.ts'
 

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { parse, TomlError } from 'smol-toml'
 import { z } from 'zod'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { abbreviate } from '../../catalog/plan-schema.ts'
+import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
 const reasonByCode: Record<string, string> = {

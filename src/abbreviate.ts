@@ -1,0 +1,21 @@
+// Values in messages. Pure.
+
+/** Characters that JSON.stringify doesn't escape, but that are invisible or control a terminal. */
+const invisible = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+
+/** Formats a value for a message: as JSON, cut after 80 characters, with invisible characters escaped. */
+export function abbreviate(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  const json = typeof value === 'number' ? String(value) : JSON.stringify(value)
+  const bounded = json.length > 80 ? `${json.slice(0, 79)}…` : json
+  return bounded.replaceAll(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** Formats two texts from shortly before their first difference, and other values as `abbreviate` does. */
+export function abbreviatePair(first: unknown, second: unknown): [string, string] {
+  if (typeof first !== 'string' || typeof second !== 'string') return [abbreviate(first), abbreviate(second)]
+  let same = 0
+  while (same < first.length && first[same] === second[same]) same++
+  const cut = (value: string) => abbreviate(same < 40 ? value : `…${value.slice(same - 20)}`)
+  return [cut(first), cut(second)]
+}
