@@ -1,5 +1,5 @@
 // npm run deploy -- --env staging
-import { runDeploy } from './commands/deploy-command.ts'
+import { deploy } from './commands/programs.ts'
 import { runProgram } from './run-program.ts'
 
-await runProgram(runDeploy)
+await runProgram(deploy)

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // npm run -s ops -- <noun> <verb> [flags]
-import { runOps } from './commands/program.ts'
+import { ops } from './commands/ops.ts'
 import { runProgram } from './run-program.ts'
 
-await runProgram(runOps)
+await runProgram(ops)

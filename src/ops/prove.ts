@@ -1,5 +1,5 @@
 // npm run prove -- --env proof
-import { runProve } from './commands/prove-command.ts'
+import { prove } from './commands/programs.ts'
 import { runProgram } from './run-program.ts'
 
-await runProgram(runProve)
+await runProgram(prove)

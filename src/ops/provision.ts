@@ -1,5 +1,5 @@
 // npm run provision -- --env staging
-import { runProvision } from './commands/provision-command.ts'
+import { provision } from './commands/programs.ts'
 import { runProgram } from './run-program.ts'
 
-await runProgram(runProvision)
+await runProgram(provision)

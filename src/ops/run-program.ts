@@ -1,9 +1,9 @@
 // Runs a command line as this process.
-import { createCommandContext, type CommandContext } from './commands/command-context.ts'
-import type { ExitCode } from './commands/open-program.ts'
+import { createCommandContext } from './commands/command-context.ts'
+import { runCommandLine, type Program } from './commands/program.ts'
 import { enterProject } from './project.ts'
 
-export async function runProgram(run: (context: CommandContext) => Promise<ExitCode>): Promise<void> {
+export async function runProgram(program: Program): Promise<void> {
   enterProject()
   const { stdin, stdout, stderr } = process
   /** The reader of our output may close it early (| head), and a disk may be full. */
@@ -11,7 +11,7 @@ export async function runProgram(run: (context: CommandContext) => Promise<ExitC
   stdout.on('error', (error) => (writeError = error))
   stderr.on('error', () => {})
 
-  const code = await run(createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2)))
+  const code = await runCommandLine(program, createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2)))
   // Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
   stdout.write('', () => {
     // The error of an earlier write is emitted together with this callback.

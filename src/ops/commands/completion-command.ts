@@ -1,18 +1,13 @@
-// completion: prints a script that completes nouns, verbs and flags in a shell.
-import { Argument, type Command } from 'commander'
-import type { CommandContext } from './command-context.ts'
+// The code of ops completion: a script that completes nouns, verbs and flags in a shell.
+import { toFlag, type Handler } from './declaration.ts'
+import { listEntries, type Program } from './program.ts'
+import type { serviceDeclarations } from './service-declarations.ts'
+import { listFlags } from './shared-flags.ts'
 
-const shells = ['bash', 'zsh', 'fish'] as const
-type Shell = (typeof shells)[number]
+type Completion = (typeof serviceDeclarations)['completion']
 
-/** Adds the command to a program that has all others. */
-export function addCompletionCommand(program: Command, { io }: Pick<CommandContext, 'io'>): void {
-  program
-    .command('completion')
-    .description('print a script that defines the command ops in your shell, and completes its words')
-    .addArgument(new Argument('<shell>', 'your shell').choices(shells))
-    .addHelpText('after', '\nExample:\n  source <(npm run -s ops -- completion bash)\n')
-    .action((shell: Shell) => void io.stdout.write(formatCompletion(shell, listWords(program), process.cwd())))
+export function createCompletion(program: Program): Handler<Completion> {
+  return async ({ shell }, { io }) => void io.stdout.write(formatCompletion(shell, listWords(program), process.cwd()))
 }
 
 /** The words that may follow a command: its verbs and flags. */
@@ -22,17 +17,24 @@ interface CommandWords {
   words: string[]
 }
 
-function listWords(command: Command, path: readonly string[] = []): CommandWords[] {
-  const verbs = command.commands.map((child) => child.name())
-  const flags = command.options.flatMap(({ long }) => (typeof long === 'string' ? [long] : []))
+function listWords(program: Program): CommandWords[] {
+  const entries = listEntries(program)
+  const nouns = Object.keys(program.nouns).filter(Boolean)
+  const verbsOf = (noun: string) =>
+    entries.flatMap(({ words }) => (words.startsWith(`${noun} `) ? words.slice(noun.length + 1) : []))
+  const alone = entries.flatMap(({ words }) => (words.includes(' ') ? [] : words))
   return [
-    { path: path.join(' '), words: [...verbs, ...flags, '--help'] },
-    ...command.commands.flatMap((child) => listWords(child, [...path, child.name()])),
+    { path: '', words: [...nouns, ...alone, '--help'] },
+    ...nouns.map((noun) => ({ path: noun, words: [...verbsOf(noun), '--help'] })),
+    ...entries.map(({ words, declaration }) => ({
+      path: words,
+      words: [...Object.keys(listFlags(declaration)).map(toFlag), '--help'],
+    })),
   ]
 }
 
 /** @param folder the project: the command works in any folder, and files are relative to that. */
-function formatCompletion(shell: Shell, commands: readonly CommandWords[], folder: string): string {
+function formatCompletion(shell: string, commands: readonly CommandWords[], folder: string): string {
   const run = `npm --prefix '${folder.replaceAll("'", String.raw`'\''`)}' run -s ops --`
   if (shell === 'fish') return formatFish(commands, run)
   const cases = commands.map(({ path, words }) => `    '${path}') echo '${words.join(' ')}' ;;`)

@@ -2,6 +2,7 @@
 import { getValue, listMatchingFilters, planFilters } from '../../catalog/plan-filters.ts'
 import { abbreviate } from '../../abbreviate.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { PendingChange, PlanExplanation } from '../core/plan-explanation.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { putOnOneLine } from '../terminal/table.ts'
@@ -66,18 +67,34 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
   }
 }
 
-export function describePendingChange({ publicationId, dueAt, before, after }: PendingChange, country: string): string {
+/** @param country the partner's; without it, every country counts. */
+export function describePendingChange(change: PendingChange, country?: string): string {
+  const { publicationId, dueAt, before, after } = change
+  const when = dueAt === null ? 'Once it is approved' : `From ${formatIsoTime(dueAt)}`
+  const effect = country === undefined ? describeEffect(change) : describeEffectIn(country, before, after)
+  return `${when}, ${effect} (publication ${publicationId}).`
+}
+
+function describeEffect({ before, after }: PendingChange): string {
+  const [from, to] = [before?.viewableIn ?? [], after?.viewableIn ?? []]
+  const added = to.filter((country) => !from.includes(country))
+  const removed = from.filter((country) => !to.includes(country))
+  const effects = [
+    ...(added.length > 0 ? [`it is on the list of ${added.join(', ')}`] : []),
+    ...(removed.length > 0 ? [`it is no longer on the list of ${removed.join(', ')}`] : []),
+  ]
+  return effects.join(', ') || describeInvestable(before?.isInvestable, after?.isInvestable)
+}
+
+function describeEffectIn(country: string, before: CatalogPlan | null, after: CatalogPlan | null): string {
   const isSeenBefore = before?.viewableIn.includes(country) ?? false
   const isSeenAfter = after?.viewableIn.includes(country) ?? false
-  const effect = isSeenAfter
-    ? isSeenBefore
+  if (isSeenAfter) {
+    return isSeenBefore
       ? describeInvestable(before?.isInvestable, after?.isInvestable)
       : `it is on the list of ${country}`
-    : isSeenBefore
-      ? `it is no longer on the list of ${country}`
-      : `nothing changes in ${country}`
-  const when = dueAt === null ? 'Once it is approved' : `From ${formatIsoTime(dueAt)}`
-  return `${when}, ${effect} (publication ${publicationId}).`
+  }
+  return isSeenBefore ? `it is no longer on the list of ${country}` : `nothing changes in ${country}`
 }
 
 function describeInvestable(before: boolean | undefined, after: boolean | undefined): string {

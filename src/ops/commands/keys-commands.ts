@@ -1,6 +1,4 @@
-// keys rotate, list, drop, log
-import type { Command } from 'commander'
-import { abbreviate } from '../../abbreviate.ts'
+// The code of ops keys …
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
 import { listKeyEntries, type ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
@@ -13,138 +11,91 @@ import {
   type KeyRing,
 } from '../core/key-ring.ts'
 import { UserError } from '../shared/user-error.ts'
-import { confirm } from '../terminal/confirm.ts'
 import { formatAge } from '../terminal/age.ts'
-import { createProgress } from '../terminal/progress.ts'
-import { formatTable } from '../terminal/table.ts'
-import { addChangeRecordCommand } from './change-record-command.ts'
-import { addAttributionOptions, addCommand } from './add-command.ts'
-import { readAttribution, type ChangeOptions, type CommandContext } from './command-context.ts'
+import type { Handlers } from './declaration.ts'
+import type { keysDeclarations } from './keys-declarations.ts'
+import { createLogHandler } from './change-log.ts'
+import type { Run } from './run.ts'
 
-export function addKeyCommands(program: Command, context: CommandContext): void {
-  const { io, clock, openKeyRing, withStore } = context
-  const noun = program.command('keys').description('the keys that sign access tokens')
-  const add = (usage: string, description: string, example: string) =>
-    addCommand(noun, usage, description, example).option('--json', 'print an array of the keys')
-  const addChange = (usage: string, description: string, example: string) =>
-    addAttributionOptions(add(usage, description, example))
-
-  addChange('rotate', 'let a new key sign; earlier keys still verify, so that live tokens stay valid', 'rotate')
-    .option('--wait <seconds>', 'with --remote: how long a new key spreads before it signs; 60 by default')
-    .option('--yes', 'skip the question that --remote asks before it replaces a key that was set by other means')
-    .action(async (options: ChangeOptions & { wait?: string }) => {
-      const waitSeconds = parseWait(options)
-      const attribution = await readAttribution(context, options)
-      const keys = openKeyRing(options)
-      const progress = createProgress(io)
-      const rotation = {
-        waitSeconds,
-        onWait: (kid: string, passedSeconds: number) =>
-          progress.update(`${kid} verifies, and signs in ${waitSeconds} s`, passedSeconds, waitSeconds),
-        confirmReplacement: () =>
-          confirm(
-            io,
-            options,
-            'JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused.',
-          ),
-      }
-      try {
-        const entries = await withStore(options, async (store) => {
-          await rotateKeys(keys, store, attribution, rotation)
-          return listKeyEntries(store, {})
-        })
-        await print(keys, entries, options)
-      } finally {
-        progress.end()
-      }
-      noteRestart(options)
+export const keysCommands: Handlers<typeof keysDeclarations> = {
+  async rotate({ wait, json }, { store, attribution, ...run }) {
+    if (!run.target.remote && wait !== undefined) throw new UserError('--wait is for deployed keys: add --remote.')
+    const waitSeconds = wait ?? 60
+    const keys = await run.openKeyRing(run.target)
+    await rotateKeys(keys, store, attribution, {
+      waitSeconds,
+      onWait: (kid, passedSeconds) =>
+        run.update(`${kid} verifies, and signs in ${waitSeconds} s`, passedSeconds, waitSeconds),
+      confirmReplacement: () =>
+        run.confirm('JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused.'),
     })
+    await printKeys(keys, await listKeyEntries(store, {}), run)
+    if (!json) noteRestart(run)
+  },
 
-  add('list', 'list the keys and when they were made, the signing key first; never a key itself', 'list').action(
-    async (options: ChangeOptions) => {
-      const keys = openKeyRing(options)
-      const hasKeys = (await keys.list()).length > 0
-      await print(keys, hasKeys ? await readEntries(options) : [], options)
-    },
-  )
+  async list(_, run) {
+    const keys = await run.openKeyRing(run.target)
+    const hasKeys = (await keys.list()).length > 0
+    await printKeys(keys, hasKeys ? await readEntries(run) : [], run)
+  },
 
-  addChange(
-    'drop <kid>',
-    'delete a key that no longer signs: tokens that it signed are refused from then on',
-    'drop KID',
-  )
-    .option('--yes', 'skip the question that --remote asks')
-    .action(async (kid: string, options: ChangeOptions) => {
-      const attribution = await readAttribution(context, options)
-      const keys = openKeyRing(options)
-      const key = await findDroppableKey(keys, kid, options)
-      const effect = key.use === 'waits' ? 'It has not signed a token yet.' : 'Tokens that it signed will be refused.'
-      await confirm(io, options, `The key ${kid} will be deleted. ${effect}`)
-      const entries = await withStore(options, async (store) => {
-        await dropKey(keys, store, attribution, key)
-        return listKeyEntries(store, {})
-      })
-      await print(keys, entries, options)
-      noteRestart(options)
-    })
+  async drop({ kid, json }, { store, attribution, ...run }) {
+    const keys = await run.openKeyRing(run.target)
+    const key = await findDroppableKey(keys, kid, run.target)
+    const effect = key.use === 'waits' ? 'It has not signed a token yet.' : 'Tokens that it signed will be refused.'
+    await run.confirm(`The key ${kid} will be deleted. ${effect}`)
+    await dropKey(keys, store, attribution, key)
+    await printKeys(keys, await listKeyEntries(store, {}), run)
+    if (!json) noteRestart(run)
+  },
 
-  addChangeRecordCommand(context, addCommand(noun, 'log', 'show who changed keys, when and why', 'log'), {
-    subject: 'KEY',
-    list: listKeyEntries,
-  })
+  log: createLogHandler('KEY', listKeyEntries),
+}
 
-  async function print(keys: KeyRing, entries: readonly ChangeEntry[], options: ChangeOptions): Promise<void> {
-    const known = await keys.list()
-    const revived = findRevivedKeys(known, entries)
-    const rows = known.map(({ kid, use, endsWithDeploy = false, startsWithDeploy = false }) => {
-      const timeMs = readKidTimeMs(kid)
-      const droppedAt = revived.find((key) => key.kid === kid)?.droppedAt ?? null
-      return {
-        kid,
-        use,
-        createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000),
-        droppedAt: formatOptionalTime(droppedAt),
-        endsWithDeploy,
-        startsWithDeploy,
-      }
-    })
-    const table = rows.map(({ kid, use, createdAt, droppedAt, endsWithDeploy, startsWithDeploy }) => ({
-      KID: kid,
-      USE: [
-        use,
-        droppedAt !== null && 'though dropped',
-        endsWithDeploy && 'until the next deploy',
-        startsWithDeploy && 'from the next deploy',
-      ]
-        .filter(Boolean)
-        .join(', '),
-      AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),
-    }))
-    io.stdout.write(options.json ? `${JSON.stringify(rows)}\n` : formatTable(table))
-    for (const key of revived) io.stderr.write(`Warning: ${describeRevivedKey(key, options)}\n`)
-    if (!options.json && rows.length === 0) io.stderr.write('There is no key that this command made.\n')
-  }
-
-  /** The keys themselves are not in the database, so they are listed without it, too. */
-  async function readEntries(options: ChangeOptions): Promise<ChangeEntry[]> {
-    try {
-      return await withStore(options, (store) => listKeyEntries(store, {}))
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error
-      io.stderr.write(`Warning: it is not known whether a key was dropped before: ${error.message}\n`)
-      return []
+async function printKeys(keys: KeyRing, entries: readonly ChangeEntry[], { target, clock, print, warn }: Run) {
+  const known = await keys.list()
+  const revived = findRevivedKeys(known, entries)
+  const rows = known.map(({ kid, use, endsWithDeploy = false, startsWithDeploy = false }) => {
+    const timeMs = readKidTimeMs(kid)
+    const droppedAt = revived.find((key) => key.kid === kid)?.droppedAt ?? null
+    return {
+      kid,
+      use,
+      createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000),
+      droppedAt: formatOptionalTime(droppedAt),
+      endsWithDeploy,
+      startsWithDeploy,
     }
-  }
+  })
+  const table = rows.map(({ kid, use, createdAt, droppedAt, endsWithDeploy, startsWithDeploy }) => ({
+    KID: kid,
+    USE: [
+      use,
+      droppedAt !== null && 'though dropped',
+      endsWithDeploy && 'until the next deploy',
+      startsWithDeploy && 'from the next deploy',
+    ]
+      .filter(Boolean)
+      .join(', '),
+    AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),
+  }))
+  const note = rows.length === 0 ? 'No key was created with `keys rotate`.' : undefined
+  print({ value: rows, text: table, note })
+  for (const key of revived) warn(`Warning: ${describeRevivedKey(key, target)}`)
+}
 
-  /** Wrangler reads .dev.vars only when it starts. */
-  function noteRestart({ remote, json }: ChangeOptions): void {
-    if (!remote && !json) io.stderr.write('Restart npm run dev to use the change.\n')
+/** The keys themselves are not in the database, so they are listed without it, too. */
+async function readEntries({ target, withStore, warn }: Run): Promise<ChangeEntry[]> {
+  try {
+    return await withStore(target, (store) => listKeyEntries(store, {}))
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error
+    warn(`Warning: it is not known whether a key was dropped before: ${error.message}`)
+    return []
   }
 }
 
-function parseWait({ remote, wait }: ChangeOptions & { wait?: string }): number {
-  if (!remote && wait !== undefined) throw new UserError('--wait is for deployed keys: add --remote.')
-  if (wait === undefined) return 60
-  if (/^[0-9]{1,4}$/.test(wait)) return Number(wait)
-  throw new UserError(`--wait must be a number of seconds, such as 60; it is ${abbreviate(wait)}.`)
+/** Wrangler reads .dev.vars only when it starts. */
+function noteRestart({ target, warn }: Run): void {
+  if (!target.remote) warn('Restart npm run dev to use the change.')
 }

@@ -1,53 +1,215 @@
-// The operators' command line: its commands.
-import { describeCommand } from '../shared/target.ts'
-import { addBackupCommands } from './backup-commands.ts'
-import { addCheckCommand } from './check-command.ts'
-import { addCatalogCommands } from './catalog-commands.ts'
-import type { CommandContext } from './command-context.ts'
-import { addCompletionCommand } from './completion-command.ts'
-import { addDoctorCommand } from './doctor-command.ts'
-import { addKeyCommands } from './keys-commands.ts'
-import { openProgram, type ExitCode } from './open-program.ts'
-import { addPublicationCommands } from './publication-commands.ts'
-import { addUsageCommand } from './usage-command.ts'
-import { addPreviewCommand } from './preview-command.ts'
-import { addPartnerCommands } from './partner-commands.ts'
-import { addPlanCommands } from './plan-commands.ts'
+// Parses a command line by a table of declarations, runs the command, and decides the exit code.
+import { Argument, Command, CommanderError, Option } from 'commander'
+import type { Store } from '../store/store.ts'
+import type { Target } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
+import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
+import { readAttribution, type CommandContext } from './command-context.ts'
+import { toFlag, toKebabCase, type AnyHandler, type Declaration, type Flag, type Noun } from './declaration.ts'
+import { findKeptFlags } from './kept-flags.ts'
+import { createRun } from './run.ts'
+import { listFlags } from './shared-flags.ts'
 
-export async function runOps(unescaped: CommandContext): Promise<ExitCode> {
-  const { program, context, run } = openProgram('ops', unescaped, describeHelp)
-  program
-    .description(description)
-    .usage('<noun> <verb> [flags]')
-    .addHelpText(
-      'after',
-      '\nRun it as: npm run -s ops -- <noun> <verb> [flags]\nWithout the -- before them, npm keeps flags such as --dry-run for itself.\nIn the project folder, npx ops <noun> <verb> [flags] does the same.\n',
+/** 0; 2 for a mistake of the user, which stderr describes line by line; 3 when a check finds errors; 1 for a bug. */
+export type ExitCode = 0 | 1 | 2 | 3
+
+export interface Program {
+  name: string
+  /** How people start it, such as `npm run -s ops --`. */
+  command: string
+  help: string
+  usage: string
+  /** Follows the help. */
+  footer?: string
+  /** The noun '' has verbs without a noun. A program of one command has only that noun, with the verb ''. */
+  nouns: Readonly<Record<string, Noun>>
+}
+
+/** A command of the table. */
+interface Entry {
+  /** Such as `partner create`. */
+  words: string
+  declaration: Declaration
+  load: () => Promise<AnyHandler>
+}
+
+const helpWidth = 100
+
+export async function runCommandLine(program: Program, unescaped: CommandContext): Promise<ExitCode> {
+  const context = { ...unescaped, io: escapeOutput(unescaped.io) }
+  const { io, argv, variables } = context
+  let help = ''
+  const root = new Command(program.name).exitOverride().configureOutput({
+    // Written at once below: a reader such as `| head` may close the pipe after the first write.
+    writeOut: (text) => void (help += text),
+    writeErr: (text) => void io.stderr.write(text),
+    // The same output with and without a terminal.
+    getOutHelpWidth: () => helpWidth,
+    getErrHelpWidth: () => helpWidth,
+    getOutHasColors: () => false,
+    getErrHasColors: () => false,
+  })
+  addNouns(root, program, (command, entry) => runEntry(entry, readValues(command, entry.declaration), context))
+  try {
+    const kept = findKeptFlags(
+      listEntries(program).flatMap(({ declaration }) => Object.keys(listFlags(declaration))),
+      variables,
     )
-  const partner = program.command('partner').description('onboard partners, and manage their credentials')
-  addPartnerCommands(partner, context)
-  addPreviewCommand(partner, context)
-  addUsageCommand(partner, context)
-  const catalog = program
-    .command('catalog')
-    .description('import and export the plan catalog, and its record of changes')
-  addCatalogCommands(catalog, context)
-  addPublicationCommands(catalog, context)
-  addCheckCommand(catalog, context)
-  addPlanCommands(program, context)
-  addKeyCommands(program, context)
-  addDoctorCommand(program, context)
-  addBackupCommands(program, context)
-  addCompletionCommand(program, context)
-  return run()
+    if (kept !== undefined) throw new UserError(kept)
+    await root.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    // Commander has printed its own message. --help also ends here, with exit code 0.
+    if (error instanceof CommanderError) {
+      if (help !== '') io.stdout.write(help)
+      return error.exitCode === 0 ? 0 : 2
+    }
+    const isMistake = await isExpected(error)
+    const message =
+      isMistake && error instanceof Error
+        ? error.message
+        : `A bug: ${error instanceof Error ? error.stack : String(error)}`
+    io.stderr.write(`${escapeControlCharacters(message)}\n`)
+    if (error instanceof UserError) return error.exitCode
+    return isMistake ? 2 : 1
+  }
 }
 
-function describeHelp(words: readonly string[]): string {
-  return describeCommand({}, ...words, '--help')
+/** Whether the message of an error is for people. */
+async function isExpected(error: unknown): Promise<boolean> {
+  if (error instanceof UserError) return true
+  // Loaded only now: not every command needs them.
+  const [{ ConfigError }, { StorageError }] = await Promise.all([
+    import('../../api/config.ts'),
+    import('../../db/database.ts'),
+  ])
+  return error instanceof ConfigError || error instanceof StorageError
 }
 
-const description = `Operate the partner investment plan catalog.
+/** @returns every command of a program, in the order of its help. */
+export function listEntries({ nouns }: Program): Entry[] {
+  return Object.entries(nouns).flatMap(([noun, { verbs, load }]) =>
+    Object.entries(verbs).map(([name, declaration]) => ({
+      words: [noun, toKebabCase(name)].filter(Boolean).join(' '),
+      declaration,
+      load: async () => {
+        const handler = (await load(name))[name]
+        if (handler === undefined) throw new Error(`no code for ${noun} ${name}`)
+        return handler
+      },
+    })),
+  )
+}
 
-Start with these, and add --help to any command:
-  npm run -s ops -- partner create --short-name acme --name "Acme Wallet" --country KE
-  npm run -s ops -- catalog import plans.json --dry-run
-  npm run -s ops -- plan why ID --partner acme`
+function addNouns(root: Command, program: Program, run: (command: Command, entry: Entry) => Promise<void>): void {
+  const { command: start, nouns, help, usage, footer = '' } = program
+  root.description(help).usage(usage).addHelpText('after', footer)
+  pointErrorsAtHelp(root, start)
+  const parents = new Map([['', root]])
+  for (const [noun, { help: nounHelp }] of Object.entries(nouns)) {
+    if (noun === '') continue
+    const parent = root.command(noun).description(nounHelp)
+    pointErrorsAtHelp(parent, `${start} ${noun}`)
+    parents.set(noun, parent)
+  }
+  for (const entry of listEntries(program)) {
+    const { words, declaration } = entry
+    const [verb = '', noun = ''] = words.split(' ').toReversed()
+    const parent = parents.get(noun) ?? root
+    const command = verb === '' ? root : parent.command(verb).description(declaration.help)
+    addWords(command, declaration)
+    command.addHelpText('after', `\nExample:\n  ${start} ${declaration.example}\n`).action(() => run(command, entry))
+    pointErrorsAtHelp(command, [start, words].join(' ').trim())
+  }
+}
+
+function addWords(command: Command, declaration: Declaration): void {
+  const { args = {}, refusesWords } = declaration
+  for (const [name, { help = '', isOptional, isList, choices }] of Object.entries(args)) {
+    const word = `${toKebabCase(name)}${isList ? '...' : ''}`
+    const argument = new Argument(isOptional ? `[${word}]` : `<${word}>`, help)
+    command.addArgument(choices ? argument.choices(choices) : argument)
+  }
+  for (const [name, flag] of Object.entries(listFlags(declaration))) command.addOption(toOption(name, flag))
+  // Otherwise the error quotes the words.
+  if (refusesWords !== undefined) command.allowExcessArguments().allowUnknownOption()
+}
+
+function toOption(name: string, flag: Flag): Option {
+  const { help, value, default: text, isRequired, choices, conflicts } = flag
+  const option = new Option([toFlag(name), value].filter(Boolean).join(' '), help)
+  option.makeOptionMandatory(isRequired ?? false)
+  if (text !== undefined) option.default(text)
+  if (choices) option.choices(choices)
+  if (conflicts) option.conflicts([...conflicts])
+  return option
+}
+
+/** @returns arguments and flags by name. */
+function readValues(command: Command, declaration: Declaration): Record<string, unknown> {
+  const { args = {}, refusesWords } = declaration
+  if (refusesWords !== undefined && command.args.length > 0) throw new UserError(refusesWords)
+  const words = Object.keys(args).map((name, index): [string, unknown] => [name, command.processedArgs[index]])
+  const flags = Object.entries(listFlags(declaration)).map(([name, { value, parse }]): [string, unknown] => {
+    // Commander reads --no-merge as the flag `merge`, which is true otherwise.
+    const option = command.options.find(({ long }) => long === toFlag(name))
+    const given: unknown = command.getOptionValue(option?.attributeName() ?? name)
+    if (value === undefined) return [name, option?.negate ? given === false : given === true]
+    return [name, parse !== undefined && typeof given === 'string' ? parse(given) : given]
+  })
+  return Object.fromEntries([...words, ...flags])
+}
+
+async function runEntry(
+  { declaration, load }: Entry,
+  values: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+): Promise<void> {
+  const { store: openedBy, changes, args = {}, progress } = declaration
+  const target = readTarget(values)
+  const handler = await load()
+  const hidden = Object.keys(args).flatMap((name) => (args[name]?.isPrivate ? [values[name]] : []))
+  const attribution = changes && (await readAttribution(context, { ...target, ...readAuthor(values) }, hidden))
+  const run = createRun(context, target, { isJson: values['json'] === true, isSure: values['yes'] === true }, progress)
+  const start = async (store?: Store) => {
+    // The compiler has matched each handler with its declaration; here, both are known only at run time.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const output = await handler(values as never, { ...run, store, attribution } as never)
+    if (output) run.print(output)
+  }
+  try {
+    await (openedBy === undefined ? run.withStore(target, start) : start())
+  } finally {
+    run.end()
+  }
+}
+
+/** @throws UserError when only one of --remote and --env is given. */
+function readTarget({ remote, env, persistTo }: Readonly<Record<string, unknown>>): Target {
+  if (remote === undefined) return {}
+  if (remote === true && !env) throw new UserError('--remote needs an environment: add --env, such as --env staging.')
+  if (remote === false && env !== undefined) throw new UserError('--env names a deployed environment: add --remote.')
+  return {
+    ...(remote === true && { remote }),
+    ...(typeof env === 'string' && { env }),
+    ...(typeof persistTo === 'string' && { persistTo }),
+  }
+}
+
+function readAuthor({ as, note }: Readonly<Record<string, unknown>>): { as?: string; note?: string } {
+  return { ...(typeof as === 'string' && { as }), ...(typeof note === 'string' && { note }) }
+}
+
+/** Lets a mistake name the help of its own command. */
+function pointErrorsAtHelp(command: Command, words: string): void {
+  command.configureOutput({
+    outputError: (text, write) => write(describeUsageError(text, `${words} --help`)),
+  })
+}
+
+/** Formats commander's message like our own. */
+function describeUsageError(text: string, help: string): string {
+  const [, sentence = text] = /^error: (.*)$/s.exec(text.trim()) ?? []
+  const words = escapeControlCharacters(sentence).replaceAll(/\s+/g, ' ').replace(/\.$/, '')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}. See: ${help}\n`
+}

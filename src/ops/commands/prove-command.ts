@@ -1,7 +1,6 @@
 // npm run prove
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Option, type Command } from 'commander'
 import { assumptions } from '../proof/assumptions.ts'
 import { skip } from '../proof/experiment.ts'
 import { describeDeletion, findProofObstacles, inspectAccount, openProofAccount } from '../proof/proof-account.ts'
@@ -11,50 +10,23 @@ import { createStepRunner, describeProblem } from '../proof/proof-steps.ts'
 import { runProof, type ProofOptions, type Results } from '../proof/run-proof.ts'
 import { UserError } from '../shared/user-error.ts'
 import { writeOutput } from '../store/write-output.ts'
-import type { CommandContext } from './command-context.ts'
-import { environmentOption, readEnvironment } from './environment-option.ts'
-import { openProgram, type ExitCode } from './open-program.ts'
-import { locationOption } from './provision-command.ts'
+import type { Handler } from './declaration.ts'
+import type { proveDeclaration } from './programs.ts'
+import type { Run } from './run.ts'
 
-const command = 'npm run prove --'
 const maxMinutes = 45
 /** A person needs longer to interrupt again. */
 const minPauseMs = 2000
 
-interface ProveFlags {
-  env?: string
-  location: string
-  keyWait: number
-  report?: string
-}
-
-export async function runProve(unescaped: CommandContext): Promise<ExitCode> {
-  const { program, context, run } = openProgram('prove', unescaped, () => `${command} --help`)
-  const print = (line: string) => void context.io.stdout.write(`${line}\n`)
-  program
-    .description(description)
-    .usage('--env <name> [flags]')
-    .addOption(environmentOption())
-    .addOption(locationOption())
-    .addOption(
-      new Option('--key-wait <seconds>', 'how long a new signing key spreads before it signs')
-        .default(60)
-        .argParser(readSeconds),
-    )
-    .option('--report <file>', 'the file of the report; proof-DATE.md by default')
-    .allowExcessArguments()
-    .action(async ({ env: given, location, keyWait, report }: ProveFlags, { args }: Command) => {
-      const env = readEnvironment(given, args, command, 'proof')
-      const { PROOF_WEAK_TOKEN: weakToken } = process.env
-      // Not for the programs that it starts: a secret of one experiment, and the origin of another environment's site.
-      for (const variable of ['PROOF_WEAK_TOKEN', 'SITE_ORIGIN']) delete process.env[variable]
-      const name = report ?? `proof-${new Date().toISOString().slice(0, 10)}.md`
-      const file = resolve(process.env['INIT_CWD'] ?? '.', name)
-      await withProjectCopy((folder) =>
-        prove(context, { env, location, keyWaitSeconds: keyWait, weakToken }, { folder, file, print }),
-      )
-    })
-  return run()
+export const proveCommand: Handler<typeof proveDeclaration> = async ({ env, location, keyWait, report }, run) => {
+  const { PROOF_WEAK_TOKEN: weakToken } = process.env
+  // Not for the programs that it starts: a secret of one experiment, and the origin of another environment's site.
+  for (const variable of ['PROOF_WEAK_TOKEN', 'SITE_ORIGIN']) delete process.env[variable]
+  const name = report ?? `proof-${new Date().toISOString().slice(0, 10)}.md`
+  const file = resolve(process.env['INIT_CWD'] ?? '.', name)
+  await withProjectCopy((folder) =>
+    prove(run, { env, location, keyWaitSeconds: keyWait, weakToken }, { folder, file, print: run.report }),
+  )
 }
 
 interface Output {
@@ -64,7 +36,7 @@ interface Output {
   print: (line: string) => void
 }
 
-async function prove(context: CommandContext, options: ProofOptions, { folder, file, print }: Output): Promise<void> {
+async function prove(context: Run, options: ProofOptions, { folder, file, print }: Output): Promise<void> {
   const { env } = options
   // Its list of files is longer than everything else.
   process.env['WRANGLER_LOG'] ??= 'warn'
@@ -134,16 +106,3 @@ async function prove(context: CommandContext, options: ProofOptions, { folder, f
   if (left.length > 0) throw new UserError('The proof is complete, but not everything is deleted.')
   print('The proof is complete.')
 }
-
-function readSeconds(text: string): number {
-  if (/^\d{1,3}$/.test(text)) return Number(text)
-  throw new UserError('--key-wait must be a number of seconds, such as 60.')
-}
-
-const description = `Prove on an account of Cloudflare what this project could only try without it: provision, deploy,
-measure, rotate a key, roll back and restore, with small experiments; delete all of it at the end;
-and write a report.
-
-It refuses an environment that has partners, IDs or a route, and whatever it did not make.
-Prepare the account as in step 1 of "The first deploy" in src/worker/DEPLOY.md.
-PROOF_WEAK_TOKEN may hold a token with too few permissions.`

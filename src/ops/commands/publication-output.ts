@@ -1,65 +1,84 @@
-// What commands that change the catalog share: their flags, and what they say about the publication.
+// What commands that change the catalog share: the review before the question, and what they say about the publication.
+import type { Attribution } from '../core/attribution.ts'
+import { compareChanges } from '../core/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { findDoubts } from '../core/plausibility.ts'
 import type { PlanChange, Publication, PublicationRequest } from '../core/publications.ts'
-import { parseDueTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
-import { confirm } from '../terminal/confirm.ts'
-import { readAttribution, type ChangeOptions, type CommandContext } from './command-context.ts'
+import { formatCountries } from './difference-output.ts'
+import type { Run } from './run.ts'
 
-export interface PublicationOptions extends ChangeOptions {
-  at?: string
-  accept?: boolean
+interface ReviewInput {
+  /** Unix seconds: when the change is published; now by default. */
+  at: number | undefined
+  accept: boolean
+  dryRun?: boolean
 }
 
-export async function readPublicationRequest(
-  context: CommandContext,
-  options: PublicationOptions,
-): Promise<PublicationRequest> {
-  const dueAt = options.at === undefined ? undefined : parseDueTime(options.at)
+interface Question {
+  /** What the question names even without a warning, such as plans that are removed. */
+  describeEffect?: (changes: readonly PlanChange[]) => string | undefined
+  /** Whether local state asks, too, on a terminal. */
+  isLocal?: boolean
+  /** Whether the difference was printed before. */
+  isShown?: boolean
+}
+
+export function createRequest(
+  run: Run & { attribution: Attribution },
+  input: ReviewInput,
+  question: Question = {},
+): PublicationRequest {
   return {
-    attribution: await readAttribution(context, options),
-    dueAt,
-    review: (store, changes) => reviewChanges(context, options, store, changes),
+    attribution: run.attribution,
+    dueAt: input.at,
+    onProgress: run.update,
+    review: (store, changes) => reviewChanges(run, input, store, changes, question),
   }
 }
 
-/** Warns of a change that is hardly ever meant. Asks before it reaches a deployed environment. */
+/**
+ * Warns of a change that is hardly ever meant. Before the question, it shows what partners of each country will see.
+ * @throws UserError when the answer is not yes.
+ */
 export async function reviewChanges(
-  context: Pick<CommandContext, 'io'>,
-  { accept, dryRun, ...target }: PublicationOptions & { dryRun?: boolean },
+  run: Run,
+  { at, accept, dryRun = false }: ReviewInput,
   store: Store,
   changes: readonly PlanChange[],
+  { describeEffect = () => undefined, isLocal = false, isShown = false }: Question = {},
 ): Promise<void> {
-  const dueAt = target.at === undefined ? null : parseDueTime(target.at)
-  const isDoubtful = await printDoubts(context, store, changes, dueAt)
-  const yes = !isDoubtful || accept === true || dryRun === true
-  await confirm(context.io, { ...target, yes }, 'Is all of this intended?', '--accept')
+  const isDoubtful = await printDoubts(run, store, changes, at ?? null)
+  const effect = describeEffect(changes)
+  const missing = [
+    ...(effect !== undefined && !run.isSure ? ['--yes'] : []),
+    ...(isDoubtful && !accept ? ['--accept'] : []),
+  ]
+  if (dryRun || missing.length === 0) return
+  const asks = run.target.remote || isLocal
+  if (asks && !isShown && run.io.stdin.isTTY) run.warn(...formatCountries(compareChanges(changes)))
+  const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
+  await run.confirm(question, { isSure: false, isLocal, flag: missing.join(' ') })
 }
 
 /** @param dueAt Unix seconds: when the change is published; null for now. @returns whether there is a warning. */
 export async function printDoubts(
-  { io }: Pick<CommandContext, 'io'>,
+  { warn }: Pick<Run, 'warn'>,
   store: Store,
   changes: readonly PlanChange[],
   dueAt: number | null,
 ): Promise<boolean> {
   const { warnings, notes } = await findDoubts(store, changes, dueAt)
-  for (const note of notes) io.stderr.write(`Note: ${note}\n`)
-  for (const warning of warnings) io.stderr.write(`Warning: ${warning}\n`)
+  warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   return warnings.length > 0
 }
 
 /** Says what became of a change, and warns of pending publications. */
-export function printPublication(
-  { stdout, stderr }: CommandContext['io'],
-  publication: Publication | undefined,
-  target: Target,
-): void {
+export function printPublication({ target, report, warn }: Run, publication: Publication | undefined): void {
   if (publication === undefined) return
-  for (const warning of describeOverlaps(publication, target)) stderr.write(`${warning}\n`)
-  stdout.write(`${describePublication(publication, target)}\n`)
+  warn(...describeOverlaps(publication, target))
+  report(describePublication(publication, target))
 }
 
 /** Says what happened, and how to take it back. */

@@ -1,14 +1,12 @@
 // The formats of files that hold a catalog, or a part of it.
 import { formatCatalog, type CatalogFile } from '../../catalog/catalog-file.ts'
 import { formatCatalogSheet } from '../../catalog/catalog-sheet.ts'
+import { fileFormats, type FileFormat } from './file-formats.ts'
 import { nothingImported, type CatalogInput } from './catalog-import.ts'
 import { UserError } from '../shared/user-error.ts'
 import { formatCsv, parseCsv } from '../store/csv-file.ts'
 import { decodeText } from '../store/text-encoding.ts'
 import { formatXlsx, isXlsx, parseXlsx } from '../store/xlsx-file.ts'
-
-export const fileFormats = ['json', 'csv', 'xlsx'] as const
-export type FileFormat = (typeof fileFormats)[number]
 
 /** @returns the format that the extension of a file name says. */
 function findFormat(file: string): FileFormat | undefined {

@@ -13,10 +13,10 @@ import { UserError } from '../shared/user-error.ts'
 
 /**
  * Lists all plans, or those that are viewable in a country, in ascending ID.
- * @throws UserError when `country` is no country code.
+ * @throws UserError as `readCatalogFile` does.
  */
-export async function listPlans(store: Store, country?: string): Promise<CatalogPlan[]> {
-  return (await readCatalogFile(store, country)).plans
+export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
+  return (await readCatalogFile(store, country, atSeconds)).plans
 }
 
 /**

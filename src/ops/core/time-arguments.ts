@@ -11,17 +11,12 @@ function parseIsoTime(text: string): number | undefined {
 }
 
 /** @returns Unix seconds of `--at`. @throws UserError unless it is a time with a zone. */
-function parseTime(text: string): number {
+export function parseTime(text: string): number {
   const seconds = parseIsoTime(text)
   if (seconds !== undefined) return seconds
   throw new UserError(
     `--at must be a time with its zone, such as 2026-12-01T06:00+03:00 or 2026-12-01T03:00:00Z; it is ${abbreviate(text)}.`,
   )
-}
-
-/** @returns Unix seconds of `--at`, if it was given. */
-export function parseOptionalTime(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseTime(text)
 }
 
 /**

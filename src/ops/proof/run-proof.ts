@@ -84,7 +84,7 @@ export async function runProof(
   const continueRun = () => signal.throwIfAborted()
   const rotate = (waitSeconds: number) => {
     const rotation = { waitSeconds, onWait: continueRun, confirmReplacement: refuseReplacement }
-    return withStore(target, (store) => rotateKeys(openKeyRing(target), store, attribution, rotation))
+    return withStore(target, async (store) => rotateKeys(await openKeyRing(target), store, attribution, rotation))
   }
   const findLiveVersion = async () => pickMainVersion(await listServiceVersions(env)) ?? ''
 

@@ -2,20 +2,27 @@ import { UserError } from '../shared/user-error.ts'
 import type { Target } from '../shared/target.ts'
 import type { Io } from './io.ts'
 
+export interface Question {
+  /** Whether the flag was given that skips the question. */
+  isSure: boolean
+  /** Whether local state asks, too, on a terminal. */
+  isLocal?: boolean
+  /** The flag that skips the question. */
+  flag?: string
+}
+
 /**
- * Asks before a change of a deployed environment that can't be undone. Never asks for local state.
- * @param yes skips the question; required without a terminal.
- * @param flag the name of `yes` on the command line.
+ * Asks before a change that can't be undone. A deployed environment needs an answer or the flag.
  * @throws UserError when the answer is not yes, or there is no terminal.
  */
 export async function confirm(
   { stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>,
-  { remote, env, yes }: Target & { yes?: boolean },
+  { remote = false, env }: Target,
   effect: string,
-  flag = '--yes',
+  { isSure, isLocal = false, flag = '--yes' }: Question,
 ): Promise<void> {
-  if (!remote || yes) return
-  const question = `[${env}] ${effect}`
+  if (isSure || (!remote && !(isLocal && stdin.isTTY))) return
+  const question = remote ? `[${env}] ${effect}` : effect
   if (!stdin.isTTY) {
     throw new UserError(`${question} There is no terminal to ask: add ${flag} to go ahead. Nothing was changed.`)
   }

@@ -17,7 +17,10 @@ export function escapeOutput(io: Io): Io {
   const { stdout, stderr } = io
   return {
     ...io,
-    stdout: { write: (text) => stdout.write(text.replaceAll(unsafeForData, escape)) },
+    stdout: {
+      ...(stdout.isTTY && { isTTY: true, columns: stdout.columns ?? 80 }),
+      write: (text) => stdout.write(text.replaceAll(unsafeForData, escape)),
+    },
     stderr: {
       ...(stderr.isTTY !== undefined && { isTTY: stderr.isTTY }),
       // oxlint-disable-next-line no-control-regex -- matches control characters on purpose

@@ -39,17 +39,4 @@ export function createProgress({ stderr, patienceMs = 1000 }: Pick<Io, 'stderr' 
   }
 }
 
-/** @param step the first one, often the only one. */
-export async function withProgress<T>(
-  io: Io,
-  step: string,
-  work: (update: ReturnType<typeof createProgress>['update']) => Promise<T>,
-): Promise<T> {
-  const progress = createProgress(io)
-  progress.update(step, 0, 1)
-  try {
-    return await work(progress.update)
-  } finally {
-    progress.end()
-  }
-}
+export type Progress = ReturnType<typeof createProgress>

@@ -1,13 +1,52 @@
-/** Formats columns, each as wide as its widest cell, below their names. */
-export function formatTable(rows: readonly Record<string, string>[]): string {
+const gap = '  '
+
+/**
+ * Formats columns, each as wide as its widest cell, below their names.
+ * @param maxWidth of the terminal: a wider table breaks its widest columns between words, never in a word that people copy.
+ */
+export function formatTable(rows: readonly Record<string, string>[], maxWidth = Infinity): string {
   if (rows[0] === undefined) return ''
   const names = Object.keys(rows[0])
   const lines = [names, ...rows.map((row) => names.map((name) => putOnOneLine(row[name] ?? '')))]
-  const widths = names.map((_, column) =>
-    lines.reduce((width, cells) => Math.max(width, cells[column]?.length ?? 0), 0),
-  )
-  const format = (cells: string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
-  return lines.map((cells) => `${format(cells).trimEnd()}\n`).join('')
+  const measure = (column: number, read: (cell: string) => number) =>
+    lines.reduce((width, cells) => Math.max(width, read(cells[column] ?? '')), 0)
+  const widths = names.map((_, column) => measure(column, (cell) => cell.length))
+  const minWidths = names.map((_, column) => measure(column, measureLongestWord))
+  let excess = widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - maxWidth
+  const widestFirst = widths.map((_, column) => column).toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))
+  for (const column of widestFirst) {
+    const [width = 0, minWidth = 0] = [widths[column], minWidths[column]]
+    const narrow = Math.max(minWidth, width - Math.max(0, excess))
+    excess -= width - narrow
+    widths[column] = narrow
+  }
+  const pad = (cells: readonly string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(gap)
+  return lines
+    .flatMap((cells) => breakCells(cells, widths))
+    .map((cells) => `${pad(cells).trimEnd()}\n`)
+    .join('')
+}
+
+function measureLongestWord(text: string): number {
+  return Math.max(...text.split(' ').map((word) => word.length))
+}
+
+/** @returns the lines of one row. */
+function breakCells(cells: readonly string[], widths: readonly number[]): string[][] {
+  const broken = cells.map((cell, column) => breakWords(cell, widths[column] ?? Infinity))
+  const height = Math.max(...broken.map((parts) => parts.length))
+  return Array.from({ length: height }, (_, line) => broken.map((parts) => parts[line] ?? ''))
+}
+
+function breakWords(text: string, width: number): string[] {
+  if (text.length <= width) return [text]
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer
+    else lines.push(word)
+  }
+  return lines
 }
 
 /** Formats one line per name and value, with the values aligned. */

@@ -25,7 +25,7 @@ describe('the script for bash completes', () => {
   })
 
   test('flags, also after an argument', async () => {
-    expect(await complete('partner', 'rotate', '--re')).toEqual(['--remote', '--replace-newest'])
+    expect(await complete('partner', 'rotate', '--re')).toEqual(['--replace-newest', '--remote'])
     expect(await complete('partner', 'rotate', 'acme', '--gr')).toEqual(['--grace'])
   })
 

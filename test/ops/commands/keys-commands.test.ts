@@ -79,7 +79,7 @@ test('keys list prints a table, an array, or a note that there is none', async (
   expect(await keys(['list'], makeKeyRing({ list: async () => [] }).ring)).toEqual({
     code: 0,
     stdout: '',
-    stderr: 'There is no key that this command made.\n',
+    stderr: 'No key was created with `keys rotate`.\n',
   })
 })
 

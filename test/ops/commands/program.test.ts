@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { ConfigError } from '../../../src/api/config.ts'
+import { toFlag, toKebabCase } from '../../../src/ops/commands/declaration.ts'
+import { ops } from '../../../src/ops/commands/ops.ts'
+import { listEntries } from '../../../src/ops/commands/program.ts'
+import { listFlags } from '../../../src/ops/commands/shared-flags.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
 
 const failWith = (error: Error) => ({ withStore: () => Promise.reject(error) })
@@ -50,49 +54,47 @@ test('control characters in an argument are escaped, so that a terminal does not
   expect((await runCommand(['partner', '\u001b[31mred'])).stderr).toMatch(/^Unknown command '\\u001b\[31mred'/)
 })
 
-const commands = {
-  partner: [
-    'create',
-    'list',
-    'show',
-    'identify',
-    'rotate',
-    'lockdown',
-    'end-tokens',
-    'suspend',
-    'resume',
-    'set-country',
-    'rename',
-    'set-contact',
-    'close',
-    'log',
-    'preview',
-    'usage',
-  ],
-  catalog: ['import', 'update', 'export', 'invalidate', 'log', 'show', 'undo', 'approve', 'reject', 'cancel', 'check'],
-  plan: ['list', 'show', 'offer', 'withdraw', 'close', 'open', 'set', 'why'],
-  keys: ['rotate', 'list', 'drop', 'log'],
-}
+test.each([
+  [{ npm_config_dry_run: 'true' }, '--dry-run'],
+  [{ npm_config_persist_to: '/tmp/x', npm_config_yes: 'true' }, '--persist-to and --yes'],
+])('%j, which npm sets for a flag before the --, is refused', async (variables, flags) => {
+  expect(await runCommand(['partner', 'list'], { ...failWith(new Error('the store was opened')), variables })).toEqual(
+    refused(
+      `npm kept ${flags} for itself: write -- before the command, such as npm run -s ops -- catalog check, or use npx ops. Nothing was changed.\n`,
+    ),
+  )
+})
 
-test.each(Object.entries(commands).flatMap(([noun, verbs]) => verbs.map((verb) => [noun, verb])))(
-  'ops %s %s --help shows an example',
-  async (noun, verb) => {
-    const { code, stdout, stderr } = await runCommand([noun, verb, '--help'])
+test('npm_config_yes, which npm sets to nothing by itself, is no flag', async () => {
+  const { stderr } = await runCommand(['partner', 'list'], {
+    ...failWith(new UserError('opened')),
+    variables: { npm_config_yes: '' },
+  })
+  expect(stderr).toBe('opened\n')
+})
+
+const nouns = Object.entries(ops.nouns)
+
+test.each(listEntries(ops).map(({ words, declaration }) => [words, declaration] as const))(
+  'ops %s --help shows its example and its flags',
+  async (words, declaration) => {
+    const { code, stdout, stderr } = await runCommand([...words.split(' '), '--help'])
     expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toMatch(
-      new RegExp(`^Usage: ops ${noun} ${verb} .*Example:\n  npm run -s ops -- ${noun} ${verb} ?`, 's'),
-    )
+    expect(stdout.startsWith(`Usage: ops ${words} `)).toBe(true)
+    expect(stdout).toContain(`\nExample:\n  npm run -s ops -- ${declaration.example}\n`)
+    for (const flag of Object.keys(listFlags(declaration))) expect(stdout).toContain(`  ${toFlag(flag)}`)
   },
 )
 
-test.each(Object.entries(commands))('ops %s --help lists its commands', async (noun, verbs) => {
+test.each(nouns.filter(([noun]) => noun !== ''))('ops %s --help lists its commands', async (noun, { verbs }) => {
   const { code, stdout } = await runCommand([noun, '--help'])
-  expect([code, readListed(stdout)]).toEqual([0, [...verbs, 'help']])
+  expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(verbs).map(toKebabCase), 'help']])
 })
 
 test('ops --help lists the nouns, and says how to call it', async () => {
   const { code, stdout } = await runCommand(['--help'])
-  expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(commands), 'doctor', 'backup', 'restore', 'help']])
+  const listed = nouns.flatMap(([noun, { verbs }]) => (noun === '' ? Object.keys(verbs) : noun))
+  expect([code, readListed(stdout)]).toEqual([0, [...listed, 'help']])
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
   for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'plan why ID ']) {
     expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)
@@ -100,5 +102,5 @@ test('ops --help lists the nouns, and says how to call it', async () => {
 })
 
 function readListed(help: string): (string | undefined)[] {
-  return [...help.matchAll(/^ {2}([a-z-]+)(?: \[|  )/gm)].map(([, name]) => name)
+  return [...help.matchAll(/^ {2}([a-z-]+)(?: \[| <|  )/gm)].map(([, name]) => name)
 }

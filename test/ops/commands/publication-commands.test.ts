@@ -57,7 +57,7 @@ test('catalog log prints a table, the latest first, or an array', async () => {
   expect(await ops('catalog log --pending')).toEqual({
     code: 0,
     stdout: '',
-    stderr: 'No publication waits for its time or for approval.\n',
+    stderr: 'No pending publications.\n',
   })
 })
 
@@ -214,7 +214,7 @@ test('a change that looks wrong is a warning locally, and a question with --remo
   const remote = await ops(`${set} --remote --env staging`)
   expect([remote.code, remote.stderr]).toEqual([
     2,
-    `${warning}[staging] Is all of this intended? There is no terminal to ask: add --accept to go ahead. Nothing was changed.\n`,
+    `${warning}[staging] Are the warnings above intended? There is no terminal to ask: add --accept to go ahead. Nothing was changed.\n`,
   ])
   expect((await ops('plan set cash performance1=13.5 --remote --env staging')).stderr).toBe('')
   expect((await ops(`${set} --remote --env staging --accept`)).code).toBe(0)

@@ -58,7 +58,7 @@ test('partner usage of a silent partner', async () => {
 
 test('partner usage has no data locally, and names an unknown partner and a refusal', async () => {
   expect(await usage('acme')).toEqual({
-    code: 0,
+    code: 2,
     stdout: '',
     stderr: 'There is no data locally: add --remote --env NAME.\n',
   })

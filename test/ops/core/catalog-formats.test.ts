@@ -1,12 +1,8 @@
 import { expect, test } from 'vitest'
+import type { FileFormat } from '../../../src/ops/core/file-formats.ts'
 import { parseCatalogSheets } from '../../../src/catalog/catalog-sheet.ts'
 import { parseUpdateSheets } from '../../../src/catalog/plan-patch.ts'
-import {
-  chooseExportFormat,
-  formatCatalogFile,
-  parseCatalogInput,
-  type FileFormat,
-} from '../../../src/ops/core/catalog-formats.ts'
+import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../../src/ops/core/catalog-formats.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 

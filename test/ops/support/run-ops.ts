@@ -1,6 +1,7 @@
 // Runs a command line in this process.
 import { createCommandContext, type CommandContext } from '../../../src/ops/commands/command-context.ts'
-import { runOps } from '../../../src/ops/commands/program.ts'
+import { ops } from '../../../src/ops/commands/ops.ts'
+import { runCommandLine } from '../../../src/ops/commands/program.ts'
 
 export interface Terminal {
   stdin?: string | Uint8Array
@@ -28,7 +29,7 @@ export async function runCommand(
   }
   const context = createCommandContext(io, args)
   const findActor = () => Promise.resolve('tester@example.com')
-  const code = await runOps({ ...context, findActor, ...overrides })
+  const code = await runCommandLine(ops, { ...context, findActor, ...overrides })
   return { code, stdout, stderr }
 }
 

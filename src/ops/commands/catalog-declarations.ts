@@ -1,0 +1,73 @@
+// ops catalog import, update, export, invalidate, check
+import { fileFormats } from '../core/file-formats.ts'
+import type { Flag, Verbs } from './declaration.ts'
+import { pastTimeFlag } from './shared-flags.ts'
+
+function declareFormat(help: string) {
+  return { value: '<name>', help, choices: fileFormats } as const satisfies Flag
+}
+
+/** The flags of the commands that change the catalog from a file. */
+const fileFlags = {
+  format: declareFormat('the format of the file; by default what its name and content say'),
+  decimalComma: { help: 'numbers in text have a decimal comma, such as 12,4' },
+  dryRun: { help: 'show what would change for partners, country by country, and change nothing' },
+  ours: { help: 'where the file and somebody else changed a field: take the file’s', conflicts: ['theirs'] },
+  theirs: { help: 'where the file and somebody else changed a field: keep the catalog’s' },
+  noMerge: { help: 'ignore the revision of the file: what it says replaces what the catalog says' },
+} as const
+
+const fileCommand = {
+  args: { file: {} },
+  changes: 'publication',
+  asks: 'that --remote asks before plans are changed or removed',
+  json: 'an object: the numbers of plans added, changed, removed and unchanged, the countries, and the publication',
+  progress: 'Reading the file',
+} as const
+
+export const catalogDeclarations = {
+  import: {
+    ...fileCommand,
+    help: 'import plans from a catalog file (- for standard input), all or none; plans that are not in the file stay',
+    example: 'catalog import src/catalog/demo.json --dry-run',
+    flags: {
+      ...fileFlags,
+      prune: { help: 'remove the plans that are not in the file; of the export of a country, only from its list' },
+      fresh: {
+        help: 'start from an empty catalog: the file replaces every plan, whatever its ID',
+        conflicts: ['prune', 'ours', 'theirs'],
+      },
+    },
+  },
+  update: {
+    ...fileCommand,
+    help: 'change some fields of some plans from a file: rows with identifier and any other columns; an empty cell changes nothing',
+    example: 'catalog update performance.xlsx --dry-run',
+    flags: fileFlags,
+  },
+  export: {
+    help: 'write the catalog as a file that import reads back unchanged',
+    example: 'catalog export --output plans.xlsx',
+    flags: {
+      country: { value: '<code>', help: 'only the plans that are viewable in this country' },
+      at: pastTimeFlag,
+      format: declareFormat('the format of the file; by default what --output ends with, or json'),
+      output: { value: '<file>', help: 'the file to write, or to replace; standard output by default' },
+      json: { help: 'has no effect: without --format, a catalog file is JSON' },
+    },
+    progress: 'Reading the catalog',
+  },
+  invalidate: {
+    help: 'invalidate every cached plan list; every change of the catalog does it by itself',
+    example: 'catalog invalidate',
+    changes: 'at-once',
+    json: 'an object with the new revision of the catalog',
+  },
+  check: {
+    help: 'find implausible figures, old dates, empty lists and the like; exits with 3 when there are errors',
+    example: 'catalog check',
+    flags: { links: { help: 'also request every link of every plan' } },
+    json: 'an array of findings',
+    progress: 'Reading the catalog',
+  },
+} as const satisfies Verbs

@@ -1,0 +1,72 @@
+// The code of partner log and keys log.
+import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
+import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
+import { readPartnerStatus } from '../core/partner-accounts.ts'
+import { parsePast } from '../core/time-arguments.ts'
+import type { Store } from '../store/store.ts'
+import { UserError } from '../shared/user-error.ts'
+import type { Output } from './run.ts'
+
+interface LogInput {
+  shortName?: string | undefined
+  since: string | undefined
+  verify: boolean
+}
+
+type Subject = 'PARTNER' | 'KEY'
+
+/** @param list selects entries, the newest first. */
+export function createLogHandler(
+  subject: Subject,
+  list: (store: Store, filter: EntryFilter) => Promise<ChangeEntry[]>,
+): (input: LogInput, run: { store: Store }) => Promise<Output> {
+  return async ({ shortName, since, verify }, { store }) => {
+    if (verify) {
+      if (shortName !== undefined || since !== undefined) {
+        throw new UserError('--verify checks the whole record: leave the short name and --since out.')
+      }
+      const { entryCount, hash } = await verifyChangeRecord(store)
+      const sentence = `The change record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.`
+      return { value: { entryCount, hash }, text: `${sentence}\n` }
+    }
+    const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
+    const entries = await list(store, { shortName, since: sinceSeconds })
+    const whose = shortName ?? `a ${subject.toLowerCase()}`
+    const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
+    return {
+      value: entries.map(toJson),
+      text: entries.map((entry) => toRow(subject, entry)),
+      note: entries.length === 0 ? `No change of ${whose} is recorded ${when}.` : undefined,
+    }
+  }
+}
+
+function toRow(subject: Subject, entry: ChangeEntry): Record<string, string> {
+  const { id, changedAt, kind, partner, name, country, kid, actor, note } = entry
+  return {
+    ENTRY: String(id),
+    TIME: formatIsoTime(changedAt),
+    [subject]: partner ?? kid ?? '',
+    CHANGE: kind === 'rename' ? `rename to ${name}` : kind.replace('keys-', ''),
+    ...(subject === 'PARTNER' && { COUNTRY: country ?? '', STATUS: readPartnerStatus(entry) }),
+    BY: actor,
+    NOTE: note ?? '',
+  }
+}
+
+function toJson(entry: ChangeEntry) {
+  const { id, changedAt, kind, partner, name, country, kid, actor, command, note, previousHash } = entry
+  const { clientId, secretFingerprint } = entry
+  const tokensValidFrom = formatOptionalTime(entry.tokensValidFrom)
+  const ofPartner = {
+    partner,
+    name,
+    country,
+    status: readPartnerStatus(entry),
+    clientId,
+    secretFingerprint,
+    tokensValidFrom,
+  }
+  const subject = kid === null ? ofPartner : { kid }
+  return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
+}

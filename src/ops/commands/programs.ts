@@ -1,0 +1,118 @@
+// The programs of one command: npm run deploy, provision, prove.
+import { abbreviate } from '../../abbreviate.ts'
+import { UserError } from '../shared/user-error.ts'
+import type { AnyHandler, Declaration, Flag } from './declaration.ts'
+import type { Program } from './program.ts'
+import { actorFlag } from './shared-flags.ts'
+
+const env = {
+  value: '<name>',
+  help: 'the environment, as in wrangler.toml: staging or production',
+  isRequired: true,
+} as const satisfies Flag
+
+/** D1's own location hints. None is in Africa: western Europe is the nearest. */
+const location = {
+  value: '<hint>',
+  help: 'where a new database gets its primary',
+  choices: ['weur', 'eeur', 'wnam', 'enam', 'apac', 'oc'],
+  default: 'weur',
+} as const satisfies Flag
+
+/** @throws UserError unless it is a number of seconds. */
+function parseKeyWait(text: string): number {
+  if (/^\d{1,3}$/.test(text)) return Number(text)
+  throw new UserError(`--key-wait must be a number of seconds, such as 60; it is ${abbreviate(text)}.`)
+}
+
+export const deployDeclaration = {
+  help: `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.
+
+It refuses without the IDs of provision, with migrations or secrets missing, with files that are
+not committed, and when npm run check fails.`,
+  example: '--env staging',
+  flags: {
+    env,
+    url: {
+      value: '<url>',
+      help: 'where the smoke test finds the service; otherwise SMOKE_URL, or where wrangler deployed it',
+    },
+    allowDirty: { help: 'deploy files that are not committed' },
+    skipCheck: { help: 'skip npm run check, for example after CI ran it' },
+  },
+  store: 'none',
+} as const satisfies Declaration
+
+export const provisionDeclaration = {
+  help: `Create what an environment of wrangler.toml lacks before its first deploy: the database, read
+replication, the KV namespace, the tables, and the signing key. It writes the IDs into wrangler.toml.
+
+It changes nothing that is there, so it can be repeated.`,
+  example: '--env staging',
+  flags: {
+    env,
+    location,
+    jurisdiction: {
+      value: '<name>',
+      help: 'where a new database runs and is stored, instead of a hint',
+      // From wrangler's sources.
+      choices: ['eu', 'fedramp', 'us'],
+      conflicts: ['location'],
+    },
+    as: actorFlag,
+  },
+  store: 'none',
+} as const satisfies Declaration
+
+export const proveDeclaration = {
+  help: `Prove on an account of Cloudflare what this project could only try without it: provision, deploy,
+measure, rotate a key, roll back and restore, with small experiments; delete all of it at the end;
+and write a report.
+
+It refuses an environment that has partners, IDs or a route, and whatever it did not make.
+Prepare the account as in step 1 of "The first deploy" in src/worker/DEPLOY.md.
+PROOF_WEAK_TOKEN may hold a token with too few permissions.`,
+  example: '--env proof',
+  flags: {
+    env,
+    location,
+    keyWait: {
+      value: '<seconds>',
+      help: 'how long a new signing key spreads before it signs',
+      default: '60',
+      parse: parseKeyWait,
+    },
+    report: { value: '<file>', help: 'the file of the report; proof-DATE.md by default' },
+  },
+  store: 'none',
+} as const satisfies Declaration
+
+export const deploy = defineProgram('deploy', deployDeclaration, async () => {
+  const { deployCommand } = await import('./deploy-command.ts')
+  return deployCommand
+})
+
+export const provision = defineProgram('provision', provisionDeclaration, async () => {
+  const { provisionCommand } = await import('./provision-command.ts')
+  return provisionCommand
+})
+
+export const prove = defineProgram('prove', proveDeclaration, async () => {
+  const { proveCommand } = await import('./prove-command.ts')
+  return proveCommand
+})
+
+function defineProgram(name: string, declaration: Declaration, load: () => Promise<AnyHandler>): Program {
+  const command = `npm run ${name} --`
+  const verb = {
+    ...declaration,
+    refusesWords: `Name the environment, after the -- that npm needs: ${command} ${declaration.example}`,
+  }
+  return {
+    name,
+    command,
+    usage: '--env <name> [flags]',
+    help: declaration.help,
+    nouns: { '': { help: '', verbs: { '': verb }, load: async () => ({ '': await load() }) } },
+  }
+}

@@ -1,0 +1,56 @@
+// ops catalog log, show, undo, approve, reject, cancel
+import type { Declaration, Verbs } from './declaration.ts'
+
+const publication = { number: {} } as const
+
+function declareDecision(example: string, help: string) {
+  return {
+    help,
+    example,
+    args: publication,
+    changes: 'at-once',
+    json: 'the publication as an object',
+  } as const satisfies Declaration
+}
+
+export const publicationDeclarations = {
+  log: {
+    help: 'list the publications: who changed the catalog, when and why, the latest first',
+    example: 'catalog log --since 7d',
+    flags: {
+      plan: { value: '<id>', help: 'only publications that changed this plan' },
+      since: {
+        value: '<time>',
+        help: 'only since then: a duration such as 7d, a date (from 00:00 UTC), or a time with its zone',
+      },
+      pending: { help: 'only publications that wait for their time or for approval' },
+      verify: { help: 'compute every hash of the record again, and name the first publication that does not fit' },
+    },
+    json: 'an array, the latest first; with --verify an object',
+    progress: 'Reading the record',
+  },
+  show: {
+    help: 'show a publication, and what partners of each country gain, lose and see changed',
+    example: 'catalog show 12',
+    args: publication,
+    json: 'an object, with each plan before and after',
+  },
+  undo: {
+    help: 'take a publication back, unless later ones changed the same plans',
+    example: 'catalog undo 12',
+    args: publication,
+    flags: {
+      dryRun: { help: 'show what would change for partners, country by country, and change nothing' },
+      plan: { value: '<id>', help: 'take back only the change of this plan' },
+    },
+    changes: 'publication',
+    asks: 'on a terminal, and with --remote',
+    json: 'an object with the countries and the publication',
+  },
+  approve: {
+    ...declareDecision('catalog approve 12', 'let a publication of another operator be published'),
+    asks: 'that --remote asks',
+  },
+  reject: declareDecision('catalog reject 12 --note "Wrong month."', 'end a publication that waits for approval'),
+  cancel: declareDecision('catalog cancel 12', 'end a publication that waits, is scheduled, or conflicted'),
+} as const satisfies Verbs

@@ -1,0 +1,30 @@
+// ops doctor, backup, restore, completion
+import type { Verbs } from './declaration.ts'
+
+export const serviceDeclarations = {
+  doctor: {
+    help: 'check what an operator must fix; exits with 2 when there is something',
+    example: 'doctor --remote --env staging',
+    store: 'itself',
+    json: 'an array of checks',
+    progress: 'Examining',
+  },
+  backup: {
+    help: 'write the whole database to a file: catalog, partners, hashes of their secrets, and the records',
+    example: 'backup production.backup --remote --env production',
+    args: { file: {} },
+    progress: 'Reading the database',
+  },
+  restore: {
+    help: 'write a backup into an empty, migrated database; continues after an interruption',
+    example: 'restore production.backup --persist-to /tmp/drill',
+    args: { file: {} },
+    progress: 'Reading the backup',
+  },
+  completion: {
+    help: 'print a script that defines the command ops in your shell, and completes its words',
+    example: 'completion bash',
+    args: { shell: { help: 'your shell', choices: ['bash', 'zsh', 'fish'] } },
+    store: 'none',
+  },
+} as const satisfies Verbs

@@ -1,0 +1,46 @@
+// The flags that many commands have.
+import { parseDueTime, parseTime } from '../core/time-arguments.ts'
+import type { Declaration, Flag } from './declaration.ts'
+
+const target = {
+  remote: { help: 'work on a deployed environment, not on the local state' },
+  env: { value: '<name>', help: 'the deployed environment, as in wrangler: staging or production' },
+  persistTo: {
+    value: '<dir>',
+    help: 'the local state folder, as in wrangler: relative to the project',
+    conflicts: ['remote'],
+  },
+} as const satisfies Record<string, Flag>
+
+export const actorFlag = {
+  value: '<name>',
+  help: 'who makes the change; otherwise OPS_ACTOR, or the user.email of git',
+} as const satisfies Flag
+
+const dueTimeFlag = {
+  value: '<time>',
+  help: 'publish it then, such as 2026-12-01T06:00+03:00; now by default',
+  parse: parseDueTime,
+} as const satisfies Flag
+
+export const pastTimeFlag = {
+  value: '<time>',
+  help: 'as it was then, such as 2026-10-03T12:00+03:00; now by default',
+  parse: parseTime,
+} as const satisfies Flag
+
+/** @returns the flags of a command by name, its own first. */
+export function listFlags({ flags = {}, json, changes, asks, store }: Declaration): Record<string, Flag> {
+  const shared = {
+    ...(changes === 'publication' && {
+      at: dueTimeFlag,
+      accept: { help: 'skip the question that --remote asks when a change looks wrong' },
+    }),
+    ...(changes && { as: actorFlag, note: { value: '<text>', help: 'why, for the record' } as const }),
+    ...(asks !== undefined && { yes: { help: `skip the question ${asks}` } }),
+    ...(json !== undefined && { json: { help: `print ${json}` } }),
+    ...(store !== 'none' && target),
+  }
+  // A flag of its own replaces a shared one.
+  return { ...flags, ...shared, ...flags }
+}
