@@ -63,11 +63,11 @@ test('Browser Integrity Check fails the smoke test, and the line names the fix',
     /^FAIL {2}Python’s urllib reaches the service .*\(403, error code: 1010\)\. Switch Browser Integrity Check off for this host: see src\/worker\/DEPLOY\.md$/m,
   )
   expect(output).toContain('6 passed, 1 failed')
-  expect(code).toBe(1)
+  expect(code).toBe(3)
 })
 
 test('an address that does not answer ends the smoke test', async () => {
   const { code, output } = await smoke('--url', 'http://127.0.0.1:1')
   expect(output).toMatch(/^FAIL {2}a token request without credentials returns 400 .*: fetch failed: .*\n$/)
-  expect(code).toBe(3)
+  expect(code).toBe(2)
 })

@@ -1,7 +1,7 @@
 // The code of npm run deploy.
-import { readOrigin } from '../../api/origin.ts'
 import { deployGuarded, type DeploySteps } from '../core/guarded-deploy.ts'
-import { findIncompleteCredentials, originRule } from '../core/smoke-input.ts'
+import { systemClock } from '../core/clock.ts'
+import { findIncompleteCredentials, runSmokeTest } from '../core/smoke-test.ts'
 import {
   deployWithWrangler,
   lacksNameOrCertificate,
@@ -9,12 +9,11 @@ import {
   readConfiguredEnvironment,
   readDeployState,
   runProjectCheck,
-  runSmokeTest,
   type ConfiguredEnvironment,
 } from '../store/deployment.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Handler } from './declaration.ts'
-import type { deployDeclaration } from './programs.ts'
+import { parseOrigin, type deployDeclaration } from './programs.ts'
 
 export const deployCommand: Handler<typeof deployDeclaration> = async (
   { env, url: flag, allowDirty, skipCheck },
@@ -22,17 +21,21 @@ export const deployCommand: Handler<typeof deployDeclaration> = async (
 ) => {
   const environment = await readConfiguredEnvironment(env)
   // An unset variable of CI is empty.
-  const givenUrl = flag ?? (variables['SMOKE_URL'] || undefined)
-  const url = givenUrl === undefined ? undefined : readOrigin(givenUrl)
-  if (givenUrl !== undefined && url === undefined) throw new UserError(originRule)
+  const url = flag ?? (variables['SMOKE_URL'] ? parseOrigin(variables['SMOKE_URL']) : undefined)
   const incomplete = findIncompleteCredentials(variables)
   if (incomplete !== undefined) throw new UserError(incomplete)
   // As wrangler decides whether to ask, started by deployWithWrangler.
   const hasTerminal = Boolean(io.stdin.isTTY && io.stdout.isTTY && !variables['CI'])
-  await deployGuarded(environment, { url, allowDirty, skipCheck, hasTerminal }, openDeploySteps(environment), report)
+  await deployGuarded(
+    environment,
+    { url, allowDirty, skipCheck, hasTerminal },
+    openDeploySteps(environment, report),
+    report,
+  )
 }
 
-export function openDeploySteps(environment: ConfiguredEnvironment): DeploySteps {
+/** @param report gets the lines of the smoke test. */
+export function openDeploySteps(environment: ConfiguredEnvironment, report: (line: string) => void): DeploySteps {
   const { env, worker } = environment
   return {
     readState: (allowDirty) => readDeployState(environment, { allowDirty }),
@@ -40,6 +43,7 @@ export function openDeploySteps(environment: ConfiguredEnvironment): DeploySteps
     check: runProjectCheck,
     deploy: () => deployWithWrangler(env),
     lacksNameOrCertificate,
-    smokeTest: (url, versionId) => runSmokeTest(url, worker, versionId),
+    smokeTest: (origin, id) =>
+      runSmokeTest({ origin, version: { worker, id }, variables: process.env }, systemClock, report),
   }
 }

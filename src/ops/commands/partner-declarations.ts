@@ -9,6 +9,8 @@ import type { Verbs } from './declaration.ts'
 
 const partner = { shortName: {} } as const
 const credentials = 'an object with clientId, clientSecret, shortName and country'
+/** A change that prints the partner. */
+const change = { args: partner, changes: 'at-once', json: 'the partner as an object' } as const
 const maxGraceDays = 30
 
 /** @throws UserError unless it is a time from 0 to 30 days. */
@@ -83,53 +85,42 @@ export const partnerDeclarations = {
   endTokens: {
     help: 'end all tokens that a partner has got so far, within two minutes; its secrets still work, and get new tokens',
     example: 'partner end-tokens acme --note "A token was in a log."',
-    args: partner,
-    changes: 'at-once',
-    json: 'the partner as an object',
+    ...change,
   },
   suspend: {
     help: 'block a partner, its live tokens included; resume unblocks it',
     example: 'partner suspend acme',
-    args: partner,
-    changes: 'at-once',
-    json: 'the partner as an object',
+    ...change,
   },
   resume: {
     help: 'end a suspension',
     example: 'partner resume acme',
-    args: partner,
-    changes: 'at-once',
-    json: 'the partner as an object',
+    ...change,
   },
   setCountry: {
     help: 'let a partner list the plans of another country',
     example: 'partner set-country acme UG',
+    ...change,
     args: { shortName: {}, country: {} },
-    changes: 'at-once',
-    json: 'the partner as an object',
   },
   rename: {
     help: 'change the name for people',
     example: 'partner rename acme "Acme Pay"',
+    ...change,
     args: { shortName: {}, name: {} },
-    changes: 'at-once',
-    json: 'the partner as an object',
   },
   setContact: {
     help: 'note how to reach a partner; the contact is in no record, and is deleted when the partner is closed',
     example: 'partner set-contact acme integrations@acme.example',
+    ...change,
     args: { shortName: {}, contact: { isOptional: true, isPrivate: true } },
     flags: { remove: { help: 'delete the contact' } },
-    changes: 'at-once',
-    json: 'the partner as an object',
   },
   close: {
     help: 'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
     example: 'partner close acme --note "Contract ended."',
-    args: partner,
-    changes: 'at-once',
+    ...change,
     asks: 'on a terminal',
-    json: 'the partner as an object',
   },
   log: declareLog('partner log acme', 'show who changed partners, when and why', { shortName: { isOptional: true } }),
   preview: {

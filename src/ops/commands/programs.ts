@@ -1,6 +1,8 @@
 // The programs of one command: npm run deploy, provision, prove.
 import { abbreviate } from '../../abbreviate.ts'
+import { readOrigin } from '../../api/origin.ts'
 import { UserError } from '../shared/user-error.ts'
+import { originRule } from '../core/smoke-test.ts'
 import type { AnyHandler, Declaration, Flag } from './declaration.ts'
 import type { Program } from './program.ts'
 import { actorFlag } from './shared-flags.ts'
@@ -25,6 +27,20 @@ function parseKeyWait(text: string): number {
   throw new UserError(`--key-wait must be a number of seconds, such as 60; it is ${abbreviate(text)}.`)
 }
 
+/** @throws UserError unless it is an origin that may get credentials. */
+export function parseOrigin(text: string): string {
+  const origin = readOrigin(text)
+  if (origin === undefined) throw new UserError(originRule)
+  return origin
+}
+
+/** @throws UserError unless it names a Worker and a version of it. */
+function parseVersion(text: string): { worker: string; id: string } {
+  const [, worker, id] = /^([\w-]+)=([\w-]+)$/.exec(text) ?? []
+  if (worker === undefined || id === undefined) throw new UserError('--version must be WORKER=ID.')
+  return { worker, id }
+}
+
 export const deployDeclaration = {
   help: `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.
 
@@ -36,6 +52,7 @@ not committed, and when npm run check fails.`,
     url: {
       value: '<url>',
       help: 'where the smoke test finds the service; otherwise SMOKE_URL, or where wrangler deployed it',
+      parse: parseOrigin,
     },
     allowDirty: { help: 'deploy files that are not committed' },
     skipCheck: { help: 'skip npm run check, for example after CI ran it' },
@@ -87,6 +104,21 @@ PROOF_WEAK_TOKEN may hold a token with too few permissions.`,
   store: 'none',
 } as const satisfies Declaration
 
+export const smokeDeclaration = {
+  help: `Call a running service as a partner does, and print one line per check. The credentials are in CLIENT_ID,
+CLIENT_SECRET and SHORT_NAME; without them, only refusals and the site are checked. Exits with 3 when a check fails.`,
+  example: '--url https://catalog.example.com',
+  flags: {
+    url: { value: '<url>', help: 'the origin of the service', isRequired: true, parse: parseOrigin },
+    version: {
+      value: '<worker=id>',
+      help: 'the version that must send every answer of the API; waits while it spreads',
+      parse: parseVersion,
+    },
+  },
+  store: 'none',
+} as const satisfies Declaration
+
 export const deploy = defineProgram('deploy', deployDeclaration, async () => {
   const { deployCommand } = await import('./deploy-command.ts')
   return deployCommand
@@ -100,6 +132,11 @@ export const provision = defineProgram('provision', provisionDeclaration, async 
 export const prove = defineProgram('prove', proveDeclaration, async () => {
   const { proveCommand } = await import('./prove-command.ts')
   return proveCommand
+})
+
+export const smoke = defineProgram('smoke', smokeDeclaration, async () => {
+  const { smokeCommand } = await import('./smoke-command.ts')
+  return smokeCommand
 })
 
 function defineProgram(name: string, declaration: Declaration, load: () => Promise<AnyHandler>): Program {

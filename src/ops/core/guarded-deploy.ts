@@ -1,5 +1,6 @@
 // A deploy: refused unless everything is right, then checked by the smoke test, and always with the way back.
-import type { ConfiguredEnvironment, Deployed, DeployState, FailedDeploy, SmokeOutcome } from '../store/deployment.ts'
+import type { ConfiguredEnvironment, Deployed, DeployState, FailedDeploy } from '../store/deployment.ts'
+import type { SmokeOutcome } from './smoke-test.ts'
 import type { LiveVersion } from '../store/worker-versions.ts'
 import { explainRefusal, findMistakes, findObstacles, pickMainVersion, pickUrl } from './deploy-guard.ts'
 import { UserError } from '../shared/user-error.ts'

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readPath } from '../../json.ts'
 import type { CommandContext } from '../commands/command-context.ts'
+import type { SmokeOutcome } from '../core/smoke-test.ts'
 import { openDeploySteps } from '../commands/deploy-command.ts'
 import { readBackup, restoreBackup } from '../core/backup.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
@@ -14,12 +15,7 @@ import { closePlan } from '../core/plan-changes.ts'
 import { provision } from '../core/provisioning.ts'
 import { publishChange } from '../core/publications.ts'
 import { UserError } from '../shared/user-error.ts'
-import {
-  deployWithWrangler,
-  listServiceVersions,
-  readConfiguredEnvironment,
-  type SmokeOutcome,
-} from '../store/deployment.ts'
+import { deployWithWrangler, listServiceVersions, readConfiguredEnvironment } from '../store/deployment.ts'
 import { readLines } from '../store/read-lines.ts'
 import { finishWrangler, startWrangler } from '../store/wrangler.ts'
 import { writePrivateFile } from '../store/write-output.ts'
@@ -119,7 +115,7 @@ export async function runProof(
   /** As `npm run deploy` does it. */
   const deploy = async () => {
     const environment = await readConfiguredEnvironment(env)
-    const steps = openDeploySteps(environment)
+    const steps = openDeploySteps(environment, (line) => void process.stdout.write(`${line}\n`))
     const found = {
       deploy: async () => {
         signal.throwIfAborted()

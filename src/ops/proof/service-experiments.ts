@@ -1,7 +1,7 @@
 // Experiments with the deployed service: what stands between a partner and the Worker, and how versions and secrets behave.
 import { readPath } from '../../json.ts'
 import type { Call } from '../store/cloudflare-api.ts'
-import type { SmokeOutcome } from '../store/deployment.ts'
+import type { SmokeOutcome } from '../core/smoke-test.ts'
 import { CloudflareError } from '../store/failure.ts'
 import { conclude, type Experiment } from './experiment.ts'
 import { send, type Reply, type Service, type Wait } from './measurements.ts'

@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseVariables } from '../../api/config.ts'
 import { isJsonObject, readPath } from '../../json.ts'
@@ -163,8 +163,6 @@ function findEntry(ndjson: string, type: string): Record<string, unknown> | unde
   return entries.filter((entry) => isJsonObject(entry)).find((entry) => entry['type'] === type)
 }
 
-export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
-
 /** @returns whether the name of a host is not known yet, or the host refuses a connection for lack of a certificate. */
 export async function lacksNameOrCertificate(url: string): Promise<boolean> {
   const error: unknown = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) }).then(
@@ -172,13 +170,6 @@ export async function lacksNameOrCertificate(url: string): Promise<boolean> {
     (reason: unknown) => reason,
   )
   return /^(ENOTFOUND|ERR_SSL_|ERR_TLS_|EPROTO)/.test(String(readPath(error, 'cause', 'code')))
-}
-
-/** Runs the smoke test, which shows its own output, and waits until the version has spread. */
-export async function runSmokeTest(url: string, worker: string, versionId: string): Promise<SmokeOutcome> {
-  const program = resolve(import.meta.dirname, '../smoke.ts')
-  const exitCode = await runProgram(process.execPath, [program, '--url', url, '--version', `${worker}=${versionId}`])
-  return exitCode === 0 ? 'passed' : exitCode === 3 ? 'unreachable' : 'failed'
 }
 
 async function runProgram(
