@@ -3,6 +3,7 @@ import { Argument, Command, CommanderError, Option } from 'commander'
 import type { Store } from '../store/store.ts'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
+import { colorOutput } from '../terminal/color-output.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
 import { readAttribution, type CommandContext } from './command-context.ts'
 import { toFlag, toKebabCase, type AnyHandler, type Declaration, type Flag, type Noun } from './declaration.ts'
@@ -36,7 +37,7 @@ interface Entry {
 const helpWidth = 100
 
 export async function runCommandLine(program: Program, unescaped: CommandContext): Promise<ExitCode> {
-  const context = { ...unescaped, io: escapeOutput(unescaped.io) }
+  const context = { ...unescaped, io: escapeOutput(colorOutput(unescaped.io, unescaped.variables)) }
   const { io, argv, variables } = context
   let help = ''
   const root = new Command(program.name).exitOverride().configureOutput({
