@@ -197,7 +197,7 @@ export function applyPatches(
     if (plan === undefined) {
       const expected = 'the identifier of a plan in the catalog'
       const place: Place = { ...patch.place, field: 'identifier' }
-      defects.push({ place, expected, found: describeValue(identifier), fix: 'catalog import adds plans.' })
+      defects.push({ place, expected, found: describeValue(identifier), fix: 'To add a plan, use catalog import.' })
       continue
     }
     const applied = applyPatch(plan, patch, findShared)

@@ -180,9 +180,11 @@ export function adviseOnNumbers({ columns, rows, format: { hasDecimalComma = fal
   }
   const [comma, point] = [commas?.[0], points?.[0]]
   if (comma && point) {
-    const describe = ({ cell, name, row }: typeof comma) => `${abbreviate(cell)} in row ${row}, column ${name}`
-    const both = `${commas?.length} of the numbers have a comma, such as ${describe(comma)}, and ${points?.length} a point, such as ${describe(point)}.`
-    return [`${both} Write all of them with a decimal point, and leave out --decimal-comma.`]
+    const [first, second] = [comma, point].map(
+      ({ cell, name, row }) => `${abbreviate(cell)} in row ${row}, column ${name}`,
+    )
+    const counts = `Some numbers have a comma (${commas?.length}, such as ${first}), others a point (${points?.length}, such as ${second}).`
+    return [`${counts} Write all of them with a decimal point, and leave out --decimal-comma.`]
   }
   return [
     point ? 'Leave out --decimal-comma: no number has one.' : 'If the commas are decimal commas, add --decimal-comma.',

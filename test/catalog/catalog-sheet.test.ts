@@ -246,7 +246,7 @@ test.each<[string, boolean, string[]]>([
     '12,4 5 12.4 1.5',
     hasDecimalComma,
     [
-      '1 of the numbers have a comma, such as "12,4" in row 2, column performance1, and 2 a point, such as "12.4" in row 4, column performance1. Write all of them with a decimal point, and leave out --decimal-comma.',
+      'Some numbers have a comma (1, such as "12,4" in row 2, column performance1), others a point (2, such as "12.4" in row 4, column performance1). Write all of them with a decimal point, and leave out --decimal-comma.',
     ],
   ]),
 ])('advises on the numbers %s (decimal comma: %s)', (numbers, hasDecimalComma, advice) => {

@@ -61,7 +61,7 @@ describe('a row that can’t be applied is named', () => {
     [
       'none',
       { name: 'x' },
-      'column identifier: expected the identifier of a plan in the catalog; found "none". catalog import adds plans.',
+      'column identifier: expected the identifier of a plan in the catalog; found "none". To add a plan, use catalog import.',
     ],
     ['cash', { id: 2 }, 'column id: expected 1, the id of this plan; found 2.'],
     [
@@ -102,7 +102,7 @@ describe('a row that can’t be applied is named', () => {
       'Sheet "Plans", row 3, column identifier: expected the identifier of a plan; found nothing.',
       'Sheet "Plans", row 4, column identifier: expected each plan once; found "cash", as in row 2.',
       'Sheet "Plans", row 5, column tenor: expected text without control characters other than tab and line feed; found "\\u0000".',
-      'Sheet "Plans", row 6, column identifier: expected the identifier of a plan in the catalog; found "gold ", with a space at the end. catalog import adds plans.',
+      'Sheet "Plans", row 6, column identifier: expected the identifier of a plan in the catalog; found "gold ", with a space at the end. To add a plan, use catalog import.',
     ])
   })
 })

@@ -31,7 +31,8 @@ function describeDefect(defect: Defect): string {
 
 function describeGroup(defect: Defect, size: number): string {
   const { kind, field = '' } = defect.place
-  const count = `${size.toLocaleString('en')} ${kind === 'row' ? 'cells' : 'plans'}`
+  const noun = kind === 'row' ? 'cells' : kind === 'plan' ? 'plans' : 'places'
+  const count = `${size.toLocaleString('en')} ${noun}`
   return `${describeValues(field, defect)} ${count}, such as ${describeOwner(defect.place)}.`
 }
 

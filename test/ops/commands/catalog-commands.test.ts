@@ -218,7 +218,7 @@ test('catalog update changes the fields of a file, also with decimal commas, and
     refused(
       [
         'Row 2, column performance1: expected a number in percent per year, or null; found "12,5".',
-        'Row 3, column identifier: expected the identifier of a plan in the catalog; found "plan-8". catalog import adds plans.',
+        'Row 3, column identifier: expected the identifier of a plan in the catalog; found "plan-8". To add a plan, use catalog import.',
         'If the commas are decimal commas, add --decimal-comma.',
         'Nothing was imported.',
         '',

@@ -181,7 +181,7 @@ describe('a partial update', () => {
     ).rejects.toThrow(
       new UserError([
         'Plan "cash": name: expected text of 1 to 200 characters; found "".',
-        'Plan "none": identifier: expected the identifier of a plan in the catalog; found "none". catalog import adds plans.',
+        'Plan "none": identifier: expected the identifier of a plan in the catalog; found "none". To add a plan, use catalog import.',
         'Nothing was imported.',
       ]),
     )
