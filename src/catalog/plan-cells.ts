@@ -78,10 +78,10 @@ export function isEmptyCell(cell: Cell | undefined): boolean {
 
 /**
  * Reads a cell that is not empty. A cell that does not fit its column is returned as it is: the schema refuses it.
- * The text `null` is null.
+ * The text `null` is no value.
  */
 export function decodeCell(kind: ColumnKind, cell: Cell, format: CellFormat): unknown {
-  if (typeof cell === 'string' && (kind === 'text' ? cell : cell.trim()) === 'null') return null
+  if (typeof cell === 'string' && (kind === 'text' ? cell : cell.trim()) === 'null') return emptyValue(kind)
   switch (kind) {
     case 'text':
       return decodeText(cell)
@@ -96,6 +96,11 @@ export function decodeCell(kind: ColumnKind, cell: Cell, format: CellFormat): un
   }
 }
 
+/** In a list, no value is the empty list: the plan is viewable nowhere. */
+export function emptyValue(kind: ColumnKind): null | [] {
+  return kind === 'list' ? [] : null
+}
+
 function decodeText(cell: Cell): unknown {
   // A spreadsheet takes the name "2030" for a number when somebody types it.
   if (typeof cell === 'number') return String(cell)
@@ -107,13 +112,12 @@ function decodeNumber(cell: Cell, { hasDecimalComma = false }: CellFormat): unkn
   if (typeof cell !== 'string') return cell
   const text = cell.trim().replace(/^'/, '')
   const pattern = hasDecimalComma ? /^[+-]?[0-9]+(?:,[0-9]+)?$/ : /^[+-]?[0-9]+(?:\.[0-9]+)?$/
-  // JSON.stringify writes -0 as 0.
-  return pattern.test(text) ? Number(text.replace(',', '.')) || 0 : cell
+  return pattern.test(text) ? Number(text.replace(',', '.')) : cell
 }
 
 /** A formula such as 0.1 + 0.2 has more digits than a spreadsheet shows. */
 function roundNumber(value: number): number {
-  return Number.isInteger(value) ? value || 0 : Number(value.toPrecision(sheetDigits))
+  return Number.isInteger(value) ? value : Number(value.toPrecision(sheetDigits))
 }
 
 function decodeBoolean(cell: Cell): unknown {
@@ -151,9 +155,12 @@ export function showCell(cell: Cell | undefined): string {
   return cell instanceof UnusableCell ? cell.description : String(cell)
 }
 
-/** Formats a cell for a message. */
-export function describeCell(cell: Cell | undefined): string {
-  if (cell instanceof UnusableCell) return cell.description
-  if (cell instanceof Date) return `the date ${formatDate(cell)}`
-  return isEmptyCell(cell) ? 'nothing' : abbreviate(cell ?? null)
+/** Formats a value for a message. A space at an end is hard to see between quotes. */
+export function describeValue(value: unknown): string {
+  if (value instanceof UnusableCell) return value.description
+  if (value instanceof Date) return `the date ${formatDate(value)}`
+  const text = abbreviate(value)
+  if (typeof value !== 'string' || value.trim() === '') return text
+  if (/\p{Zs}$/u.test(value)) return `${text}, with a space at the end`
+  return /^\p{Zs}/u.test(value) ? `${text}, with a space at the start` : text
 }

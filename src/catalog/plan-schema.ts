@@ -1,6 +1,6 @@
 // The schema of a plan: its type, the rules of an import and the fields in openapi.json and in the client come from here.
 // Node only; the Worker imports only the types.
-import { code as findCurrency } from 'currency-codes'
+import { codes as listCurrencies } from 'currency-codes'
 import { z } from 'zod'
 import { hasVisibleCharacter } from '../visible-text.ts'
 import { isCountryCode } from './country-codes.ts'
@@ -16,9 +16,10 @@ export const countryCode = z
 /** The part of the rule that JSON Schema can express. */
 const currencyPattern = '^[A-Z]{3}$'
 const isoCurrency = 'an ISO 4217 currency code in upper case, such as "KES"'
+const currencies = new Set(listCurrencies())
 const currencyCode = z
   .string({ error: 'a currency code' })
-  .refine((text) => new RegExp(currencyPattern).test(text) && findCurrency(text) !== undefined, isoCurrency)
+  .refine((text) => currencies.has(text), isoCurrency)
   .meta({ pattern: currencyPattern })
 
 /** Every control character, C1 included, but tab and line feed. */
@@ -49,12 +50,16 @@ const httpsUrl = text(2000)
     pattern: '^https://',
   })
 
+/** JSON.stringify writes -0 as 0. */
+const writeZero = (value: number) => (value === 0 ? 0 : value)
+
 const integer = `an integer from 0 to ${maxId}`
 /** The format is for code generators: an integer without one can become a number of 32 bits. */
 export const nonNegativeInteger = z
   .int({ error: integer, abort: true })
   .min(0, integer)
   .max(maxId, integer)
+  .overwrite(writeZero)
   .meta({ format: 'int64' })
 
 /** Every JSON parser reads numbers of up to 15 digits exactly. */
@@ -65,12 +70,13 @@ const shortDecimal = `a decimal number of at most ${maxDigits} digits`
 const amountsByCurrency = z.record(
   z
     .string()
-    .refine((code) => currencyCode.safeParse(code).success, isoCurrency)
+    .refine((code) => currencies.has(code), isoCurrency)
     .meta({ pattern: currencyPattern }),
   z
     .number({ error: 'a number of 0 or more' })
     .min(0, { error: 'a number of 0 or more', abort: true })
-    .refine(isShortDecimal, shortDecimal),
+    .refine(isShortDecimal, shortDecimal)
+    .overwrite(writeZero),
   {
     error: ({ code }) =>
       code === 'invalid_key' ? isoCurrency : 'an object of amounts by currency code, such as {"KES":1000}',
@@ -81,6 +87,7 @@ const annualReturn = z
   .number({ error: 'a number in percent per year, or null' })
   .min(-100, { error: 'a number of -100 or more, or null', abort: true })
   .refine(isShortDecimal, shortDecimal)
+  .overwrite(writeZero)
   .nullable()
 
 /** A field with its rule, its description for partners and an example. */

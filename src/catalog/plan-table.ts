@@ -1,7 +1,8 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
 import type { ExportSource } from './catalog-file.ts'
-import { describeCell, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
-import { findColumn, type PlanColumn } from './plan-columns.ts'
+import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
+import { decodeCell, emptyValue, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
+import { findColumn, listColumns, type PlanColumn } from './plan-columns.ts'
 import { abbreviate } from '../abbreviate.ts'
 import { isCountryCode } from './country-codes.ts'
 
@@ -26,19 +27,18 @@ export interface Spreadsheet {
 }
 
 export interface PlanRow {
-  /** Names the row for a message, such as `Sheet "Plans", row 7`. */
-  place: string
-  /** By column name. */
-  cells: ReadonlyMap<string, Cell>
+  place: RowPlace
+  cells: readonly Cell[]
 }
 
 export interface PlanTable extends ExportSource {
-  columns: readonly PlanColumn[]
+  /** With the position of the column in the rows. */
+  columns: readonly (PlanColumn & { index: number })[]
   rows: readonly PlanRow[]
   format: CellFormat
   /** The place of the column names. */
-  headerPlace: string
-  defects: readonly string[]
+  headerPlace: Place
+  defects: readonly Defect[]
 }
 
 export const plansSheetName = 'Plans'
@@ -64,18 +64,20 @@ function parseSource(text: string): ExportSource | undefined {
 }
 
 /** @returns the table, or why there is none. */
-export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { defect: string } {
+export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { defects: Defect[] } {
   const found = sheets.flatMap((sheet) => {
     const headerIndex = sheet.rows.findIndex((row) => row.some(isIdentifierColumn))
     return headerIndex === -1 ? [] : [{ sheet, headerIndex }]
   })
-  const [first] = found
-  const chosen = found.length > 1 ? found.find(({ sheet }) => sheet.name === plansSheetName) : first
+  const chosen = found.length === 1 ? found[0] : found.find(({ sheet }) => sheet.name === plansSheetName)
   if (chosen) return readTable(chosen.sheet, chosen.headerIndex, format)
-  if (first === undefined)
-    return { defect: 'The file has no row with the names of the columns, one of them identifier.' }
-  const names = found.map(({ sheet }) => abbreviate(sheet.name))
-  return { defect: `The sheets ${names.join(' and ')} all have plans. Name one of them ${plansSheetName}.` }
+  const place: Place = { kind: 'file' }
+  if (found.length === 0) {
+    const expected = 'a row with the names of the columns, one of them identifier'
+    return { defects: [{ place, expected, found: 'none' }] }
+  }
+  const names = found.map(({ sheet }) => abbreviate(sheet.name)).join(' and ')
+  return { defects: [{ place, expected: `plans in the sheet ${plansSheetName}`, found: `plans in ${names}` }] }
 }
 
 function isIdentifierColumn(cell: Cell): boolean {
@@ -83,78 +85,110 @@ function isIdentifierColumn(cell: Cell): boolean {
 }
 
 function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: CellFormat): PlanTable {
-  const placeOf = (first: number, last = first) => {
-    const place = first === last ? `row ${first + 1}` : `rows ${first + 1} to ${last + 1}`
-    return name === undefined ? `R${place.slice(1)}` : `Sheet ${abbreviate(name)}, ${place}`
-  }
+  const placeOf = (index: number, field?: string): RowPlace => ({ kind: 'row', sheet: name, row: index + 1, field })
   const headerPlace = placeOf(headerIndex)
   const body = rows.slice(headerIndex + 1)
-  const defects: string[] = []
-  const columns: PlanColumn[] = []
+  const defects: Defect[] = []
+  const columns: PlanTable['columns'][number][] = []
+  let sourceIndex: number | undefined
   const width = rows.slice(headerIndex).reduce((widest, row) => Math.max(widest, row.length), 0)
-  /** By position; undefined for an empty column. */
-  const names = Array.from({ length: width }, (_, index): string | undefined => {
+  for (let index = 0; index < width; index++) {
     const cell = rows[headerIndex]?.[index] ?? null
-    const title = typeof cell === 'string' ? cell.trim() : cell
-    if (isEmptyCell(cell)) {
+    const title = showCell(cell).trim()
+    const column = findColumn(title)
+    const complain = (expected: string, found: string, field?: string) =>
+      defects.push({ place: { ...headerPlace, field }, expected, found })
+    if (title === '') {
       const isUsed = body.some((row) => !isEmptyCell(row[index]))
-      if (isUsed) defects.push(`${headerPlace}: column ${nameLetters(index)} has values, but no name.`)
-      return undefined
-    }
-    if (title === sourceColumn) return sourceColumn
-    const column = typeof title === 'string' ? findColumn(title) : undefined
-    if (column === undefined) {
-      defects.push(`${headerPlace}: unknown column ${describeCell(cell)}. Delete it, or correct its name.`)
-    } else if ('expected' in column) {
-      defects.push(`${headerPlace}, column ${abbreviate(title)}: expected ${column.expected} after the dot.`)
-    } else if (columns.some((other) => other.name === column.name)) {
-      defects.push(`${headerPlace}: there are two columns ${column.name}.`)
-    } else columns.push(column)
-    return showCell(cell).trim()
-  })
+      if (isUsed) complain('a name, because the column has values', 'nothing', nameLetters(index))
+    } else if (title === sourceColumn) sourceIndex = index
+    else if (column === undefined) {
+      const known = [...listColumns([]).map((other) => other.name), sourceColumn]
+      const defect = findUnknownName(headerPlace, 'column', title, known)
+      defects.push({ ...defect, fix: defect.fix ?? 'Delete it, or correct its name.' })
+    } else if ('expected' in column) complain(`${column.expected} after the dot`, abbreviate(title))
+    else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)
+    else columns.push({ ...column, index })
+  }
 
   const planRows: PlanRow[] = []
-  const sources = new Map<string, string>()
-  for (const [offset, row] of body.entries()) {
+  const sources = new Map<string, Place>()
+  for (const [offset, cells] of body.entries()) {
     const place = placeOf(headerIndex + 1 + offset)
-    const cells = new Map(
-      names.flatMap((column, index): [string, Cell][] => (column === undefined ? [] : [[column, row[index] ?? null]])),
-    )
-    const source = cells.get(sourceColumn)
-    cells.delete(sourceColumn)
+    const source = sourceIndex === undefined ? undefined : cells[sourceIndex]
     if (!isEmptyCell(source)) sources.set(showCell(source).trim(), place)
-    if ([...cells.values()].some((cell) => !isEmptyCell(cell))) planRows.push({ place, cells })
+    if (columns.some(({ index }) => !isEmptyCell(cells[index]))) planRows.push({ place, cells })
   }
-  const namedColumns = (range: CellRange) =>
-    names.slice(range.startCol, range.endCol + 1).filter((column) => column !== undefined)
-  for (const range of merges) {
-    const [column] = namedColumns(range)
-    if (range.endRow <= headerIndex || column === undefined) continue
-    const where = placeOf(range.startRow, range.endRow)
-    defects.push(`${where}, column ${column}: the cells are merged. Split them, and write a value into each.`)
+  for (const { startRow, endRow, startCol, endCol } of merges) {
+    const column = columns.find(({ index }) => index >= startCol && index <= endCol)
+    if (endRow <= headerIndex || column === undefined) continue
+    const place: Place = { kind: 'row', sheet: name, row: startRow + 1, lastRow: endRow + 1, field: column.name }
+    defects.push({ place, expected: 'a value in each cell', found: 'merged cells', fix: 'Split them.' })
   }
-  return {
-    columns,
-    rows: planRows,
-    format,
-    headerPlace,
-    defects: [...defects, ...checkSources(sources)],
-    ...readSource(sources),
-  }
+  defects.push(...checkSources(sources))
+  return { columns, rows: planRows, format, headerPlace, defects, ...readSource(sources) }
 }
 
-function checkSources(sources: ReadonlyMap<string, string>): string[] {
-  return [...sources].flatMap(([text, place], index) => {
-    const column = `${place}, column ${sourceColumn}`
-    if (!parseSource(text)) return [`${column}: expected the text of an export, or nothing; found ${abbreviate(text)}.`]
-    if (index === 0) return []
-    return [`${column}: the rows are from different exports. Import each by itself, or delete this column.`]
+function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
+  return [...sources].flatMap(([text, row], index): Defect[] => {
+    const [place, found]: [Place, string] = [{ ...row, field: sourceColumn }, abbreviate(text)]
+    if (!parseSource(text)) return [{ place, expected: 'the text of an export, or nothing', found }]
+    const fix = 'Import each export by itself, or delete this column.'
+    return index === 0 ? [] : [{ place, expected: 'rows of one export', found, fix }]
   })
 }
 
-function readSource(sources: ReadonlyMap<string, string>): ExportSource {
+function readSource(sources: ReadonlyMap<string, Place>): ExportSource {
   const [text = ''] = sources.keys()
   return parseSource(text) ?? {}
+}
+
+/**
+ * Reads the cells of a row as fields of a plan: an object with members or amounts has those that the row has.
+ * @param isPartial leaves out empty cells; otherwise they have no value.
+ */
+export function readFields({ columns, format }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
+  const fields: Record<string, unknown> = {}
+  for (const { field, member, kind, index } of columns) {
+    const cell = cells[index] ?? null
+    const isEmpty = isEmptyCell(cell)
+    if (isEmpty && isPartial) continue
+    const value = isEmpty ? emptyValue(kind) : decodeCell(kind, cell, format)
+    if (member === undefined) fields[field] = value
+    else Object.assign((fields[field] ??= {}), { [member]: value })
+  }
+  return fields
+}
+
+/** Says how to write numbers in text that can't be read, because of their commas or points. */
+export function adviseOnNumbers({ columns, rows, format: { hasDecimalComma = false } }: PlanTable): string[] {
+  const numbers = columns.flatMap(({ name, kind, index }) =>
+    rows.flatMap(({ place, cells }) => {
+      const cell = cells[index]
+      if (kind !== 'number' || typeof cell !== 'string') return []
+      const [, separator] = /^[+-]?[0-9]+([.,])[0-9]/.exec(cell.trim()) ?? []
+      return separator === undefined ? [] : { separator, cell, name, row: place.row }
+    }),
+  )
+  const [commas, points] = [',', '.'].map((separator) => numbers.filter((number) => number.separator === separator))
+  const unread = (hasDecimalComma ? points : commas) ?? []
+  if (unread.length === 0) return []
+  // As a decimal comma, the one of 1,000 would make it 1.
+  if (unread.every(({ cell }) => /^[+-]?[1-9][0-9]{0,2}(?:[.,][0-9]{3})+(?:[.,][0-9]+)?$/.test(cell.trim()))) {
+    const signs = hasDecimalComma ? 'points' : 'commas'
+    return [`The ${signs} look like those between thousands: format these columns without them.`]
+  }
+  const [comma, point] = [commas?.[0], points?.[0]]
+  if (comma && point) {
+    const [first, second] = [comma, point].map(
+      ({ cell, name, row }) => `${abbreviate(cell)} in row ${row}, column ${name}`,
+    )
+    const counts = `Some numbers have a comma (${commas?.length}, such as ${first}), others a point (${points?.length}, such as ${second}).`
+    return [`${counts} Write all of them with a decimal point, and leave out --decimal-comma.`]
+  }
+  return [
+    point ? 'Leave out --decimal-comma: no number has one.' : 'If the commas are decimal commas, add --decimal-comma.',
+  ]
 }
 
 /** Names a column as spreadsheets do: A, B, …, Z, AA. */

@@ -4,6 +4,7 @@ import { formatCatalogSheet, parseCatalogSheets } from '../../src/catalog/catalo
 import { encodeCell, showCell, UnusableCell, type Cell } from '../../src/catalog/plan-cells.ts'
 import { listColumns } from '../../src/catalog/plan-columns.ts'
 import { arbitraryCatalog, arbitrarySource, makePlan } from '../support/make-plan.ts'
+import { printDefects } from '../support/print-defects.ts'
 
 const typed = { isUntyped: false }
 const numRuns = Math.min(inject('propertyRuns'), 2000)
@@ -21,6 +22,7 @@ function makeSheet(plans = [makePlan()], cells: Record<number, Record<string, Ce
   return { ...sheet, rows }
 }
 const parse = (...sheets: ReturnType<typeof makeSheet>[]) => parseCatalogSheets({ sheets, format: typed })
+const listDefects = (...sheets: ReturnType<typeof makeSheet>[]) => printDefects(parse(...sheets))
 const plan = makePlan()
 
 test.each([true, false])(
@@ -154,17 +156,15 @@ describe('what people and spreadsheets do to a sheet is read', () => {
   test('the sheet that is called Plans, when others have plans, too', () => {
     const old = { ...makeSheet([makePlan({ id: 9 })]), name: 'Old' }
     expect(parse(old, makeSheet())).toEqual(expected)
-    expect(parse(old, { ...makeSheet(), name: 'New' })).toEqual({
-      kind: 'invalid',
-      defects: ['The sheets "Old" and "New" all have plans. Name one of them Plans.'],
-    })
+    expect(listDefects(old, { ...makeSheet(), name: 'New' })).toEqual([
+      'The file: expected plans in the sheet Plans; found plans in "Old" and "New".',
+    ])
   })
 })
 
 describe('a defect names the sheet, the row, the column, the expected and the found value', () => {
   test.each<[string, Cell, string]>([
     ['performance1', 'abc', 'expected a number in percent per year, or null; found "abc".'],
-    ['performance1', '12,4', 'expected a number in percent per year, or null; found "12,4".'],
     [
       'performance1',
       new UnusableCell('#N/A, an error'),
@@ -181,51 +181,76 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     ['name', new UnusableCell('#REF!'), 'expected text of 1 to 200 characters; found #REF!.'],
     ['category.name', null, 'expected text of 1 to 200 characters; found nothing.'],
     ['minTopUpAmounts.KES', -1, 'expected a number of 0 or more; found -1.'],
-    ['viewableIn', 'KE XX', 'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "KE XX".'],
+    ['viewableIn', 'KE XX', 'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "XX".'],
     ['isInvestable', 'no', 'expected true or false; found "no".'],
     ['exportedFrom', 'me', 'expected the text of an export, or nothing; found "me".'],
+    [
+      'currency',
+      'KES ',
+      'expected an ISO 4217 currency code in upper case, such as "KES"; found "KES ", with a space at the end.',
+    ],
   ])('%s: %s', (column, cell, message) => {
-    expect(parse(makeSheet([plan], { 2: { [column]: cell } }))).toEqual({
-      kind: 'invalid',
-      defects: [`Sheet "Plans", row 2, column ${column}: ${message}`],
-    })
+    expect(listDefects(makeSheet([plan], { 2: { [column]: cell } }))).toEqual([
+      `Sheet "Plans", row 2, column ${column}: ${message}`,
+    ])
   })
 
-  test('all defects at once', () => {
-    const sheet = makeSheet([plan, makePlan({ id: 2 })], { 2: { name: '', tenor: '' }, 3: { currency: 'x' } })
-    expect(parse(sheet)).toMatchObject({ defects: [expect.any(String), expect.any(String), expect.any(String)] })
+  test('all defects at once, of the names of the columns and of the values', () => {
+    const header = ['identifier', 'Performance1', 'name', 'name', 'minTopUpAmounts.KSH', null, 5, 'category', 'name.x']
+    const rows = [header, ['a b', 1, '', 'b', 1, 'x']]
+    const all = listDefects({ ...makeSheet(), rows })
+    const missing = all.filter((line) => line.includes('expected a column '))
+    expect(missing).toContain('Sheet "Plans", row 1: expected a column id; found none.')
+    expect(all.filter((line) => !missing.includes(line))).toEqual([
+      'Sheet "Plans", row 1: expected the name of a column; found "Performance1". Did you mean performance1?',
+      'Sheet "Plans", row 1: expected each column once; found name twice.',
+      'Sheet "Plans", row 1: expected an ISO 4217 currency code in upper case, such as "KES" after the dot; found "minTopUpAmounts.KSH".',
+      'Sheet "Plans", row 1, column F: expected a name, because the column has values; found nothing.',
+      'Sheet "Plans", row 1: expected the name of a column; found "5". Delete it, or correct its name.',
+      'Sheet "Plans", row 1: expected the name of a column; found "category". Delete it, or correct its name.',
+      'Sheet "Plans", row 1: expected the name of a column; found "name.x". Did you mean name?',
+      'Sheet "Plans", row 2, column identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit; found "a b".',
+      'Sheet "Plans", row 2, column name: expected text of 1 to 200 characters; found nothing.',
+    ])
+    expect(listDefects({ ...makeSheet(), rows: [['a']] })).toEqual([
+      'The file: expected a row with the names of the columns, one of them identifier; found none.',
+    ])
   })
 
-  test('of the names of the columns', () => {
-    const header = ['identifier', 'color', 'name', 'name', 'minTopUpAmounts.KSH', null, 5, 'category', 'name.x']
-    const rows = [header, ['a', 1, 'b', 'b', 1, 'x']]
-    expect(parse({ ...makeSheet(), rows })).toMatchObject({
-      kind: 'invalid',
-      defects: expect.arrayContaining([
-        'Sheet "Plans", row 1: unknown column "color". Delete it, or correct its name.',
-        'Sheet "Plans", row 1: there are two columns name.',
-        'Sheet "Plans", row 1, column "minTopUpAmounts.KSH": expected an ISO 4217 currency code in upper case, such as "KES" after the dot.',
-        'Sheet "Plans", row 1: column F has values, but no name.',
-        'Sheet "Plans", row 1: unknown column 5. Delete it, or correct its name.',
-        'Sheet "Plans", row 1: unknown column "category". Delete it, or correct its name.',
-        'Sheet "Plans", row 1: unknown column "name.x". Delete it, or correct its name.',
-        'Sheet "Plans", row 1: expected a column id; found none.',
-      ]),
+  test('plans that conflict with each other name both rows', () => {
+    const sheet = makeSheet([plan, makePlan({ id: 2 }), makePlan({ id: 3 })], {
+      3: { identifier: 'plan-1' },
+      4: { 'fundManager.name': 'Renamed' },
     })
-    expect(parse({ ...makeSheet(), rows: [['a']] })).toEqual({
-      kind: 'invalid',
-      defects: ['The file has no row with the names of the columns, one of them identifier.'],
-    })
+    expect(listDefects(sheet)).toEqual([
+      'Sheet "Plans", row 3, column identifier: expected an identifier that no other plan has; found "plan-1", as in row 2.',
+      'Sheet "Plans", row 4, column fundManager.name: expected "Société d’Épargne Ɔdum", as in 2 plans with fundManager.id 6, such as plan "plan-1"; found "Renamed". Plans with the same fundManager.id share its values: change all of them together.',
+    ])
   })
 
   test('rows of two exports', () => {
     const source = (revision: number) => `catalog 0123456789abcdef, revision ${revision}`
     const cells = { 2: { exportedFrom: source(1) }, 3: { exportedFrom: source(2) } }
-    expect(parse(makeSheet([plan, makePlan({ id: 2 })], cells))).toEqual({
-      kind: 'invalid',
-      defects: [
-        'Sheet "Plans", row 3, column exportedFrom: the rows are from different exports. Import each by itself, or delete this column.',
-      ],
-    })
+    expect(listDefects(makeSheet([plan, makePlan({ id: 2 })], cells))).toEqual([
+      'Sheet "Plans", row 3, column exportedFrom: expected rows of one export; found "catalog 0123456789abcdef, revision 2". Import each export by itself, or delete this column.',
+    ])
   })
+})
+
+test.each<[string, boolean, string[]]>([
+  ['12,4', false, ['If the commas are decimal commas, add --decimal-comma.']],
+  ['1,000 -1,000,000', false, ['The commas look like those between thousands: format these columns without them.']],
+  ['1.000.000', true, ['The points look like those between thousands: format these columns without them.']],
+  ['12.4', true, ['Leave out --decimal-comma: no number has one.']],
+  ...[true, false].map((hasDecimalComma): [string, boolean, string[]] => [
+    '12,4 5 12.4 1.5',
+    hasDecimalComma,
+    [
+      'Some numbers have a comma (1, such as "12,4" in row 2, column performance1), others a point (2, such as "12.4" in row 4, column performance1). Write all of them with a decimal point, and leave out --decimal-comma.',
+    ],
+  ]),
+])('advises on the numbers %s (decimal comma: %s)', (numbers, hasDecimalComma, advice) => {
+  const rows = [['identifier', 'performance1'], ...numbers.split(' ').map((text, index) => [`plan-${index}`, text])]
+  const spreadsheet = { sheets: [{ ...makeSheet(), rows }], format: { isUntyped: true, hasDecimalComma } }
+  expect(parseCatalogSheets(spreadsheet)).toMatchObject({ kind: 'invalid', advice })
 })

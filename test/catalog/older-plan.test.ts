@@ -46,10 +46,10 @@ test('files of older plans are read', () => {
 })
 
 test('the command line sets the field', () => {
-  const patch = parseAssignments(['indexName=NSE 25', 'advisor.id=8'])
-  if ('defects' in patch) throw new Error(patch.defects.join('\n'))
-  expect(applyPatches([{ identifier: plan.identifier, ...patch }], [plan])).toEqual({
+  const { defects, ...patch } = parseAssignments(['indexName=NSE 25', 'advisor.id=8'])
+  expect(applyPatches({ patches: [{ identifier: plan.identifier, ...patch }], defects }, [plan])).toEqual({
     plans: [{ ...plan, indexName: 'NSE 25', advisor: { id: 8 } }],
+    defects: [],
   })
 })
 

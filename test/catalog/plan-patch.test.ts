@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { applyPatches, parseAssignments, parseUpdateJson, parseUpdateSheets } from '../../src/catalog/plan-patch.ts'
 import type { Cell } from '../../src/catalog/plan-cells.ts'
 import { makePlan } from '../support/make-plan.ts'
+import { printDefects } from '../support/print-defects.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash' })
 const bond = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady' }
@@ -17,8 +18,11 @@ const known = [cash, gold, bare]
 
 function update(...rows: Cell[][]) {
   const sheets = [{ name: 'Plans', rows, merges: [] }]
-  const result = parseUpdateSheets({ sheets, format: { isUntyped: false } })
-  return result.kind === 'invalid' ? { defects: result.defects } : applyPatches(result.patches, known)
+  return apply(parseUpdateSheets({ sheets, format: { isUntyped: false } }))
+}
+function apply(file: Parameters<typeof applyPatches>[0]) {
+  const { plans, defects } = applyPatches(file, known)
+  return defects.length > 0 ? printDefects({ defects }) : plans
 }
 /** Updates one plan. */
 const change = (identifier: string, cells: Record<string, Cell>) =>
@@ -48,109 +52,121 @@ describe('a row changes only the fields that it has', () => {
     ],
   ]
   test.each(cases)('%s: %j', (identifier, cells, plan) => {
-    expect(change(identifier, cells)).toEqual({ plans: [plan] })
+    expect(change(identifier, cells)).toEqual([plan])
   })
 })
 
 describe('a row that can’t be applied is named', () => {
   const cases: [string, Record<string, Cell>, string][] = [
-    ['none', { name: 'x' }, 'column identifier: expected the identifier of a plan in the catalog; found "none".'],
+    [
+      'none',
+      { name: 'x' },
+      'column identifier: expected the identifier of a plan in the catalog; found "none". To add a plan, use catalog import.',
+    ],
     ['cash', { id: 2 }, 'column id: expected 1, the id of this plan; found 2.'],
     [
       'cash',
       { performance1: 'abc' },
       'column performance1: expected a number in percent per year, or null; found "abc".',
     ],
-    ['cash', { name: 'null' }, 'column name: expected text of 1 to 200 characters; found "null".'],
+    ['cash', { name: 'null' }, 'column name: expected text of 1 to 200 characters; found nothing.'],
     [
       'gold',
       { isInvestable: true },
       'column nonInvestableNote: expected null, because isInvestable is true; found "Sold out.".',
     ],
-    ['bare', { 'planType.name': 'null' }, 'column planType.name: expected text of 1 to 200 characters; found "null".'],
+    ['bare', { 'planType.name': 'null' }, 'column planType.name: expected text of 1 to 200 characters; found nothing.'],
   ]
   test.each(cases)('%s: %j', (identifier, cells, message) => {
-    expect(change(identifier, cells)).toEqual({ defects: [`Sheet "Plans", row 2, ${message}`] })
+    expect(change(identifier, cells)).toEqual([`Sheet "Plans", row 2, ${message}`])
   })
 
   test('a category with an unknown ID needs all its members', () => {
-    expect(change('bare', { 'category.id': 99, 'category.name': 'New' })).toEqual({
-      defects: [
-        'Sheet "Plans", row 2, column category.displayName: expected text of 1 to 200 characters; found nothing.',
-        'Sheet "Plans", row 2, column category.tagLine: expected text of 1 to 300 characters; found nothing.',
-      ],
-    })
+    expect(change('bare', { 'category.id': 99, 'category.name': 'New' })).toEqual([
+      'Sheet "Plans", row 2, column category.displayName: expected text of 1 to 200 characters; found nothing.',
+      'Sheet "Plans", row 2, column category.tagLine: expected text of 1 to 300 characters; found nothing.',
+    ])
   })
 
-  test('an identifier that is missing, or given twice, and an unknown column', () => {
-    expect(update(['identifier', 'name', 'x'], ['cash', 'A'], ['', 'B'], ['cash', 'C'])).toEqual({
-      defects: [
-        'Sheet "Plans", row 1: unknown column "x". Delete it, or correct its name.',
-        'Sheet "Plans", row 3, column identifier: expected the identifier of a plan; found nothing.',
-        'Sheet "Plans", row 4, column identifier: "cash" is given twice.',
-      ],
-    })
+  test('with an unknown column, an identifier that is missing, or given twice, and a wrong value', () => {
+    const rows = [
+      ['identifier', 'tenor', 'x'],
+      ['cash', 'A'],
+      ['', 'B'],
+      ['cash', 'C'],
+      ['gold', '\0'],
+      ['gold ', 'D'],
+    ]
+    expect(update(...rows)).toEqual([
+      'Sheet "Plans", row 1: expected the name of a column; found "x". Delete it, or correct its name.',
+      'Sheet "Plans", row 3, column identifier: expected the identifier of a plan; found nothing.',
+      'Sheet "Plans", row 4, column identifier: expected each plan once; found "cash", as in row 2.',
+      'Sheet "Plans", row 5, column tenor: expected text without control characters other than tab and line feed; found "\\u0000".',
+      'Sheet "Plans", row 6, column identifier: expected the identifier of a plan in the catalog; found "gold ", with a space at the end. To add a plan, use catalog import.',
+    ])
   })
 })
 
 test('JSON has the plans with only some fields', () => {
-  const read = (plans: unknown) => parseUpdateJson(JSON.stringify({ plans }))
-  const result = read([{ identifier: 'cash', performance1: null, category: { id: 7 }, minTopUpAmounts: { UGX: 1 } }])
-  expect(result.kind === 'update' && applyPatches(result.patches, known)).toEqual({
-    plans: [{ ...cash, performance1: null, category: bond, minTopUpAmounts: { KES: 500, UGX: 1 } }],
-  })
-  expect(read([{ identifier: 'cash', x: 1, category: { y: 1 } }, {}])).toEqual({
-    kind: 'invalid',
-    defects: [
-      'Plan "cash": unknown field "x".',
-      'Plan "cash": unknown field "category.y".',
-      'Plan number 2: expected an object with the identifier of a plan; found {}.',
-    ],
-  })
+  const read = (plans: unknown) => apply(parseUpdateJson(JSON.stringify({ plans })))
+  const patch = { identifier: 'cash', performance1: null, category: { id: 7 }, minTopUpAmounts: { UGX: 1 } }
+  expect(read([patch])).toEqual([
+    { ...cash, performance1: null, category: bond, minTopUpAmounts: { KES: 500, UGX: 1 } },
+  ])
+  expect(read([{ identifier: 'cash', x: null, category: { y: 1 }, name: { z: 1 } }, {}, null])).toEqual([
+    'Plan number 2: identifier: expected the identifier of a plan; found nothing.',
+    'Plan number 3: identifier: expected the identifier of a plan; found nothing.',
+    'Plan "cash": name: expected text of 1 to 200 characters; found {"z":1}.',
+    'Plan "cash": category: expected the name of a field; found "y".',
+    'Plan "cash": expected the name of a field; found "x".',
+  ])
 })
 
-test('assignments of a command line', () => {
+test('a plan with fields of newer code is refused', () => {
+  const newer = [{ ...cash, fee: 1 }]
+  const file = parseUpdateJson(JSON.stringify({ plans: [{ identifier: 'cash', name: 'x' }] }))
+  expect(printDefects(applyPatches(file, newer))).toEqual([
+    'Plan "cash": expected fields that this code knows; found "fee". Update this copy of the code.',
+  ])
+})
+
+describe('assignments of a command line', () => {
   const set = (...assignments: string[]) => {
-    const patch = parseAssignments(assignments)
-    return 'defects' in patch ? patch : applyPatches([{ identifier: 'cash', ...patch }], known)
+    const { defects, ...patch } = parseAssignments(assignments)
+    return apply({ patches: [{ identifier: 'cash', ...patch }], defects })
   }
-  expect(
-    set(
-      'name=a=b',
-      'performance1=-1.5',
-      'performance3=null',
-      'partialWithdrawable=false',
-      'planType={"id":9,"name":"N"}',
-    ),
-  ).toEqual({
-    plans: [
-      {
-        ...cash,
-        name: 'a=b',
-        performance1: -1.5,
-        performance3: null,
-        partialWithdrawable: false,
-        planType: { id: 9, name: 'N' },
-      },
-    ],
+
+  test.each([
+    [['name=a=b', 'performance1=-1.5', 'performance3=null'], { name: 'a=b', performance1: -1.5, performance3: null }],
+    [['partialWithdrawable=false'], { partialWithdrawable: false }],
+    [['planType={"id":9,"name":"N"}'], { planType: { id: 9, name: 'N' } }],
+    [['category=null', 'viewableIn=KE UG'], { category: null, viewableIn: ['KE', 'UG'] }],
+  ])('%j', (assignments, changed) => {
+    expect(set(...assignments)).toEqual([{ ...cash, ...changed }])
   })
-  expect(set('category=null', 'viewableIn=KE UG')).toEqual({
-    plans: [{ ...cash, category: null, viewableIn: ['KE', 'UG'] }],
-  })
-  expect(set('name', 'id=2', 'identifier=x', 'color=red', 'minTopUpAmounts.KSH=1', 'hint=a', 'hint=b')).toEqual({
-    defects: [
-      'Write a field and its value as name=value; found "name".',
-      "id: it can't be changed, because partners know the plan by it.",
-      "identifier: it can't be changed, because partners know the plan by it.",
-      'Unknown field "color".',
-      'minTopUpAmounts.KSH: expected an ISO 4217 currency code in upper case, such as "KES" after the dot.',
-      'hint: it is given twice.',
+
+  test.each([
+    ['name', 'Expected a field and its value, as name=value; found "name".'],
+    ['name=', 'name: expected a value after the equals sign, or null for no value; found nothing.'],
+    ['id=2', 'id: expected no value, because partners know the plan by it; found "2".'],
+    ['identifier=x', 'identifier: expected no value, because partners know the plan by it; found "x".'],
+    ['color=red', 'Expected the name of a field; found "color".'],
+    ['Performance3=1', 'Expected the name of a field; found "Performance3". Did you mean performance3?'],
+    [
+      'minTopUpAmounts.KSH=1',
+      'Expected an ISO 4217 currency code in upper case, such as "KES" after the dot; found "minTopUpAmounts.KSH".',
     ],
-  })
-  expect(set('performance1=12,4', 'category=x')).toEqual({
-    defects: [
-      'performance1: expected a number in percent per year, or null; found "12,4".',
-      'category: expected an object with id, name, displayName and tagLine, or null; found "x".',
+    ['performance1=12,4', 'performance1: expected a number in percent per year, or null; found "12,4".'],
+    ['category=x', 'category: expected an object with id, name, displayName and tagLine, or null; found "x".'],
+    [
+      `category=${'{"a":'.repeat(10_000)}`,
+      expect.stringMatching(/^category: expected an object with .*, or null; found "\{.*…\.$/),
     ],
+  ])('%.30s', (assignment, defect) => {
+    expect(set('hint=a', assignment)).toEqual([defect])
+  })
+
+  test('name a field once', () => {
+    expect(set('hint=a', 'hint=b')).toEqual(['hint: expected one value; found a second.'])
   })
 })

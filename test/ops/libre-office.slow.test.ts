@@ -182,7 +182,7 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
   sheet.getCellRangeByPosition(0, 0, 5, 0).merge(True)`,
   )
   expect((await catalog('import', at('merged.xlsx'))).stderr).toContain(
-    '\nSheet "Plans", rows 4 to 8, column performanceDate: the cells are merged. Split them, and write a value into each.\nNothing was imported.\n',
+    '\nSheet "Plans", rows 4 to 8, column performanceDate: expected a value in each cell; found merged cells. Split them.\nNothing was imported.\n',
   )
   expect((await parseXlsx(await readFile(at('merged.xlsx')), false)).sheets).toHaveLength(1)
 })

@@ -16,6 +16,7 @@ import type { Database } from '../../db/database.ts'
 import { isRecordedRevision, selectCatalogAt, selectLaterTouches } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
+import { refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
 import { countPlans, type CatalogChange, type OnProgress, type PlanChange } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -52,18 +53,13 @@ export function readCatalog(input: CatalogInput, onProgress: OnProgress): Catalo
   const onChecked = (done: number, total: number) => onProgress('Checking the plans', done, total)
   const result =
     input.kind === 'json' ? parseCatalog(input.text, onChecked) : parseCatalogSheets(input.spreadsheet, onChecked)
-  if (result.kind === 'invalid') throw refuseDefects(result.defects)
+  if (result.kind === 'invalid') throw refuseDefects(result.defects, ...result.advice, nothingImported)
   return result
 }
 
-/**
- * Reads the rows of a file of partial updates.
- * @throws UserError with one line for each defect.
- */
+/** Reads the rows of a file of partial updates. Its defects are in the result: only the catalog tells the others. */
 export function readUpdate(input: CatalogInput): CatalogUpdate {
-  const result = input.kind === 'json' ? parseUpdateJson(input.text) : parseUpdateSheets(input.spreadsheet)
-  if (result.kind === 'invalid') throw refuseDefects(result.defects)
-  return result
+  return input.kind === 'json' ? parseUpdateJson(input.text) : parseUpdateSheets(input.spreadsheet)
 }
 
 /**
@@ -78,31 +74,18 @@ export function prepareImport(store: Store, file: CatalogFile, choice: ImportCho
 
 /**
  * Like `prepareImport`, for a file that only has some fields of some plans: the others stay as they are.
- * @throws UserError also when the catalog has no plan with an identifier, or a plan would become invalid.
+ * @throws UserError also for a defect of the file, when the catalog has no plan with an identifier, or a plan would become
+ *   invalid.
  */
 export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportChoice = {}): Promise<CatalogImport> {
   return prepareMerge(store, file, choice, (base, current) => {
     const baseIds = new Set(base?.map(({ id }) => id))
     // Plans that were added after the export can be updated, too.
     const known = base ? [...base, ...current.filter(({ id }) => !baseIds.has(id))] : current
-    const applied = applyPatches(file.patches, known)
-    if ('defects' in applied) throw refuseDefects(applied.defects)
-    return { base: base && known, plans: applied.plans }
+    const { plans, defects } = applyPatches(file, known)
+    if (defects.length > 0) throw refuseDefects(defects, ...file.advice, nothingImported)
+    return { base: base && known, plans }
   })
-}
-
-function refuseDefects(defects: readonly string[]): UserError {
-  const numbers = defects.flatMap((defect) => /number.*found "([+-]?[0-9]+(?:,[0-9]+)+)"/.exec(defect)?.[1] ?? [])
-  return new UserError([...defects, ...describeCommas(numbers), nothingImported])
-}
-
-/** As a decimal comma, the one of 1,000 would make it 1. */
-function describeCommas(numbers: readonly string[]): string[] {
-  if (numbers.length === 0) return []
-  const isGrouped = numbers.every((text) => /^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+$/.test(text))
-  return isGrouped
-    ? ['The commas look like those between thousands: format these columns without them.']
-    : ['If the commas are decimal commas, add --decimal-comma.']
 }
 
 type Plans = readonly CatalogPlan[]
@@ -137,7 +120,7 @@ async function prepareMerge(
     throw new UserError([...strangers, fix, nothingImported])
   }
   const conflicts = findConflicts([...untouched, ...merge.put])
-  if (conflicts.length > 0) throw new UserError([...conflicts, nothingImported])
+  if (conflicts.length > 0) throw refuseDefects(conflicts, nothingImported)
 
   const known = new Map(before.map((plan) => [plan.id, plan]))
   const touched = before.filter(({ id }) => concerned.has(id))

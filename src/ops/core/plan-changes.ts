@@ -7,8 +7,11 @@ import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
+import { refuseDefects } from './defects.ts'
 import { checkNotPending, publishChange, type Publication, type PublicationRequest } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
+
+const nothingChanged = 'Nothing was changed.'
 
 export interface PlanResult {
   /** The plan before the change. */
@@ -78,20 +81,16 @@ export async function setFields(
   request: PublicationRequest,
 ): Promise<PlanResult> {
   const patch = parseAssignments(assignments)
-  if ('defects' in patch) throw refuseDefects(patch.defects)
+  if (patch.defects.length > 0) throw refuseDefects(patch.defects, nothingChanged)
   return changePlan(store, name, request, async (known) => {
     const { plans: catalog } = await selectCatalog(store.read)
     const patched = applyPatch(known, patch, indexShared(catalog))
-    if ('defects' in patched) throw refuseDefects(patched.defects)
+    if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
     const { plan } = patched
     const conflicts = findConflicts([...catalog.filter(({ id }) => id !== plan.id), plan])
-    if (conflicts.length > 0) throw refuseDefects(conflicts)
+    if (conflicts.length > 0) throw refuseDefects(conflicts, nothingChanged)
     return plan
   })
-}
-
-function refuseDefects(defects: readonly string[]): UserError {
-  return new UserError([...defects, 'Nothing was changed.'])
 }
 
 /** @param decide returns the plan after the change, or the same object when there is nothing to change. */

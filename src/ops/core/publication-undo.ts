@@ -7,6 +7,7 @@ import { selectChanges, selectLaterTouches, type Touch } from '../../db/publicat
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import { compareChanges, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
+import { refuseDefects } from './defects.ts'
 import { findPublication, type CatalogChange, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -100,5 +101,5 @@ function checkConsistency(catalog: readonly CatalogPlan[], changes: readonly Pla
   const untouched = catalog.filter(({ id }) => !ids.has(id))
   const put = changes.flatMap(({ after }) => after ?? [])
   const conflicts = findConflicts([...untouched, ...put])
-  if (conflicts.length > 0) throw new UserError([...conflicts, 'Nothing was changed.'])
+  if (conflicts.length > 0) throw refuseDefects(conflicts, 'Nothing was changed.')
 }

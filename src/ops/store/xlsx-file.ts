@@ -1,4 +1,5 @@
 // .xlsx files, which Excel, LibreOffice and Google Sheets write.
+import { unzipSync, type UnzipFileInfo } from 'fflate'
 import { readXlsx, writeXlsx, type Cell as XlsxCell } from 'hucre/xlsx'
 import { showCell, UnusableCell, type Cell } from '../../catalog/plan-cells.ts'
 import type { Sheet, Spreadsheet } from '../../catalog/plan-table.ts'
@@ -7,6 +8,12 @@ import { UserError } from '../shared/user-error.ts'
 /** Widths in characters. */
 const minWidth = 8
 const maxWidth = 40
+
+/** A sheet of 10,000 plans has 25 MB and 1,500,000 tags. A text takes two tags of the file, and 1 kB of memory. */
+const maxUnpackedBytes = 200_000_000
+const maxTags = 3_000_000
+/** The shortest tag is `<c/>`. */
+const minTagBytes = 4
 
 /** A ZIP archive starts so. */
 export function isXlsx(bytes: Uint8Array): boolean {
@@ -38,6 +45,7 @@ export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array
 /** @throws UserError when the bytes are no readable .xlsx file. */
 export async function parseXlsx(bytes: Uint8Array, hasDecimalComma: boolean): Promise<Spreadsheet> {
   try {
+    checkSize(bytes)
     const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })
     return {
       sheets: sheets.map(({ name, rows, cells, merges = [] }) => ({
@@ -48,9 +56,40 @@ export async function parseXlsx(bytes: Uint8Array, hasDecimalComma: boolean): Pr
       format: { isUntyped: false, hasDecimalComma, is1904: dateSystem === '1904' },
     }
   } catch (error) {
+    if (error instanceof UserError) throw error
     const reason = error instanceof Error ? error.message : 'it is damaged'
     throw new UserError(`The file is not a readable .xlsx file: ${reason}. Save it again as .xlsx.`)
   }
+}
+
+/**
+ * Reads the sizes in the directory of the archive, and counts the tags of parts that may have too many.
+ * @throws UserError when the file would take gigabytes of memory.
+ */
+function checkSize(bytes: Uint8Array): void {
+  let unpackedBytes = 0
+  const addSize = ({ originalSize }: UnzipFileInfo) => {
+    unpackedBytes += originalSize
+    return false
+  }
+  unzipSync(bytes, { filter: addSize })
+  const isTooLarge = unpackedBytes > maxUnpackedBytes
+  const parts = isTooLarge ? [] : Object.values(unzipSync(bytes, { filter: mayHaveManyTags }))
+  if (!isTooLarge && parts.every((part) => countTags(part) <= maxTags)) return
+  throw new UserError('The file has too many cells or texts to be one of plans: copy the plans to a new file.')
+}
+
+function mayHaveManyTags({ originalSize }: UnzipFileInfo): boolean {
+  return originalSize > maxTags * minTagBytes
+}
+
+function countTags(xml: Uint8Array): number {
+  const [start, slash] = [0x3c, 0x2f]
+  let tags = 0
+  for (let index = 0; index < xml.length; index++) {
+    if (xml[index] === start && xml[index + 1] !== slash) tags++
+  }
+  return tags
 }
 
 /** Of a formula, takes the value that the spreadsheet computed. */

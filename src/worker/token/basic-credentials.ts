@@ -23,8 +23,9 @@ const controlCharacter = /[\u0000-\u001f\u007f]/
  */
 export function parseBasic(header: string | undefined): BasicResult {
   if (header === undefined || header === '') return { kind: 'missing' }
-  // RFC 9110 section 5.5: whitespace at the end is not part of the value.
-  const [scheme = '', ...rest] = header.replace(/[ \t]+$/, '').split(/ +/)
+  // RFC 9110 section 5.5: spaces and tabs at the end are not part of the value; a no-break space is. Without the lookbehind,
+  // the time would be quadratic.
+  const [scheme = '', ...rest] = header.replace(/(?<![ \t])[ \t]+$/, '').split(/ +/)
   if (scheme.toLowerCase() !== 'basic') return { kind: 'not-basic' }
   const [encoded, ...surplus] = rest
   if (encoded === undefined || surplus.length > 0 || encoded.length > maxBase64Length) return { kind: 'malformed' }

@@ -107,7 +107,7 @@ test.each([
   ],
   [
     ['set', 'cash', 'viewableIn='],
-    'viewableIn: write a value after the equals sign, or null for no value.\nNothing was changed.',
+    'viewableIn: expected a value after the equals sign, or null for no value; found nothing.\nNothing was changed.',
   ],
   [
     ['offer', 'cash', '--country', 'ke'],

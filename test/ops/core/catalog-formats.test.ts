@@ -66,7 +66,7 @@ test('text is UTF-8 or UTF-16, with or without a byte order mark, with any line 
     const input = await parseCatalogInput('x.csv', bytes)
     const result = input.kind === 'spreadsheet' && parseUpdateSheets(input.spreadsheet)
     expect(result).toMatchObject({
-      patches: [{ identifier: 'a', changes: [{ field: 'identifier' }, { field: 'name', value: 'b, "c"' }] }],
+      patches: [{ identifier: 'a', fields: { identifier: 'a', name: 'b, "c"' } }],
     })
   }
 })

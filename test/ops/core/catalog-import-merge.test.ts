@@ -181,12 +181,12 @@ describe('a partial update', () => {
     ).rejects.toThrow(
       new UserError([
         'Plan "cash": name: expected text of 1 to 200 characters; found "".',
-        'Plan "none": identifier: expected the identifier of a plan in the catalog; found "none".',
+        'Plan "none": identifier: expected the identifier of a plan in the catalog; found "none". To add a plan, use catalog import.',
         'Nothing was imported.',
       ]),
     )
     await expect(update([{ identifier: 'cash', category: { name: 'Other' } }])).rejects.toThrow(
-      'Plan "cash": category: id 3 has other values in plan "gold".',
+      'Plan "cash": category.name: expected "Money Market", as in plan "gold"; found "Other".',
     )
     expect(await listPlans(store)).toEqual([cash, gold])
   })

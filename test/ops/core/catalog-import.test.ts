@@ -98,7 +98,10 @@ describe('an import', () => {
   test('refuses to change a plan that is not in the file through an object that they share', async () => {
     await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
     await expect(prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })).rejects.toThrow(
-      new UserError(['Plan "plan-1": productRiskLevel: id 5 has other values in plan "plan-2".', nothingImported]),
+      new UserError([
+        'Plan "plan-1": productRiskLevel.name: expected "Low", as in plan "plan-2"; found "High". Plans with the same productRiskLevel.id share its values: change all of them together.',
+        nothingImported,
+      ]),
     )
     const both = [makePlan({ id: 1, productRiskLevel: high }), makePlan({ id: 2, productRiskLevel: high })]
     await importPlans(both)

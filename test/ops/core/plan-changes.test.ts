@@ -106,7 +106,7 @@ describe('setFields', () => {
     await importPlans([other])
     expect((await setFields(store, 'gold', ['category.id=3'], request)).plan.category).toEqual(cash.category)
     await expect(setFields(store, 'cash', ['category.name=X'], request)).rejects.toThrow(
-      /^Plan "cash": category: id 3 has other values in plan ".*"\.\nNothing was changed\.$/,
+      /^Plan "cash": category\.name: expected "Money Market", as in 2 plans .*; found "X"\. .*\nNothing was changed\.$/,
     )
     expect(await find()).toEqual(cash)
   })
@@ -114,8 +114,8 @@ describe('setFields', () => {
   test('names every defect', async () => {
     await expect(setFields(store, 'cash', ['name=', 'tenor= ', 'x=1'], request)).rejects.toThrow(
       new UserError([
-        'name: write a value after the equals sign, or null for no value.',
-        'Unknown field "x".',
+        'name: expected a value after the equals sign, or null for no value; found nothing.',
+        'Expected the name of a field; found "x".',
         'Nothing was changed.',
       ]),
     )

@@ -1,10 +1,13 @@
 import fc from 'fast-check'
+import { strToU8, zipSync } from 'fflate'
 import { writeXlsx, type Cell as XlsxCell, type MergeRange } from 'hucre/xlsx'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../../src/catalog/catalog-sheet.ts'
+import { UnusableCell } from '../../../src/catalog/plan-cells.ts'
 import { parseUpdateSheets } from '../../../src/catalog/plan-patch.ts'
 import { formatXlsx, parseXlsx } from '../../../src/ops/store/xlsx-file.ts'
 import { arbitraryCatalog, arbitrarySource } from '../../support/make-plan.ts'
+import { printDefects } from '../../support/print-defects.ts'
 
 test('a catalog in .xlsx is read back unchanged, with where it comes from', async () => {
   await fc.assert(
@@ -23,10 +26,10 @@ async function readCell(column: string, cell: Partial<XlsxCell>, merges: MergeRa
     ['plan-2', null],
   ]
   const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows, cells: new Map([['1,1', cell]]), merges }] })
-  const result = parseUpdateSheets(await parseXlsx(bytes, false))
-  if (result.kind === 'invalid') return result.defects
-  const change = result.patches[0]?.changes.find(({ field }) => field === column)
-  return typeof change?.value === 'object' ? change.found : change?.value
+  const { patches, defects } = parseUpdateSheets(await parseXlsx(bytes, false))
+  if (defects.length > 0) return printDefects({ defects })
+  const value = patches[0]?.fields[column]
+  return value instanceof UnusableCell ? value.description : value
 }
 
 test.each<[string, string, Partial<XlsxCell>, unknown]>([
@@ -59,6 +62,25 @@ test.each<[string, string, Partial<XlsxCell>, unknown]>([
 test('merged cells are refused, because only one of them has the value', async () => {
   const merge = { startRow: 1, endRow: 2, startCol: 1, endCol: 1 }
   expect(await readCell('performanceDate', { value: '2026-11-30' }, [merge])).toEqual([
-    'Sheet "Plans", rows 2 to 3, column performanceDate: the cells are merged. Split them, and write a value into each.',
+    'Sheet "Plans", rows 2 to 3, column performanceDate: expected a value in each cell; found merged cells. Split them.',
   ])
+})
+
+describe('a small file that unpacks to a large one is refused before it is read', () => {
+  const refusal = 'The file has too many cells or texts to be one of plans: copy the plans to a new file.'
+
+  test.each([
+    ['xl/sharedStrings.xml', '<si><t>a</t></si>', 1_600_000],
+    ['xl/worksheets/sheet1.xml', '<c/>', 3_100_000],
+  ])('%s', async (part, content, count) => {
+    const files = { [part]: strToU8(content.repeat(count)) }
+    await expect(parseXlsx(zipSync(files, { level: 1 }), false)).rejects.toThrow(refusal)
+  })
+
+  test('by the sizes in its directory', async () => {
+    const bytes = Buffer.from(zipSync({ 'xl/media/image1.png': strToU8('x') }))
+    const sizeOffset = 24
+    bytes.writeUInt32LE(201_000_000, bytes.indexOf('PK\u0001\u0002', 'latin1') + sizeOffset)
+    await expect(parseXlsx(bytes, false)).rejects.toThrow(refusal)
+  })
 })

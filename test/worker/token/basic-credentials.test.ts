@@ -49,6 +49,8 @@ test.each([
   ['a scheme that only begins like it', 'Basics YTpi', 'not-basic'],
   ['the scheme alone', 'Basic', 'malformed'],
   ['two values', 'Basic YTpi YTpi', 'malformed'],
+  ['a no-break space at the end', 'Basic YTpi\u00a0', 'malformed'],
+  ['a million spaces', `Basic${' '.repeat(1_000_000)}Y Y`, 'malformed'],
   ['two headers in one', 'Basic YTpi, Basic YTpi', 'malformed'],
   ['no colon', `Basic ${encode('ab')}`, 'malformed'],
   ['raw credentials', 'Basic a:b', 'malformed'],

@@ -1,0 +1,66 @@
+// Prints the defects of a file, or of the values of a command.
+import type { Defect, Place } from '../../catalog/defect.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import { UserError } from '../shared/user-error.ts'
+
+/** More defects of the same kind become one line. */
+const maxLines = 10
+
+/** @param closing the last lines: advice, and that nothing was changed. */
+export function refuseDefects(defects: readonly Defect[], ...closing: string[]): UserError {
+  const groups = Map.groupBy(defects, kindOf)
+  const lines = defects.flatMap((defect) => {
+    const group = groups.get(kindOf(defect)) ?? []
+    if (group.length <= maxLines) return describeDefect(defect)
+    return group[0] === defect ? describeGroup(defect, group.length) : []
+  })
+  return new UserError([...new Set(lines), ...closing])
+}
+
+function kindOf({ place, expected, found }: Defect): string {
+  return JSON.stringify([place.kind, place.field ?? found, expected])
+}
+
+function describeDefect(defect: Defect): string {
+  const { kind, field } = defect.place
+  const owner = describeOwner(defect.place)
+  const column = kind === 'row' ? `, column ${field}` : `${owner && ': '}${field}`
+  const place = `${owner.charAt(0).toUpperCase()}${owner.slice(1)}${field === undefined ? '' : column}`
+  return describeValues(place, defect)
+}
+
+function describeGroup(defect: Defect, size: number): string {
+  const { kind, field = '' } = defect.place
+  const noun = kind === 'row' ? 'cells' : kind === 'plan' ? 'plans' : 'places'
+  const count = `${size.toLocaleString('en')} ${noun}`
+  return `${describeValues(field, defect)} ${count}, such as ${describeOwner(defect.place)}.`
+}
+
+function describeValues(place: string, { expected, found, alsoAt, fix }: Defect): string {
+  const start = place === '' ? 'Expected' : `${place}: expected`
+  const other = alsoAt?.kind === 'row' ? { ...alsoAt, sheet: undefined } : alsoAt
+  const also = other === undefined ? '' : `, as in ${describeOwner(other)}`
+  return `${start} ${expected}; found ${found}${also}.${fix === undefined ? '' : ` ${fix}`}`
+}
+
+/** Describes a place without its field. */
+function describeOwner(place: Place): string {
+  switch (place.kind) {
+    case 'row': {
+      const { sheet, row, lastRow } = place
+      const rows = lastRow === undefined ? `row ${row}` : `rows ${row} to ${lastRow}`
+      return sheet === undefined ? rows : `sheet ${abbreviate(sheet)}, ${rows}`
+    }
+    case 'plan': {
+      const { identifier, number } = place
+      if (identifier === undefined) return `plan number ${number}`
+      return `plan ${abbreviate(identifier)}${number === undefined ? '' : ` (number ${number})`}`
+    }
+    case 'text':
+      return `line ${place.line}, column ${place.column}`
+    case 'file':
+      return 'the file'
+    case 'command':
+      return ''
+  }
+}
