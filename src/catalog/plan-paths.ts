@@ -40,23 +40,30 @@ function isObjectField(field: string): boolean {
   return shape !== undefined && 'members' in shape
 }
 
+type Fields = Readonly<Record<string, unknown>>
+
 /** Finds the paths whose values differ. Flattens only the fields that differ. */
 export function comparePlans(from: CatalogPlan, to: CatalogPlan): Map<string, ValueChange> {
   const changes = new Map<string, ValueChange>()
-  for (const field of new Set([...Object.keys(from), ...Object.keys(to)])) {
-    if (isDeepStrictEqual(Reflect.get(from, field), Reflect.get(to, field))) continue
-    const [before, after] = [new Map(flattenField(from, field)), new Map(flattenField(to, field))]
-    for (const path of new Set([...before.keys(), ...after.keys()])) {
-      const change = { from: before.get(path), to: after.get(path) }
-      if (change.from !== change.to) changes.set(path, change)
+  if (from === to) return changes
+  const [old, next]: [Fields, Fields] = [from, to]
+  const lost = Object.keys(from).filter((field) => !(field in to))
+  for (const field of [...lost, ...Object.keys(to)]) {
+    const [value, other] = [old[field], next[field]]
+    if (value === other || (typeof value === 'object' && isDeepStrictEqual(value, other))) continue
+    const after = new Map(flattenField(to, field))
+    for (const [path, before] of flattenField(from, field)) {
+      if (after.get(path) !== before) changes.set(path, { from: before, to: after.get(path) })
+      after.delete(path)
     }
+    for (const [path, added] of after) changes.set(path, { from: undefined, to: added })
   }
   return changes
 }
 
 /** Whether no path differs: the order of countries and of currencies doesn't matter. */
 export function isSamePlan(from: CatalogPlan, to: CatalogPlan): boolean {
-  return from === to || comparePlans(from, to).size === 0
+  return comparePlans(from, to).size === 0
 }
 
 /** Returns what must be merged as one: the object of a member, such as `category` for `category.id`, and else the path itself. */

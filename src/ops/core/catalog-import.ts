@@ -9,13 +9,14 @@ import {
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { abbreviate } from '../../abbreviate.ts'
+import { isSamePlan } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
 import { isRecordedRevision, selectCatalogAt, selectLaterTouches } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { compareCatalogs, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
+import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
 import { countPlans, type CatalogChange, type OnProgress, type PlanChange } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -141,7 +142,7 @@ async function prepareMerge(
 
   const known = new Map(before.map((plan) => [plan.id, plan]))
   const touched = before.filter(({ id }) => concerned.has(id))
-  const difference = compareCatalogs(touched, merge.put, true)
+  const difference = compareCatalogs(touched, merge.put)
   const { added, changed, removed } = difference
   const changes = [
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),

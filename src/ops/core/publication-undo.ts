@@ -1,12 +1,13 @@
 // Taking a publication back, with a publication that does the opposite.
 import { findConflicts } from '../../catalog/catalog-file.ts'
 import { abbreviate } from '../../abbreviate.ts'
+import { isSamePlan } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectChanges, selectLaterTouches, type Touch } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
-import { compareChanges, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
+import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type CatalogChange, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
