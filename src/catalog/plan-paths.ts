@@ -1,5 +1,4 @@
 // A plan as paths and values, such as `name`, `category.id`, `minTopUpAmounts.KES` or `viewableIn.KE`. Pure. Node only.
-import { isDeepStrictEqual } from 'node:util'
 import { planFields } from './plan-columns.ts'
 import type { CatalogPlan } from './plan-schema.ts'
 
@@ -42,6 +41,14 @@ function isObjectField(field: string): boolean {
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** Fast path: objects or lists with the same members, in the same order for a list. */
+function isSameObject(from: unknown, to: unknown): boolean {
+  if (typeof from !== 'object' || typeof to !== 'object' || from === null || to === null) return false
+  const [old, next]: [Fields, Fields] = [Object(from), Object(to)]
+  const members = Object.keys(old)
+  return members.length === Object.keys(next).length && members.every((member) => old[member] === next[member])
+}
+
 /** Finds the paths whose values differ. Flattens only the fields that differ. */
 export function comparePlans(from: CatalogPlan, to: CatalogPlan): Map<string, ValueChange> {
   const changes = new Map<string, ValueChange>()
@@ -50,7 +57,7 @@ export function comparePlans(from: CatalogPlan, to: CatalogPlan): Map<string, Va
   const lost = Object.keys(from).filter((field) => !(field in to))
   for (const field of [...lost, ...Object.keys(to)]) {
     const [value, other] = [old[field], next[field]]
-    if (value === other || (typeof value === 'object' && isDeepStrictEqual(value, other))) continue
+    if (value === other || isSameObject(value, other)) continue
     const after = new Map(flattenField(to, field))
     for (const [path, before] of flattenField(from, field)) {
       if (after.get(path) !== before) changes.set(path, { from: before, to: after.get(path) })
@@ -68,8 +75,8 @@ export function isSamePlan(from: CatalogPlan, to: CatalogPlan): boolean {
 
 /** Returns what must be merged as one: the object of a member, such as `category` for `category.id`, and else the path itself. */
 export function partOf(path: string): string {
-  const [field = path] = path.split('.')
-  return isObjectField(field) ? field : path
+  const end = path.indexOf('.')
+  return end > 0 && isObjectField(path.slice(0, end)) ? path.slice(0, end) : path
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   type PlanChange,
   type Publication,
 } from '../core/publications.ts'
+import { describeUndoneWork } from '../core/undone-work.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Store } from '../store/store.ts'
 import { writeOutput } from '../store/write-output.ts'
@@ -97,6 +98,7 @@ async function publishFile<File>(
   update('Comparing with the catalog', 0, 1)
   const prepared = await prepare(store, parsed, readChoice(input))
   const { difference, isMerged, changes, notes } = prepared
+  warn(...prepared.undone.map((undone) => `Warning: ${describeUndoneWork(undone)}`))
   warn(...notes.map((note) => `Note: ${note}`))
   const hasLosses = difference.changed.length + difference.removed.length > 0
   if (!isMerged && hasLosses && work.notMerged !== undefined && !json) warn(work.notMerged)

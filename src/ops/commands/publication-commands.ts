@@ -57,7 +57,7 @@ export const publicationCommands: Handlers<Declarations> = {
     const { number, plan, dryRun, json } = input
     const { store, report } = run
     const id = parseNumber(number)
-    const { difference, ...change } = await prepareUndo(store, id, plan)
+    const { difference, ...change } = await prepareUndo(store, id, { plan })
     const { countries, unseen } = difference
     if (!json) report(...formatCountries(difference))
     const question = {

@@ -20,11 +20,18 @@ export interface MergeInput {
   decision: MergeDecision
 }
 
-export type MergeConflict = { planId: number; identifier: string } & (
-  | { kind: 'removed_by_file' | 'removed_from_catalog' }
-  /** Both changed the value at a path; undefined where it does not exist. */
-  | { kind: 'value'; path: string; file: PathValue | undefined; current: PathValue | undefined }
-)
+export interface MergeConflict {
+  planId: number
+  identifier: string
+  kind: 'removed_by_file' | 'removed_from_catalog' | ValueConflict
+}
+
+/** Both changed the value at a path; undefined where it does not exist. */
+export interface ValueConflict {
+  path: string
+  file: PathValue | undefined
+  current: PathValue | undefined
+}
 
 export interface CatalogMerge {
   /** The merged plans of the file, changed or not, and the plans that pruning takes off a country's list. */
@@ -36,12 +43,12 @@ export interface CatalogMerge {
 }
 
 /** Whether the file wins. */
-type Decide = (...conflicts: MergeConflict[]) => boolean
+type Decide = (plan: CatalogPlan, ...kinds: MergeConflict['kind'][]) => boolean
 
 export function mergeCatalog({ base, file, current, isPruning, country, decision }: MergeInput): CatalogMerge {
   const merge: CatalogMerge = { put: [], removedIds: [], conflicts: [] }
-  const decide: Decide = (...conflicts) => {
-    if (decision === 'refuse') merge.conflicts.push(...conflicts)
+  const decide: Decide = ({ id, identifier }, ...kinds) => {
+    if (decision === 'refuse') merge.conflicts.push(...kinds.map((kind) => ({ planId: id, identifier, kind })))
     return decision === 'ours'
   }
   const findBase = indexPlans(base ?? [])
@@ -61,8 +68,7 @@ export function mergeCatalog({ base, file, current, isPruning, country, decision
       if (isListed) merge.put.push({ ...now, viewableIn: now.viewableIn.filter((other) => other !== country) })
       continue
     }
-    const isRemoved =
-      isSamePlan(old, now) || decide({ kind: 'removed_by_file', planId: now.id, identifier: now.identifier })
+    const isRemoved = isSamePlan(old, now) || decide(now, 'removed_by_file')
     if (isRemoved) merge.removedIds.push(now.id)
   }
   return merge
@@ -84,11 +90,10 @@ function mergePlan(
   current: CatalogPlan | undefined,
   decide: Decide,
 ): CatalogPlan | undefined {
-  const plan = { planId: file.id, identifier: file.identifier }
   if (!current) {
     const isAdded = base === undefined
     if (!isAdded && isSamePlan(base, file)) return undefined
-    return isAdded || decide({ kind: 'removed_from_catalog', ...plan }) ? file : undefined
+    return isAdded || decide(file, 'removed_from_catalog') ? file : undefined
   }
 
   const edited = base && findChangedParts(base, file)
@@ -103,14 +108,8 @@ function mergePlan(
     if (edited && !edited.has(part)) continue
     // Without a base, both sides added the plan, and every difference is a conflict.
     const isConflict = changedLater === undefined || changedLater.has(part)
-    const conflicts = listChanges(new Map(changes)).map(([path, { from, to }]): MergeConflict => ({
-      kind: 'value',
-      ...plan,
-      path,
-      file: to,
-      current: from,
-    }))
-    if (isConflict && !decide(...conflicts)) continue
+    const conflicts = listChanges(new Map(changes)).map(([path, { from, to }]) => ({ path, file: to, current: from }))
+    if (isConflict && !decide(file, ...conflicts)) continue
     for (const [path, { to }] of changes) values.set(path, to)
   }
   const merged = setPaths(current, values)
@@ -122,16 +121,10 @@ function findChangedParts(from: CatalogPlan, to: CatalogPlan): Set<string> {
 }
 
 /** Formats a conflict as one line. */
-export function formatConflict(conflict: MergeConflict): string {
-  const plan = `Plan ${abbreviate(conflict.identifier)}`
-  switch (conflict.kind) {
-    case 'removed_by_file':
-      return `${plan}: the file removes it; it was changed in the catalog.`
-    case 'removed_from_catalog':
-      return `${plan}: the file changes it; it was removed from the catalog.`
-    case 'value': {
-      const [ours, theirs] = abbreviatePair(conflict.file, conflict.current)
-      return `${plan}: ${conflict.path}: the file says ${ours}; the catalog says ${theirs}.`
-    }
-  }
+export function formatConflict({ identifier, kind }: MergeConflict): string {
+  const plan = `Plan ${abbreviate(identifier)}`
+  if (kind === 'removed_by_file') return `${plan}: the file removes it; it was changed in the catalog.`
+  if (kind === 'removed_from_catalog') return `${plan}: the file changes it; it was removed from the catalog.`
+  const [ours, theirs] = abbreviatePair(kind.file, kind.current)
+  return `${plan}: ${kind.path}: the file says ${ours}; the catalog says ${theirs}.`
 }

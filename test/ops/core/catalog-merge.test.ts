@@ -73,7 +73,7 @@ test.each<[file: Edit, current: Edit, path: string, inFile: unknown, inCatalog: 
   [{ category: bonds }, { category: null }, 'category', 'Bonds', undefined],
 ])('%j conflicts with %j', (fileEdit, currentEdit, path, inFile, inCatalog) => {
   const [file, current] = [makePlan(fileEdit), makePlan(currentEdit)]
-  const conflict = { kind: 'value', planId: 1, identifier: 'plan-1', path, file: inFile, current: inCatalog }
+  const conflict = { planId: 1, identifier: 'plan-1', kind: { path, file: inFile, current: inCatalog } }
   expect(merge({ file: [file], current: [current] }).conflicts).toEqual([conflict])
   expect(merge({ file: [file], current: [current], ...ours })).toEqual(makeMerge(file))
   expect(merge({ file: [file], current: [current], ...theirs })).toEqual(makeMerge(current))
@@ -82,7 +82,9 @@ test.each<[file: Edit, current: Edit, path: string, inFile: unknown, inCatalog: 
 test('never mixes members of two objects', () => {
   const [old, file] = [makePlan({ category: bonds }), makePlan({ category: equity })]
   const current = makePlan({ category: { ...bonds, tagLine: 'Calm.' } })
-  expect(merge({ base: [old], file: [file], current: [current] }).conflicts).toMatchObject([{ path: 'category' }])
+  expect(merge({ base: [old], file: [file], current: [current] }).conflicts).toMatchObject([
+    { kind: { path: 'category' } },
+  ])
 })
 
 test('leaves a plan removed that was removed after the export, unless the file changes it', () => {
@@ -98,8 +100,8 @@ test('adds a new plan, and conflicts with one that was added after the export', 
   expect(merge({ base: [] })).toEqual(makeMerge(makePlan()))
   const current = [makePlan({ tenor: 'Five years', viewableIn: ['KE', 'UG'] })]
   expect(merge({ base: [], current }).conflicts).toMatchObject([
-    { path: 'tenor', file: 'Open-ended', current: 'Five years' },
-    { path: 'viewableIn.UG', file: undefined, current: true },
+    { kind: { path: 'tenor', file: 'Open-ended', current: 'Five years' } },
+    { kind: { path: 'viewableIn.UG', file: undefined, current: true } },
   ])
   expect(merge({ base: [], current, ...ours }).put).toEqual([makePlan()])
 })
