@@ -22,6 +22,7 @@ import {
   type PlanChange,
   type Publication,
 } from '../core/publications.ts'
+import { describeUndoneWork } from '../core/undone-work.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Store } from '../store/store.ts'
 import { writeOutput } from '../store/write-output.ts'
@@ -42,18 +43,10 @@ type ChangeRun = Parameters<Handlers<Declarations>['import']>[1]
 interface FileWork<File> {
   read: (input: CatalogInput, onProgress: OnProgress) => File
   prepare: (store: Store, file: File, choice: ImportChoice) => Promise<CatalogImport>
-  /** What to say about a file without a revision. */
-  notMerged?: string | undefined
 }
 
 export const catalogCommands: Handlers<Declarations> = {
-  import: (input, run) =>
-    publishFile(input, run, {
-      read: readCatalog,
-      prepare: prepareImport,
-      notMerged: input.fresh || input.noMerge ? undefined : notMerged,
-    }),
-
+  import: (input, run) => publishFile(input, run, { read: readCatalog, prepare: prepareImport }),
   update: (input, run) => publishFile(input, run, { read: readUpdate, prepare: prepareUpdate }),
 
   async export({ country, at, format: named, output }, { store, io, report }) {
@@ -88,7 +81,7 @@ export const catalogCommands: Handlers<Declarations> = {
 async function publishFile<File>(
   input: FileInput,
   run: ChangeRun,
-  { read, prepare, ...work }: FileWork<File>,
+  { read, prepare }: FileWork<File>,
 ): Promise<Output | void> {
   const { file, format, decimalComma: hasDecimalComma, dryRun, json } = input
   const { store, update, warn, report } = run
@@ -96,21 +89,15 @@ async function publishFile<File>(
   const parsed = read(await parseCatalogInput(file, bytes, { format, hasDecimalComma }), update)
   update('Comparing with the catalog', 0, 1)
   const prepared = await prepare(store, parsed, readChoice(input))
-  const { difference, isMerged, changes, notes } = prepared
+  const { difference, isMerged, changes, undone, notes } = prepared
   warn(...notes.map((note) => `Note: ${note}`))
-  const hasLosses = difference.changed.length + difference.removed.length > 0
-  if (!isMerged && hasLosses && work.notMerged !== undefined && !json) warn(work.notMerged)
-  if (dryRun) await reviewChanges(run, input, store, changes)
-  const publication = dryRun
-    ? undefined
-    : await publishChange(store, prepared, createRequest(run, input, { describeEffect: describeLosses }))
+  const question = { describeEffect: describeLosses, warnings: undone.map(describeUndoneWork) }
+  if (dryRun) await reviewChanges(run, input, store, changes, question)
+  const publication = dryRun ? undefined : await publishChange(store, prepared, createRequest(run, input, question))
   if (json) return { value: toJson(difference, isMerged, publication), text: '' }
   report(...formatDifference(difference, publication, input))
   printPublication(run, publication)
 }
-
-const notMerged =
-  'Not merged, because the file has no revision: its plans replace those of the catalog, including changes that others made.'
 
 function readChoice({ prune = false, fresh = false, noMerge, ours, theirs }: FileInput): ImportChoice {
   return {

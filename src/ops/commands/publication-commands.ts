@@ -4,7 +4,7 @@ import type { Attribution } from '../core/attribution.ts'
 import { readDatabaseSeconds } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { listPublications, readPublication, verifyRecord, type PublicationDetails } from '../core/publication-log.ts'
-import { prepareUndo } from '../core/publication-undo.ts'
+import { describeLaterChanges, prepareUndo } from '../core/publication-undo.ts'
 import {
   approvePublication,
   cancelPublication,
@@ -54,10 +54,11 @@ export const publicationCommands: Handlers<Declarations> = {
   },
 
   async undo(input, run) {
-    const { number, plan, dryRun, json } = input
-    const { store, report } = run
+    const { number, plan, exceptChanged, dryRun, json } = input
+    const { store, report, warn } = run
     const id = parseNumber(number)
-    const { difference, ...change } = await prepareUndo(store, id, plan)
+    const { difference, left, ...change } = await prepareUndo(store, id, { plan, exceptChanged })
+    warn(...describeLaterChanges(left).map((line) => `Note: ${line}`))
     const { countries, unseen } = difference
     if (!json) report(...formatCountries(difference))
     const question = {

@@ -42,6 +42,7 @@ export const publicationDeclarations = {
     flags: {
       dryRun: { help: 'show what would change for partners, country by country, and change nothing' },
       plan: { value: '<id>', help: 'take back only the change of this plan' },
+      exceptChanged: { help: 'leave the plans that were changed later, and name them' },
     },
     changes: 'publication',
     asks: 'on a terminal, and with --remote',

@@ -17,6 +17,8 @@ interface ReviewInput {
 }
 
 interface Question {
+  /** Doubts besides those about the plans, such as the work of others that is taken back. */
+  warnings?: readonly string[]
   /** What the question names even without a warning, such as plans that are removed. */
   describeEffect?: (changes: readonly PlanChange[]) => string | undefined
   /** Whether local state asks, too, on a terminal. */
@@ -47,9 +49,9 @@ export async function reviewChanges(
   { at, accept, dryRun = false }: ReviewInput,
   store: Store,
   changes: readonly PlanChange[],
-  { describeEffect = () => undefined, isLocal = false, isShown = false }: Question = {},
+  { warnings = [], describeEffect = () => undefined, isLocal = false, isShown = false }: Question = {},
 ): Promise<void> {
-  const isDoubtful = await printDoubts(run, store, changes, at ?? null)
+  const isDoubtful = await printDoubts(run, store, changes, at ?? null, warnings)
   const effect = describeEffect(changes)
   const missing = [
     ...(effect !== undefined && !run.isSure ? ['--yes'] : []),
@@ -62,15 +64,21 @@ export async function reviewChanges(
   await run.confirm(question, { isSure: false, isLocal, flag: missing.join(' ') })
 }
 
-/** @param dueAt Unix seconds: when the change is published; null for now. @returns whether there is a warning. */
+/**
+ * @param dueAt Unix seconds: when the change is published; null for now.
+ * @param known warnings that come first.
+ * @returns whether there is a warning.
+ */
 export async function printDoubts(
   { warn }: Pick<Run, 'warn'>,
   store: Store,
   changes: readonly PlanChange[],
   dueAt: number | null,
+  known: readonly string[] = [],
 ): Promise<boolean> {
-  const { warnings, notes } = await findDoubts(store, changes, dueAt)
-  warn(...notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
+  const doubts = await findDoubts(store, changes, dueAt)
+  const warnings = [...known, ...doubts.warnings]
+  warn(...doubts.notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   return warnings.length > 0
 }
 

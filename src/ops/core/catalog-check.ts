@@ -1,4 +1,5 @@
 // catalog check: everything about the catalog of now that an operator should look at.
+import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectChanges, selectPreviousVersions, selectPublications } from '../../db/publication-queries.ts'
@@ -29,7 +30,7 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
   return sortFindings([
     ...plans.flatMap((plan) => [
       ...findImplausibleFigures(plan, today),
-      ...findJumps(before.get(plan.id) ?? null, plan),
+      ...findRecentJumps(before.get(plan.id), plan),
       ...findOddities(plan, today),
       ...findHidden(plan),
       ...findClosed(plan, opened),
@@ -37,6 +38,11 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
     ...findDuplicateNames(plans),
     ...findEmptyLists(plans, partners),
   ])
+}
+
+function findRecentJumps(before: CatalogPlan | undefined, plan: CatalogPlan): Finding[] {
+  // Where an ID became another plan, there is nothing to compare.
+  return before?.identifier === plan.identifier ? findJumps(plan.identifier, comparePlans(before, plan)) : []
 }
 
 /** The plans that a scheduled publication opens to investment. */

@@ -1,5 +1,5 @@
 // The difference between two catalogs, as partners see it in each country. Pure.
-import { isDeepStrictEqual } from 'node:util'
+import { comparePlans, type PlanChanges, type ValueChange } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
 export interface CatalogDifference {
@@ -14,32 +14,31 @@ export interface CatalogDifference {
   unseen: string[]
 }
 
+/** The changes of a plan by path, such as `minTopUpAmounts.KES`; without `viewableIn`, which partners do not see. */
+export type FieldChanges = Record<string, ValueChange>
+
 export interface CountryDifference {
   appears: string[]
   disappears: string[]
-  changes: { identifier: string; fields: Record<string, { from: unknown; to: unknown }> }[]
+  changes: { identifier: string; fields: FieldChanges }[]
 }
 
-/** @param isPruning whether plans that are not in `after` are removed; otherwise they stay. */
-export function compareCatalogs(
-  before: readonly CatalogPlan[],
-  after: readonly CatalogPlan[],
-  isPruning: boolean,
-): CatalogDifference {
-  const old = new Map(before.map((plan) => [plan.id, plan]))
+/** Plans that are not in `after` are removed. */
+export function compareCatalogs(before: readonly CatalogPlan[], after: readonly CatalogPlan[]): CatalogDifference {
+  const [old, next] = [before, after].map((plans) => new Map(plans.map((plan) => [plan.id, plan])))
   const difference: CatalogDifference = { added: [], changed: [], removed: [], unchanged: 0, countries: {}, unseen: [] }
-  const pairs: [CatalogPlan | undefined, CatalogPlan | undefined][] = after.map((plan) => [old.get(plan.id), plan])
-  for (const { id } of after) old.delete(id)
-  if (isPruning) for (const plan of old.values()) pairs.push([plan, undefined])
-
-  for (const [from, to] of pairs.toSorted(byId)) {
-    if (from && to && isSamePlan(from, to)) difference.unchanged++
-    else {
-      if (to) difference[from ? 'changed' : 'added'].push(to)
-      else if (from) difference.removed.push(from)
-      const isSeen = compareInCountries(difference.countries, from, to)
-      if (!isSeen) difference.unseen.push((to ?? from)?.identifier ?? '')
+  const ids = new Set([...before, ...after].map(({ id }) => id))
+  for (const id of [...ids].toSorted((a, b) => a - b)) {
+    const [from, to] = [old?.get(id), next?.get(id)]
+    const changes: PlanChanges = from && to ? comparePlans(from, to) : new Map()
+    if (from && to && changes.size === 0) {
+      difference.unchanged++
+      continue
     }
+    if (to) difference[from ? 'changed' : 'added'].push(to)
+    else if (from) difference.removed.push(from)
+    const isSeen = compareInCountries(difference.countries, from, to, changes)
+    if (!isSeen) difference.unseen.push((to ?? from)?.identifier ?? '')
   }
   const sorted = Object.entries(difference.countries).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return { ...difference, countries: Object.fromEntries(sorted) }
@@ -51,12 +50,7 @@ export function compareChanges(
 ): CatalogDifference {
   const before = changes.flatMap((change) => change.before ?? [])
   const after = changes.flatMap((change) => change.after ?? [])
-  return compareCatalogs(before, after, true)
-}
-
-function byId(...pairs: [CatalogPlan | undefined, CatalogPlan | undefined][]): number {
-  const [a = 0, b = 0] = pairs.map(([from, to]) => (to ?? from)?.id)
-  return a - b
+  return compareCatalogs(before, after)
 }
 
 /** @returns whether any list changes. */
@@ -64,13 +58,15 @@ function compareInCountries(
   countries: Record<string, CountryDifference>,
   from: CatalogPlan | undefined,
   to: CatalogPlan | undefined,
+  changes: PlanChanges,
 ): boolean {
   let isSeen = false
-  const fields = from && to ? compareFields(from, to) : {}
+  const seen = [...changes].filter(([path]) => !path.startsWith('viewableIn.'))
+  const fields: FieldChanges = Object.fromEntries(seen)
   for (const country of new Set([...(from?.viewableIn ?? []), ...(to?.viewableIn ?? [])])) {
     const seenBefore = from?.viewableIn.includes(country) ? from : undefined
     const seenAfter = to?.viewableIn.includes(country) ? to : undefined
-    if (seenBefore && seenAfter && Object.keys(fields).length === 0) continue
+    if (seenBefore && seenAfter && seen.length === 0) continue
     isSeen = true
     const list = (countries[country] ??= { appears: [], disappears: [], changes: [] })
     if (seenBefore && seenAfter) list.changes.push({ identifier: seenAfter.identifier, fields })
@@ -78,20 +74,4 @@ function compareInCountries(
     else if (seenBefore) list.disappears.push(seenBefore.identifier)
   }
   return isSeen
-}
-
-/** Compares the fields that partners see, which do not include `viewableIn`. */
-function compareFields(from: CatalogPlan, to: CatalogPlan): Record<string, { from: unknown; to: unknown }> {
-  const { viewableIn: _, ...fields } = to
-  const differing = Object.entries(fields).filter(([name, value]) => !isDeepStrictEqual(Reflect.get(from, name), value))
-  return Object.fromEntries(differing.map(([name, value]) => [name, { from: Reflect.get(from, name), to: value }]))
-}
-
-/** The order of the countries doesn't matter. */
-export function isSamePlan(from: CatalogPlan, to: CatalogPlan): boolean {
-  return isDeepStrictEqual(sortCountries(from), sortCountries(to))
-}
-
-function sortCountries(plan: CatalogPlan): CatalogPlan {
-  return { ...plan, viewableIn: plan.viewableIn.toSorted() }
 }

@@ -8,23 +8,26 @@ import {
 } from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
-import { abbreviate } from '../../abbreviate.ts'
+import { isSamePlan } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
-import { isRecordedRevision, selectCatalogAt, selectLaterTouches } from '../../db/publication-queries.ts'
+import { isRecordedRevision, selectCatalogAt } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { compareCatalogs, isSamePlan, type CatalogDifference } from './catalog-difference.ts'
+import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
-import { countPlans, type CatalogChange, type OnProgress, type PlanChange } from './publications.ts'
+import { countPlans, namePublications, type CatalogChange, type OnProgress } from './publications.ts'
+import { findUndoneWork, selectLaterPublications, type UndoneWork } from './undone-work.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export interface CatalogImport extends CatalogChange {
   difference: CatalogDifference
   /** Whether the file said which revision it was exported at. */
   isMerged: boolean
+  /** What the file takes back of recent publications. The operator must know it before the question. */
+  undone: UndoneWork[]
   /** What the operator should know about the work of others since the export. */
   notes: string[]
 }
@@ -42,6 +45,9 @@ export interface ImportChoice {
 
 /** A catalog file: JSON, or the sheets of a spreadsheet. */
 export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet'; spreadsheet: Spreadsheet }
+
+/** The authors of a conflict that are named. */
+const maxAuthors = 5
 
 export const nothingImported = 'Nothing was imported.'
 
@@ -109,8 +115,12 @@ async function prepareMerge(
     decision,
   })
   if (merge.conflicts.length > 0) {
+    const planIds = merge.conflicts.map(({ planId }) => planId)
+    const later = await selectLaterPublications(read, origin?.revision ?? 0, planIds)
+    const authors = later.slice(0, maxAuthors).map(({ id, actor }) => `${actor} (${namePublications([id])})`)
+    const who = authors.length === 0 ? [] : [`The catalog was changed by ${authors.join(', ')}.`]
     const fix = 'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.'
-    throw new UserError([...merge.conflicts.map(formatConflict), fix, nothingImported])
+    throw new UserError([...merge.conflicts.map(formatConflict), ...who, fix, nothingImported])
   }
   const concerned = new Set([...merge.removedIds, ...merge.put.map(({ id }) => id)])
   const untouched = before.filter(({ id }) => !concerned.has(id))
@@ -124,14 +134,15 @@ async function prepareMerge(
 
   const known = new Map(before.map((plan) => [plan.id, plan]))
   const touched = before.filter(({ id }) => concerned.has(id))
-  const difference = compareCatalogs(touched, merge.put, true)
+  const difference = compareCatalogs(touched, merge.put)
   const { added, changed, removed } = difference
   const changes = [
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  const notes = recorded && origin ? await describeLaterWork(read, origin, merge.put, plans, changes) : []
-  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, notes }
+  const undone = isFresh ? [] : await findUndoneWork(read, (recorded && origin?.revision) ?? 0, changes)
+  const notes = recorded ? describeKept(plans, merge.put) : []
+  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, undone, notes }
 }
 
 /** @throws UserError when the record does not know the revision of the file. */
@@ -143,29 +154,10 @@ async function selectBase(read: Database, origin: CatalogOrigin, now: CatalogOri
   return selectCatalogAt(read, origin.revision)
 }
 
-/** Values of others that stay, and plans of others that the file changes: somebody may have taken back the same edit. */
-async function describeLaterWork(
-  read: Database,
-  { revision }: CatalogOrigin,
-  merged: Plans,
-  file: Plans,
-  changes: readonly PlanChange[],
-): Promise<string[]> {
+function describeKept(file: Plans, merged: Plans): string[] {
   const mergedById = new Map(merged.map((plan) => [plan.id, plan]))
-  const kept = file.filter((plan) => {
-    const result = mergedById.get(plan.id)
-    return result !== undefined && !isSamePlan(plan, result)
-  })
-  const names = new Map(changes.map(({ planId, before, after }) => [planId, (after ?? before)?.identifier]))
-  const touches = await selectLaterTouches(read, revision, [...names.keys()])
-  const byPlan = Map.groupBy(touches, ({ planId }) => planId)
-  return [
-    ...(kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]),
-    ...[...byPlan].slice(0, 10).map(([planId, later]) => {
-      const numbers = later.map(({ publicationId }) => publicationId).join(', ')
-      return `Plan ${abbreviate(names.get(planId))} was changed since the export, by publication ${numbers}, and the file changes it as well.`
-    }),
-  ]
+  const kept = file.filter((plan) => !isSamePlan(plan, mergedById.get(plan.id) ?? plan))
+  return kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]
 }
 
 function refuseMerge(reason: string): UserError {

@@ -1,8 +1,7 @@
 // Merges a catalog file into a catalog that may have changed since the file was exported. Pure.
-import { isDeepStrictEqual } from 'node:util'
-import { abbreviatePair } from '../../abbreviate.ts'
+import { abbreviate, abbreviatePair } from '../../abbreviate.ts'
+import { comparePlans, isSamePlan, listChanges, partOf, setPaths, type PathValue } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { isSamePlan } from './catalog-difference.ts'
 
 /** Where the file and the catalog both changed a field: the file's value wins, the catalog's wins, or neither. */
 export type MergeDecision = 'ours' | 'theirs' | 'refuse'
@@ -21,14 +20,17 @@ export interface MergeInput {
   decision: MergeDecision
 }
 
-/** Values are undefined where they don't exist. */
 export interface MergeConflict {
+  planId: number
   identifier: string
-  /** Such as `name` or `minTopUpAmounts.KES`; undefined when one side changed the plan and the other removed it. */
-  field: string | undefined
-  base: unknown
-  file: unknown
-  current: unknown
+  kind: 'removed_by_file' | 'removed_from_catalog' | ValueConflict
+}
+
+/** Both changed the value at a path; undefined where it does not exist. */
+export interface ValueConflict {
+  path: string
+  file: PathValue | undefined
+  current: PathValue | undefined
 }
 
 export interface CatalogMerge {
@@ -40,19 +42,19 @@ export interface CatalogMerge {
   conflicts: MergeConflict[]
 }
 
-/** Returns the file's or the catalog's value. */
-type Resolve = <Value>(conflict: MergeConflict & { file: Value; current: Value }) => Value
+/** Whether the file wins. */
+type Decide = (plan: CatalogPlan, ...kinds: MergeConflict['kind'][]) => boolean
 
 export function mergeCatalog({ base, file, current, isPruning, country, decision }: MergeInput): CatalogMerge {
   const merge: CatalogMerge = { put: [], removedIds: [], conflicts: [] }
-  const resolve: Resolve = (conflict) => {
-    if (decision === 'refuse') merge.conflicts.push(conflict)
-    return decision === 'ours' ? conflict.file : conflict.current
+  const decide: Decide = ({ id, identifier }, ...kinds) => {
+    if (decision === 'refuse') merge.conflicts.push(...kinds.map((kind) => ({ planId: id, identifier, kind })))
+    return decision === 'ours'
   }
   const findBase = indexPlans(base ?? [])
   const findCurrent = indexPlans(current)
   for (const plan of file) {
-    const merged = base ? mergePlan(findBase(plan), plan, findCurrent(plan), resolve) : plan
+    const merged = base ? mergePlan(findBase(plan), plan, findCurrent(plan), decide) : plan
     if (merged) merge.put.push(merged)
   }
   if (!isPruning) return merge
@@ -66,8 +68,8 @@ export function mergeCatalog({ base, file, current, isPruning, country, decision
       if (isListed) merge.put.push({ ...now, viewableIn: now.viewableIn.filter((other) => other !== country) })
       continue
     }
-    const conflict = { identifier: now.identifier, field: undefined, base: old, file: undefined, current: now }
-    if (isSamePlan(old, now) || !resolve<CatalogPlan | undefined>(conflict)) merge.removedIds.push(now.id)
+    const isRemoved = isSamePlan(old, now) || decide(now, 'removed_by_file')
+    if (isRemoved) merge.removedIds.push(now.id)
   }
   return merge
 }
@@ -86,72 +88,43 @@ function mergePlan(
   base: CatalogPlan | undefined,
   file: CatalogPlan,
   current: CatalogPlan | undefined,
-  resolve: Resolve,
+  decide: Decide,
 ): CatalogPlan | undefined {
-  const { identifier } = file
   if (!current) {
-    if (!base) return file
-    if (isSamePlan(base, file)) return undefined
-    return resolve<CatalogPlan | undefined>({ identifier, field: undefined, base, file, current })
+    const isAdded = base === undefined
+    if (!isAdded && isSamePlan(base, file)) return undefined
+    return isAdded || decide(file, 'removed_from_catalog') ? file : undefined
   }
 
-  const pick = <Value>(field: string, values: { base: Value | undefined; file: Value; current: Value }): Value => {
-    if (isDeepStrictEqual(values.file, values.current)) return values.current
+  const edited = base && findChangedParts(base, file)
+  if (edited?.size === 0) return current
+  const changedLater = base && findChangedParts(base, current)
+  if (changedLater?.size === 0) return file
+  const differing = Map.groupBy(comparePlans(current, file), ([path]) => partOf(path))
+  // The note decides it.
+  differing.delete('isInvestable')
+  const values = new Map<string, PathValue | undefined>()
+  for (const [part, changes] of differing) {
+    if (edited && !edited.has(part)) continue
     // Without a base, both sides added the plan, and every difference is a conflict.
-    if (base && isDeepStrictEqual(values.file, values.base)) return values.current
-    if (base && isDeepStrictEqual(values.current, values.base)) return values.file
-    return resolve({ identifier, field, ...values })
+    const isConflict = changedLater === undefined || changedLater.has(part)
+    const conflicts = listChanges(new Map(changes)).map(([path, { from, to }]) => ({ path, file: to, current: from }))
+    if (isConflict && !decide(file, ...conflicts)) continue
+    for (const [path, { to }] of changes) values.set(path, to)
   }
-  const pickAmounts = (field: 'minInvestableAmounts' | 'minTopUpAmounts'): Record<string, number> => {
-    const [before, ours, theirs] = [base?.[field], file[field], current[field]]
-    const amounts = Object.keys({ ...theirs, ...ours }).map((currency) => {
-      const values = { base: before?.[currency], file: ours[currency], current: theirs[currency] }
-      return [currency, pick(`${field}.${currency}`, values)] as const
-    })
-    return Object.fromEntries(amounts.filter((entry): entry is [string, number] => entry[1] !== undefined))
-  }
-
-  const merged = { ...current }
-  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- ties the type of the value to the name
-  const mergeField = <Name extends WholeField>(name: Name) => {
-    merged[name] = pick(name, { base: base?.[name], file: file[name], current: current[name] })
-  }
-  for (const name of Object.keys(file).filter(isWholeField)) mergeField(name)
-  merged.isInvestable = merged.nonInvestableNote === null
-  merged.minInvestableAmounts = pickAmounts('minInvestableAmounts')
-  merged.minTopUpAmounts = pickAmounts('minTopUpAmounts')
-  // With a base this never conflicts: there are only two values, so sides that both changed one agree.
-  merged.viewableIn = [...new Set([...current.viewableIn, ...file.viewableIn])].filter((country) => {
-    const [before, ours, theirs] = [base, file, current].map((plan) => plan?.viewableIn.includes(country) ?? false)
-    return pick(`viewableIn.${country}`, { base: before, file: ours, current: theirs })
-  })
-  merged.viewableIn.sort()
-  return merged
+  const merged = setPaths(current, values)
+  return { ...merged, isInvestable: merged.nonInvestableNote === null }
 }
 
-const partFields = [
-  'id',
-  'identifier',
-  'isInvestable',
-  'minInvestableAmounts',
-  'minTopUpAmounts',
-  'viewableIn',
-] as const
-
-/** A field that is merged as one value. `nonInvestableNote` decides `isInvestable`. */
-type WholeField = Exclude<keyof CatalogPlan, (typeof partFields)[number]>
-
-function isWholeField(name: string): name is WholeField {
-  return !partFields.some((part) => part === name)
+function findChangedParts(from: CatalogPlan, to: CatalogPlan): Set<string> {
+  return new Set([...comparePlans(from, to).keys()].map(partOf))
 }
 
 /** Formats a conflict as one line. */
-export function formatConflict({ identifier, field, file, current }: MergeConflict): string {
-  if (field !== undefined) {
-    const [ours, theirs] = abbreviatePair(file, current)
-    return `Plan "${identifier}": ${field}: the file says ${ours}; the catalog says ${theirs}.`
-  }
-  return file === undefined
-    ? `Plan "${identifier}": the file removes it; it was changed in the catalog.`
-    : `Plan "${identifier}": the file changes it; it was removed from the catalog.`
+export function formatConflict({ identifier, kind }: MergeConflict): string {
+  const plan = `Plan ${abbreviate(identifier)}`
+  if (kind === 'removed_by_file') return `${plan}: the file removes it; it was changed in the catalog.`
+  if (kind === 'removed_from_catalog') return `${plan}: the file changes it; it was removed from the catalog.`
+  const [ours, theirs] = abbreviatePair(kind.file, kind.current)
+  return `${plan}: ${kind.path}: the file says ${ours}; the catalog says ${theirs}.`
 }

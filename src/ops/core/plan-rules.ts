@@ -1,5 +1,6 @@
 // What is allowed in a plan, but hardly ever meant. Pure.
 import { abbreviate } from '../../abbreviate.ts'
+import { partOf, type PlanChanges } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
 /** `error`: wrong in nearly every case. */
@@ -29,6 +30,10 @@ const maxJump = 25
 const minShifted = 3
 const maxAmountFactor = 100
 const maxAgeDays = 45
+/** Fewer different values may well change places. */
+const minMoved = 4
+/** So many edits of a column that was sorted as well. */
+const maxUnmoved = 3
 
 function isPlausibleReturn(value: number): boolean {
   return value >= plausibleReturn.min && value <= plausibleReturn.max
@@ -51,37 +56,50 @@ export function findImplausibleFigures(plan: CatalogPlan, today: string): Findin
 }
 
 /**
- * Finds returns and amounts that differ much from the version before. Leaves out returns that `findImplausibleFigures` finds, and their
- * corrections. Where an ID became another plan, there is nothing to compare.
+ * Finds returns and amounts that change much. Leaves out returns that `findImplausibleFigures` finds, and their corrections.
+ * @param subject the identifier of the plan.
  */
-export function findJumps(before: CatalogPlan | null, after: CatalogPlan): Finding[] {
-  if (before?.identifier !== after.identifier) return []
-  return [...findReturnJumps(before, after), ...findAmountJumps(before, after)]
-}
-
-function findReturnJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
-  return returns.flatMap((field): Finding[] => {
-    const [from, to] = [before[field], after[field]]
-    if (from === null || to === null || ![from, to].every(isPlausibleReturn)) return []
-    const isShifted = isDecimalShift(from, to)
-    if (Math.abs(to - from) <= maxJump && !isShifted) return []
-    const question = isShifted ? ' Is it a misplaced decimal point?' : ''
-    const message = `${field} jumped from ${from} to ${to} % per year.${question}`
-    return [{ level: 'warning', subject: after.identifier, message }]
+export function findJumps(subject: string, changes: PlanChanges): Finding[] {
+  return [...changes].flatMap(([path, { from, to }]): Finding[] => {
+    if (typeof from !== 'number' || typeof to !== 'number') return []
+    const message = /^performance\d+$/.test(path)
+      ? describeReturnJump(path, from, to)
+      : /^min\w+Amounts\./.test(path) && describeAmountJump(path, from, to)
+    return message ? [{ level: 'warning', subject, message }] : []
   })
 }
 
+function describeReturnJump(path: string, from: number, to: number): string | undefined {
+  if (![from, to].every(isPlausibleReturn)) return undefined
+  const isShifted = isDecimalShift(from, to)
+  if (Math.abs(to - from) <= maxJump && !isShifted) return undefined
+  const question = isShifted ? ' Is it a misplaced decimal point?' : ''
+  return `${path} jumped from ${from} to ${to} % per year.${question}`
+}
+
 /** A file with 1.000 for a thousand changes 1000 to 1. */
-function findAmountJumps(before: CatalogPlan, after: CatalogPlan): Finding[] {
-  return (['minInvestableAmounts', 'minTopUpAmounts'] as const).flatMap((field) =>
-    Object.entries(after[field]).flatMap(([currency, to]): Finding[] => {
-      const from = before[field][currency] ?? 0
-      // 0 is no minimum.
-      if (from === 0 || to === 0 || Math.max(from / to, to / from) < maxAmountFactor) return []
-      const message = `${field}.${currency} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
-      return [{ level: 'warning', subject: after.identifier, message }]
-    }),
+function describeAmountJump(path: string, from: number, to: number): string | undefined {
+  // 0 is no minimum.
+  if (from === 0 || to === 0 || Math.max(from / to, to / from) < maxAmountFactor) return undefined
+  return `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
+}
+
+/** Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones. */
+export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
+  const columns = Map.groupBy(
+    plans.flatMap((changes) => [...changes]),
+    ([path]) => partOf(path),
   )
+  return [...columns].flatMap(([column, changes]) => {
+    // The first member of an object, its ID, stands for all of them.
+    const moved = changes.filter(([path]) => path === changes[0]?.[0])
+    const old = Map.groupBy(moved, ([, { from }]) => from)
+    const added = Map.groupBy(moved, ([, { to }]) => to)
+    const missing = [...added].map(([value, same]) => Math.max(0, same.length - (old.get(value)?.length ?? 0)))
+    const missingCount = missing.reduce((sum, count) => sum + count, 0)
+    if (old.size < minMoved || missingCount > Math.min(maxUnmoved, moved.length / 10)) return []
+    return `The values of ${column} moved between ${moved.length} plans: was one column sorted without the others?`
+  })
 }
 
 /** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */

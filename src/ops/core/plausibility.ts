@@ -1,4 +1,5 @@
 // Changes of the catalog that are hardly ever meant. The operator confirms them.
+import { comparePlans, type PlanChanges } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import { selectNowSeconds, type PlanChange } from '../../db/publication-queries.ts'
@@ -11,6 +12,7 @@ import {
   findHidden,
   findImplausibleFigures,
   findJumps,
+  findMovedColumns,
   findOddities,
   type Finding,
 } from './plan-rules.ts'
@@ -65,31 +67,44 @@ export function describeDoubts({ catalog, partners, today, changes }: DoubtInput
   const next = [...plansById.values()]
   const kept = new Set(next.map(({ identifier }) => identifier))
   const removed = catalog.filter(({ identifier }) => !kept.has(identifier)).length
-  const put = changes.flatMap(({ before, after }) => (after ? { before, after } : []))
+  const put = changes.flatMap(({ before, after }) => {
+    // Where an ID became another plan, there is nothing to compare.
+    const isSame = before?.identifier === after?.identifier
+    return after ? { before, after, paths: before && isSame ? comparePlans(before, after) : noChanges } : []
+  })
   return {
     warnings: [
       ...describeRemovals('the catalog', catalog.length, removed),
       ...describeLists(catalog, next, partners),
       ...checkListSizes(catalog, next),
-      ...groupFindings(put.flatMap(({ before, after }) => findPlanDoubts(before, after, today))),
+      ...findMovedColumns(put.map(({ paths }) => paths)),
+      ...groupFindings(put.flatMap((plan) => findPlanDoubts(plan, today))),
     ],
     notes: groupFindings([
-      ...put.flatMap(({ before, after }) => findPlanNotes(before, after, today)),
+      ...put.flatMap((plan) => findPlanNotes(plan, today)),
       ...findNewDuplicates(catalog, next, changes),
     ]),
   }
 }
 
-function findPlanDoubts(before: CatalogPlan | null, after: CatalogPlan, today: string): Finding[] {
+interface PutPlan {
+  before: CatalogPlan | null
+  after: CatalogPlan
+  paths: PlanChanges
+}
+
+const noChanges: PlanChanges = new Map()
+
+function findPlanDoubts({ before, after, paths }: PutPlan, today: string): Finding[] {
   const old = before ? findImplausibleFigures(before, today) : []
-  const found = [...subtract(findImplausibleFigures(after, today), old), ...findJumps(before, after)]
+  const found = [...subtract(findImplausibleFigures(after, today), old), ...findJumps(after.identifier, paths)]
   if (before && before.viewableIn.length > 0 && after.viewableIn.length === 0) {
     found.push({ level: 'warning', subject: after.identifier, message: 'It becomes viewable in no country.' })
   }
   return found
 }
 
-function findPlanNotes(before: CatalogPlan | null, after: CatalogPlan, today: string): Finding[] {
+function findPlanNotes({ before, after }: PutPlan, today: string): Finding[] {
   return [
     ...subtract(findOddities(after, today), before ? findOddities(before, today) : []),
     ...(before ? [] : findHidden(after)),

@@ -134,8 +134,9 @@ export async function checkNotPending(store: Store, plan: CatalogPlan): Promise<
 function refuseOverlap({ target }: Store, overlaps: readonly number[]): UserError {
   const [first = 0] = overlaps
   const cancel = describeCommand(target, 'catalog', 'cancel', String(first))
+  const pending = `The pending ${namePublications(overlaps)} ${overlaps.length === 1 ? 'changes' : 'change'} the same plans`
   return new UserError(
-    `The pending publication ${overlaps.join(', ')} changes the same plans, so a second one with --at would conflict. Wait for it, or cancel it: ${cancel}. ${nothingChanged}`,
+    `${pending}, so a second one with --at would conflict. Wait, or cancel ${first}: ${cancel}. ${nothingChanged}`,
   )
 }
 
@@ -234,4 +235,12 @@ export async function invalidateLists(store: Store, attribution: Attribution): P
 /** `1 plan`, `2 plans` */
 export function countPlans(count: number): string {
   return `${count} ${count === 1 ? 'plan' : 'plans'}`
+}
+
+const listNames = new Intl.ListFormat('en-GB')
+
+/** `no publication`, `publication 3`, `publications 3 and 6` */
+export function namePublications(ids: readonly number[]): string {
+  if (ids.length === 0) return 'no publication'
+  return `${ids.length === 1 ? 'publication' : 'publications'} ${listNames.format(ids.map(String))}`
 }

@@ -4,9 +4,17 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
-import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
-import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import {
+  prepareImport,
+  prepareUpdate,
+  readUpdate,
+  type CatalogImport,
+  type ImportChoice,
+} from '../../../src/ops/core/catalog-import.ts'
+import { closePlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
+import { listPublications } from '../../../src/ops/core/publication-log.ts'
 import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
+import { describeUndoneWork } from '../../../src/ops/core/undone-work.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
@@ -58,9 +66,12 @@ describe('a field that both changed', () => {
   }
 
   test('is refused with both values, and nothing is changed', async () => {
-    await expect(importFile(await prepareConflict())).rejects.toThrow(
+    const file = await prepareConflict()
+    const [theirs] = await listPublications(store, {})
+    await expect(importFile(file)).rejects.toThrow(
       new UserError([
         'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
+        `The catalog was changed by amina@example.com (publication ${theirs?.id}).`,
         'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.',
         'Nothing was imported.',
       ]),
@@ -82,21 +93,43 @@ describe('a field that both changed', () => {
   })
 })
 
-test('an import says when it changes what somebody changed since, even back, and when values of others stay', async () => {
-  const exported = await readCatalogFile(store)
-  const file = rename(exported, 'cash', 'Ours')
-  const first = await importFile(file)
-  expect(first.notes).toEqual([])
-  // Somebody takes it back, and the same file is imported again.
-  await importFile({ ...exported, plans: [cash] }, { isMerging: false })
-  await closePlan(store, 'gold', 'Sold out.', request)
-  const { notes } = await prepareImport(store, file)
-  expect(notes).toEqual([
-    '1 plan changed since the export: those values stay.',
-    expect.stringMatching(
-      /^Plan "cash" was changed since the export, by publication \d+, \d+, and the file changes it as well\.$/,
-    ),
-  ])
+describe('work of others that a file takes back is named', () => {
+  const describeUndone = ({ undone }: CatalogImport) =>
+    undone.map((work) => describeUndoneWork(work).replace(/publication \d+/, 'publication N'))
+  const takesBack = (rest: string) => `This takes back a change of amina@example.com, publication N: ${rest}`
+
+  test('in a merge, when somebody took the same change back; values of others that stay are noted', async () => {
+    const exported = await readCatalogFile(store)
+    const file = rename(exported, 'cash', 'Ours')
+    const first = await importFile(file)
+    expect([first.notes, first.undone]).toEqual([[], []])
+    await importFile({ ...exported, plans: [cash] }, { isMerging: false })
+    await closePlan(store, 'gold', 'Sold out.', request)
+    const prepared = await prepareImport(store, file)
+    expect(prepared.notes).toEqual(['1 plan changed since the export: those values stay.'])
+    expect(describeUndone(prepared)).toEqual([takesBack('name of plan cash.')])
+  })
+
+  test.each<[string, Partial<CatalogFile>, ImportChoice]>([
+    ['without a revision', { origin: undefined }, {}],
+    ['that is not merged', {}, { isMerging: false }],
+  ])('by an old file %s, also by an update', async (_, overrides, choice) => {
+    const old = { ...(await readCatalogFile(store)), ...overrides }
+    await closePlan(store, 'gold', 'Sold out.', request)
+    await setFields(store, 'cash', ['performance1=9', 'performanceDate=2026-11-01'], request)
+    await importPlans([makePlan({ id: 3, identifier: 'new' })])
+    const closing = takesBack('isInvestable, nonInvestableNote of plan gold.')
+    const figures = takesBack('performance1, performanceDate of plan cash.')
+    const prepared = await prepareImport(store, old, { ...choice, isPruning: true })
+    expect(describeUndone(prepared)).toEqual([takesBack('the addition of plan new.'), figures, closing])
+    const patch = { identifier: 'gold', isInvestable: true, nonInvestableNote: null, name: 'Better gold' }
+    const update = readUpdate({ kind: 'json', text: JSON.stringify({ ...old.origin, plans: [patch] }) })
+    expect(describeUndone(await prepareUpdate(store, update, choice))).toEqual([closing])
+    // A return may have the same value again in another month.
+    const next = old.plans.map((plan) => ({ ...plan, performanceDate: '2026-12-01', ...sold }))
+    expect(describeUndone(await prepareImport(store, { ...old, plans: next }, choice))).toEqual([])
+  })
+  const sold = { isInvestable: false, nonInvestableNote: 'Sold out.' }
 })
 
 test('--prune with the export of a country touches that country alone', async () => {

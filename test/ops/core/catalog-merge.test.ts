@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { comparePlans, flattenPlan, partOf } from '../../../src/catalog/plan-paths.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import {
   formatConflict,
@@ -20,92 +21,99 @@ const merge = (input: Partial<MergeInput>) =>
     decision: 'refuse',
     ...input,
   })
+const makeMerge = (...plans: CatalogPlan[]): CatalogMerge => ({ put: plans, removedIds: [], conflicts: [] })
 
+type Edit = Partial<CatalogPlan>
 const closed = { isInvestable: false, nonInvestableNote: 'Sold out.' }
+const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
+const bonds = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
+const equity = { id: 8, name: 'Equity', displayName: 'Grow', tagLine: 'Bold.' }
 const ours = { decision: 'ours' } as const
 const theirs = { decision: 'theirs' } as const
 
-describe('a file with a revision', () => {
-  test('keeps what changed after the export: a closed plan stays closed, a withdrawn one withdrawn', () => {
-    const merged = merge({
-      base: [makePlan({ id: 1 }), makePlan({ id: 2 })],
-      file: [makePlan({ id: 1, name: 'New' }), makePlan({ id: 2, tenor: 'Five years' })],
-      current: [makePlan({ id: 1, ...closed }), makePlan({ id: 2, viewableIn: [] })],
-    })
-    expect(merged).toEqual({
-      put: [makePlan({ id: 1, name: 'New', ...closed }), makePlan({ id: 2, tenor: 'Five years', viewableIn: [] })],
-      removedIds: [],
-      conflicts: [],
-    })
-  })
+const unedited: Edit = {}
+const amounts = { KES: 1, UGX: 1 }
 
-  test('conflicts where both changed one field to different values', () => {
-    const input = { file: [makePlan({ name: 'A', hint: 'Same' })], current: [makePlan({ name: 'B', hint: 'Same' })] }
-    expect(merge(input).conflicts).toEqual([
-      { identifier: 'plan-1', field: 'name', base: makePlan().name, file: 'A', current: 'B' },
-    ])
-    expect(merge({ ...input, ...ours })).toEqual({ put: input.file, removedIds: [], conflicts: [] })
-    expect(merge({ ...input, ...theirs })).toEqual({ put: input.current, removedIds: [], conflicts: [] })
-  })
+test.each<[title: string, base: Edit, file: Edit, current: Edit, merged: Edit]>([
+  ['a later closure', unedited, { name: 'New' }, closed, { name: 'New', ...closed }],
+  ['a later withdrawal', unedited, { hint: 'New' }, { viewableIn: [] }, { hint: 'New', viewableIn: [] }],
+  ['one change of both', unedited, { hint: 'Same' }, { hint: 'Same', name: 'B' }, { hint: 'Same', name: 'B' }],
+  [
+    'currencies',
+    { minTopUpAmounts: amounts },
+    { minTopUpAmounts: { KES: 2 } },
+    { minTopUpAmounts: { ...amounts, USD: 3 } },
+    { minTopUpAmounts: { KES: 2, USD: 3 } },
+  ],
+  [
+    'countries',
+    { viewableIn: ['KE', 'UG'] },
+    { viewableIn: ['UG', 'TZ', 'KE'] },
+    { viewableIn: ['RW', 'UG'] },
+    { viewableIn: ['RW', 'TZ', 'UG'] },
+  ],
+  ['a note, which decides isInvestable', unedited, paused, unedited, paused],
+  [
+    'an object that was null',
+    { category: null },
+    { category: bonds },
+    { category: null, ...closed },
+    { category: bonds, ...closed },
+  ],
+])('a file with a revision merges %s', (_, base, file, current, merged) => {
+  const input = { base: [makePlan(base)], file: [makePlan(file)], current: [makePlan(current)] }
+  expect(merge(input)).toEqual(makeMerge(makePlan(merged)))
+})
 
-  test('merges each currency and each country on its own', () => {
-    const merged = merge({
-      base: [makePlan({ minTopUpAmounts: { KES: 1, UGX: 1 }, viewableIn: ['KE', 'UG'] })],
-      file: [makePlan({ minTopUpAmounts: { KES: 2, UGX: 1 }, viewableIn: ['UG', 'TZ', 'KE'] })],
-      current: [makePlan({ minTopUpAmounts: { KES: 1, USD: 3 }, viewableIn: ['RW', 'UG'] })],
-    })
-    expect(merged.conflicts).toEqual([])
-    expect(merged.put).toEqual([makePlan({ minTopUpAmounts: { KES: 2, USD: 3 }, viewableIn: ['RW', 'TZ', 'UG'] })])
-  })
+test.each<[file: Edit, current: Edit, path: string, inFile: unknown, inCatalog: unknown]>([
+  [{ name: 'A' }, { name: 'B' }, 'name', 'A', 'B'],
+  [{ minTopUpAmounts: {} }, { minTopUpAmounts: { KES: 2 } }, 'minTopUpAmounts.KES', undefined, 2],
+  [paused, closed, 'nonInvestableNote', 'Paused.', 'Sold out.'],
+  [{ category: bonds }, { category: equity }, 'category', 'Bonds', 'Equity'],
+  [{ category: bonds }, { category: null }, 'category', 'Bonds', undefined],
+])('%j conflicts with %j', (fileEdit, currentEdit, path, inFile, inCatalog) => {
+  const [file, current] = [makePlan(fileEdit), makePlan(currentEdit)]
+  const conflict = { planId: 1, identifier: 'plan-1', kind: { path, file: inFile, current: inCatalog } }
+  expect(merge({ file: [file], current: [current] }).conflicts).toEqual([conflict])
+  expect(merge({ file: [file], current: [current], ...ours })).toEqual(makeMerge(file))
+  expect(merge({ file: [file], current: [current], ...theirs })).toEqual(makeMerge(current))
+})
 
-  test('conflicts where one side removed an amount and the other changed it', () => {
-    const input = { file: [makePlan({ minTopUpAmounts: {} })], current: [makePlan({ minTopUpAmounts: { KES: 2 } })] }
-    expect(merge(input).conflicts).toEqual([
-      { identifier: 'plan-1', field: 'minTopUpAmounts.KES', base: 500, file: undefined, current: 2 },
-    ])
-    expect(merge({ ...input, ...ours }).put).toEqual(input.file)
-    expect(merge({ ...input, ...theirs }).put).toEqual(input.current)
-  })
+test('never mixes members of two objects', () => {
+  const [old, file] = [makePlan({ category: bonds }), makePlan({ category: equity })]
+  const current = makePlan({ category: { ...bonds, tagLine: 'Calm.' } })
+  expect(merge({ base: [old], file: [file], current: [current] }).conflicts).toMatchObject([
+    { kind: { path: 'category' } },
+  ])
+})
 
-  test('keeps the note with isInvestable', () => {
-    const file = [makePlan({ isInvestable: false, nonInvestableNote: 'Paused.' })]
-    const input = { file, current: [makePlan(closed)] }
-    expect(merge(input).conflicts).toEqual([
-      { identifier: 'plan-1', field: 'nonInvestableNote', base: null, file: 'Paused.', current: 'Sold out.' },
-    ])
-    expect(merge({ ...input, ...ours }).put).toEqual(file)
-    expect(merge({ file }).put).toEqual(file)
-    expect(merge({ base: [makePlan(closed)], file, current: [makePlan(closed)] }).put).toEqual(file)
-  })
+test('leaves a plan removed that was removed after the export, unless the file changes it', () => {
+  expect(merge({ current: [] })).toEqual(makeMerge())
+  const input = { file: [makePlan({ name: 'New' })], current: [] }
+  expect(merge(input).conflicts).toEqual([{ kind: 'removed_from_catalog', planId: 1, identifier: 'plan-1' }])
+  expect(merge({ ...input, ...ours })).toEqual(makeMerge(...input.file))
+  expect(merge({ ...input, ...theirs })).toEqual(makeMerge())
+})
 
-  test('leaves a plan removed that was removed after the export, unless the file changes it', () => {
-    expect(merge({ current: [] })).toEqual({ put: [], removedIds: [], conflicts: [] })
-    const input = { file: [makePlan({ name: 'New' })], current: [] }
-    expect(merge(input).conflicts).toMatchObject([{ field: undefined, file: input.file[0], current: undefined }])
-    expect(merge({ ...input, ...ours })).toEqual({ put: input.file, removedIds: [], conflicts: [] })
-    expect(merge({ ...input, ...theirs })).toEqual({ put: [], removedIds: [], conflicts: [] })
-  })
+test('adds a new plan, and conflicts with one that was added after the export', () => {
+  expect(merge({ base: [], current: [] }).put).toEqual([makePlan()])
+  expect(merge({ base: [] })).toEqual(makeMerge(makePlan()))
+  const current = [makePlan({ tenor: 'Five years', viewableIn: ['KE', 'UG'] })]
+  expect(merge({ base: [], current }).conflicts).toMatchObject([
+    { kind: { path: 'tenor', file: 'Open-ended', current: 'Five years' } },
+    { kind: { path: 'viewableIn.UG', file: undefined, current: true } },
+  ])
+  expect(merge({ base: [], current, ...ours }).put).toEqual([makePlan()])
+})
 
-  test('adds a new plan, and conflicts with one that was added after the export', () => {
-    expect(merge({ base: [], current: [] }).put).toEqual([makePlan()])
-    expect(merge({ base: [] })).toEqual({ put: [makePlan()], removedIds: [], conflicts: [] })
-    const current = [makePlan({ tenor: 'Five years', viewableIn: ['KE', 'UG'] })]
-    expect(merge({ base: [], current }).conflicts).toEqual([
-      { identifier: 'plan-1', field: 'tenor', base: undefined, file: 'Open-ended', current: 'Five years' },
-      { identifier: 'plan-1', field: 'viewableIn.UG', base: false, file: false, current: true },
-    ])
-    expect(merge({ base: [], current, ...ours }).put).toEqual([makePlan()])
-  })
-
-  test('never merges fields into another plan that got the same ID', () => {
-    const input = { file: [makePlan({ name: 'New' })], current: [makePlan({ identifier: 'other' })] }
-    expect(merge(input).conflicts).toMatchObject([{ identifier: 'plan-1', field: undefined, current: undefined }])
-    expect(merge({ ...input, ...theirs }).put).toEqual([])
-    expect(merge({ ...input, file: [], isPruning: true })).toEqual({ put: [], removedIds: [], conflicts: [] })
-    // The import refuses a plan whose identifier changed.
-    const renamed = [makePlan({ identifier: 'other' })]
-    expect(merge({ file: renamed, isPruning: true })).toEqual({ put: renamed, removedIds: [], conflicts: [] })
-  })
+test('never merges fields into another plan that got the same ID', () => {
+  const input = { file: [makePlan({ name: 'New' })], current: [makePlan({ identifier: 'other' })] }
+  expect(merge(input).conflicts).toMatchObject([{ kind: 'removed_from_catalog', identifier: 'plan-1' }])
+  expect(merge({ ...input, ...theirs }).put).toEqual([])
+  expect(merge({ ...input, file: [], isPruning: true })).toEqual(makeMerge())
+  // The import refuses a plan whose identifier changed.
+  const renamed = makePlan({ identifier: 'other' })
+  expect(merge({ file: [renamed], isPruning: true })).toEqual(makeMerge(renamed))
 })
 
 describe('pruning', () => {
@@ -114,14 +122,17 @@ describe('pruning', () => {
 
   test('removes plans that are not in the file, but none that was added after the export', () => {
     const current = [makePlan({ id: 1 }), makePlan({ id: 3 }), makePlan({ id: 4 })]
-    expect(merge({ base, file, current })).toEqual({ put: file, removedIds: [], conflicts: [] })
+    expect(merge({ base, file, current })).toEqual(makeMerge(...file))
     expect(merge({ base, file, current, isPruning: true })).toEqual({ put: file, removedIds: [3], conflicts: [] })
   })
 
   test('conflicts where a plan to be removed was changed', () => {
     const current = [...base.slice(0, 2), makePlan({ id: 3, ...closed })]
     const input = { base, file, current, isPruning: true }
-    expect(merge(input)).toMatchObject({ removedIds: [2], conflicts: [{ identifier: 'plan-3', file: undefined }] })
+    expect(merge(input)).toMatchObject({
+      removedIds: [2],
+      conflicts: [{ kind: 'removed_by_file', identifier: 'plan-3' }],
+    })
     expect(merge({ ...input, ...ours })).toEqual({ put: file, removedIds: [2, 3], conflicts: [] })
     expect(merge({ ...input, ...theirs })).toEqual({ put: file, removedIds: [2], conflicts: [] })
   })
@@ -134,7 +145,7 @@ describe('pruning', () => {
     ]
     const input = { base: hasBase ? catalog : undefined, file, current: catalog, isPruning: true, country: 'KE' }
     const taken = makePlan({ id: 2, viewableIn: ['UG'] })
-    expect(merge(input)).toEqual({ put: [...file, taken], removedIds: [], conflicts: [] })
+    expect(merge(input)).toEqual(makeMerge(...file, taken))
   })
 
   test('in one country leaves plans that came onto its list after the export', () => {
@@ -146,7 +157,7 @@ describe('pruning', () => {
 
 test('a file without a revision replaces its plans, and pruning removes all others', () => {
   const current = [makePlan({ id: 1, ...closed }), makePlan({ id: 2 })]
-  expect(merge({ base: undefined, current })).toEqual({ put: [makePlan()], removedIds: [], conflicts: [] })
+  expect(merge({ base: undefined, current })).toEqual(makeMerge(makePlan()))
   const pruned = merge({ base: undefined, current, isPruning: true })
   expect(pruned).toEqual({ put: [makePlan()], removedIds: [2], conflicts: [] })
 })
@@ -222,21 +233,17 @@ const findPlan = (plans: readonly CatalogPlan[], { id, identifier }: CatalogPlan
   plans.find((plan) => plan.id === id && plan.identifier === identifier)
 
 /** The values that are merged on their own, as JSON by name. */
-function listValues(plan: CatalogPlan): Map<string, string> {
-  const { minInvestableAmounts, minTopUpAmounts, viewableIn, isInvestable: _, ...fields } = plan
-  const countries = Object.fromEntries(viewableIn.map((country) => [country, true]))
-  const groups = Object.entries({ '': fields, minInvestableAmounts, minTopUpAmounts, viewableIn: countries })
-  return new Map(
-    groups.flatMap(([group, values]) =>
-      Object.entries(values).map(([name, value]) => [`${group}.${name}`, JSON.stringify(value)] as const),
-    ),
-  )
+function listValues(plan: CatalogPlan): Map<string, string | undefined> {
+  const parts = Map.groupBy(flattenPlan(plan), ([path]) => partOf(path))
+  parts.delete('isInvestable')
+  return new Map([...parts].map(([part, values]) => [part, JSON.stringify(values)]))
 }
 
 /** The names of the values that two plans don't share. */
 function findChanges(from: CatalogPlan, to: CatalogPlan): string[] {
-  const [a, b] = [listValues(from), listValues(to)]
-  return [...new Set([...a.keys(), ...b.keys()])].filter((name) => a.get(name) !== b.get(name))
+  const parts = new Set([...comparePlans(from, to).keys()].map(partOf))
+  parts.delete('isInvestable')
+  return [...parts]
 }
 
 describe('for any catalog', () => {
@@ -296,14 +303,10 @@ describe('for any catalog', () => {
         expect(result.map(({ id }) => id)).toEqual(first.map(({ id }) => id))
         for (const plan of result) {
           const before = findPlan(base, plan) ?? plan
-          const expected = new Map(listValues(before))
+          const expected = listValues(before)
           for (const edited of files.map((file) => findPlan(file, plan) ?? before))
-            for (const name of findChanges(before, edited)) {
-              const value = listValues(edited).get(name)
-              if (value === undefined) expected.delete(name)
-              else expected.set(name, value)
-            }
-          expect(Object.fromEntries(listValues(plan))).toEqual(Object.fromEntries(expected))
+            for (const name of findChanges(before, edited)) expected.set(name, listValues(edited).get(name))
+          for (const [name, value] of expected) expect([name, listValues(plan).get(name)]).toEqual([name, value])
         }
       }),
     )

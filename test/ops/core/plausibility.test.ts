@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { describeDoubts, type DoubtInput } from '../../../src/ops/core/plausibility.ts'
 import { makePlan } from '../../support/make-plan.ts'
 
@@ -63,6 +64,34 @@ test('the same doubt about many plans is one line', () => {
   expect(find({ changes })).toEqual([
     '5 plans, such as plan-1, plan-2, plan-3: performanceDate 2062-10-30 is in the future.',
   ])
+})
+
+describe('a column that was sorted without the others', () => {
+  const many = Array.from({ length: 34 }, (_, id) => makePlan({ id, performance1: id + 0.5 }))
+  const put = (edit: (id: number) => Partial<CatalogPlan>) =>
+    find({
+      catalog: many,
+      changes: many.map((before) => ({ planId: before.id, before, after: { ...before, ...edit(before.id) } })),
+    })
+  const moved = (count: number, column = 'performance1') =>
+    `The values of ${column} moved between ${count} plans: was one column sorted without the others?`
+  const rotate = (id: number) => (id < 33 ? { performance1: ((id + 1) % 33) + 0.5 } : {})
+
+  test.each<[string, (id: number) => Partial<CatalogPlan>, string]>([
+    ['33 of 34 returns', rotate, moved(33)],
+    ['and edited here and there', (id) => (id % 15 === 1 ? { performance1: 12.25 } : rotate(id)), moved(33)],
+    ['to new texts', (id) => ({ hint: `Hint ${id}`, ...rotate(id) }), moved(33)],
+  ])('is doubted: %s', (_, edit, warning) => {
+    expect(put(edit)).toContain(warning)
+  })
+
+  test.each<[string, (id: number) => Partial<CatalogPlan>]>([
+    ['an ordinary month', (id) => ({ performance1: Math.round(((id * 7) % 34) * 10.3) / 10 })],
+    ['three values that change places', (id) => (id < 3 ? { performance1: ((id + 1) % 3) + 0.5 } : {})],
+    ['as many plans that open as plans that close', (id) => (id % 2 ? { viewableIn: ['UG'] } : { tenor: 'New' })],
+  ])('is not %s', (_, edit) => {
+    expect(put(edit).filter((warning) => warning.includes('sorted'))).toEqual([])
+  })
 })
 
 test('a plan that replaces another one with the same ID is compared with none', () => {

@@ -4,7 +4,7 @@ import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications, readPublication, verifyRecord } from '../../../src/ops/core/publication-log.ts'
-import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
+import { describeLaterChanges, prepareUndo } from '../../../src/ops/core/publication-undo.ts'
 import {
   approvePublication,
   cancelPublication,
@@ -40,7 +40,7 @@ const close = async (name = 'cash', on = store, dueAt?: number) => {
   return publication
 }
 const undo = async (id: number, plan?: string) =>
-  publishChange(store, await prepareUndo(store, id, plan), { ...request, undoneId: id })
+  publishChange(store, await prepareUndo(store, id, { plan }), { ...request, undoneId: id })
 const nextMinute = () => (Math.floor(Date.now() / 60_000) + 2) * 60
 
 describe('the log', () => {
@@ -121,11 +121,26 @@ describe('undo', () => {
     expect(await listPlans(store)).toEqual([cash, gold])
   })
 
-  test('names the plans that can be taken back alone', async () => {
-    await close()
-    await expect(undo(first)).rejects.toThrow(
-      'Undo the latest of those first, or one of the other 1 plans with --plan ID.',
-    )
+  test('except what was changed later takes the other plans back, and names what it left', async () => {
+    const closed = await close()
+    const later = await setViewable(store, 'cash', { country: 'TZ', isViewable: true }, request)
+    await expect(undo(first)).rejects.toThrow('those first, or undo the other 1 plan with --except-changed. Nothing')
+    const { left, ...change } = await prepareUndo(store, first, { exceptChanged: true })
+    const publicationIds = [closed.id, later.publication?.id]
+    expect(left).toEqual([{ planId: 1, identifier: 'cash', publicationIds }])
+    expect(describeLaterChanges(left)).toEqual([
+      `Plan "cash" was changed later, by publications ${publicationIds.join(' and ')}.`,
+    ])
+    await publishChange(store, change, { ...request, undoneId: first })
+    expect((await listPlans(store)).map(({ identifier }) => identifier)).toEqual(['cash'])
+    // Nothing is left to take back.
+    await expect(prepareUndo(store, first, { exceptChanged: true })).rejects.toThrow('Undo the latest of those first.')
+  })
+
+  test('names at most ten plans', () => {
+    const changes = Array.from({ length: 12 }, (_, planId) => ({ planId, identifier: 'x', publicationIds: [3, 6, 9] }))
+    const line = 'Plan "x" was changed later, by publications 3, 6 and 9.'
+    expect(describeLaterChanges(changes)).toEqual([...Array.from({ length: 10 }, () => line), 'So were 2 more.'])
   })
 
   test('of a partly undone publication names what is left, and never says that it was undone', async () => {
@@ -137,7 +152,7 @@ describe('undo', () => {
     await expect(undo(first + 1)).rejects.toThrow(
       new UserError([
         `Plan "cash" was changed later, by publication ${first + 2}.`,
-        'Undo the latest of those first, or one of the other 1 plans with --plan ID. Nothing was changed. See: npm run -s ops -- catalog log',
+        'Undo the latest of those first, or undo the other 1 plan with --except-changed. Nothing was changed. See: npm run -s ops -- catalog log',
       ]),
     )
     await undo(first + 1, 'gold')

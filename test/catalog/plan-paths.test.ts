@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { comparePlans, flattenPlan, listChanges, partOf, setPaths } from '../../src/catalog/plan-paths.ts'
+import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
+
+const plan = makePlan({ performance3: null, minTopUpAmounts: { KES: 500 }, viewableIn: ['KE', 'UG'] })
+const bonds = { id: 4, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
+
+test('flattens a plan: null is a value, and null objects, empty amounts and empty lists have no path', () => {
+  const paths = flattenPlan({ ...plan, category: bonds, fundManager: null, minInvestableAmounts: {} })
+  expect(Object.fromEntries(paths)).toMatchObject({
+    name: plan.name,
+    performance3: null,
+    'category.id': 4,
+    'minTopUpAmounts.KES': 500,
+    'viewableIn.UG': true,
+  })
+  const groups = new Set(['category', 'fundManager', 'minInvestableAmounts'])
+  const names = [...paths.keys()].filter((path) => groups.has(path.split('.')[0] ?? ''))
+  expect(names).toEqual(['category.id', 'category.name', 'category.displayName', 'category.tagLine'])
+  expect(['name', 'category.id', 'minTopUpAmounts.KES', 'viewableIn.UG'].map(partOf)).toEqual([
+    'name',
+    'category',
+    'minTopUpAmounts.KES',
+    'viewableIn.UG',
+  ])
+})
+
+test.each<[string, Partial<CatalogPlan>, object]>([
+  ['a value', { performance3: 2 }, { performance3: { from: null, to: 2 } }],
+  ['nothing, when only the order differs', { viewableIn: ['UG', 'KE'], minTopUpAmounts: { KES: 500 } }, {}],
+  [
+    'an amount',
+    { minTopUpAmounts: { USD: 5 } },
+    { 'minTopUpAmounts.KES': { from: 500 }, 'minTopUpAmounts.USD': { to: 5 } },
+  ],
+  ['a country', { viewableIn: ['KE'] }, { 'viewableIn.UG': { from: true } }],
+  ['an object that is null, by its name', { category: null }, { category: { from: 'Money Market' } }],
+  ['another object, by its name', { category: bonds }, { category: { from: 'Money Market', to: 'Bonds' } }],
+  [
+    'a member of the same object',
+    { category: { ...bonds, id: 3, name: 'Money Market', displayName: 'Save daily' } },
+    { 'category.tagLine': { from: 'Savings within reach.', to: 'Steady.' } },
+  ],
+])('lists the change of %s', (_, overrides, expected) => {
+  expect(Object.fromEntries(listChanges(comparePlans(plan, { ...plan, ...overrides })))).toEqual(expected)
+})
+
+test('sets members in the order of the schema, and null for an object without members', () => {
+  const members = Object.entries(bonds).toReversed()
+  const set = setPaths(
+    { ...plan, category: null },
+    new Map(members.map(([name, value]) => [`category.${name}`, value])),
+  )
+  expect(JSON.stringify(set.category)).toBe(JSON.stringify(bonds))
+  const gone = new Map(members.map(([name]) => [`category.${name}`, undefined]))
+  expect(setPaths(set, gone)).toEqual({ ...plan, category: null })
+})
+
+test('setting the changes between any two plans gives the second one', () => {
+  fc.assert(
+    fc.property(arbitraryCatalog, ([first, second]) => {
+      if (!first || !second) return
+      const changes = comparePlans(first, second)
+      expect(setPaths(first, new Map([...changes].map(([path, { to }]) => [path, to])))).toEqual(second)
+    }),
+  )
+})
