@@ -2,7 +2,6 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
 import type { ChangeRequest, SecretReplacement } from '../../db/change-request.ts'
-import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
   selectLiveSecrets,
   selectPartner,
@@ -11,6 +10,7 @@ import {
   type Partner,
   type PartnerSummary,
 } from '../../db/partner-queries.ts'
+import { hasViewablePlan } from '../../db/plan-queries.ts'
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../../db/database.ts'
 import { isVisibleLine } from '../../visible-text.ts'
