@@ -30,11 +30,6 @@ export function hasId(column: SQL, name: string): SQL {
   return /^[0-9]{1,16}$/.test(name) ? sql`${column} = ${Number(name)}` : sql`false`
 }
 
-export async function hasViewablePlan(db: Database, country: string): Promise<boolean> {
-  const rows = await db.values(sql`select 1 from plan_viewability where country = ${country} limit 1`)
-  return rows.length > 0
-}
-
 export async function selectCatalogOrigin(db: Database): Promise<CatalogOrigin> {
   const [row] = await db.values<[string, number]>(sql`select ${originColumns} from catalog_revision`)
   if (row === undefined) throw new Error('catalog_revision has no row')

@@ -1,9 +1,9 @@
 // SQL for the change record of partners and signing keys: see migrations/0001 and 0004.
-import { and, asc, desc, eq, gt, gte, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, isNotNull, lt, lte, sql, type SQL } from 'drizzle-orm'
 import type { ChangeRequest } from './change-request.ts'
 import type { Database } from './database.ts'
 import { hashRecord, hashText } from './record-hash.ts'
-import { readPages } from './pages.ts'
+import { readAll, readPages } from './pages.ts'
 import { changeRecord } from './schema.ts'
 
 /**
@@ -86,27 +86,34 @@ export interface EntryFilter {
   since?: number | undefined
 }
 
-/** Without a short name, those of all partners. */
-export function selectPartnerEntries(db: Database, { shortName, since }: EntryFilter): AsyncGenerator<ChangeEntry> {
-  const ofPartner = shortName === undefined ? isNotNull(changeRecord.partner) : eq(changeRecord.partner, shortName)
-  return selectEntries(db, and(ofPartner, isSince(since)))
-}
-
-export function selectKeyEntries(db: Database, { since }: Omit<EntryFilter, 'shortName'>): AsyncGenerator<ChangeEntry> {
-  return selectEntries(db, and(isNotNull(changeRecord.kid), isSince(since)))
-}
-
-/** Selects entries in the order in which they were made, in pages. */
-export async function* selectEntries(db: Database, condition?: SQL): AsyncGenerator<ChangeEntry> {
-  const pages = readPages<ChangeEntry>((last, limit) =>
+/** Selects the entries of partners, or of keys, the newest first. */
+export function selectNewestEntries(
+  db: Database,
+  subject: 'partner' | 'kid',
+  { shortName, since }: EntryFilter,
+): Promise<ChangeEntry[]> {
+  const ofSubject = shortName === undefined ? isNotNull(changeRecord[subject]) : eq(changeRecord.partner, shortName)
+  const isRecent = since === undefined ? undefined : gte(changeRecord.changedAt, since)
+  return readAll((last, limit) =>
     db
       .select()
       .from(changeRecord)
-      .where(and(gt(changeRecord.id, last?.id ?? 0), condition))
+      .where(and(ofSubject, isRecent, last && lt(changeRecord.id, last.id)))
+      .orderBy(desc(changeRecord.id))
+      .limit(limit),
+  )
+}
+
+/** Reads all entries in the order in which they were made, in pages. */
+export function readEntries(db: Database): AsyncGenerator<ChangeEntry[]> {
+  return readPages((last, limit) =>
+    db
+      .select()
+      .from(changeRecord)
+      .where(gt(changeRecord.id, last?.id ?? 0))
       .orderBy(asc(changeRecord.id))
       .limit(limit),
   )
-  for await (const page of pages) yield* page
 }
 
 /** Selects a partner's last entry that is not later than a Unix second. */
@@ -181,7 +188,3 @@ type SecretRow = [
   isFingerprinted: number | null,
   fingerprint: string | null,
 ]
-
-function isSince(since: number | undefined): SQL | undefined {
-  return since === undefined ? undefined : gte(changeRecord.changedAt, since)
-}

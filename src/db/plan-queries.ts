@@ -42,3 +42,8 @@ export async function selectPlanList(
   if (revision === undefined) throw new Error('catalog_revision has no row')
   return { documents, revision }
 }
+
+export async function hasViewablePlan(db: Queries, country: string): Promise<boolean> {
+  const rows = await db.values(sql`select 1 from plan_viewability where country = ${country} limit 1`)
+  return rows.length > 0
+}

@@ -3,3 +3,4 @@ if (!process.features.typescript) {
   console.error(`Node ${process.env.npm_package_engines_node ?? '>=22.18'} is needed; this is ${process.version}.`)
   process.exit(2)
 }
+await import('./fast-imports.mjs')

@@ -2,6 +2,7 @@
 import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { readPartnerStatus } from '../core/partner-accounts.ts'
+import type { VerifiedRecord } from '../core/record-chain.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -25,9 +26,7 @@ export function createLogHandler(
       if (shortName !== undefined || since !== undefined) {
         throw new UserError('--verify checks the whole record: leave the short name and --since out.')
       }
-      const { entryCount, hash } = await verifyChangeRecord(store)
-      const sentence = `The change record of partners and keys is intact up to entry ${entryCount}. The next entry will hold the hash ${hash}.`
-      return { value: { entryCount, hash }, text: `${sentence}\n` }
+      return showVerified('The change record of partners and keys', await verifyChangeRecord(store))
     }
     const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const entries = await list(store, { shortName, since: sinceSeconds })
@@ -39,6 +38,12 @@ export function createLogHandler(
       note: entries.length === 0 ? `No change of ${whose} is recorded ${when}.` : undefined,
     }
   }
+}
+
+export function showVerified(record: string, verified: VerifiedRecord): Output {
+  const { entryCount, hash } = verified
+  const next = hash === null ? '' : ` The next entry will hold the hash ${hash}.`
+  return { value: verified, text: `${record} is intact up to entry ${entryCount}.${next}\n` }
 }
 
 function toRow(subject: Subject, entry: ChangeEntry): Record<string, string> {

@@ -17,8 +17,8 @@ import {
 import { parsePast } from '../core/time-arguments.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../shared/target.ts'
 import { formatPairs } from '../terminal/table.ts'
+import { showVerified } from './change-log.ts'
 import type { Handlers, Input } from './declaration.ts'
 import { formatCountries } from './difference-output.ts'
 import type { publicationDeclarations } from './publication-declarations.ts'
@@ -36,7 +36,7 @@ export const publicationCommands: Handlers<Declarations> = {
       if (plan !== undefined || since !== undefined || isPending) {
         throw new UserError('--verify checks the whole record: leave --plan, --since and --pending out.')
       }
-      return verifyCatalog(store)
+      return showVerified('The record of the catalog', await verifyRecord(store))
     }
     const seconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const rows = await listPublications(store, { plan, since: seconds, isPending })
@@ -104,17 +104,6 @@ async function decide(
   const row = await findPublication(store, id)
   const when = row.state === 'scheduled' ? ` for ${formatIsoTime(row.dueAt ?? 0)}` : ''
   return { value: toJson(row), text: `Publication ${id} is ${row.state}${when}.\n` }
-}
-
-async function verifyCatalog(store: Store): Promise<Output> {
-  const { count, problem, lastHash } = await verifyRecord(store)
-  if (problem !== undefined) {
-    const show = describeCommand(store.target, 'catalog', 'log')
-    throw new UserError(`${problem} Compare it with a backup. See: ${show}`)
-  }
-  const last = lastHash === undefined ? '' : ` Hash of the last one, to keep outside the database: ${lastHash}`
-  const sentence = `The record of the catalog is intact: ${count} entries.${last}`
-  return { value: { count, lastHash: lastHash ?? null }, text: `${sentence}\n` }
 }
 
 /** @throws UserError unless it is the number of a publication. */

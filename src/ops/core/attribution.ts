@@ -1,8 +1,7 @@
 // Who changes something, with which command, and why. Every change is recorded with it.
-import { abbreviate } from '../../abbreviate.ts'
-import { isVisibleLine } from '../../visible-text.ts'
 import type { Target } from '../shared/target.ts'
-import { UserError } from '../shared/user-error.ts'
+import { throwProblems, UserError } from '../shared/user-error.ts'
+import { findLineProblem } from './line-problem.ts'
 
 export interface Attribution {
   /** A person or a program, such as an e-mail address. */
@@ -29,13 +28,9 @@ export function checkAttribution(
   if (actor === undefined) {
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }
-  const problems = [
-    !isVisibleLine(actor, maxActor) &&
-      `The actor must be 1 to ${maxActor} visible characters on one line; it is ${abbreviate(actor)}.`,
-    note !== undefined &&
-      !isVisibleLine(note, maxNote) &&
-      `The note must be 1 to ${maxNote} visible characters on one line; it is ${abbreviate(note)}.`,
-  ].filter((problem) => typeof problem === 'string')
-  if (problems.length > 0) throw new UserError(problems)
+  throwProblems([
+    findLineProblem('actor', actor, maxActor),
+    note === undefined ? undefined : findLineProblem('note', note, maxNote),
+  ])
   return { actor, command: command.slice(0, maxCommand), note: note ?? null }
 }

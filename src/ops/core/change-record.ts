@@ -1,9 +1,8 @@
 // Reads and checks the change record of partners and signing keys.
 import {
   hashEntry,
-  selectEntries,
-  selectKeyEntries,
-  selectPartnerEntries,
+  readEntries,
+  selectNewestEntries,
   selectPartnerEntryAt,
   selectUnrecordedPartners,
   type ChangeEntry,
@@ -13,6 +12,7 @@ import { selectNowSeconds } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
+import { checkNextEntry, refuseRecord, type VerifiedRecord } from './record-chain.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export type { ChangeEntry, EntryFilter }
@@ -24,18 +24,12 @@ export type { ChangeEntry, EntryFilter }
 export async function listPartnerEntries(store: Store, filter: EntryFilter): Promise<ChangeEntry[]> {
   const { shortName } = filter
   if (shortName !== undefined) await findPartner(store, shortName)
-  return collectNewestFirst(selectPartnerEntries(store.read, filter))
+  return selectNewestEntries(store.read, 'partner', filter)
 }
 
 /** The newest first. */
 export function listKeyEntries({ read }: Store, filter: Omit<EntryFilter, 'shortName'>): Promise<ChangeEntry[]> {
-  return collectNewestFirst(selectKeyEntries(read, filter))
-}
-
-async function collectNewestFirst(entries: AsyncIterable<ChangeEntry>): Promise<ChangeEntry[]> {
-  const found: ChangeEntry[] = []
-  for await (const entry of entries) found.push(entry)
-  return found.toReversed()
+  return selectNewestEntries(read, 'kid', filter)
 }
 
 /**
@@ -67,35 +61,20 @@ export function readDatabaseSeconds({ read }: Store): Promise<number> {
   return selectNowSeconds(read)
 }
 
-export interface VerifiedChangeRecord {
-  entryCount: number
-  /** What the next entry will hold. Kept elsewhere, it proves later that no entry up to now was changed. */
-  hash: string
-}
-
 /**
  * Computes the chain of hashes again, and compares partners with their last entries.
  * @throws UserError that names the first entry that does not fit, or each partner that was changed without an entry.
  */
-export async function verifyChangeRecord({ read }: Store): Promise<VerifiedChangeRecord> {
+export async function verifyChangeRecord({ read }: Store): Promise<VerifiedRecord> {
   // First: an outdated database fails here. Drizzle's queries would read the names of columns that it lacks as texts.
   const unrecorded = await selectUnrecordedPartners(read)
-  let entryCount = 0
-  let hash = await hashEntry(undefined)
-  for await (const entry of selectEntries(read)) {
-    if (entry.id !== entryCount + 1) throw new UserError(`Entry ${entryCount + 1} of the record is missing.`)
-    if (entry.previousHash !== hash) throw new UserError(describeMismatch(entry))
-    entryCount++
-    hash = await hashEntry(entry)
+  let verified: VerifiedRecord = { entryCount: 0, hash: await hashEntry(undefined) }
+  for await (const page of readEntries(read)) {
+    for (const entry of page) {
+      checkNextEntry(entry, verified)
+      verified = { entryCount: entry.id, hash: await hashEntry(entry) }
+    }
   }
-  if (unrecorded.length > 0) {
-    throw new UserError(unrecorded.map((shortName) => `The partner ${shortName} was changed without an entry.`))
-  }
-  return { entryCount, hash }
-}
-
-function describeMismatch({ id }: ChangeEntry): string {
-  const mismatch = `Entry ${id} of the record does not fit: it`
-  if (id === 1) return `${mismatch} is the first one, and holds a wrong hash.`
-  return `${mismatch} holds another hash of entry ${id - 1}. One of them was changed after it was written.`
+  if (unrecorded.length === 0) return verified
+  throw refuseRecord(...unrecorded.map((shortName) => `The partner ${shortName} was changed without an entry.`))
 }

@@ -1,6 +1,6 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { isCountryCode } from '../../catalog/country-codes.ts'
-import { UserError } from '../shared/user-error.ts'
+import { throwProblems } from '../shared/user-error.ts'
 
 /** @returns what is wrong with a country code, or undefined. */
 export function findCountryProblem(country: string): string | undefined {
@@ -10,6 +10,5 @@ export function findCountryProblem(country: string): string | undefined {
 
 /** @throws UserError when this is no country code. */
 export function checkCountry(country: string): void {
-  const problem = findCountryProblem(country)
-  if (problem !== undefined) throw new UserError(problem)
+  throwProblems([findCountryProblem(country)])
 }

@@ -80,23 +80,22 @@ export function describeEndingKey({ kid }: Key, target: Target): string {
   return `The latest version of the Worker lacks the key ${kid}, so the next deploy drops it: ${describeDeploy(target)}`
 }
 
+const effects: Record<KeyUse, string> = { signs: 'signs', verifies: 'verifies tokens', waits: 'waits to sign' }
+
 export function describeStartingKey({ kid, use }: Key, target: Target): string {
-  const [rotate, drop] = [['rotate'], ['drop', kid]].map((words) => describeCommand(target, 'keys', ...words))
-  const effect = { signs: 'signs', verifies: 'verifies tokens', waits: 'waits to sign' }[use]
-  return `The version of the Worker that is live is not the latest: the key ${kid} ${effect} from the next deploy on. Deploy: ${describeDeploy(target)}; then, to drop it: ${use === 'signs' ? `${rotate}, and ` : ''}${drop}`
+  const [rotate, drop] = describeReplacement(kid, target)
+  return `The version of the Worker that is live is not the latest: the key ${kid} ${effects[use]} from the next deploy on. Deploy: ${describeDeploy(target)}; then, to drop it: ${use === 'signs' ? `${rotate}, and ` : ''}${drop}`
 }
 
 export function describeRevivedKey(key: RevivedKey, target: Target): string {
   const { kid, use, droppedAt } = key
-  const [rotate, drop] = [['rotate'], ['drop', kid]].map((words) => describeCommand(target, 'keys', ...words))
-  const dropped = `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}`
-  if (key.endsWithDeploy) {
-    const again = use === 'signs' ? 'signs' : 'verifies tokens'
-    return `${dropped}, and ${again} again. ${describeEndingKey(key, target)}`
-  }
-  return use === 'signs'
-    ? `${dropped}, and signs again. Rotate, and drop it again: ${rotate}, then: ${drop}`
-    : `${dropped}, and ${use === 'waits' ? 'waits to sign' : 'verifies tokens'} again. Drop it again: ${drop}`
+  const [rotate, drop] = describeReplacement(kid, target)
+  const fix = use === 'signs' ? `Rotate, and drop it again: ${rotate}, then: ${drop}` : `Drop it again: ${drop}`
+  return `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}, and ${effects[use]} again. ${key.endsWithDeploy ? describeEndingKey(key, target) : fix}`
+}
+
+function describeReplacement(kid: string, target: Target): [rotate: string, drop: string] {
+  return [describeCommand(target, 'keys', 'rotate'), describeCommand(target, 'keys', 'drop', kid)]
 }
 
 /** Lets a new key sign, and records it. */

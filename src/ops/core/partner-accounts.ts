@@ -2,7 +2,6 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
 import type { ChangeRequest, SecretReplacement } from '../../db/change-request.ts'
-import { hasViewablePlan } from '../../db/catalog-queries.ts'
 import {
   selectLiveSecrets,
   selectPartner,
@@ -11,17 +10,18 @@ import {
   type Partner,
   type PartnerSummary,
 } from '../../db/partner-queries.ts'
+import { hasViewablePlan } from '../../db/plan-queries.ts'
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../../db/database.ts'
-import { isVisibleLine } from '../../visible-text.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
-import { checkCountry, findCountryProblem } from './country.ts'
+import { findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
+import { findLineProblem } from './line-problem.ts'
 import { changeWithoutCopy, deleteCopyOnFailure, type Warn, patienceMs } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
-import { UserError } from '../shared/user-error.ts'
+import { throwProblems, UserError } from '../shared/user-error.ts'
 
 export type { LiveSecret, Partner, PartnerSummary }
 
@@ -92,44 +92,26 @@ export function listLiveSecrets({ read }: Store, { clientId }: Partner): Promise
   return selectLiveSecrets(read, clientId)
 }
 
-/** @throws UserError that names everything wrong with the new partner. */
-function checkNewPartner({ shortName, name, country }: NewPartner): void {
-  const problems = [
-    !/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName) &&
-      `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`,
-    findLineProblem('name', name),
-    findCountryProblem(country),
-  ].filter((problem) => typeof problem === 'string')
-  if (problems.length > 0) throw new UserError(problems)
-}
-
 const maxLineLength = 200
 
-function findLineProblem(subject: 'name' | 'contact', text: string): string | undefined {
-  if (isVisibleLine(text, maxLineLength)) return undefined
-  return `The ${subject} must be 1 to ${maxLineLength} visible characters on one line; it is ${abbreviate(text)}.`
-}
-
-function checkLine(subject: 'name' | 'contact', text: string): void {
-  const problem = findLineProblem(subject, text)
-  if (problem !== undefined) throw new UserError(problem)
+function findShortNameProblem(shortName: string): string | undefined {
+  if (/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName)) return undefined
+  return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }
 
 /** @throws UserError when the new partner is not valid, or its short name is taken. */
 export async function createPartner(store: Store, partner: NewPartner, attribution: Attribution): Promise<Credentials> {
-  checkNewPartner(partner)
   const { shortName, name, country } = partner
+  throwProblems([
+    findShortNameProblem(shortName),
+    findLineProblem('name', name, maxLineLength),
+    findCountryProblem(country),
+  ])
   const clientId = generateClientId()
   const { clientSecret, secretHash } = await generateSecret(store)
   try {
-    await writeRecorded(store, attribution, async () => ({
-      kind: 'create',
-      partner: shortName,
-      name,
-      country,
-      clientId,
-      secretHash,
-    }))
+    const request = { kind: 'create', partner: shortName, name, country, clientId, secretHash } as const
+    await writeRecorded(store, attribution, async () => request)
   } catch (error) {
     if (!isCausedBy(error, 'partners.short_name')) throw error
     const list = describeCommand(store.target, 'partner', 'list')
@@ -286,9 +268,7 @@ export async function changePartner(
   change: PartnerRequest,
   { attribution, warn }: Operator,
 ): Promise<PartnerChange> {
-  if (change.kind === 'set-country') checkCountry(change.country)
-  if (change.kind === 'rename') checkLine('name', change.name)
-  if (change.kind === 'set-contact' && change.contact !== null) checkLine('contact', change.contact)
+  throwProblems([findValueProblem(change)])
   const { kind, partner: shortName } = change
   const write = () =>
     writeRecorded(store, attribution, async () => {
@@ -301,6 +281,13 @@ export async function changePartner(
       ? await write()
       : await changeWithoutCopy(store, await findPartnerToChange(store, shortName, warn), warn, write)
   return { partner: await readBack(store, shortName, isChanged), isChanged }
+}
+
+function findValueProblem(change: PartnerRequest): string | undefined {
+  if (change.kind === 'set-country') return findCountryProblem(change.country)
+  if (change.kind === 'rename') return findLineProblem('name', change.name, maxLineLength)
+  if (change.kind !== 'set-contact' || change.contact === null) return undefined
+  return findLineProblem('contact', change.contact, maxLineLength)
 }
 
 function hasEffect(known: Partner, change: PartnerRequest): boolean {

@@ -31,46 +31,32 @@ export async function readPartnerUsage(
     'blob1 AS route, blob2 AS status, blob5 AS error, SUM(_sample_interval) AS requests, MAX(timestamp) AS latest',
     `index1 = '${shortName}' AND timestamp > toDateTime(${sinceSeconds}) GROUP BY route, status, error`,
   )
-  return summarize(rows.map(readRow))
-}
-
-interface UsageRow {
-  isToken: boolean
-  status: string
-  error: string
-  requests: number
-  latest: string
-}
-
-/** Counts are texts, and times have no zone: they are in UTC. */
-function readRow(row: Record<string, unknown>): UsageRow {
-  return {
-    isToken: String(row['route']).endsWith('/auth'),
-    status: String(row['status']),
-    error: String(row['error']),
-    requests: Number(row['requests']),
-    latest: `${String(row['latest']).replace(' ', 'T')}Z`,
+  const usage: PartnerUsage = {
+    tokens: 0,
+    lists: 0,
+    unchangedLists: 0,
+    errors: {},
+    lastRequestAt: null,
+    lastTokenAt: null,
   }
+  for (const row of rows) {
+    const [route = '', status, error = ''] = ['route', 'status', 'error'].map((name) => String(row[name]))
+    // Counts are texts, and times have no zone: they are in UTC.
+    const requests = Number(row['requests'])
+    const latest = `${String(row['latest']).replace(' ', 'T')}Z`
+    const isToken = route.endsWith('/auth')
+    if (error !== '') usage.errors[error] = (usage.errors[error] ?? 0) + requests
+    else if (!isToken) usage.lists += requests
+    if (!isToken && status === '304') usage.unchangedLists += requests
+    if (isToken && status === '200') {
+      usage.tokens += requests
+      usage.lastTokenAt = pickLater(usage.lastTokenAt, latest)
+    }
+    usage.lastRequestAt = pickLater(usage.lastRequestAt, latest)
+  }
+  return usage
 }
 
-function summarize(rows: readonly UsageRow[]): PartnerUsage {
-  const count = (isCounted: (row: UsageRow) => boolean) =>
-    rows.filter(isCounted).reduce((sum, { requests }) => sum + requests, 0)
-  const findLatest = (isCounted: (row: UsageRow) => boolean) =>
-    rows
-      .filter(isCounted)
-      .map(({ latest }) => latest)
-      .toSorted()
-      .at(-1) ?? null
-  const isIssued = ({ isToken, status }: UsageRow) => isToken && status === '200'
-  const errors: Record<string, number> = {}
-  for (const { error, requests } of rows) if (error !== '') errors[error] = (errors[error] ?? 0) + requests
-  return {
-    tokens: count(isIssued),
-    lists: count(({ isToken, error }) => !isToken && error === ''),
-    unchangedLists: count(({ isToken, status }) => !isToken && status === '304'),
-    errors,
-    lastRequestAt: findLatest(() => true),
-    lastTokenAt: findLatest(isIssued),
-  }
+function pickLater(known: string | null, time: string): string {
+  return known !== null && known > time ? known : time
 }

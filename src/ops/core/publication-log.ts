@@ -13,12 +13,12 @@ import {
   selectRecordedPlanIds,
   type Clash,
 } from '../../db/publication-queries.ts'
-import type { RecordedEntry } from '../../db/publish.ts'
 import { hashRecord } from '../../db/record-hash.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
+import { checkNextEntry, refuseRecord, type VerifiedRecord } from './record-chain.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export interface LogFilter {
@@ -70,51 +70,44 @@ export function describeClash(clashes: readonly Clash[], id: number): string | u
   return `publication ${first.laterId} changed plan ${first.planId}${more > 0 ? ` and ${more} more` : ''} meanwhile`
 }
 
-export interface Verification {
-  /** How many entries the record has. */
-  count: number
-  /** What does not fit, at the earliest place. */
-  problem: string | undefined
-  /** The SHA-256 of the last entry, which no later one holds yet. */
-  lastHash: string | undefined
-}
-
 /** Each attempt fails only because somebody published meanwhile. */
 const maxAttempts = 10
 
-/** Computes every hash of the record again, and compares states and plans with it. */
-export async function verifyRecord({ read }: Store): Promise<Verification> {
-  let last: RecordedEntry | undefined
-  let lastHash: string | undefined
+/**
+ * Computes every hash of the record again, and compares states and plans with it.
+ * @throws UserError that names what does not fit, at the earliest place.
+ */
+export async function verifyRecord({ read }: Store): Promise<VerifiedRecord> {
+  let verified: VerifiedRecord = { entryCount: 0, hash: null }
+  let last: string | undefined
   let revision = 0
   const checkedIds = new Set<number>()
   for (let attempt = 1; ; attempt++) {
-    for await (const page of readEntries(read, last?.[0])) {
-      for (const recorded of page) {
-        const problem = findMismatch(recorded, last, lastHash) ?? (await findChangedPlans(recorded))
-        if (problem !== undefined) return { count: last?.[0] ?? 0, problem, lastHash: undefined }
-        last = recorded
-        revision = recorded[2] ?? revision
-        lastHash = await hashRecord(recorded)
+    for await (const page of readEntries(read, verified.entryCount)) {
+      for (const entry of page) {
+        const [id, , newRevision, previousHash, publicationId, plansHash] = entry
+        checkNextEntry({ id, previousHash }, verified, last)
+        if (!checkedIds.has(publicationId) && (await hashStoredPlans(read, publicationId)) !== plansHash) {
+          throw refuseRecord(`The plans of publication ${publicationId} were changed after it was decided.`)
+        }
+        checkedIds.add(publicationId)
+        verified = { entryCount: id, hash: await hashRecord(entry) }
+        last = `entry ${id}, about publication ${publicationId}`
+        revision = newRevision ?? revision
       }
     }
     const catalog = await selectStored(read)
     const isSame = catalog.origin.revision === revision
     if (!isSame && attempt < maxAttempts) continue
-    const [wrong] = (await selectPublications(read, {})).flatMap((row) => findWrongState(row) ?? [])
-    const problem = wrong ?? (isSame ? undefined : `The revision of the catalog was changed without a publication.`)
-    return { count: last?.[0] ?? 0, problem: problem ?? (await findUnrecorded(catalog)), lastHash }
-  }
-
-  async function findChangedPlans([, , , , id, plansHash]: RecordedEntry): Promise<string | undefined> {
-    if (checkedIds.has(id)) return undefined
-    checkedIds.add(id)
-    if ((await hashStoredPlans(read, id)) === plansHash) return undefined
-    return `The plans of publication ${id} were changed after it was decided.`
+    const [wrongState] = (await selectPublications(read, {})).flatMap((row) => findWrongState(row) ?? [])
+    if (wrongState !== undefined) throw refuseRecord(wrongState)
+    if (!isSame) throw refuseRecord('The revision of the catalog was changed without a publication.')
+    await checkRecorded(catalog)
+    return verified
   }
 
   /** Compares the texts in the catalog with the last version of each plan. */
-  async function findUnrecorded({ stored }: StoredCatalog): Promise<string | undefined> {
+  async function checkRecorded({ stored }: StoredCatalog): Promise<void> {
     const recorded = new Map((await selectCatalogAt(read, revision)).map((plan) => [plan.id, storePlan(plan)]))
     const changed = stored.find(({ id, document, viewableIn }) => {
       const version = recorded.get(id)
@@ -122,20 +115,8 @@ export async function verifyRecord({ read }: Store): Promise<Verification> {
       return version?.document !== document || version.viewableIn !== viewableIn
     })
     const [id] = changed ? [changed.id] : recorded.keys()
-    return id === undefined ? undefined : `Plan ${id} was changed without a publication.`
+    if (id !== undefined) throw refuseRecord(`Plan ${id} was changed without a publication.`)
   }
-}
-
-/** @param last the entry before, and its hash. */
-function findMismatch(
-  [id, , , previousHash]: RecordedEntry,
-  last: RecordedEntry | undefined,
-  lastHash: string | undefined,
-): string | undefined {
-  const [lastId = 0, , , , publicationId] = last ?? []
-  if (id !== lastId + 1) return `Entry ${lastId + 1} of the record is missing.`
-  if (lastHash === undefined || previousHash === lastHash) return undefined
-  return `Entry ${lastId}, about publication ${publicationId}, was changed: entry ${id} holds another hash of it.`
 }
 
 function findWrongState({ id, state, entries, needsApproval }: PublicationRow): string | undefined {

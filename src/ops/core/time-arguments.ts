@@ -1,13 +1,21 @@
 // Times that operators type.
-import { z } from 'zod'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
-const isoTime = z.union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 })])
+const isoDate = /^\d{4}-\d\d-\d\d$/
+const clockTime = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+
+/** @returns Unix seconds of 00:00 UTC; undefined when it is no date, such as February 30. */
+function parseIsoDate(text: string): number | undefined {
+  const date = new Date(isoDate.test(text) ? `${text}T00:00Z` : Number.NaN)
+  const isDate = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
+  return isDate ? date.getTime() / 1000 : undefined
+}
 
 /** Parses an ISO 8601 time with a zone. @returns Unix seconds; undefined when it is none. */
 function parseIsoTime(text: string): number | undefined {
-  return isoTime.safeParse(text).success ? Math.floor(Date.parse(text) / 1000) : undefined
+  const isTime = parseIsoDate(text.slice(0, 10)) !== undefined && text[10] === 'T' && clockTime.test(text.slice(11))
+  return isTime ? Math.floor(Date.parse(text) / 1000) : undefined
 }
 
 /** @returns Unix seconds of `--at`. @throws UserError unless it is a time with a zone. */
@@ -45,8 +53,7 @@ export function parseDuration(text: string): number | undefined {
 export function parsePast(text: string, nowSeconds: number): number {
   const duration = parseDuration(text)
   if (duration !== undefined) return nowSeconds - duration
-  if (z.iso.date().safeParse(text).success) return Date.parse(text) / 1000
-  const seconds = parseIsoTime(text)
+  const seconds = parseIsoDate(text) ?? parseIsoTime(text)
   if (seconds !== undefined) return seconds
   throw new UserError(
     `--since must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,

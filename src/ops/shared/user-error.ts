@@ -10,3 +10,9 @@ export class UserError extends Error {
     this.exitCode = exitCode
   }
 }
+
+/** @throws UserError that names every problem, if there is one. */
+export function throwProblems(problems: readonly (string | undefined)[]): void {
+  const found = problems.filter((problem) => problem !== undefined)
+  if (found.length > 0) throw new UserError(found)
+}

@@ -122,7 +122,7 @@ describe('--verify', () => {
   test('names the first entry that does not fit', async () => {
     expect(await run(['keys', 'log', '--verify'])).toEqual(
       refused(
-        'Entry 2 of the record does not fit: it holds another hash of entry 1. One of them was changed after it was written.\n',
+        'Entry 2 of the record does not fit: it holds another hash of entry 1. One of them was changed after it was written.\nCompare the record with a backup.\n',
       ),
     )
   })

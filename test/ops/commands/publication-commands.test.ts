@@ -139,12 +139,12 @@ test('catalog log --verify names the first entry that does not fit', async () =>
   await ops(close)
   await ops('plan open cash')
   expect((await ops('catalog log --verify')).stdout).toMatch(
-    /^The record of the catalog is intact: 3 entries\. Hash of the last one, to keep outside the database: [0-9a-f]{64}\n$/,
+    /^The record of the catalog is intact up to entry 3\. The next entry will hold the hash [0-9a-f]{64}\.\n$/,
   )
   await bindings().DB.prepare("update publications set actor = 'nobody' where id = 2").run()
   expect(await ops('catalog log --verify')).toEqual(
     refused(
-      'Entry 2, about publication 2, was changed: entry 3 holds another hash of it. Compare it with a backup. See: npm run -s ops -- catalog log\n',
+      'Entry 3 of the record does not fit: it holds another hash of entry 2, about publication 2. One of them was changed after it was written.\nCompare the record with a backup.\n',
     ),
   )
 })

@@ -16,7 +16,6 @@ import {
   type PartnerRequest,
   isRotationDue,
 } from '../../../src/ops/core/partner-accounts.ts'
-import type { Warn } from '../../../src/ops/core/partner-copy.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
@@ -33,7 +32,11 @@ beforeEach(() => emptyDatabase(env))
 
 const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { ...acme, ...overrides }, attribution)
 const find = () => findPartner(store, 'acme')
-const change = (request: PartnerRequest) => changePartner(store, request, operator)
+const request = (change: PartnerRequest) => changePartner(store, change, operator)
+const change = (kind: 'suspend' | 'resume' | 'close' | 'end-tokens') => request({ kind, partner: 'acme' })
+const move = (country: string) => request({ kind: 'set-country', partner: 'acme', country })
+const rename = (name: string) => request({ kind: 'rename', partner: 'acme', name })
+const setContact = (contact: string | null) => request({ kind: 'set-contact', partner: 'acme', contact })
 const listSecrets = async () => listLiveSecrets(store, await find())
 const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, operator)
 const replaceNewest = async () => replaceNewestSecret(store, await find(), operator)
@@ -144,7 +147,7 @@ test('listPartners counts live secrets, and says when the oldest of them was mad
   expect(oldest).toBe(first?.createdAt)
   await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where id = ?').bind(first?.id).run()
   expect((await read())[0]).toEqual([1, Number(oldest) + 100])
-  await change({ kind: 'close', partner: 'acme' })
+  await change('close')
   expect((await read())[0]).toEqual([0, null])
 })
 
@@ -228,7 +231,7 @@ describe('rotateSecret', () => {
 
 test('end-tokens sets the time from which tokens are valid to after now, and each run moves it forward', async () => {
   const { clientId } = await create()
-  const end = async () => (await change({ kind: 'end-tokens', partner: 'acme' })).partner.tokensValidFrom ?? 0
+  const end = async () => (await change('end-tokens')).partner.tokensValidFrom ?? 0
   const startedAt = await readSeconds()
   let first = 0
   const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
@@ -288,7 +291,7 @@ describe('lockDownPartner', () => {
 
   test('leaves a suspended partner suspended', async () => {
     await create()
-    const { partner } = await change({ kind: 'suspend', partner: 'acme' })
+    const { partner } = await change('suspend')
     await lockDown()
     expect((await find()).suspendedAt).toBe(partner.suspendedAt)
   })
@@ -317,64 +320,59 @@ test('suspend and resume change the partner once, and delete its cached copy', a
   const { clientId } = await create()
   const others = [getPartnerKey('other'), getPlanListKey('KE', {})]
   const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId), ...others], async () => {
-    const { partner, isChanged } = await change({ kind: 'suspend', partner: 'acme' })
+    const { partner, isChanged } = await change('suspend')
     expect([isChanged, partner]).toEqual([true, await find()])
   })
   expect(left).toEqual(others)
   // A suspension keeps its time.
   await env.DB.prepare('update partners set suspended_at = 5').run()
-  const again = await change({ kind: 'suspend', partner: 'acme' })
+  const again = await change('suspend')
   expect(again).toEqual({ isChanged: false, partner: await find() })
   expect((await find()).suspendedAt).toBe(5)
 
-  expect(await change({ kind: 'resume', partner: 'acme' })).toMatchObject({
-    isChanged: true,
-    partner: { suspendedAt: null },
-  })
-  expect(await change({ kind: 'resume', partner: 'acme' })).toEqual({
-    isChanged: false,
-    partner: await find(),
-  })
+  expect(await change('resume')).toMatchObject({ isChanged: true, partner: { suspendedAt: null } })
+  expect(await change('resume')).toEqual({ isChanged: false, partner: await find() })
   expect((await find()).suspendedAt).toBeNull()
 })
 
-test('set-country changes the country, and deletes the cached copy of the partner', async () => {
-  const { clientId } = await create()
-  const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
-    expect(await change({ kind: 'set-country', partner: 'acme', country: 'UG' })).toMatchObject({ isChanged: true })
-  })
-  expect([left, (await find()).country]).toEqual([[], 'UG'])
-  expect(await change({ kind: 'set-country', partner: 'acme', country: 'UG' })).toMatchObject({ isChanged: false })
-  await expect(change({ kind: 'set-country', partner: 'acme', country: 'uganda' })).rejects.toThrow(
-    /^The country must be .* "uganda"\.$/,
-  )
+test.each([
+  ['set-country', () => move('UG'), { country: 'UG' }, 0],
+  ['rename', () => rename('Acme Pay'), { name: 'Acme Pay' }, 1],
+  ['set-contact', () => setContact('amina@acme.example'), { contact: 'amina@acme.example' }, 1],
+])(
+  '%s changes the partner once, and leaves the cached copy unless it holds what changed',
+  async (_, edit, changed, copies) => {
+    const { clientId } = await create()
+    const before = await find()
+    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
+      expect(await edit()).toEqual({ isChanged: true, partner: { ...before, ...changed } })
+    })
+    expect(left).toHaveLength(copies)
+    expect(await edit()).toEqual({ isChanged: false, partner: await find() })
+  },
+)
+
+test('set-contact deletes the contact', async () => {
+  await create()
+  await setContact('amina@acme.example')
+  expect(await setContact(null)).toMatchObject({ isChanged: true, partner: { contact: null } })
 })
 
-test('rename changes the name for people', async () => {
+test.each([
+  [() => move('uganda'), 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "uganda".'],
+  [() => rename('\u200b'), 'The name must be 1 to 200 visible characters on one line; it is "\\u200b".'],
+  [() => setContact(''), 'The contact must be 1 to 200 visible characters on one line; it is "".'],
+])('a value that is not valid is refused: %s', async (edit, message) => {
   await create()
-  const rename = (name: string) => change({ kind: 'rename', partner: 'acme', name })
-  expect(await rename('Acme Pay')).toMatchObject({ isChanged: true, partner: { name: 'Acme Pay' } })
-  expect(await rename('Acme Pay')).toEqual({ isChanged: false, partner: await find() })
-  await expect(rename('\u200b')).rejects.toThrow(
-    new UserError('The name must be 1 to 200 visible characters on one line; it is "\\u200b".'),
-  )
-})
-
-test('set-contact changes and deletes the contact', async () => {
-  await create()
-  const set = (contact: string | null) => change({ kind: 'set-contact', partner: 'acme', contact })
-  expect(await set('amina@acme.example')).toMatchObject({ isChanged: true, partner: { contact: 'amina@acme.example' } })
-  expect(await set('amina@acme.example')).toEqual({ isChanged: false, partner: await find() })
-  await expect(set('')).rejects.toThrow(/^The contact must be 1 to 200 visible characters on one line; it is ""\.$/)
-  expect(await set(null)).toMatchObject({ isChanged: true, partner: { contact: null } })
+  await expect(edit()).rejects.toThrow(new UserError(message))
 })
 
 describe('close', () => {
-  const close = () => change({ kind: 'close', partner: 'acme' })
+  const close = () => change('close')
 
   test('deletes secrets, contact and cached copy, and the Worker refuses the partner like a suspended one', async () => {
     const { clientId } = await create()
-    await changePartner(store, { kind: 'set-contact', partner: 'acme', contact: 'amina@acme.example' }, operator)
+    await setContact('amina@acme.example')
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
       expect(await close()).toMatchObject({ isChanged: true, partner: { contact: null } })
     })
@@ -388,7 +386,7 @@ describe('close', () => {
 
   test('keeps the time of an earlier suspension', async () => {
     await create()
-    await change({ kind: 'suspend', partner: 'acme' })
+    await change('suspend')
     await env.DB.prepare('update partners set suspended_at = 5').run()
     expect(await close()).toMatchObject({ partner: { suspendedAt: 5 } })
   })
@@ -399,15 +397,15 @@ describe('close', () => {
     const partner = await find()
     const message = `acme was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good: its secrets and tokens have ended. To onboard it again, create it under another short name: npm run -s ops -- partner create --help`
     for (const attempt of [
-      () => change({ kind: 'resume', partner: 'acme' }),
-      () => change({ kind: 'suspend', partner: 'acme' }),
-      () => change({ kind: 'set-country', partner: 'acme', country: 'UG' }),
-      () => change({ kind: 'rename', partner: 'acme', name: 'Other' }),
-      () => change({ kind: 'set-contact', partner: 'acme', contact: 'x' }),
+      () => change('resume'),
+      () => change('suspend'),
+      () => move('UG'),
+      () => rename('Other'),
+      () => setContact('x'),
       () => rotate(0),
       () => rotate(hour),
       () => replaceNewest(),
-      () => change({ kind: 'end-tokens', partner: 'acme' }),
+      () => change('end-tokens'),
       async () => lockDownPartner(store, await find(), operator),
     ]) {
       await expect(attempt()).rejects.toThrow(new UserError(message))
@@ -455,27 +453,36 @@ test('a change that can’t be read afterwards is reported as made', async () =>
 
 describe('the cached copy of a partner', () => {
   const suspension = { kind: 'suspend', partner: 'acme' } as const
+  const warnings: string[] = []
+  const listening = { attribution, warn: (warning: string) => warnings.push(warning) }
+  const suspendOn = (on: typeof store) => changePartner(on, suspension, listening)
+  const deleted = 'The database fails. The cached copy of acme was deleted.'
+  const nothingChanged = 'The database fails, and nothing was changed in it.'
+  beforeEach(() => void warnings.splice(0))
+
   const remains =
     'The isolates that already know acme treat the partner as before until the database works again, for up to 30 hours. Run the command again then.'
 
   test('is deleted again when there is nothing to change', async () => {
     const { clientId } = await create()
-    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      change({ kind: 'resume', partner: 'acme' }),
-    )
+    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () => change('resume'))
     expect(left).toEqual([])
   })
 
-  test('is deleted when the write fails, because it may have taken effect', async () => {
+  test.each([
+    [new Error('lost'), new Error('lost')],
+    [
+      new CloudflareError('D1 hangs.', { kind: 'unknown' }),
+      new UserError('D1 hangs. The change was not made: try again.'),
+    ],
+  ])('is deleted when the write fails, because it may have taken effect: %s', async (failure, reported) => {
     const { clientId } = await create()
-    const broken = interceptChanges(store, () => Promise.reject(new Error('lost')))
-    const warnings: string[] = []
-    const suspend = () => changePartner(broken, suspension, { attribution, warn: (warning) => warnings.push(warning) })
+    const broken = interceptChanges(store, () => Promise.reject(failure))
     const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      expect(suspend()).rejects.toThrow('lost'),
+      expect(suspendOn(broken)).rejects.toThrow(reported),
     )
     expect(left).toEqual([])
-    expect(warnings).toEqual([`The database fails. The cached copy of acme was deleted. ${remains}`])
+    expect(warnings).toEqual([`${deleted} ${remains}`])
   })
 
   test('is found by its short name while the database does not answer', async () => {
@@ -484,33 +491,24 @@ describe('the cached copy of a partner', () => {
       await env.CATALOG_CACHE.put(key, '{}', { metadata: { shortName, checkedAtMs: 1, mac: '' } })
     }
     await env.CATALOG_CACHE.put(getPartnerKey('d'), 'no metadata')
-    const changes = [
-      (on: typeof store, warned: Warn) => changePartner(on, suspension, { attribution, warn: warned }),
-      (on: typeof store, warned: Warn) => findPartnerToChange(on, 'acme', warned),
-    ]
-    const warnings: string[] = []
-    for (const attempt of changes) {
-      await expect(attempt(storeWithoutDatabase, (warning) => warnings.push(warning))).rejects.toThrow('D1 is down')
-    }
+    await expect(suspendOn(storeWithoutDatabase)).rejects.toThrow('D1 is down')
+    await expect(findPartnerToChange(storeWithoutDatabase, 'acme', listening.warn)).rejects.toThrow('D1 is down')
     const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
     expect(keys.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
     for (const { name } of keys) await env.CATALOG_CACHE.delete(name)
-    const failure = 'The database fails, and nothing was changed in it.'
     expect(warnings).toEqual([
-      `${failure} The cached copy of acme was deleted. ${remains}`,
-      `${failure} acme has no cached copy. ${remains}`,
+      `${nothingChanged} The cached copy of acme was deleted. ${remains}`,
+      `${nothingChanged} acme has no cached copy. ${remains}`,
     ])
   })
 
   test('is deleted after 5 s while the database does not answer, and again when that has changed', async () => {
     await env.CATALOG_CACHE.put(getPartnerKey('a'), '{}', { metadata: { shortName: 'acme' } })
-    const warnings: string[] = []
     const answer = Promise.withResolvers<never>()
     const hanging = { ...store, read: hangUntil(answer.promise) }
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
-      const attempt = changePartner(hanging, suspension, { attribution, warn: (warning) => warnings.push(warning) })
-      const failure = attempt.catch(String)
+      const failure = suspendOn(hanging).catch(String)
       await vi.advanceTimersByTimeAsync(4999)
       expect(warnings).toEqual([])
       await vi.advanceTimersByTimeAsync(1)
@@ -523,30 +521,26 @@ describe('the cached copy of a partner', () => {
       expect((await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys).toEqual([])
       answer.reject(new Error('D1 is down'))
       expect(await failure).toBe('Error: D1 is down')
-      expect(warnings.slice(2)).toEqual([
-        `The database fails, and nothing was changed in it. acme has no cached copy. ${remains}`,
-      ])
+      expect(warnings.slice(2)).toEqual([`${nothingChanged} acme has no cached copy. ${remains}`])
     } finally {
       vi.useRealTimers()
     }
   })
 
-  test('stays when the change is refused, or when it does not hold what changed', async () => {
+  test('stays when the change is refused, or when a change fails that it does not hold', async () => {
     const { clientId } = await create()
     await rotate(hour)
     const key = getPartnerKey(clientId)
-    const refusals = [() => rotate(hour), () => change({ kind: 'set-country', partner: 'acme', country: 'x' })]
+    const refusals = [() => rotate(hour), () => move('x')]
     const left = await listKeysAfter(env.CATALOG_CACHE, [key], async () => {
       for (const refused of refusals) await expect(refused()).rejects.toThrow(UserError)
-      await change({ kind: 'rename', partner: 'acme', name: 'Acme Pay' })
-      await change({ kind: 'set-contact', partner: 'acme', contact: 'x' })
-      const rename = { kind: 'rename', partner: 'acme', name: 'Acme' } as const
-      await expect(changePartner(storeWithoutDatabase, rename, operator)).rejects.toThrow('D1 is down')
+      const renaming = { kind: 'rename', partner: 'acme', name: 'Acme' } as const
+      await expect(changePartner(storeWithoutDatabase, renaming, operator)).rejects.toThrow('D1 is down')
     })
     expect(left).toEqual([key])
-    await change({ kind: 'close', partner: 'acme' })
+    await change('close')
     const afterClose = await listKeysAfter(env.CATALOG_CACHE, [key], () =>
-      expect(change(suspension)).rejects.toThrow(/^acme was closed at /),
+      expect(change('suspend')).rejects.toThrow(/^acme was closed at /),
     )
     expect(afterClose).toEqual([key])
   })
@@ -558,41 +552,17 @@ describe('the cached copy of a partner', () => {
     await expect(attempt).rejects.toThrow(/^acme has two live secrets, /)
   })
 
-  test('is deleted when it is not certain that the change was made', async () => {
-    const { clientId } = await create()
-    const failure = new CloudflareError('D1 hangs.', { kind: 'unknown' })
-    const uncertain = interceptChanges(store, () => Promise.reject(failure))
-    const warnings: string[] = []
-    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      expect(
-        changePartner(uncertain, suspension, { attribution, warn: (warning) => warnings.push(warning) }),
-      ).rejects.toThrow(new UserError('D1 hangs. The change was not made: try again.')),
-    )
-    expect(left).toEqual([])
-    expect(warnings).toEqual([`The database fails. The cached copy of acme was deleted. ${remains}`])
-  })
-
   test('is reported when neither the database nor the cache answers', async () => {
     const { listKeys, deleteKey } = storeWithoutCache
-    const warnings: string[] = []
-    const attempt = changePartner({ ...storeWithoutDatabase, listKeys, deleteKey }, suspension, {
-      attribution,
-      warn: (warning) => warnings.push(warning),
-    })
-    await expect(attempt).rejects.toThrow('D1 is down')
+    await expect(suspendOn({ ...storeWithoutDatabase, listKeys, deleteKey })).rejects.toThrow('D1 is down')
     expect(warnings).toEqual([
-      'The database fails, and nothing was changed in it. The cached copy of acme could not be deleted: KV is down. The service treats the partner as before until the database works again, for up to 30 hours. Run the command again then.',
+      `${nothingChanged} The cached copy of acme could not be deleted: KV is down. The service treats the partner as before until the database works again, for up to 30 hours. Run the command again then.`,
     ])
   })
 
   test('is only a warning when it can’t be deleted', async () => {
     await create()
-    const warnings: string[] = []
-    await changePartner(
-      storeWithoutCache,
-      { kind: 'suspend', partner: 'acme' },
-      { attribution, warn: (warning) => warnings.push(warning) },
-    )
+    await suspendOn(storeWithoutCache)
     expect(warnings).toEqual([
       'The cached copy of acme could not be deleted: KV is down. The change was made, and takes effect within two minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',
     ])
@@ -602,13 +572,13 @@ describe('the cached copy of a partner', () => {
 
 test.each([
   ['rotateSecret', () => rotate(0)],
-  ['suspend', () => change({ kind: 'suspend', partner: 'acme' })],
-  ['resume', () => change({ kind: 'resume', partner: 'acme' })],
-  ['setPartnerCountry', () => change({ kind: 'set-country', partner: 'acme', country: 'UG' })],
-  ['rename', () => change({ kind: 'rename', partner: 'acme', name: 'Acme' })],
-  ['setPartnerContact', () => change({ kind: 'set-contact', partner: 'acme', contact: null })],
-  ['close', () => change({ kind: 'close', partner: 'acme' })],
-  ['end-tokens', () => change({ kind: 'end-tokens', partner: 'acme' })],
+  ['suspend', () => change('suspend')],
+  ['resume', () => change('resume')],
+  ['set-country', () => move('UG')],
+  ['rename', () => rename('Acme')],
+  ['set-contact', () => setContact(null)],
+  ['close', () => change('close')],
+  ['end-tokens', () => change('end-tokens')],
 ])('%s refuses an unknown partner', async (_, work) => {
   await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
 })

@@ -43,5 +43,5 @@ test.each([true, false])('a failure of any statement is repaired (%s: it had its
     expect([after, state]).toEqual([after, 'cancelled'])
     expect((await remote((store) => findPlan(store, 'plan-1'))).isInvestable).toBe(true)
   }
-  expect(await remote(verifyRecord)).toMatchObject({ problem: undefined })
+  await remote(verifyRecord)
 })

@@ -1,5 +1,7 @@
+import { expect } from 'vitest'
 // What tests do with D1, KV and a store, whichever runtime they are in.
 import type { Database } from '../../../src/db/database.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 
 export async function emptyDatabase({ DB }: Pick<Env, 'DB'>): Promise<void> {
@@ -59,4 +61,16 @@ export function interruptFirstWrite(store: Store, interrupt: () => Promise<unkno
     }
     return call()
   })
+}
+
+/** @returns what does not fit, without the advice; undefined when the record is intact. */
+export function findRecordProblem(verification: Promise<unknown>): Promise<string | undefined> {
+  return verification.then(
+    () => undefined,
+    (error: unknown) => {
+      if (!(error instanceof UserError)) throw error
+      expect(error.message).toMatch(/\nCompare the record with a backup\.$/)
+      return error.message.replace(/\n.*$/, '')
+    },
+  )
 }
