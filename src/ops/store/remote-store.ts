@@ -21,7 +21,10 @@ type Outcome = 'unchanged' | 'unknown' | 'changed'
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { wrangler, call, listPages } = await openAccount(target)
+  const { wrangler, call, listPages } = await openAccount(
+    target,
+    'D1 Read (for a change, D1 Edit and Workers KV Storage Edit)',
+  )
   const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
     throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))

@@ -99,7 +99,7 @@ describe('a failure is one line that names the fix', () => {
     [
       'CLOUDFLARE_API_TOKEN',
       '',
-      'CLOUDFLARE_API_TOKEN is not set. Set it to a token that may edit D1, Workers KV and Workers Scripts.',
+      'CLOUDFLARE_API_TOKEN is not set. Set it to a token with D1 Read (for a change, D1 Edit and Workers KV Storage Edit).',
     ],
     ['CLOUDFLARE_API_TOKEN', 'two\nlines', 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'],
     ['CLOUDFLARE_API_TOKEN', '…', 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'],
@@ -111,12 +111,12 @@ describe('a failure is one line that names the fix', () => {
     ['CLOUDFLARE_ACCOUNT_ID', '../x', 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.'],
     ['CLOUDFLARE_API_BASE_URL', 'nowhere', 'CLOUDFLARE_API_BASE_URL must be a URL.'],
     ['CLOUDFLARE_API_BASE_URL', 'http://127.0.0.1:59999', "Can't reach 127.0.0.1:59999: ECONNREFUSED."],
-    [
-      'CLOUDFLARE_API_TOKEN',
-      'wrong',
-      'Cloudflare refuses the token (403): Authentication error. Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.',
-    ],
-  ])('%s=%j', async (name, value, message) => {
+    ...['CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_ACCOUNT_ID'].map((name) => [
+      name,
+      'e'.repeat(32),
+      'Cloudflare refuses the token (403): Authentication error. Check that CLOUDFLARE_API_TOKEN has D1 Read (for a change, D1 Edit and Workers KV Storage Edit), and that CLOUDFLARE_ACCOUNT_ID is its account.',
+    ]),
+  ] as [string, string, string][])('%s=%j', async (name, value, message) => {
     vi.stubEnv(name, value)
     await expect(remote(listPartners)).rejects.toThrow(new UserError(message))
   })
