@@ -3,4 +3,4 @@
 import { ops } from './commands/ops.ts'
 import { runProgram } from './run-program.ts'
 
-await runProgram(ops)
+await runProgram(ops, true)
