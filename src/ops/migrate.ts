@@ -1,18 +1,11 @@
 // npm run migrate -- --remote --env staging, or --local: wrangler applies the migrations. Its flags are passed on.
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { enterProject } from './project.ts'
-import { UserError } from './shared/user-error.ts'
+import { runInProject } from './run-in-project.ts'
 import { openAccount } from './store/cloudflare-api.ts'
 import { startWrangler } from './store/wrangler.ts'
 
-enterProject()
-
-process.exitCode = await migrate(process.argv.slice(2)).catch((error: unknown) => {
-  if (!(error instanceof UserError)) throw error
-  process.stderr.write(`${error.message}\n`)
-  return 2
-})
+await runInProject(() => migrate(process.argv.slice(2)))
 
 /** @returns wrangler's exit code. */
 async function migrate(args: string[]): Promise<number> {
