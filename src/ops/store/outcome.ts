@@ -1,6 +1,5 @@
 // What became of the changes of a command: for the message when the store fails, or when the operator stops the command.
 import { describeCommand, type Target } from '../shared/target.ts'
-import { isUncertain } from './failure.ts'
 
 /** `unknown`: a change was sent, and its answer is not there yet, or lost. `incomplete`: a restore began and did not end. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed' | 'incomplete'
@@ -9,24 +8,6 @@ export type Outcome = 'unchanged' | 'unknown' | 'changed' | 'incomplete'
 export interface Changes {
   target: Target
   outcome: Outcome
-}
-
-/** Runs a statement of `commit`. */
-export async function noteCommit<T extends { rows: unknown[] }>(
-  changes: Changes,
-  method: string,
-  run: () => Promise<T>,
-): Promise<T> {
-  const before = changes.outcome
-  changes.outcome = 'unknown'
-  try {
-    const answer = await run()
-    changes.outcome = method === 'run' || answer.rows.length > 0 ? 'changed' : before
-    return answer
-  } catch (error) {
-    if (!isUncertain(error)) changes.outcome = before
-    throw error
-  }
 }
 
 export function describeOutcome({ target, outcome }: Changes): string {

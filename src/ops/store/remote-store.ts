@@ -7,7 +7,8 @@ import { describeMigration, describeMissingIds, outdatedSchema, type Target } fr
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, isUncertain } from './failure.ts'
-import { describeOutcome, noteCommit, type Changes, type Outcome } from './outcome.ts'
+import { noteCommit } from './note-commit.ts'
+import { describeOutcome, type Changes, type Outcome } from './outcome.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
 
