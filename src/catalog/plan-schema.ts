@@ -26,7 +26,7 @@ const currencyCode = z
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
 const controlCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
-/** Text with a visible character, and that every JSON parser keeps unchanged. One mistake is one issue. */
+/** Text with a visible character, and that every JSON parser keeps unchanged. Reports one issue per mistake. */
 const text = (maxLength: number) => {
   const error = `text of 1 to ${maxLength} characters`
   const abort = true

@@ -105,13 +105,20 @@ export function isRestoring(catalog: string): boolean {
  */
 export async function reserveEmptyDatabase(db: Database, backup: string, revision: number): Promise<boolean> {
   const marker = `${markerPrefix}${backup}`
-  const tables = [...new Set(backupParts.map(({ table }) => table))]
-  const isEmpty = tables.map((table) => sql`not exists (select 1 from ${sql.identifier(table)})`)
+  const isEmpty = backupParts.map(
+    ({ table, condition }) => sql`not exists (select 1 from ${sql.identifier(table)} where ${condition})`,
+  )
   await db.run(
     sql`update catalog_revision set catalog = ${marker}, revision = ${revision} where catalog_revision.catalog not glob 'restoring *' and ${sql.join(isEmpty, sql` and `)}`,
   )
   const rows = await db.values<Row>(sql`select 1 from catalog_revision where catalog_revision.catalog = ${marker}`)
   return rows.length > 0
+}
+
+/** Deletes the rows that nobody published: a restored row may have the same ID. */
+export async function deleteStagedRows(db: Database): Promise<void> {
+  await db.run(sql`delete from plan_versions where not (${ofVisible})`)
+  await db.run(sql`delete from publications where not (${isVisible})`)
 }
 
 /** Inserts the rows that are not there yet: a restore may run again. One statement. */

@@ -4,4 +4,4 @@
 import './fast-imports.mjs'
 
 const [{ ops }, { runProgram }] = await Promise.all([import('./commands/ops.ts'), import('./run-program.ts')])
-await runProgram(ops)
+await runProgram(ops, true)

@@ -2,16 +2,22 @@
 import { createCommandContext } from './commands/command-context.ts'
 import { runCommandLine, type Program } from './commands/program.ts'
 import { enterProject } from './project.ts'
+import { watchInterruption } from './interruption.ts'
+import type { Changes } from './store/outcome.ts'
 
-export async function runProgram(program: Program): Promise<void> {
+/** @param isInStore whether the program changes nothing outside of a store, so that Ctrl+C can say what it leaves. */
+export async function runProgram(program: Program, isInStore = false): Promise<void> {
   enterProject()
+  const changes: Changes = { target: {}, outcome: 'unchanged' }
+  if (isInStore) watchInterruption(changes)
   const { stdin, stdout, stderr } = process
   /** The reader of our output may close it early (| head), and a disk may be full. */
   let writeError: NodeJS.ErrnoException | undefined
   stdout.on('error', (error) => (writeError = error))
   stderr.on('error', () => {})
 
-  const code = await runCommandLine(program, createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2)))
+  const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2), changes)
+  const code = await runCommandLine(program, context)
   // Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
   stdout.write('', () => {
     // The error of an earlier write is emitted together with this callback.

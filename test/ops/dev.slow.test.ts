@@ -4,9 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { copyProject } from '../account/project-copy.ts'
 import { runCommand } from './support/run-ops.ts'
 
 const state = await mkdtemp(join(tmpdir(), 'catalog-'))
@@ -22,14 +24,7 @@ test('npm run dev serves, and publishes at its time, until a signal', { timeout:
   await vi.waitFor(() => expect(server.output()).toContain('Get a token'), { timeout: 60_000, interval: 100 })
   expect(server.output()).not.toMatch(stackFrame)
 
-  const [, credentials = ''] = /-u (\S+)/.exec(server.output()) ?? []
-  const authorization = `Basic ${btoa(credentials)}`
-  const response = await fetch(new URL('../auth', plans), { method: 'POST', headers: { authorization } })
-  const { access_token: token } = (await response.json()) as { access_token: string }
-  const list = async () => {
-    const served = await fetch(plans, { headers: { authorization: `Bearer ${token}` } })
-    return (await served.json()) as { data: { total: number; plans: CatalogPlan[] } }
-  }
+  const list = await signIn(server.output())
   expect(await list()).toMatchObject({ data: { total: 11 } })
 
   const command = 'plan close mwamba-money-market-fund --note Sold --at'
@@ -72,14 +67,47 @@ test('npm run dev says how to start afresh on a state of another schema', async 
   )
 })
 
+// A fresh clone has no key, no database and no site.
+test('a bare wrangler dev serves the same', { timeout: 300_000 }, async () => {
+  const { folder, remove } = await copyProject()
+  onTestFinished(remove)
+  const wrangler = fileURLToPath(import.meta.resolve('wrangler'))
+  const start = () => run(process.execPath, [wrangler, 'dev', '--port', String(port)], { WRANGLER_LOG: 'log' }, folder)
+  const isReady = { timeout: 100_000, interval: 100 }
+  const first = start()
+  await vi.waitFor(() => expect(first.output()).toContain(`Ready on http://localhost:${port}`), isReady)
+  const list = await signIn(first.output())
+  expect(await list()).toMatchObject({ data: { total: 11 } })
+  first.child.kill()
+  await first.ended
+
+  const second = start()
+  await vi.waitFor(() => expect(second.output()).toContain(`Ready on http://localhost:${port}`), isReady)
+  expect(second.output()).not.toContain('client secret')
+  expect(await list()).toMatchObject({ data: { total: 11 } })
+})
+
+/** Gets a token with the credentials that a start printed. @returns a function that lists the plans. */
+async function signIn(output: string) {
+  const [, credentials = ''] = /-u (\S+)/.exec(output) ?? []
+  const authorization = `Basic ${btoa(credentials)}`
+  const response = await fetch(new URL('../auth', plans), { method: 'POST', headers: { authorization } })
+  const { access_token: token } = (await response.json()) as { access_token: string }
+  return async (): Promise<{ data: { total: number; plans: CatalogPlan[] } }> => {
+    const served = await fetch(plans, { headers: { authorization: `Bearer ${token}` } })
+    return served.json()
+  }
+}
+
 const stackFrame = /^\s+at .*:\d+:\d+\)?$/m
 
 function startDev(env: Record<string, string> = {}, folder = state) {
   const program = resolve(import.meta.dirname, '../../src/ops/dev.ts')
-  const child = spawn(process.execPath, [program, `--port=${port}`, `--persist-to=${folder}`], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  return run(process.execPath, [program, `--port=${port}`, `--persist-to=${folder}`], env)
+}
+
+function run(command: string, args: string[], env: Record<string, string>, cwd?: string) {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
   const server = { child, output: () => stripVTControlCharacters(output), ended: once(child, 'exit') }

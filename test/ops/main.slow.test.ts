@@ -18,6 +18,16 @@ test.each([
   expect(run(`${program} ${args}`).status).toBe(status)
 })
 
+test('npm run migrate without credentials names them, and the permission', () => {
+  const env = { CLOUDFLARE_API_TOKEN: '', CLOUDFLARE_ACCOUNT_ID: '' }
+  const { status, stdout, stderr } = run('npm run -s migrate -- --remote --env staging', env)
+  expect([status, stdout, stderr]).toEqual([
+    2,
+    '',
+    'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.\nCLOUDFLARE_API_TOKEN is not set. Set it to a token with D1 Edit.\n',
+  ])
+})
+
 test('a home folder that can’t be written is no obstacle', () => {
   const { status, stderr } = run(`${program} partner list --persist-to ${state}`, { HOME: '/dev/null/home' })
   expect([status, stderr]).toEqual([0, expect.not.stringMatching(/error|bug/i)])

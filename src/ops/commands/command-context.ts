@@ -4,6 +4,7 @@ import { systemClock, type Clock } from '../core/clock.ts'
 import type { KeyRing } from '../core/key-ring.ts'
 import type { Environment } from '../store/environment.ts'
 import { readGitEmail } from '../store/git-email.ts'
+import type { Changes } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { QueryUsage } from '../store/usage-dataset.ts'
 import { quoteWords, type Target } from '../shared/target.ts'
@@ -24,13 +25,16 @@ export interface CommandContext {
   variables: Readonly<Record<string, string | undefined>>
 }
 
-/** The context of the program: real stores, real keys, the real time. */
-export function createCommandContext(io: Io, argv: readonly string[]): CommandContext {
+/**
+ * The context of the program: real stores, real keys, the real time.
+ * @param changes gets what became of the changes of the command, at each moment.
+ */
+export function createCommandContext(io: Io, argv: readonly string[], changes?: Changes): CommandContext {
   const variables = process.env
   return {
     io,
     clock: systemClock,
-    withStore: async (target, work) => (await import('../store/open-store.ts')).withStore(target, work),
+    withStore: async (target, work) => (await import('../store/open-store.ts')).withStore(target, work, changes),
     openKeyRing: async (target) => (await import('./open-key-ring.ts')).openKeyRing(target),
     openUsage: async (target) => (await import('../store/usage-dataset.ts')).openUsageDataset(target),
     inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),

@@ -27,17 +27,7 @@ export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'comple
   },
 
   async restore({ file }, { store, update, warn }) {
-    let isStarted = false
-    const onStart = () => void (isStarted = true)
-    try {
-      const { createdAt, environment } = await restoreBackup(store, () => readLines(file), {
-        onProgress: update,
-        onStart,
-      })
-      warn(`Restored the database of ${environment} as it was at ${createdAt}.`)
-    } catch (error) {
-      if (!isStarted || !(error instanceof UserError)) throw error
-      throw new UserError([error.message, 'The restore is not complete. To continue it, run the same command again.'])
-    }
+    const { createdAt, environment } = await restoreBackup(store, () => readLines(file), update)
+    warn(`Restored the database of ${environment} as it was at ${createdAt}.`)
   },
 }

@@ -4,6 +4,7 @@ import { createHash, type Hash } from 'node:crypto'
 import {
   backupParts,
   countRows,
+  deleteStagedRows,
   insertRows,
   isRestoring,
   releaseDatabase,
@@ -19,6 +20,7 @@ import { selectMigrations } from '../../db/health-queries.ts'
 import { readPages } from '../../db/pages.ts'
 import { selectNowSeconds } from '../../db/publication-queries.ts'
 import { readPath } from '../../json.ts'
+import { isUncertain } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import { describeMigration } from '../shared/target.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -95,12 +97,6 @@ function listColumns(): Header['tables'] {
 /** Opens the lines of a file, from its start. */
 export type OpenLines = () => AsyncIterable<string>
 
-export interface RestoreOptions {
-  onProgress: OnProgress
-  /** Called when the database is reserved for this backup, or may be. */
-  onStart: () => void
-}
-
 /**
  * Writes a backup into an empty database. A restore that was interrupted continues when it runs again: no partner and no
  * command sees the database as complete before.
@@ -110,20 +106,21 @@ export interface RestoreOptions {
 export async function restoreBackup(
   store: Store,
   openLines: OpenLines,
-  { onProgress, onStart }: RestoreOptions,
+  onProgress: OnProgress,
 ): Promise<Pick<Header, 'createdAt' | 'environment' | 'rows'>> {
-  const { read, stage } = store
+  const { read, stage, noteOutcome } = store
   const { header, sha256 } = await checkFile(openLines)
   checkSchema(store, header, await selectMigrations(read))
   // The answer to the last statement of an earlier run may be lost.
   if (await isRestored(read, header)) return header
   const isReserved = await reserveEmptyDatabase(stage, sha256, header.revision).catch((error: unknown) => {
     // It may be reserved.
-    onStart()
+    if (isUncertain(error)) noteOutcome('incomplete')
     throw error
   })
   if (!isReserved) throw await refuseNonEmpty(store)
-  onStart()
+  noteOutcome('incomplete')
+  await deleteStagedRows(stage)
 
   const total = header.rows.reduce((sum, count) => sum + count, 0)
   let done = 0
@@ -133,9 +130,10 @@ export async function restoreBackup(
     done += rows.length
   }
   if (JSON.stringify(await countRows(read)) !== JSON.stringify(header.rows)) {
-    throw new UserError(`Somebody changed the database while it was restored. ${describeNewDatabase(store)}`)
+    throw new UserError(`Somebody changed the database while it was restored. Instead, ${describeNewDatabase(store)}`)
   }
   await releaseDatabase(stage, sha256, header.catalog)
+  noteOutcome('changed')
   return header
 }
 
@@ -207,7 +205,7 @@ async function refuseNonEmpty(store: Store): Promise<UserError> {
   const { catalog } = await selectCatalogOrigin(store.read)
   if (isRestoring(catalog)) {
     return new UserError(
-      `A restore of another backup into this database is not complete. Run that one again. ${describeNewDatabase(store)}`,
+      `A restore of another backup into this database is not complete. Run that one again, or ${describeNewDatabase(store)}`,
     )
   }
   const counts = new Map<string, number>()
@@ -216,13 +214,12 @@ async function refuseNonEmpty(store: Store): Promise<UserError> {
     counts.set(table, (counts.get(table) ?? 0) + count)
   }
   const found = [...counts].filter(([, count]) => count > 0).map(([table, count]) => `${table} has ${count}`)
-  const what = found.join(', ') || 'a publication is staged'
-  return new UserError(`The database is not empty: ${what}. ${describeNewDatabase(store)}`)
+  return new UserError(`The database is not empty: ${found.join(', ')}. Instead, ${describeNewDatabase(store)}`)
 }
 
 function describeNewDatabase({ target: { remote } }: Store): string {
-  if (!remote) return 'Or restore into a new folder: migrate and restore with --persist-to DIR.'
-  return 'Or restore into a new database: npx wrangler d1 create NAME, its ID in wrangler.toml, migrate, restore.'
+  if (!remote) return 'restore into a new folder: migrate and restore with --persist-to DIR.'
+  return 'restore into a new database: npx wrangler d1 create NAME, its ID in wrangler.toml, migrate, restore.'
 }
 
 interface Chunk {

@@ -46,7 +46,7 @@ export function findObstacles(
         `${domain} is not yet a domain of this Worker, and would be taken from whatever has it. Make the first deploy with it by hand, in a terminal: ${describeDeploy(target)}`,
     ),
     changedFiles === 'no checkout' &&
-      'This folder is no git checkout, so nobody could tell what was deployed. Add --allow-dirty to deploy it anyway.',
+      'This folder is not a git checkout, so the deploy could not be traced. Add --allow-dirty to deploy it anyway.',
     typeof changedFiles !== 'string' &&
       changedFiles.length > 0 &&
       `The checkout has changes in ${listSome(changedFiles)}. Commit them, or add --allow-dirty.`,

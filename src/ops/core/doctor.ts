@@ -5,7 +5,10 @@ import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
 import { selectClashes, selectNowSeconds, selectPublications } from '../../db/publication-queries.ts'
 import type { Deployment, Environment } from '../store/environment.ts'
+import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
+import { staleIfErrorHours } from '../../api/stale-limit.ts'
+import { UserError } from '../shared/user-error.ts'
 import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'
 import type { Clock } from './clock.ts'
@@ -40,46 +43,61 @@ const maxClockErrorSeconds = 60
 const maxKeyAgeDays = 365
 const dayMs = 86_400_000
 
-/**
- * Checks everything that can be checked without a request of a partner.
- * @throws UserError when the database can't be reached.
- */
+/** Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too. */
 export async function examine(
   store: Store,
   { migrations, deployment }: Environment,
   keys: KeyRing,
   { nowMs }: Pick<Clock, 'nowMs'>,
 ): Promise<HealthCheck[]> {
-  const { read, target } = store
-  const schema = checkMigrations(migrations, await selectMigrations(read), target)
-  // On an outdated schema, the first of these would fail, and say less.
-  const databaseChecks =
-    schema.level === 'problem'
-      ? []
-      : [checkClock(store, nowMs), checkCatalog(store), checkLastImport(store), checkPublications(store)]
+  const { target } = store
+  const schema = await checkSchema(migrations, store)
+  // Without the database, or on an outdated schema, its other checks would fail, and say less.
+  const isUsable = schema.every(({ level }) => level !== 'problem')
   const checks = await Promise.all([
-    ...(deployment ? [attempt('database', () => checkDatabase(deployment, target))] : []),
-    ...databaseChecks,
+    deployment && attempt('database', () => checkDatabase(deployment, target)),
+    isUsable && attempt('clock', () => checkClock(store, nowMs)),
+    isUsable && attempt('catalog', () => checkCatalog(store)),
+    isUsable && attempt('import', () => checkLastImport(store)),
+    isUsable && attempt('publications', () => checkPublications(store)),
     attempt('cache', () => checkCache(store)),
-    ...(deployment ? [attempt('secrets', () => checkSecrets(deployment, target))] : []),
+    deployment && attempt('secrets', () => checkSecrets(deployment, target)),
     attempt('keys', async () =>
-      checkKeys(keys, deployment, schema.level === 'problem' ? [] : await listKeyEntries(store, {}), target, nowMs()),
+      checkKeys(keys, deployment, isUsable ? await listKeyEntries(store, {}) : [], target, nowMs()),
     ),
   ])
-  return [...(deployment ? [checkBindings(deployment, target)] : []), schema, ...checks.flat()]
+  return [
+    ...(deployment ? [checkBindings(deployment, target)] : []),
+    ...schema,
+    ...checks.flatMap((found) => found || []),
+  ]
 }
 
 const ok = (name: string, message: string): HealthCheck => ({ name, level: 'ok', message })
 const warning = (name: string, message: string): HealthCheck => ({ name, level: 'warning', message })
 const problem = (name: string, message: string): HealthCheck => ({ name, level: 'problem', message })
 
-/** A check of something besides the database: it may fail, and the others still answer. */
-async function attempt(name: string, check: () => Promise<HealthCheck>): Promise<HealthCheck[]> {
+/** A check by itself: when Cloudflare fails, the others still answer. */
+async function attempt(name: string, check: () => Promise<HealthCheck | HealthCheck[]>): Promise<HealthCheck[]> {
   try {
-    return [await check()]
+    return [await check()].flat()
   } catch (error) {
-    if (!(error instanceof Error)) throw error
-    return [problem(name, error.message.replaceAll('\n', ' '))]
+    const failure = error instanceof UserError ? error : findCloudflareError(error)
+    if (failure === undefined) throw error
+    return [problem(name, failure.message.replaceAll('\n', ' '))]
+  }
+}
+
+/** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */
+async function checkSchema(known: readonly string[], { read, target }: Store): Promise<HealthCheck[]> {
+  try {
+    return [checkMigrations(known, await selectMigrations(read), target)]
+  } catch (error) {
+    const failure = findCloudflareError(error)
+    if (failure === undefined) throw error
+    const down = problem('migrations', `${failure.message} Nothing in the database could be checked.`)
+    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "Stale lists" in src/worker/ONCALL.md.`
+    return failure.kind === 'refused' ? [down] : [down, warning('partners', fallback)]
   }
 }
 
@@ -115,37 +133,37 @@ async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Pro
   return problem('database', `${place}. Read replication is off: distant partners wait for it. Run: ${fix}`)
 }
 
-async function checkClock({ read }: Store, nowMs: () => number): Promise<HealthCheck[]> {
+async function checkClock({ read }: Store, nowMs: () => number): Promise<HealthCheck> {
   const startMs = nowMs()
   const databaseSeconds = await selectNowSeconds(read)
   // D1's clock has whole seconds, and read them at some time during the query.
   const [earliest, latest] = [Math.floor(startMs / 1000), Math.floor(nowMs() / 1000)]
   const error = databaseSeconds < earliest ? databaseSeconds - earliest : Math.max(0, databaseSeconds - latest)
   const distance = `This machine's clock is ${Math.abs(error)} s ${error > 0 ? 'behind' : 'ahead of'} D1's`
-  if (Math.abs(error) > maxClockErrorSeconds) return [problem('clock', `${distance}. Set it.`)]
-  return [ok('clock', error === 0 ? "This machine's clock agrees with D1's." : `${distance}.`)]
+  if (Math.abs(error) > maxClockErrorSeconds) return problem('clock', `${distance}. Set it.`)
+  return ok('clock', error === 0 ? "This machine's clock agrees with D1's." : `${distance}.`)
 }
 
-async function checkCatalog({ read, target }: Store): Promise<HealthCheck[]> {
+async function checkCatalog({ read, target }: Store): Promise<HealthCheck> {
   const [{ catalog }, { planCount, countryCount }] = await Promise.all([
     selectCatalogOrigin(read),
     countPlansAndCountries(read),
   ])
   if (isRestoring(catalog)) {
     const restore = describeCommand(target, 'restore', 'FILE')
-    return [problem('catalog', `A restore was interrupted. Run it again with the same file: ${restore}`)]
+    return problem('catalog', `A restore was interrupted. Run it again with the same file: ${restore}`)
   }
   const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
-  if (countryCount > 0) return [ok('catalog', `${countPlans(planCount)}, listed in ${countries}.`)]
+  if (countryCount > 0) return ok('catalog', `${countPlans(planCount)}, listed in ${countries}.`)
   const fix = describeCommand(target, 'catalog', 'import', 'FILE')
   const found = planCount === 0 ? 'It is empty' : `No country lists any of its ${countPlans(planCount)}`
-  return [problem('catalog', `${found}: every list is empty. Run: ${fix}`)]
+  return problem('catalog', `${found}: every list is empty. Run: ${fix}`)
 }
 
-async function checkLastImport({ read }: Store): Promise<HealthCheck[]> {
+async function checkLastImport({ read }: Store): Promise<HealthCheck> {
   const last = await selectLastImport(read)
-  if (last === undefined) return [ok('import', 'none in the record.')]
-  return [ok('import', `the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.madeAt)}.`)]
+  if (last === undefined) return ok('import', 'none in the record.')
+  return ok('import', `the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.madeAt)}.`)
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */

@@ -248,9 +248,8 @@ export async function runProof(
     const { database, migrate, names } = resources
     await database.saveId(await database.create(nameRestored(names.database), place))
     await migrate()
-    const progress = { onProgress: continueRun, onStart: () => {} }
     await withStore(target, async (store) => {
-      await restoreBackup(store, () => readLines(file), progress)
+      await restoreBackup(store, () => readLines(file), continueRun)
       // So that the list comes from the restored database.
       for (const { name } of await store.listKeys('')) await store.deleteKey(name)
     })

@@ -26,8 +26,14 @@ export type Call = (
 /** Lists the `result` of every page of a path that has a query and a cursor. */
 export type ListPages = (path: string) => Promise<unknown[]>
 
-/** @throws UserError that names every missing or malformed variable, and never its value. */
-export async function openAccount(target: Target) {
+/**
+ * @param permissions of the token, by their names in Cloudflare's dashboard. By default, those of the role that deploys.
+ * @throws UserError that names every missing or malformed variable, and never its value.
+ */
+export async function openAccount(
+  target: Target,
+  permissions = 'D1 Edit, Workers KV Storage Edit and Workers Scripts Edit',
+) {
   const wrangler = await readWranglerConfig(target.env)
   const accountId = wrangler.account_id || process.env['CLOUDFLARE_ACCOUNT_ID']
   const token = process.env['CLOUDFLARE_API_TOKEN']
@@ -35,16 +41,23 @@ export async function openAccount(target: Target) {
   const problems = [
     !accountId && 'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.',
     accountId && !/^[0-9a-f]{32}$/.test(accountId) && 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.',
-    !token && 'CLOUDFLARE_API_TOKEN is not set. Set it to a token that may edit D1, Workers KV and Workers Scripts.',
+    !token && `CLOUDFLARE_API_TOKEN is not set. Set it to a token with ${permissions}.`,
     token && !/^[\w-]+$/.test(token) && 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.',
     !URL.canParse(base) && 'CLOUDFLARE_API_BASE_URL must be a URL.',
   ].filter((problem) => typeof problem === 'string' && problem !== '')
   if (problems.length > 0) throw new UserError(problems.map(String))
-  const [account, authorization] = [`${base}/accounts/${accountId}`, `Bearer ${token}`]
-  return { wrangler, ...openApi(account, authorization), ask: openAnalytics(account, authorization) }
+  const access = { account: `${base}/accounts/${accountId}`, authorization: `Bearer ${token}`, permissions }
+  return { wrangler, ...openApi(access), ask: openAnalytics(access) }
 }
 
-function openApi(account: string, authorization: string): { call: Call; listPages: ListPages } {
+interface Access {
+  /** The URL of the account. */
+  account: string
+  authorization: string
+  permissions: string
+}
+
+function openApi({ account, authorization, permissions }: Access): { call: Call; listPages: ListPages } {
   const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
   const callOnce = async (method: string, path: string, body: unknown): Promise<Record<string, unknown>> => {
     const content = body === undefined ? {} : { body: JSON.stringify(body) }
@@ -52,7 +65,7 @@ function openApi(account: string, authorization: string): { call: Call; listPage
     const answer: unknown = await response.json().catch(() => undefined)
     const envelope = isJsonObject(answer) ? answer : {}
     if (envelope['success'] === true) return envelope
-    throw readRefusal(response, envelope)
+    throw readRefusal(response, envelope, permissions)
   }
   const callEnvelope = (...[method, path, body, options]: Parameters<Call>) => {
     const { isRepeatable = method === 'GET' || method === 'DELETE' } = options ?? {}
@@ -75,7 +88,11 @@ function openApi(account: string, authorization: string): { call: Call; listPage
   }
 }
 
-function readRefusal(response: Response, { success, errors }: Record<string, unknown>): CloudflareError {
+function readRefusal(
+  response: Response,
+  { success, errors }: Record<string, unknown>,
+  permissions: string,
+): CloudflareError {
   const { status, ok } = response
   const refusals: unknown[] = Array.isArray(errors) ? errors : []
   const reasons = refusals.map((refusal) => readPath(refusal, 'message'))
@@ -84,17 +101,23 @@ function readRefusal(response: Response, { success, errors }: Record<string, unk
   const isCutOff = ok && success !== false
   const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || 'it gave no reason'
   if (status === 401 || status === 403) {
-    const fix = 'Check that CLOUDFLARE_API_TOKEN may edit D1, Workers KV and Workers Scripts of this account.'
+    const fix = describeTokenCheck(permissions)
     return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${fix}`, { codes })
   }
   const retryAfterSeconds = readRetryAfter(response.headers.get('Retry-After'))
   const wait = retryAfterSeconds === undefined ? '' : ` It asks to wait ${retryAfterSeconds} s.`
-  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}`, {
+  const hint = status === 404 ? ' Check that CLOUDFLARE_ACCOUNT_ID is the account of the IDs in wrangler.toml.' : ''
+  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}${hint}`, {
     kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),
     retryAfterSeconds,
     codes,
     isMissing: status === 404,
   })
+}
+
+/** Cloudflare also refuses a token with these words when it is of another account. */
+export function describeTokenCheck(permissions: string): string {
+  return `Check that CLOUDFLARE_API_TOKEN has ${permissions}, and that CLOUDFLARE_ACCOUNT_ID is its account.`
 }
 
 /** The forms of RFC 9110, section 10.2.3: seconds, or a date. */
@@ -107,17 +130,19 @@ function readRetryAfter(value: string | null): number | undefined {
 /** Runs SQL on Workers Analytics Engine, and returns the rows. Its answers have no envelope. */
 export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
 
-function openAnalytics(account: string, authorization: string): Ask {
+function openAnalytics({ account, authorization, permissions }: Access): Ask {
   const askOnce: Ask = async (sql) => {
     const request = { method: 'POST', headers: { Authorization: authorization }, body: sql }
     const response = await send(`${account}/analytics_engine/sql`, request)
     if (!response.ok) {
       const reason = abbreviate((await response.text().catch(() => '')).trim())
-      const fix = 'Check that CLOUDFLARE_API_TOKEN may read Account Analytics of this account.'
-      throw new CloudflareError(`Cloudflare answered ${response.status}: ${reason}. ${fix}`, {
-        kind: classifyAnswer(response.status, [], reason),
-        retryAfterSeconds: readRetryAfter(response.headers.get('Retry-After')),
-      })
+      throw new CloudflareError(
+        `Cloudflare answered ${response.status}: ${reason}. ${describeTokenCheck(permissions)}`,
+        {
+          kind: classifyAnswer(response.status, [], reason),
+          retryAfterSeconds: readRetryAfter(response.headers.get('Retry-After')),
+        },
+      )
     }
     const rows = readPath(await response.json().catch(() => undefined), 'data')
     if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')

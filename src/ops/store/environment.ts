@@ -28,7 +28,10 @@ export interface Deployment {
 export async function inspectEnvironment(target: Target): Promise<Environment> {
   const migrations = await listMigrationFiles()
   if (!target.remote) return { migrations, deployment: undefined }
-  const [{ wrangler, call }, topLevel] = await Promise.all([openAccount(target), readWranglerConfig(undefined)])
+  const [{ wrangler, call }, topLevel] = await Promise.all([
+    openAccount(target, 'D1 Read, Workers KV Storage Edit and Workers Scripts Read'),
+    readWranglerConfig(undefined),
+  ])
   const bindings = new Set(listBindings(wrangler))
   const { databaseId } = findBindings(wrangler)
   return {

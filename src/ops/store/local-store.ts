@@ -1,13 +1,15 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { drizzle } from 'drizzle-orm/sqlite-proxy'
+import { drizzle, type AsyncRemoteCallback } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy } from '../../db/database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { describeSystemError, findFolderProblem } from './folder-problem.ts'
 import { listBindingKeys } from './kv-keys.ts'
 import { readLocalVariables } from './local-variables.ts'
+import { noteCommit } from './note-commit.ts'
+import type { Changes } from './outcome.ts'
 import { retry } from './retry.ts'
 import type { Store } from './store.ts'
 import { findLocalIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
@@ -16,7 +18,11 @@ import { findLocalIds, readWranglerConfig, type WranglerConfig } from './wrangle
  * Opens the store for as long as `work` takes.
  * @throws UserError when there is no migrated database, or it can't be used.
  */
-export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withLocalStore<T>(
+  target: Target,
+  work: (store: Store) => Promise<T>,
+  changes: Changes = { target, outcome: 'unchanged' },
+): Promise<T> {
   const { persistTo } = target
   const state = resolve(persistTo ?? '.wrangler/state')
   const migration = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
@@ -39,7 +45,7 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
   try {
     const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'), (message) => void messages.push(message))
     try {
-      return await work({ target, ...openBindings(db, kv), config: readLocalVariables(config) })
+      return await work({ target, ...openBindings(db, kv, changes), config: readLocalVariables(config) })
     } finally {
       await close()
     }
@@ -102,20 +108,21 @@ async function openRuntime(config: WranglerConfig, files: string, onMessage: (me
 
 type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
-function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target' | 'config'> {
-  const db = drizzle(async (sql, params) => {
+function openBindings(d1: Runtime['db'], kv: Runtime['kv'], changes: Changes): Omit<Store, 'target' | 'config'> {
+  const query: AsyncRemoteCallback = async (sql, params) => {
     const run = () =>
       d1
         .prepare(sql)
         .bind(...params)
         .raw()
     return { rows: await retry(run, ['busy']) }
-  })
+  }
+  const db = drizzle(query)
   return {
     read: db,
     stage: db,
-    commit: db,
-    noteOutcome: () => {},
+    commit: drizzle((...call) => noteCommit(changes, call[2], () => query(...call))),
+    noteOutcome: (outcome) => void (changes.outcome = outcome),
     listKeys: (prefix) => retry(() => listBindingKeys(kv, prefix), ['busy']),
     deleteKey: (name) => retry(() => kv.delete(name), ['busy']),
   }

@@ -1,18 +1,28 @@
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { withLocalStore } from './local-store.ts'
 import { withRemoteStore } from './remote-store.ts'
+import { describeOutcome, type Changes } from './outcome.ts'
 import type { Store } from './store.ts'
 import type { Target } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
 
 /**
  * Opens the store for as long as `work` takes.
+ * @param changes gets what became of the changes, at each moment.
  * @throws UserError when the store is missing, not migrated, or can't be used.
  */
-export async function withStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  target: Target,
+  work: (store: Store) => Promise<T>,
+  changes: Changes = { target, outcome: 'unchanged' },
+): Promise<T> {
+  changes.target = target
   try {
-    return await (target.remote ? withRemoteStore(target, work) : withLocalStore(target, work))
+    return await (target.remote ? withRemoteStore : withLocalStore)(target, work, changes)
   } catch (error) {
     // Its message has the parameters of a query, such as the hash of a secret.
-    throw error instanceof DrizzleQueryError ? error.cause : error
+    if (error instanceof DrizzleQueryError) throw error.cause
+    if (!(error instanceof UserError) || changes.outcome !== 'incomplete') throw error
+    throw new UserError([error.message, describeOutcome(changes)])
   }
 }

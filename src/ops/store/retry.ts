@@ -84,7 +84,7 @@ export async function settle<T>(
     if ('error' in outcome) isOpen ||= isUncertain(outcome.error)
     const result = 'error' in outcome ? undefined : outcome.result
     const made = result ?? (isOpen ? await readBack() : undefined)
-    if (isOpen) noteOutcome(made !== undefined)
+    if (isOpen) noteOutcome(made === undefined ? 'unchanged' : 'changed')
     if (made !== undefined || !('error' in outcome)) return made
     await waitAfter(outcome.error).catch((error: unknown) => {
       const failure = findCloudflareError(error)

@@ -2,6 +2,7 @@
 import type { ConfigSource } from '../../api/config.ts'
 import type { Database } from '../../db/database.ts'
 import type { Target } from '../shared/target.ts'
+import type { Outcome } from './outcome.ts'
 
 export interface CachedKey {
   name: string
@@ -19,8 +20,8 @@ export interface Store {
   stage: Database
   /** For a statement that takes effect, or nothing of it does. It is repeated only when it did not run: `settle` finds out the rest. */
   commit: Database
-  /** Tells whether the last statement of `commit`, whose outcome was unknown, was made. */
-  noteOutcome: (isMade: boolean) => void
+  /** Tells what became of the last statement of `commit`, whose outcome was unknown, or of a restore. */
+  noteOutcome: (outcome: Outcome) => void
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>
   /** Deletes an entry of the KV cache. */

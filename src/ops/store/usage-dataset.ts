@@ -9,7 +9,7 @@ export type QueryUsage = (select: string, where: string) => Promise<Record<strin
 
 /** @throws UserError when the environment has no dataset, or Cloudflare refuses. */
 export async function openUsageDataset(target: Target): Promise<QueryUsage> {
-  const { wrangler, ask } = await openAccount(target)
+  const { wrangler, ask } = await openAccount(target, 'Account Analytics Read')
   const dataset = wrangler.analytics_engine_datasets.find(({ binding }) => binding === 'USAGE')?.dataset
   if (dataset === undefined) {
     throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)

@@ -2,7 +2,7 @@
 // an empty Worker to hold the first ones.
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
-import { openAccount } from './cloudflare-api.ts'
+import { describeTokenCheck, openAccount } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import { describeDeploy, type Target } from '../shared/target.ts'
 import { findLatestVersion, listLiveVersions, unlessNoWorker } from './worker-versions.ts'
@@ -38,7 +38,7 @@ export function openWorkerSecrets(target: Target): WorkerSecrets {
 }
 
 async function listSecrets(target: Target): Promise<WorkerSecret[]> {
-  const { wrangler, call } = await openAccount(target)
+  const { wrangler, call } = await openAccount(target, 'Workers Scripts Read')
   const worker = wrangler.name
   const listKept = async () => {
     // The names of the latest version, also when it is not live.
@@ -58,7 +58,7 @@ async function listSecrets(target: Target): Promise<WorkerSecret[]> {
 }
 
 async function checkEditable(target: Target): Promise<void> {
-  const { wrangler, call } = await openAccount(target)
+  const { wrangler, call } = await openAccount(target, editSecrets)
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
   const [live, latest] = await Promise.all(versions).catch(refuse)
   if (live.length > 0 && live.every(({ versionId }) => versionId !== latest)) {
@@ -75,6 +75,8 @@ async function putSecrets(target: Target, secrets: Record<string, string | null>
   throw new UserError(`${problem}: ${describeOutput(output)}`)
 }
 
+/** The permission of the token. */
+const editSecrets = 'Workers Scripts Edit'
 const problem = 'The secrets of the Worker could not be changed'
 
 function describeNotLatest(target: Target): string {
@@ -88,5 +90,5 @@ const notLatest = /latest version of your Worker isn't currently deployed|\[code
 function describeOutput(output: string): string {
   const lines = output.split('\n').map((line) => line.trim())
   const reason = lines.find((line) => /\[code: \d+\]$/.test(line)) ?? lines.find((line) => line.includes('ERROR'))
-  return `${reason ?? 'wrangler gave no reason'}. Check that CLOUDFLARE_API_TOKEN may edit Workers Scripts of this account.`
+  return `${reason ?? 'wrangler gave no reason'}. ${describeTokenCheck(editSecrets)}`
 }

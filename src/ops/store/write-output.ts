@@ -1,7 +1,7 @@
 // Writing a file that a command names.
 import { randomUUID } from 'node:crypto'
-import { rename, rm, stat, writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { chmod, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -14,25 +14,29 @@ const reasonByCode: Record<string, string> = {
 }
 
 /**
- * Writes a file completely, or leaves it as it is. An existing file is replaced, as `>` does.
+ * Writes a file completely, or leaves it as it is. An existing file is replaced, and keeps its mode; a symbolic link is followed,
+ * as `>` does.
  * @param file a path, relative to the folder in which the user typed `npm run`.
  */
 export async function writeOutput(file: string, content: string | Uint8Array): Promise<void> {
-  return writeCompletely(file, content, 0o666)
+  return writeCompletely(file, content, false)
 }
 
-/** Does the same for a file that only its owner may read, in pieces. Errors of `content` are thrown as they are. */
+/** Does the same in pieces, for a file that only its owner may read from then on. Errors of `content` are thrown as they are. */
 export async function writePrivateFile(file: string, content: AsyncIterable<string>): Promise<void> {
-  return writeCompletely(file, content, 0o600)
+  return writeCompletely(file, content, true)
 }
 
 type Content = string | Uint8Array | AsyncIterable<string>
 
-async function writeCompletely(file: string, content: Content, mode: number): Promise<void> {
+/** @param isPrivate whether only the owner may read the file, whatever its mode was. */
+async function writeCompletely(file: string, content: Content, isPrivate: boolean): Promise<void> {
   const path = resolve(process.env['INIT_CWD'] ?? '.', file)
   try {
-    if (await isSpecial(path)) await writeFile(path, content)
-    else await replaceFile(path, content, mode)
+    const found = await stat(path).catch(() => undefined)
+    // A device or a pipe, such as /dev/stdout, or a folder: nothing to rename to.
+    if (found !== undefined && !found.isFile()) await writeFile(path, content)
+    else await replaceFile(await followLinks(path), content, isPrivate ? 0o600 : found?.mode)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
     const code = String(error.code)
@@ -40,18 +44,20 @@ async function writeCompletely(file: string, content: Content, mode: number): Pr
   }
 }
 
-async function replaceFile(path: string, content: Content, mode: number): Promise<void> {
+/** @returns the path itself when it is no link, and the missing target of a link to nothing. */
+function followLinks(path: string): Promise<string> {
+  return realpath(path).catch(async () => resolve(dirname(path), await readlink(path).catch(() => path)))
+}
+
+/** @param mode by default, that of any new file. */
+async function replaceFile(path: string, content: Content, mode: number | undefined): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`
   try {
-    await writeFile(temporary, content, { mode, flush: true })
+    await writeFile(temporary, content, { mode: mode ?? 0o666, flush: true })
+    // The process's umask limits the mode of a new file.
+    if (mode !== undefined) await chmod(temporary, mode)
     await rename(temporary, path)
   } finally {
     await rm(temporary, { force: true })
   }
-}
-
-/** Whether it is a device or a pipe, such as /dev/stdout, or a folder: nothing to rename to. */
-async function isSpecial(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined)
-  return found !== undefined && !found.isFile()
 }

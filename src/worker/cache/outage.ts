@@ -18,7 +18,7 @@ export function createOutage(clock: () => number) {
 
   return {
     /**
-     * Whether a request that has an old copy may ask D1. No, for 10 s after a failure. Then yes for one request, and no for
+     * Whether a request that has an old copy may ask D1. False for 10 s after a failure, then true for one probe, and false for
      * the others until that one has an answer.
      */
     mayAsk: (): boolean => {

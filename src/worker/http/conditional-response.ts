@@ -3,7 +3,7 @@ import { ApiError } from './api-error.ts'
 
 const sliceBytes = 64 * 1024
 
-/** A reader that takes nothing between two of these moments loses its connection, because it keeps the body in memory. */
+/** Disconnects a client that read nothing since the last check, because it keeps the body in memory. */
 const stallCheckMs = 30_000
 
 /**

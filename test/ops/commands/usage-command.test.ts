@@ -66,6 +66,8 @@ test('partner usage has no data locally, and names an unknown partner and a refu
   cloudflare().failure = { call: /analytics/, status: 403, message: 'no permission' }
   expect(await usage('acme', ...remote)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^Cloudflare answered 403: .* may read Account Analytics of this account\.\n$/),
+    stderr: expect.stringMatching(
+      /^Cloudflare answered 403: .* has Account Analytics Read, and that CLOUDFLARE_ACCOUNT_ID is its account\.\n$/,
+    ),
   })
 })

@@ -149,6 +149,18 @@ describe('a restore', () => {
     expect(readRows(await backup())).toBe(readRows(before))
   })
 
+  test('takes a database in which a killed import left staged rows, also with an ID of the backup', async () => {
+    await importPlans([makePlan({ name: 'Sold out.' })])
+    const text = await backup()
+    await emptyStores()
+    await env.DB.exec(
+      `insert into publications (id, state, actor, command) values (1, 'staging', 'a', 'b'); insert into plan_versions (publication_id, plan_id) values (1, 7)`,
+    )
+    await restore(text)
+    expect(readRows(await backup())).toBe(readRows(text))
+    expect((await verifyRecord(store)).problem).toBeUndefined()
+  })
+
   test('is refused when the file is damaged, cut off or something else', async () => {
     await importPlans([makePlan({ name: 'Sold out.' })])
     const text = await backup()

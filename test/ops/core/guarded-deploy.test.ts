@@ -110,7 +110,7 @@ test.each<[string, Situation, string]>([
   [
     'a folder without git',
     { state: { changedFiles: 'no checkout' } },
-    'This folder is no git checkout, so nobody could tell what was deployed. Add --allow-dirty to deploy it anyway.',
+    'This folder is not a git checkout, so the deploy could not be traced. Add --allow-dirty to deploy it anyway.',
   ],
   [
     'a failing check',

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { classifyAnswer, CloudflareError, type FailureKind } from '../../../src/ops/store/failure.ts'
+import type { Outcome } from '../../../src/ops/store/outcome.ts'
 import { retry, settle } from '../../../src/ops/store/retry.ts'
 
 describe('an answer of Cloudflare', () => {
@@ -126,10 +127,10 @@ describe('settle', () => {
       if (outcome instanceof Error) throw outcome
       return outcome
     }
-    const noteOutcome = (isMade: boolean) => void notes.push(isMade)
+    const noteOutcome = (outcome: Outcome) => void notes.push(outcome)
     return settle({ noteOutcome }, attempt, readBack, pacing)
   }
-  const notes: boolean[] = []
+  const notes: Outcome[] = []
   beforeEach(() => notes.splice(0))
   const found = async () => 'found'
   const notFound = async () => undefined
@@ -153,11 +154,11 @@ describe('settle', () => {
     expect(await attemptWith([unknown, second], late)).toBe('late')
   })
 
-  test.each<[string, (Error | 'made')[], () => Promise<string | undefined>, boolean[]]>([
-    ['made', [unknown], found, [true]],
-    ['not made, and then made', [unknown, 'made'], notFound, [false, true]],
-    ['not made, and then refused', [unknown, refused], notFound, [false, false]],
-    ['not made, because it needs too much', [exhausted, 'made'], notFound, [false]],
+  test.each<[string, (Error | 'made')[], () => Promise<string | undefined>, Outcome[]]>([
+    ['made', [unknown], found, ['changed']],
+    ['not made, and then made', [unknown, 'made'], notFound, ['unchanged', 'changed']],
+    ['not made, and then refused', [unknown, refused], notFound, ['unchanged', 'unchanged']],
+    ['not made, because it needs too much', [exhausted, 'made'], notFound, ['unchanged']],
     ['refused', [refused], unread, []],
   ])('tells the store that a lost change was %s', async (_, outcomes, readBack, expected) => {
     await attemptWith(outcomes, readBack).catch(() => {})

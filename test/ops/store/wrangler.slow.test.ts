@@ -48,7 +48,7 @@ test('a change of secrets that Cloudflare refuses says so, and that the record h
   expect([code, stderr]).toEqual([
     2,
     expect.stringMatching(
-      /^The secrets of the Worker could not be changed: .*too many secrets.*\. Check that CLOUDFLARE_API_TOKEN may edit Workers Scripts of this account\.\nThe record shows that the change of key \w+ failed\. .*\n$/,
+      /^The secrets of the Worker could not be changed: .*too many secrets.*\. Check that CLOUDFLARE_API_TOKEN has Workers Scripts Edit, and that CLOUDFLARE_ACCOUNT_ID is its account\.\nThe record shows that the change of key \w+ failed\. .*\n$/,
     ),
   ])
 })

@@ -92,7 +92,11 @@ export function readRows(text: string): string {
 }
 
 export const restore = (text: string, on = store) =>
-  restoreBackup(on, () => linesOf(text), { onProgress: () => {}, onStart: () => {} })
+  restoreBackup(
+    on,
+    () => linesOf(text),
+    () => {},
+  )
 
 async function* linesOf(text: string): AsyncGenerator<string> {
   for (const line of text.split('\n')) if (line !== '') yield line

@@ -4,6 +4,7 @@ import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
 import type { Operator } from '../../../src/ops/core/partner-accounts.ts'
 import { openBindingStore, openHandles } from './binding-store.ts'
+import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { interceptD1 } from '../../support/unreliable-stores.ts'
@@ -35,7 +36,7 @@ export const storeWithoutDatabase: Store = {
   ...store,
   read: new Proxy(store.read, {
     get: () => {
-      throw new Error('D1 is down')
+      throw new CloudflareError('D1 is down', { kind: 'unknown' })
     },
   }),
 }
@@ -43,8 +44,8 @@ export const storeWithoutDatabase: Store = {
 /** A store that can't delete the cached copy of a partner. */
 export const storeWithoutCache: Store = {
   ...store,
-  listKeys: () => Promise.reject(new Error('KV is down.')),
-  deleteKey: () => Promise.reject(new Error('KV is down.')),
+  listKeys: () => Promise.reject(new CloudflareError('KV is down.')),
+  deleteKey: () => Promise.reject(new CloudflareError('KV is down.')),
 }
 
 /** Who changes something in a test. */

@@ -1,0 +1,138 @@
+// The local state that `wrangler dev` serves: its key, its database, the demo catalog and a demo partner.
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { ConfigError, parseConfig, type ConfigSource } from '../api/config.ts'
+import { selectCatalogOrigin } from '../db/catalog-queries.ts'
+import { selectMigrations } from '../db/health-queries.ts'
+import { selectPartners } from '../db/partner-queries.ts'
+import { prepareImport, readCatalog } from './core/catalog-import.ts'
+import { systemClock } from './core/clock.ts'
+import { rotateLocalKey } from './core/local-keys.ts'
+import { createPartner, type Credentials } from './core/partner-accounts.ts'
+import { publishChange } from './core/publications.ts'
+import { createProgress } from './terminal/progress.ts'
+import { devVarsFile, openDevVars } from './store/dev-vars.ts'
+import { withStore } from './store/open-store.ts'
+import { listMigrationFiles } from './store/remote-migrations.ts'
+import { describeCommand, type Target } from './shared/target.ts'
+import { UserError } from './shared/user-error.ts'
+import { finishWrangler, startWrangler } from './store/wrangler.ts'
+
+const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')
+const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
+const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
+
+/**
+ * Creates what is missing.
+ * @param vars variables that replace those of wrangler.toml.
+ * @throws UserError when the state can't be used, or the configuration is wrong.
+ */
+export async function prepareState(target: Target, vars: ConfigSource, isEmpty: boolean): Promise<void> {
+  await ensureSigningKey()
+  await migrate(target)
+  await withStore(target, async (store) => {
+    await checkConfig({ ...store.config, ...vars })
+    // Never again after the first publication: a catalog may be empty on purpose.
+    if (isEmpty || (await selectCatalogOrigin(store.read)).revision > 0) return
+    const progress = createProgress(process)
+    const file = readCatalog({ kind: 'json', text: await readFile(demoCatalog, 'utf8') }, progress.update)
+    const prepared = await prepareImport(store, file)
+    await publishChange(store, prepared, { attribution, onProgress: progress.update })
+    progress.end()
+    process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
+  })
+}
+
+async function ensureSigningKey(): Promise<void> {
+  const keys = openDevVars(devVarsFile)
+  if ((await keys.read()).length > 0) return
+  await rotateLocalKey(keys, systemClock)
+  process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
+}
+
+async function checkConfig(source: ConfigSource): Promise<void> {
+  try {
+    await parseConfig(source)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const fix =
+      'Secrets come from .dev.vars (delete the line of JWT_KEYS there for a new key), variables from wrangler.toml or --var.'
+    throw new UserError([error.message, fix])
+  }
+}
+
+async function migrate(target: Target): Promise<void> {
+  const { persistTo } = target
+  const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
+  const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', '', ...state]
+  const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
+  if (exitCode === 0) return
+  const files = await listMigrationFiles()
+  const applied = await withStore(target, ({ read }) => selectMigrations(read))
+  const unknown = applied.find((name) => !files.includes(name))
+  if (unknown === undefined) throw new UserError([output, 'The local database could not be migrated.'])
+  const folder = persistTo ?? '.wrangler/state'
+  throw new UserError(
+    `The local state in ${folder} is of another schema, with ${unknown}. To start afresh, delete it: rm -r ${folder}`,
+  )
+}
+
+/** Prints how to use the API, and creates the demo partner when there is no partner. */
+export async function announce(target: Target, origin: string, isEmpty: boolean): Promise<void> {
+  const { partners, credentials } = await withStore(target, async (store) => {
+    const known = await selectPartners(store.read)
+    return {
+      partners: known,
+      credentials:
+        known.length === 0 && !isEmpty
+          ? await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
+          : undefined,
+    }
+  })
+  const names = partners.map(({ shortName }) => shortName)
+  const [shortName = demoPartner.shortName] = names.includes(demoPartner.shortName) ? [] : names
+  if (credentials) process.stdout.write(describeDemo(origin, credentials))
+  else if (partners.length === 0) process.stdout.write(describeEmpty(origin, target))
+  else process.stdout.write(describeRestart(origin, target, shortName))
+}
+
+function describeDemo(origin: string, { shortName, country, clientId, clientSecret }: Credentials): string {
+  const api = `${origin}/api/v3/partners`
+  const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
+  return `
+The API is served at ${api}, with a demo catalog and a demo partner:
+  short name     ${shortName}
+  country        ${country}
+  client ID      ${clientId}
+  client secret  ${clientSecret}   (shown this once: only its hash is stored)
+
+The site for partners' developers is at ${origin}: try it, see the plans as cards.
+
+Get a token and list the partner's plans, in another terminal:
+  curl -s -H "Authorization: Bearer $(${token})" ${api}/${shortName}/plans
+
+Or set the variables that the samples and npm run smoke read:
+  export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
+
+`
+}
+
+function describeEmpty(origin: string, target: Target): string {
+  const partner = ['--short-name', 'acme', '--name', 'Acme Wallet', '--country', 'KE']
+  return `
+The API is served at ${origin}/api/v3/partners, without demo data. In another terminal, import a catalog and create a partner:
+  ${describeCommand(target, 'catalog', 'import', 'FILE')}
+  ${describeCommand(target, 'partner', 'create', ...partner)}
+
+`
+}
+
+function describeRestart(origin: string, target: Target, shortName: string): string {
+  return `
+The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
+Plans and partners are as you left them.
+A client secret can't be shown again. For a new one, in another terminal:
+  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}
+
+`
+}

@@ -1,0 +1,35 @@
+import { chmod, mkdtemp, readFile, readdir, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { writeOutput, writePrivateFile } from '../../../src/ops/store/write-output.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+const [file, link] = [join(folder, 'file'), join(folder, 'link')]
+
+afterAll(() => rm(folder, { recursive: true }))
+
+async function* pieces() {
+  yield 'new'
+}
+
+test.each([
+  ['keeps the mode of a file', 0o600, () => writeOutput(file, 'new'), 0o600],
+  ['keeps a mode that the umask would limit', 0o666, () => writeOutput(link, 'new'), 0o666],
+  ['follows a link', 0o640, () => writeOutput(link, 'new'), 0o640],
+  ['makes a backup private, also behind a link', 0o644, () => writePrivateFile(link, pieces()), 0o600],
+])('%s', async (_, before, write, after) => {
+  await writeFile(file, 'old')
+  await chmod(file, before)
+  await rm(link, { force: true })
+  await symlink('file', link)
+  await write()
+  expect([await readFile(file, 'utf8'), (await stat(file)).mode % 0o1000]).toEqual(['new', after])
+  expect([await readlink(link), await readdir(folder)]).toEqual(['file', ['file', 'link']])
+})
+
+test('creates the target of a dangling link', async () => {
+  await rm(file)
+  await writeOutput(link, 'new')
+  expect([await readFile(file, 'utf8'), await readlink(link)]).toEqual(['new', 'file'])
+})
