@@ -21,10 +21,12 @@ export function describeExplanation(explanation: PlanExplanation, id: string, at
       return `${time}${shortName} ${sees} no plan: it was closed at ${formatIsoTime(explanation.closedAt)}, for good.`
     case 'partner_suspended': {
       const since = formatIsoTime(explanation.suspendedAt)
-      return `${time}${shortName} ${sees} no plan: it ${is} suspended since ${since}.`
+      const { actor, note } = explanation.suspension ?? {}
+      const who = actor === undefined ? '' : `, by ${actor}${note ? ` (${putOnOneLine(note)})` : ''}`
+      return `${time}${shortName} ${sees} no plan: it ${is} suspended since ${since}${who}.`
     }
     case 'no_such_plan':
-      return `${time}${shortName} ${does} not see ${abbreviate(id)}: there ${is} no such plan.`
+      return `${time}${shortName} ${does} not see ${abbreviate(id)}: there ${is} no plan with this identifier or ID. Is it mistyped?`
     case 'not_viewable': {
       const { identifier, viewableIn } = explanation.plan
       const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
@@ -55,7 +57,7 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
     case 'partner_closed':
       return `To create another partner: ${command('partner', 'create', '--help')}`
     case 'partner_suspended':
-      return `To resume it: ${command('partner', 'resume', partner.shortName)}`
+      return `To see its record: ${command('partner', 'log', partner.shortName)}; to end the suspension: ${command('partner', 'resume', partner.shortName)}`
     case 'no_such_plan':
       return `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`
     case 'filtered_out':
@@ -65,6 +67,11 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
     case 'viewable':
       return `To take it off the list: ${command('plan', 'withdraw', explanation.plan.identifier, '--country', partner.country)}`
   }
+}
+
+/** @param seconds Unix seconds: until when some isolates may not know the last change. */
+export function describeSettling(seconds: number): string {
+  return `This changed less than two minutes ago: until ${formatIsoTime(seconds)}, partners may get the answer from before.`
 }
 
 /** @param country the partner's; without it, every country counts. */

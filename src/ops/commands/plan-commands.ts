@@ -3,12 +3,13 @@ import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { compareChanges } from '../core/catalog-difference.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
-import { explainPlan, selectPendingChanges } from '../core/plan-explanation.ts'
+import { formatOptionalTime } from '../core/iso-time.ts'
+import { explainPlan, findSettlingTime, selectPendingChanges } from '../core/plan-explanation.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { formatPairs } from '../terminal/table.ts'
 import type { Handlers } from './declaration.ts'
 import { formatCountries } from './difference-output.ts'
-import { describeExplanation, describeFix, describePendingChange } from './explanation-output.ts'
+import { describeExplanation, describeFix, describePendingChange, describeSettling } from './explanation-output.ts'
 import { readFilter } from './filter-flags.ts'
 import type { planDeclarations } from './plan-declarations.ts'
 import { createRequest, printPublication, publicationToJson } from './publication-output.ts'
@@ -64,9 +65,21 @@ export const planCommands: Handlers<typeof planDeclarations> = {
     const sentence = describeExplanation(explanation, id, at)
     const fix = at === undefined ? describeFix(explanation, target) : null
     const pending = later.map((change) => describePendingChange(change, partner.country))
-    const lines = [[sentence, fix].filter(Boolean).join(' '), ...pending]
+    const settledAt = at === undefined ? await findSettlingTime(store, explanation) : undefined
+    const lines = [
+      [sentence, fix].filter(Boolean).join(' '),
+      ...(settledAt === undefined ? [] : [describeSettling(settledAt)]),
+      ...pending,
+    ]
     return {
-      value: { isSeen: reason === 'viewable', reason, sentence, fix, pending },
+      value: {
+        isSeen: reason === 'viewable',
+        reason,
+        sentence,
+        fix,
+        settledAt: formatOptionalTime(settledAt ?? null),
+        pending,
+      },
       text: `${lines.join('\n')}\n`,
     }
   },

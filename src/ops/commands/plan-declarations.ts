@@ -69,6 +69,6 @@ export const planDeclarations = {
       partner: { value: '<short-name>', help: 'the partner', isRequired: true },
       at: pastTimeFlag,
     },
-    json: 'an object with isSeen, reason, sentence, fix and pending',
+    json: 'an object with isSeen, reason, sentence, fix, settledAt and pending',
   },
 } as const satisfies Verbs

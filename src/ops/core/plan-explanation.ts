@@ -9,17 +9,26 @@ import {
   type PlanChange,
 } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { findPartnerAt } from './change-record.ts'
+import { findPartnerAt, listPartnerEntries, readDatabaseSeconds, type ChangeEntry } from './change-record.ts'
 import { selectPlan } from './catalog-plans.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
 
 export type PartnerState = Pick<Partner, 'shortName' | 'country' | 'suspendedAt' | 'closedAt'>
 
+/** Who suspended a partner, and why. */
+export type Suspension = Pick<ChangeEntry, 'actor' | 'note'>
+
 /** The first reason that applies, in the order in which they must be fixed. */
 export type PlanExplanation =
-  | { reason: 'partner_closed'; partner: PartnerState; closedAt: number }
-  | { reason: 'partner_suspended'; partner: PartnerState; suspendedAt: number }
-  | { reason: 'no_such_plan'; partner: PartnerState }
+  | { reason: 'partner_closed'; partner: PartnerState; plan?: undefined; closedAt: number }
+  | {
+      reason: 'partner_suspended'
+      partner: PartnerState
+      suspendedAt: number
+      suspension: Suspension | undefined
+      plan?: undefined
+    }
+  | { reason: 'no_such_plan'; partner: PartnerState; plan?: undefined }
   | { reason: 'not_viewable' | 'viewable'; partner: PartnerState; plan: CatalogPlan }
   | { reason: 'filtered_out'; partner: PartnerState; plan: CatalogPlan; filters: FilterName[] }
 
@@ -42,13 +51,37 @@ export async function explainPlan(
   const plan = await selectPlan(store, name, atSeconds)
   const { suspendedAt, closedAt, country } = partner
   if (closedAt !== null) return { reason: 'partner_closed', partner, closedAt }
-  if (suspendedAt !== null) return { reason: 'partner_suspended', partner, suspendedAt }
   if (plan === undefined) return { reason: 'no_such_plan', partner }
+  if (suspendedAt !== null) {
+    const entries = await listPartnerEntries(store, { shortName })
+    const suspension = entries.find(
+      ({ kind, changedAt }) => kind === 'suspend' && changedAt <= (atSeconds ?? changedAt),
+    )
+    return { reason: 'partner_suspended', partner, suspendedAt, suspension }
+  }
   if (!plan.viewableIn.includes(country)) return { reason: 'not_viewable', partner, plan }
   const matching = listMatchingFilters(plan)
   const filters = filterNames.filter((key) => filter[key] !== undefined && !matching.includes(`${key}=${filter[key]}`))
   if (filters.length > 0) return { reason: 'filtered_out', partner, plan, filters }
   return { reason: 'viewable', partner, plan }
+}
+
+/** Isolates of the Worker check partner and catalog at least as often. */
+const maxStaleSeconds = 120
+
+/**
+ * Finds the last change that not every isolate may know yet.
+ * @returns until when the partner may get the answer from before, in Unix seconds.
+ */
+export async function findSettlingTime(store: Store, { plan, partner }: PlanExplanation): Promise<number | undefined> {
+  const since = (await readDatabaseSeconds(store)) - maxStaleSeconds
+  const published = plan && (await selectPublications(store.read, { planIds: [plan.id], since, states: ['published'] }))
+  const changed = await listPartnerEntries(store, { shortName: partner.shortName, since })
+  const times = [
+    ...(published ?? []).flatMap(({ entries }) => entries.map(({ madeAt }) => madeAt)),
+    ...changed.map(({ changedAt }) => changedAt),
+  ].filter((time) => time >= since)
+  return times.length === 0 ? undefined : Math.max(...times) + maxStaleSeconds
 }
 
 /** A change that waits for its time or for approval. */

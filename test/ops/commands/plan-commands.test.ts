@@ -6,6 +6,7 @@ import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
+import { editRecords } from '../support/test-database.ts'
 import { printed, readTable, refused, runCommand } from '../support/run-ops.ts'
 
 const bindings = useLocalBindings()
@@ -27,6 +28,11 @@ beforeAll(async () => {
   }
   await changePartner(store, { kind: 'suspend', partner: 'paused' }, { attribution, warn: () => {} })
   await bindings().DB.prepare('update partners set suspended_at = 0 where suspended_at is not null').run()
+  await editRecords(
+    bindings().DB,
+    'update change_record set changed_at = 0',
+    'update publication_entries set made_at = 0',
+  )
 })
 
 const plan = (...args: string[]) =>
@@ -151,12 +157,12 @@ test.each([
   [
     'acme',
     'nothing',
-    `acme does not see "nothing": there is no such plan. To see all plans: ${command} plan list; to add it: ${command} catalog import FILE`,
+    `acme does not see "nothing": there is no plan with this identifier or ID. Is it mistyped? To see all plans: ${command} plan list; to add it: ${command} catalog import FILE`,
   ],
   [
     'paused',
     'cash',
-    `paused sees no plan: it is suspended since 1970-01-01T00:00:00Z. To resume it: ${command} partner resume paused`,
+    `paused sees no plan: it is suspended since 1970-01-01T00:00:00Z, by amina@example.com. To see its record: ${command} partner log paused; to end the suspension: ${command} partner resume paused`,
   ],
 ])('plan why tells in one line why %s sees %s or not, with the command that changes it', async (partner, id, line) => {
   expect(await plan('why', id, '--partner', partner)).toEqual(printed(`${line}\n`))
@@ -168,6 +174,7 @@ test('plan why prints an object for scripts, with commands on the same target', 
     reason: 'not_viewable',
     sentence: 'acme does not see gold: it lists the plans of KE, and the plan is not viewable there, only in RW.',
     fix: `To put it on the list: ${command} plan offer gold --country KE --persist-to /tmp/x`,
+    settledAt: null,
     pending: [],
   })
   expect(await readJson('why', 'cash', '--partner', 'acme')).toMatchObject({ isSeen: true, reason: 'viewable' })

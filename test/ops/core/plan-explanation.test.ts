@@ -4,7 +4,7 @@ import { changePartner, createPartner, findPartner } from '../../../src/ops/core
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
-import { explainPlan, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
+import { explainPlan, findSettlingTime, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
 import { attribution, importPlans, operator, request, store } from '../support/worker-store.ts'
@@ -67,11 +67,29 @@ test('an unknown plan', async () => {
   expect(await explain('nothing')).toEqual({ reason: 'no_such_plan', partner: await findAcme() })
 })
 
-test('a suspended partner, whichever plan', async () => {
-  await changePartner(store, { kind: 'suspend', partner: 'acme' }, operator)
+test('a suspended partner, with who suspended it and why; an unknown plan is named first', async () => {
+  const note = 'Contract ended.'
+  const suspend = { ...operator, attribution: { ...attribution, actor: 'amina@example.com', note } }
+  await changePartner(store, { kind: 'suspend', partner: 'acme' }, suspend)
   const partner = await findAcme()
-  const expected = { reason: 'partner_suspended', partner, suspendedAt: partner.suspendedAt }
-  expect([await explain('cash'), await explain('nothing')]).toEqual([expected, expected])
+  expect(await explain('cash')).toMatchObject({
+    reason: 'partner_suspended',
+    partner,
+    suspendedAt: partner.suspendedAt,
+    suspension: { actor: 'amina@example.com', note },
+  })
+  expect(await explain('nothing')).toMatchObject({ reason: 'no_such_plan' })
+})
+
+test('after a change of the plan or the partner, the answer settles within two minutes', async () => {
+  await editRecords(env.DB, 'update change_record set changed_at = changed_at - 1000')
+  await editRecords(env.DB, 'update publication_entries set made_at = made_at - 1000')
+  expect(await findSettlingTime(store, await explain('cash'))).toBeUndefined()
+  const before = Math.floor(Date.now() / 1000)
+  await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
+  const settledAt = await findSettlingTime(store, await explain('cash'))
+  expect((settledAt ?? 0) - before).toBeGreaterThanOrEqual(119)
+  expect((settledAt ?? 0) - before).toBeLessThan(150)
 })
 
 test('an unknown partner is refused', async () => {
