@@ -1,5 +1,6 @@
 // The tables that the benchmark prints.
 import { formatTable } from '../../src/ops/terminal/table.ts'
+import type { CommandRow } from './measure-commands.ts'
 import type { Costs } from './measure-costs.ts'
 import type { Flood } from './measure-flood.ts'
 import type { Growth } from './measure-growth.ts'
@@ -32,6 +33,20 @@ export function formatRatios(rows: readonly ComparedRow[]): string {
       BASELINE: baseline === undefined ? '' : formatEstimate(baseline),
       VERDICT: verdict,
       GOAL: `${goal.toFixed(2)}${ratio.high < goal ? ' missed' : ''}`,
+    })),
+  )
+}
+
+export function formatCommands(rows: readonly CommandRow[]): string {
+  return formatTable(
+    rows.map(({ command, cpuMs, beforeMs, goal }) => ({
+      COMMAND: command,
+      CPU: `${Math.round(cpuMs)} ms`,
+      ...(beforeMs !== undefined && {
+        BEFORE: `${Math.round(beforeMs)} ms`,
+        RATIO: (cpuMs / beforeMs).toFixed(2),
+        GOAL: `${goal.toFixed(2)}${cpuMs / beforeMs > goal ? ' missed' : ''}`,
+      }),
     })),
   )
 }

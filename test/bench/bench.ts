@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { readBaseline, writeBaseline } from './baseline.ts'
 import {
+  formatCommands,
   formatCosts,
   formatFlood,
   formatGrowth,
@@ -14,6 +15,7 @@ import {
 } from './bench-report.ts'
 import { startBench } from './bench-setup.ts'
 import { prepareComparisons } from './comparisons.ts'
+import { measureCommands } from './measure-commands.ts'
 import { measureCosts, measureStartup } from './measure-costs.ts'
 import { measureFlood } from './measure-flood.ts'
 import { measureGrowth } from './measure-growth.ts'
@@ -28,6 +30,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '31' },
     seconds: { type: 'string', default: '0.5' },
     only: { type: 'string', default: '' },
+    before: { type: 'string' },
     all: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     'update-baseline': { type: 'boolean', default: false },
@@ -39,6 +42,8 @@ const note = (text: string) => void process.stderr.write(`${text}\n`)
 if (!(Number.isInteger(rounds) && rounds >= minRounds && seconds > 0)) {
   note(`--rounds must be an integer of at least ${minRounds}, and --seconds must be positive.`)
   process.exitCode = 2
+} else if (flags.only === 'commands') {
+  process.stdout.write(formatCommands(await measureCommands(flags.before, note)))
 } else {
   await run()
 }
