@@ -5,6 +5,7 @@ import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { colorOutput } from '../terminal/color-output.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
+import { putOnOneLine } from '../terminal/table.ts'
 import { readAttribution, type CommandContext } from './command-context.ts'
 import { toFlag, toKebabCase, type AnyHandler, type Declaration, type Flag, type Noun } from './declaration.ts'
 import { findKeptFlags } from './kept-flags.ts'
@@ -146,18 +147,27 @@ function toOption(name: string, flag: Flag): Option {
   return option
 }
 
-/** @returns arguments and flags by name. */
+/** @returns arguments and flags by name. @throws UserError that names every value that its flag does not take. */
 function readValues(command: Command, declaration: Declaration): Record<string, unknown> {
   const { args = {}, refusesWords } = declaration
   if (refusesWords !== undefined && command.args.length > 0) throw new UserError(refusesWords)
   const words = Object.keys(args).map((name, index): [string, unknown] => [name, command.processedArgs[index]])
+  const problems: string[] = []
   const flags = Object.entries(listFlags(declaration)).map(([name, { value, parse }]): [string, unknown] => {
     // Commander reads --no-merge as the flag `merge`, which is true otherwise.
     const option = command.options.find(({ long }) => long === toFlag(name))
     const given: unknown = command.getOptionValue(option?.attributeName() ?? name)
     if (value === undefined) return [name, option?.negate ? given === false : given === true]
-    return [name, parse !== undefined && typeof given === 'string' ? parse(given) : given]
+    if (parse === undefined || typeof given !== 'string') return [name, given]
+    try {
+      return [name, parse(given)]
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error
+      problems.push(error.message)
+      return [name, undefined]
+    }
   })
+  if (problems.length > 0) throw new UserError(problems)
   return Object.fromEntries([...words, ...flags])
 }
 
@@ -197,8 +207,12 @@ function readTarget({ remote, env, persistTo }: Readonly<Record<string, unknown>
   }
 }
 
+/** The record takes one line: a note for partners may have several. */
 function readAuthor({ as, note }: Readonly<Record<string, unknown>>): { as?: string; note?: string } {
-  return { ...(typeof as === 'string' && { as }), ...(typeof note === 'string' && { note }) }
+  return {
+    ...(typeof as === 'string' && { as }),
+    ...(typeof note === 'string' && { note: putOnOneLine(note).trim() }),
+  }
 }
 
 /** Lets a mistake name the help of its own command. */

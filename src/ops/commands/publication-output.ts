@@ -41,7 +41,7 @@ export function createRequest(
 }
 
 /**
- * Warns of a change that is hardly ever meant. Before the question, it shows what partners of each country will see.
+ * Warns of a change that looks like a mistake. Before the question, it shows what partners of each country will see.
  * @throws UserError when the answer is not yes.
  */
 export async function reviewChanges(
@@ -55,11 +55,11 @@ export async function reviewChanges(
   const effect = describeEffect(changes)
   const missing = [
     ...(effect !== undefined && !run.isSure ? ['--yes'] : []),
-    ...(isDoubtful && !accept ? ['--accept'] : []),
+    ...(isDoubtful && !accept && run.target.remote ? ['--accept'] : []),
   ]
   if (dryRun || missing.length === 0) return
-  const asks = run.target.remote || isLocal
-  if (asks && !isShown && run.io.stdin.isTTY) run.warn(...formatCountries(compareChanges(changes)))
+  if ((run.target.remote || isLocal) && !isShown && run.io.stdin.isTTY)
+    run.warn(...formatCountries(compareChanges(changes)))
   const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
   await run.confirm(question, { isSure: false, isLocal, flag: missing.join(' ') })
 }

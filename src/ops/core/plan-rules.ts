@@ -1,4 +1,4 @@
-// What is allowed in a plan, but hardly ever meant. Pure.
+// What is allowed in a plan, but looks like a mistake. Pure.
 import { abbreviate } from '../../abbreviate.ts'
 import { partOf, type PlanChanges } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'

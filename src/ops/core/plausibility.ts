@@ -1,4 +1,4 @@
-// Changes of the catalog that are hardly ever meant. The operator confirms them.
+// Changes of the catalog that look like a mistake. The operator confirms them.
 import { comparePlans, type PlanChanges } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'

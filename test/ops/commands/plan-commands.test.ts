@@ -76,7 +76,7 @@ test('plan offer, withdraw, close and open print the plan as it is now', async (
   const sentences = [
     [['offer', 'changing', '--country', 'KE'], 'changing is viewable in KE, TZ, and open to investment.\n'],
     [['withdraw', 'changing', '--country', 'KE'], 'changing is viewable in TZ, and open to investment.\n'],
-    [['close', 'changing', '--note', 'Sold out.'], 'changing is viewable in TZ, and closed to investment.\n'],
+    [['close', 'changing', '--note', 'Sold out.\nFor now.'], 'changing is viewable in TZ, and closed to investment.\n'],
     [['open', 'changing'], 'changing is viewable in TZ, and open to investment.\n'],
     [['withdraw', 'changing', '--country', 'TZ'], 'changing is viewable nowhere, and open to investment.\n'],
   ] as const
@@ -184,8 +184,8 @@ test('plan why says which filters leave a plan out, and what changes later', asy
   expect((await plan('why', 'cash', '--partner', 'acme', '--currency', 'usd')).stdout).toBe(
     'acme does not see cash with this filter: its currency is "KES". Without this filter, the plan is on the list.\n',
   )
-  expect((await plan('why', 'cash', '--partner', 'acme', '--category-id', 'x')).stderr).toBe(
-    '--category-id must be a decimal integer of 0 or more, such as 3; it is "x".\n',
+  expect((await plan('why', 'cash', '--partner', 'acme', '--category-id', 'x', '--currency', '1')).stderr).toBe(
+    '--category-id must be a decimal integer of 0 or more, such as 3; it is "x".\n--currency must be a currency code of three letters, such as KES; it is "1".\n',
   )
   const year = new Date().getUTCFullYear() + 1
   const { id } = JSON.parse(
