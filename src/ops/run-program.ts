@@ -1,13 +1,18 @@
 // Runs a command line as this process.
+import { resolve } from 'node:path'
 import { createCommandContext } from './commands/command-context.ts'
 import { runCommandLine, type Program } from './commands/program.ts'
-import { enterProject } from './project.ts'
 import { watchInterruption } from './interruption.ts'
 import type { Changes } from './store/outcome.ts'
 
-/** @param isInStore whether the program changes nothing outside of a store, so that Ctrl+C can say what it leaves. */
+/**
+ * The working folder is the project, where wrangler finds its configuration. INIT_CWD keeps the user's folder: file arguments are
+ * relative to it.
+ * @param isInStore whether the program changes nothing outside of a store, so that Ctrl+C can say what it leaves.
+ */
 export async function runProgram(program: Program, isInStore = false): Promise<void> {
-  enterProject()
+  process.env['INIT_CWD'] ??= process.cwd()
+  process.chdir(resolve(import.meta.dirname, '../..'))
   const changes: Changes = { target: {}, outcome: 'unchanged' }
   if (isInStore) watchInterruption(changes)
   const { stdin, stdout, stderr } = process

@@ -44,7 +44,7 @@ test('npm run dev serves, and publishes at its time, until a signal', { timeout:
   expect((await fetch(plans, { method: 'POST', body: new URLSearchParams({ name: 'value' }) })).status).toBe(405)
 
   const second = startDev()
-  expect(await second.ended).toEqual([1, null])
+  expect(await second.ended).toEqual([2, null])
   expect(second.output()).toContain(`Address already in use (localhost:${port}).`)
   expect(second.output()).not.toMatch(stackFrame)
 

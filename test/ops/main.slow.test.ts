@@ -18,6 +18,14 @@ test.each([
   expect(run(`${program} ${args}`).status).toBe(status)
 })
 
+test.each([
+  ['--help', 0, '\nExample:\n  npm run dev -- --port 9000 --persist-to /tmp/state\n'],
+  ['--env staging', 2, 'npm run dev serves the top level of wrangler.toml: leave --env out.\n'],
+])('npm run dev -- %s ends with exit code %i, and starts nothing', (args, status, said) => {
+  const dev = run(`npm run -s dev -- ${args}`)
+  expect([dev.status, dev.stdout + dev.stderr]).toEqual([status, expect.stringContaining(said)])
+})
+
 test('npm run migrate without credentials names them, and the permission', () => {
   const env = { CLOUDFLARE_API_TOKEN: '', CLOUDFLARE_ACCOUNT_ID: '' }
   const { status, stdout, stderr } = run('npm run -s migrate -- --remote --env staging', env)

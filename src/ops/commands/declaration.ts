@@ -44,6 +44,8 @@ export interface Declaration {
   progress?: string
   /** Why it takes no words but flags, instead of quoting them. */
   refusesWords?: string
+  /** It hands its words to wrangler, which reports the wrong ones. */
+  passesOn?: true
 }
 
 export type Verbs = Readonly<Record<string, Declaration>>

@@ -126,7 +126,7 @@ function addNouns(root: Command, program: Program, run: (command: Command, entry
 }
 
 function addWords(command: Command, declaration: Declaration): void {
-  const { args = {}, refusesWords } = declaration
+  const { args = {}, refusesWords, passesOn } = declaration
   for (const [name, { help = '', isOptional, isList, choices }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
     const argument = new Argument(isOptional ? `[${word}]` : `<${word}>`, help)
@@ -134,7 +134,7 @@ function addWords(command: Command, declaration: Declaration): void {
   }
   for (const [name, flag] of Object.entries(listFlags(declaration))) command.addOption(toOption(name, flag))
   // Otherwise the error quotes the words.
-  if (refusesWords !== undefined) command.allowExcessArguments().allowUnknownOption()
+  if (refusesWords !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
 }
 
 function toOption(name: string, flag: Flag): Option {

@@ -1,9 +1,9 @@
-// The programs of one command: npm run deploy, provision, prove.
+// The programs of one command: npm run dev, migrate, deploy, provision, prove and smoke.
 import { abbreviate } from '../../abbreviate.ts'
 import { readOrigin } from '../../api/origin.ts'
 import { UserError } from '../shared/user-error.ts'
 import { originRule } from '../core/smoke-test.ts'
-import type { AnyHandler, Declaration, Flag } from './declaration.ts'
+import { toFlag, type AnyHandler, type Declaration, type Flag } from './declaration.ts'
 import type { Program } from './program.ts'
 import { actorFlag } from './shared-flags.ts'
 
@@ -40,6 +40,34 @@ function parseVersion(text: string): { worker: string; id: string } {
   if (worker === undefined || id === undefined) throw new UserError('--version must be WORKER=ID.')
   return { worker, id }
 }
+
+export const devDeclaration = {
+  help: `Serve the API and the site on this machine, with a demo catalog and a demo partner.
+Other flags, such as --port and --var, are passed on to wrangler dev.`,
+  example: '--port 9000 --persist-to /tmp/state',
+  flags: {
+    empty: { help: 'leave out the demo catalog and the demo partner' },
+    persistTo: { value: '<dir>', help: 'the local state folder: relative to the project' },
+  },
+  store: 'none',
+  passesOn: true,
+} as const satisfies Declaration
+
+/** Wrangler's build command starts it, for a bare `wrangler dev`. */
+export const prepareDevDeclaration = {
+  help: 'Create the local state that npm run dev serves, once for each set of migrations.',
+  example: '',
+  store: 'none',
+} as const satisfies Declaration
+
+export const migrateDeclaration = {
+  help: `Apply the migrations to the local database, or with --remote to that of a deployed environment.
+Other flags are passed on to wrangler d1 migrations apply.`,
+  example: '--remote --env staging',
+  flags: { local: { help: 'the default', conflicts: ['remote'] } },
+  store: 'itself',
+  passesOn: true,
+} as const satisfies Declaration
 
 export const deployDeclaration = {
   help: `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.
@@ -119,36 +147,53 @@ CLIENT_SECRET and SHORT_NAME; without them, only refusals and the site are check
   store: 'none',
 } as const satisfies Declaration
 
-export const deploy = defineProgram('deploy', deployDeclaration, async () => {
-  const { deployCommand } = await import('./deploy-command.ts')
-  return deployCommand
-})
+export const dev = defineProgram('dev', devDeclaration, async () => (await import('./dev-command.ts')).devCommand)
 
-export const provision = defineProgram('provision', provisionDeclaration, async () => {
-  const { provisionCommand } = await import('./provision-command.ts')
-  return provisionCommand
-})
+export const prepareDev = defineProgram(
+  'dev',
+  prepareDevDeclaration,
+  async () => (await import('./dev-command.ts')).prepareDevCommand,
+)
 
-export const prove = defineProgram('prove', proveDeclaration, async () => {
-  const { proveCommand } = await import('./prove-command.ts')
-  return proveCommand
-})
+export const migrate = defineProgram(
+  'migrate',
+  migrateDeclaration,
+  async () => (await import('./migrate-command.ts')).migrateCommand,
+)
 
-export const smoke = defineProgram('smoke', smokeDeclaration, async () => {
-  const { smokeCommand } = await import('./smoke-command.ts')
-  return smokeCommand
-})
+export const deploy = defineProgram(
+  'deploy',
+  deployDeclaration,
+  async () => (await import('./deploy-command.ts')).deployCommand,
+)
+
+export const provision = defineProgram(
+  'provision',
+  provisionDeclaration,
+  async () => (await import('./provision-command.ts')).provisionCommand,
+)
+
+export const prove = defineProgram(
+  'prove',
+  proveDeclaration,
+  async () => (await import('./prove-command.ts')).proveCommand,
+)
+
+export const smoke = defineProgram(
+  'smoke',
+  smokeDeclaration,
+  async () => (await import('./smoke-command.ts')).smokeCommand,
+)
 
 function defineProgram(name: string, declaration: Declaration, load: () => Promise<AnyHandler>): Program {
   const command = `npm run ${name} --`
-  const verb = {
-    ...declaration,
-    refusesWords: `Name the environment, after the -- that npm needs: ${command} ${declaration.example}`,
-  }
+  const refusesWords = `Name the environment, after the -- that npm needs: ${command} ${declaration.example}`
+  const verb = { ...declaration, ...(!declaration.passesOn && { refusesWords }) }
+  const required = Object.entries(declaration.flags ?? {}).filter(([, { isRequired }]) => isRequired)
   return {
     name,
     command,
-    usage: '--env <name> [flags]',
+    usage: [...required.map(([flag, { value }]) => `${toFlag(flag)} ${value}`), '[flags]'].join(' '),
     help: declaration.help,
     nouns: { '': { help: '', verbs: { '': verb }, load: async () => ({ '': await load() }) } },
   }

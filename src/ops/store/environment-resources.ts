@@ -6,7 +6,7 @@ import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
 import { readConfiguredEnvironment } from './deployment.ts'
 import { CloudflareError } from './failure.ts'
-import { applyMigrations, listPendingMigrations } from './remote-migrations.ts'
+import { applyMigrations, listPendingMigrations } from './migrations.ts'
 import { configFile, findBindings, setBindingId, type BindingWithId } from './wrangler-toml.ts'
 
 /** What an environment needs of its account. */

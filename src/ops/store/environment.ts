@@ -2,7 +2,7 @@
 // environment.
 import { readPath } from '../../json.ts'
 import { openAccount } from './cloudflare-api.ts'
-import { listMigrationFiles } from './remote-migrations.ts'
+import { listMigrationFiles } from './migrations.ts'
 import type { Target } from '../shared/target.ts'
 import { openWorkerSecrets, type WorkerSecret } from './worker-secrets.ts'
 import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'

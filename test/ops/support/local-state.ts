@@ -12,7 +12,7 @@ const state = await mkdtemp(join(tmpdir(), 'catalog-'))
 /** Migrates a new state folder before the first test of a file, and deletes it after the last. */
 export function useLocalState(): string {
   beforeAll(async () => {
-    await promisify(execFile)('npm', ['run', '-s', 'migrate', '--', '--local', '--persist-to', state])
+    await promisify(execFile)('npm', ['run', '-s', 'migrate', '--', '--persist-to', state])
   })
   afterAll(() => rm(state, { recursive: true }))
   return state

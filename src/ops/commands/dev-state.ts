@@ -1,24 +1,23 @@
 // The local state that `wrangler dev` serves: its key, its database, the demo catalog and a demo partner.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { ConfigError, parseConfig, type ConfigSource } from '../api/config.ts'
-import { selectCatalogOrigin } from '../db/catalog-queries.ts'
-import { selectMigrations } from '../db/health-queries.ts'
-import { selectPartners } from '../db/partner-queries.ts'
-import { prepareImport, readCatalog } from './core/catalog-import.ts'
-import { systemClock } from './core/clock.ts'
-import { rotateLocalKey } from './core/local-keys.ts'
-import { createPartner, type Credentials } from './core/partner-accounts.ts'
-import { publishChange } from './core/publications.ts'
-import { createProgress } from './terminal/progress.ts'
-import { devVarsFile, openDevVars } from './store/dev-vars.ts'
-import { withStore } from './store/open-store.ts'
-import { listMigrationFiles } from './store/remote-migrations.ts'
-import { describeCommand, type Target } from './shared/target.ts'
-import { UserError } from './shared/user-error.ts'
-import { finishWrangler, startWrangler } from './store/wrangler.ts'
+import { ConfigError, parseConfig, type ConfigSource } from '../../api/config.ts'
+import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { selectMigrations } from '../../db/health-queries.ts'
+import { selectPartners } from '../../db/partner-queries.ts'
+import { prepareImport, readCatalog } from '../core/catalog-import.ts'
+import { systemClock } from '../core/clock.ts'
+import { rotateLocalKey } from '../core/local-keys.ts'
+import { createPartner, type Credentials } from '../core/partner-accounts.ts'
+import { publishChange } from '../core/publications.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
+import { withStore } from '../store/open-store.ts'
+import { applyMigrations, listMigrationFiles } from '../store/migrations.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
 
-const demoCatalog = resolve(import.meta.dirname, '../catalog/demo.json')
+const demoCatalog = resolve(import.meta.dirname, '../../catalog/demo.json')
 const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
 const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
@@ -61,20 +60,20 @@ async function checkConfig(source: ConfigSource): Promise<void> {
   }
 }
 
+/** @throws UserError that says how to start afresh, when the state has a migration that this checkout lacks. */
 async function migrate(target: Target): Promise<void> {
-  const { persistTo } = target
-  const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
-  const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', '', ...state]
-  const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
-  if (exitCode === 0) return
-  const files = await listMigrationFiles()
-  const applied = await withStore(target, ({ read }) => selectMigrations(read))
-  const unknown = applied.find((name) => !files.includes(name))
-  if (unknown === undefined) throw new UserError([output, 'The local database could not be migrated.'])
-  const folder = persistTo ?? '.wrangler/state'
-  throw new UserError(
-    `The local state in ${folder} is of another schema, with ${unknown}. To start afresh, delete it: rm -r ${folder}`,
-  )
+  try {
+    await applyMigrations(target)
+  } catch (error) {
+    const files = await listMigrationFiles()
+    const applied = await withStore(target, ({ read }) => selectMigrations(read))
+    const unknown = applied.find((name) => !files.includes(name))
+    if (unknown === undefined) throw error
+    const folder = target.persistTo ?? '.wrangler/state'
+    throw new UserError(
+      `The local state in ${folder} is of another schema, with ${unknown}. To start afresh, delete it: rm -r ${folder}`,
+    )
+  }
 }
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */

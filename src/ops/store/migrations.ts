@@ -1,4 +1,4 @@
-// The migrations of this checkout: which of them a deployed database lacks, and applying these with wrangler.
+// The migrations of this checkout: which of them a deployed database lacks, and applying them with wrangler.
 import { readdir } from 'node:fs/promises'
 import { selectMigrations } from '../../db/health-queries.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -22,7 +22,9 @@ export async function listPendingMigrations(target: Target): Promise<string[]> {
 
 /** @throws UserError that quotes wrangler's output. */
 export async function applyMigrations(target: Target): Promise<void> {
-  const args = ['d1', 'migrations', 'apply', 'DB', '--remote', '--env', target.env ?? '']
+  const { remote, env = '', persistTo } = target
+  const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
+  const args = ['d1', 'migrations', 'apply', 'DB', remote ? '--remote' : '--local', '--env', env, ...state]
   const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
   if (exitCode === 0) return
   throw new UserError([

@@ -1,0 +1,74 @@
+// The code of npm run dev: prepares the local state, starts `wrangler dev` on it, and creates a demo partner.
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import type { Target } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
+import { startWrangler } from '../store/wrangler.ts'
+import type { Handler } from './declaration.ts'
+import { startDevSchedule } from './dev-schedule.ts'
+import { announce, prepareState } from './dev-state.ts'
+import type { devDeclaration, prepareDevDeclaration } from './programs.ts'
+
+export const devCommand: Handler<typeof devDeclaration> = async ({ empty, persistTo }, { argv }) => {
+  const options = { env: { type: 'string', short: 'e' }, var: { type: 'string', multiple: true } } as const
+  const { values } = parseArgs({ args: [...argv], options, strict: false, allowPositionals: true })
+  if (values.env !== undefined) {
+    throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
+  }
+  const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
+  const target = persistTo === undefined ? {} : { persistTo }
+  await prepareState(target, Object.fromEntries(pairs), empty)
+  await serve(
+    argv.filter((word) => word !== '--empty'),
+    target,
+    empty,
+  )
+}
+
+/** Ends with the server. @throws UserError unless a signal ended it. */
+async function serve(args: readonly string[], target: Target, isEmpty: boolean): Promise<void> {
+  // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
+  const flags = ['dev', '--env', '', '--test-scheduled', ...args]
+  const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], { DEV_STATE: 'prepared' })
+  let isStopped = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      isStopped = true
+      server.kill(signal)
+    })
+  }
+  const ended = once(server, 'exit')
+  // Its only message: it is ready, and on which port.
+  const announced = once(server, 'message').then(([message]) => {
+    const { port }: { port: number } = JSON.parse(String(message))
+    const origin = `http://localhost:${port}`
+    startDevSchedule(origin, (reason) => {
+      if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
+    })
+    return announce(target, origin, isEmpty)
+  })
+  try {
+    await Promise.race([ended, announced])
+    const [exitCode] = await ended
+    if (exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')
+  } catch (error) {
+    server.kill()
+    if (!isStopped) throw error
+  }
+}
+
+/** Lists the migrations of the state, so that a build doesn't open a state that is served. */
+const stamp = '.wrangler/state/prepared'
+
+/** Wrangler builds before it reads .dev.vars and opens the database, and again after each change of a source file. */
+export const prepareDevCommand: Handler<typeof prepareDevDeclaration> = async (_, { report }) => {
+  const migrations = (await readdir('migrations')).join('\n')
+  const found = await readFile(stamp, 'utf8').catch(() => '')
+  if (found === migrations && existsSync('.dev.vars')) return
+  await prepareState({}, {}, false)
+  await announce({}, 'http://localhost:8787', false)
+  await writeFile(stamp, migrations)
+  report('For another folder or another port, use: npm run dev -- --persist-to DIR --port PORT')
+}

@@ -1,0 +1,16 @@
+// The code of npm run migrate.
+import { once } from 'node:events'
+import { UserError } from '../shared/user-error.ts'
+import { openAccount } from '../store/cloudflare-api.ts'
+import { startWrangler } from '../store/wrangler.ts'
+import type { Handler } from './declaration.ts'
+import type { migrateDeclaration } from './programs.ts'
+
+export const migrateCommand: Handler<typeof migrateDeclaration> = async ({ local }, { target, argv }) => {
+  // Wrangler would ask to log in, and not say which permissions the token needs.
+  if (target.remote) await openAccount(target, 'D1 Edit')
+  const place = target.remote || local ? [] : ['--local']
+  const wrangler = startWrangler(['d1', 'migrations', 'apply', 'DB', ...place, ...argv], 'inherit')
+  const [exitCode] = await once(wrangler, 'exit')
+  if (exitCode !== 0) throw new UserError('The database is not migrated: see the message of wrangler.')
+}
