@@ -1,7 +1,7 @@
 // The code of ops doctor, backup, restore.
 import { readBackup, restoreBackup } from '../core/backup.ts'
 import { examine } from '../core/doctor.ts'
-import { readLines } from '../store/read-lines.ts'
+import { readLines } from '../store/read-input.ts'
 import { writePrivateFile } from '../store/write-output.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Handlers } from './declaration.ts'

@@ -10,17 +10,15 @@ import { readWranglerConfig } from './wrangler-toml.ts'
 /** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
-interface CallOptions {
-  /** Whether the call has the same effect when it runs twice. By default, a GET and a DELETE have. */
-  isRepeatable?: boolean
-}
-
-/** Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer. */
+/**
+ * Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer.
+ * @param isRepeatable whether the call has the same effect when it runs twice. By default, a GET and a DELETE have.
+ */
 export type Call = (
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
   body?: unknown,
-  options?: CallOptions,
+  isRepeatable?: boolean,
 ) => Promise<unknown>
 
 /** Lists the `result` of every page of a path that has a query and a cursor. */
@@ -67,9 +65,9 @@ function openApi({ account, authorization, permissions }: Access): { call: Call;
     if (envelope['success'] === true) return envelope
     throw readRefusal(response, envelope, permissions)
   }
-  const callEnvelope = (...[method, path, body, options]: Parameters<Call>) => {
-    const { isRepeatable = method === 'GET' || method === 'DELETE' } = options ?? {}
-    return retry(() => callOnce(method, path, body), isRepeatable ? ['busy', 'unknown'] : ['busy'])
+  const callEnvelope = (...[method, path, body, isRepeatable]: Parameters<Call>) => {
+    const canRepeat = isRepeatable ?? (method === 'GET' || method === 'DELETE')
+    return retry(() => callOnce(method, path, body), canRepeat ? ['busy', 'unknown'] : ['busy'])
   }
 
   return {
@@ -135,14 +133,8 @@ function openAnalytics({ account, authorization, permissions }: Access): Ask {
     const request = { method: 'POST', headers: { Authorization: authorization }, body: sql }
     const response = await send(`${account}/analytics_engine/sql`, request)
     if (!response.ok) {
-      const reason = abbreviate((await response.text().catch(() => '')).trim())
-      throw new CloudflareError(
-        `Cloudflare answered ${response.status}: ${reason}. ${describeTokenCheck(permissions)}`,
-        {
-          kind: classifyAnswer(response.status, [], reason),
-          retryAfterSeconds: readRetryAfter(response.headers.get('Retry-After')),
-        },
-      )
+      const message = abbreviate((await response.text().catch(() => '')).trim())
+      throw readRefusal(response, { errors: [{ message }] }, permissions)
     }
     const rows = readPath(await response.json().catch(() => undefined), 'data')
     if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')

@@ -1,10 +1,13 @@
 // The signing keys of a local Worker: JWT_KEYS in .dev.vars, where wrangler looks for it.
-import { open, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readFile, realpath, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import { importSigningKeys, type OctJwk } from '../../crypto/signing-keys.ts'
-import { isJsonObject } from '../../json.ts'
+import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
+import { findReason } from './system-error.ts'
+import { writePrivateFile } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
 
@@ -50,8 +53,8 @@ async function createLock(lock: string, file: string): Promise<boolean> {
     await (await open(lock, 'wx')).close()
     return true
   } catch (error) {
-    if (readErrorCode(error) === 'EEXIST') return false
-    throw new UserError(`Can't write ${file} (${readErrorCode(error)}).`)
+    if (readPath(error, 'code') === 'EEXIST') return false
+    throw new UserError(`Can't write ${file}: ${findReason(error)}.`)
   }
 }
 
@@ -59,7 +62,7 @@ async function createLock(lock: string, file: string): Promise<boolean> {
  * Returns the file's keys, the signing key first, or [] if it has none.
  * @throws UserError when the Worker could not use JWT_KEYS.
  */
-export async function readKeys(file: string): Promise<OctJwk[]> {
+async function readKeys(file: string): Promise<OctJwk[]> {
   const { JWT_KEYS } = parseEnv(await readText(file))
   if (!JWT_KEYS) return []
   try {
@@ -90,14 +93,7 @@ async function writeKeys(file: string, keys: readonly OctJwk[]): Promise<void> {
       `JWT_KEYS in ${file} can't be replaced: keep only one line of it, or delete it to get a new key.`,
     )
   }
-  try {
-    const target = await realpath(file).catch(() => file)
-    const draft = `${target}.${process.pid}`
-    await writeFile(draft, changed, { encoding, mode: 0o600, flush: true })
-    await rename(draft, target)
-  } catch (error) {
-    throw new UserError(`Can't write ${file} (${readErrorCode(error)}).`)
-  }
+  await writePrivateFile(resolve(file), Buffer.from(changed, encoding))
 }
 
 /** Keeps every byte: the rest of the file may be in any encoding. */
@@ -107,11 +103,7 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, encoding)
   } catch (error) {
-    if (readErrorCode(error) === 'ENOENT') return ''
-    throw new UserError(`Can't read ${file} (${readErrorCode(error)}).`)
+    if (readPath(error, 'code') === 'ENOENT') return ''
+    throw new UserError(`Can't read ${file}: ${findReason(error)}.`)
   }
-}
-
-function readErrorCode(error: unknown): string {
-  return isJsonObject(error) ? String(error['code']) : 'unknown error'
 }

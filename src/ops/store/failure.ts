@@ -17,27 +17,16 @@ export interface Failure {
 /** Cloudflare refused a call, or can't be reached. For SQL the message quotes the database's. */
 export class CloudflareError extends Error implements Failure {
   override readonly name = 'CloudflareError'
-  readonly kind: FailureKind
-  readonly retryAfterSeconds: number | undefined
+  readonly kind: FailureKind = 'refused'
+  readonly retryAfterSeconds?: number | undefined
   /** Cloudflare's own error codes. */
-  readonly codes: readonly unknown[]
+  readonly codes: readonly unknown[] = []
   /** Whether the account has nothing by that name or ID. */
-  readonly isMissing: boolean
+  readonly isMissing: boolean = false
 
-  constructor(
-    message: string,
-    {
-      kind = 'refused',
-      retryAfterSeconds,
-      codes = [],
-      isMissing = false,
-    }: Partial<Omit<CloudflareError, keyof Error>> = {},
-  ) {
+  constructor(message: string, details: Partial<Omit<CloudflareError, keyof Error>> = {}) {
     super(message)
-    this.kind = kind
-    this.retryAfterSeconds = retryAfterSeconds
-    this.codes = codes
-    this.isMissing = isMissing
+    Object.assign(this, details)
   }
 }
 

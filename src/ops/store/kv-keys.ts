@@ -2,22 +2,10 @@
 import type { CachedKey } from './store.ts'
 
 interface Namespace {
-  list: (options: { prefix: string; cursor?: string }) => Promise<KeyPage>
+  list: (options: { prefix: string; cursor?: string }) => Promise<{ keys: CachedKey[]; cursor?: string }>
 }
 
-interface KeyPage {
-  keys: CachedKey[]
-  list_complete: boolean
-  cursor?: string
-}
-
-export async function listBindingKeys(kv: Namespace, prefix: string): Promise<CachedKey[]> {
-  const keys: CachedKey[] = []
-  let page: KeyPage = await kv.list({ prefix })
-  keys.push(...page.keys)
-  while (page.cursor !== undefined && !page.list_complete) {
-    page = await kv.list({ prefix, cursor: page.cursor })
-    keys.push(...page.keys)
-  }
-  return keys
+export async function listBindingKeys(kv: Namespace, prefix: string, cursor?: string): Promise<CachedKey[]> {
+  const page = await kv.list({ prefix, ...(cursor !== undefined && { cursor }) })
+  return page.cursor ? [...page.keys, ...(await listBindingKeys(kv, prefix, page.cursor))] : page.keys
 }

@@ -1,17 +1,16 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { drizzle, type AsyncRemoteCallback } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy } from '../../db/database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { describeSystemError, findFolderProblem } from './folder-problem.ts'
+import { openHandles } from './handles.ts'
 import { listBindingKeys } from './kv-keys.ts'
 import { readLocalVariables } from './local-variables.ts'
-import { noteCommit } from './note-commit.ts'
 import type { Changes } from './outcome.ts'
 import { retry } from './retry.ts'
 import type { Store } from './store.ts'
+import { describeSystemError, findFolderProblem } from './system-error.ts'
 import { findLocalIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
 /**
@@ -109,20 +108,12 @@ async function openRuntime(config: WranglerConfig, files: string, onMessage: (me
 type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
 function openBindings(d1: Runtime['db'], kv: Runtime['kv'], changes: Changes): Omit<Store, 'target' | 'config'> {
-  const query: AsyncRemoteCallback = async (sql, params) => {
-    const run = () =>
-      d1
-        .prepare(sql)
-        .bind(...params)
-        .raw()
-    return { rows: await retry(run, ['busy']) }
+  const query = async (sql: string, params: unknown[]) => {
+    const statement = d1.prepare(sql).bind(...params)
+    return { rows: await retry(() => statement.raw(), ['busy']) }
   }
-  const db = drizzle(query)
   return {
-    read: db,
-    stage: db,
-    commit: drizzle((...call) => noteCommit(changes, call[2], () => query(...call))),
-    noteOutcome: (outcome) => void (changes.outcome = outcome),
+    ...openHandles(query, changes),
     listKeys: (prefix) => retry(() => listBindingKeys(kv, prefix), ['busy']),
     deleteKey: (name) => retry(() => kv.delete(name), ['busy']),
   }

@@ -5,6 +5,7 @@ import type { ConfigSource } from '../../api/config.ts'
 import { readPath } from '../../json.ts'
 import { devVarsFile } from './dev-vars.ts'
 import { UserError } from '../shared/user-error.ts'
+import { findReason } from './system-error.ts'
 import type { WranglerConfig } from './wrangler-toml.ts'
 
 /** Reads where `wrangler dev` does: without .dev.vars, from the files .env and .env.local, and from the environment. */
@@ -21,6 +22,6 @@ function readFile(file: string): NodeJS.Dict<string> | undefined {
     const code = readPath(error, 'code')
     // A virtual environment of Python is often a folder named .env.
     if (code === 'ENOENT' || code === 'EISDIR') return undefined
-    throw new UserError(`Can't read ${file} (${String(code)}).`)
+    throw new UserError(`Can't read ${file}: ${findReason(error)}.`)
   }
 }

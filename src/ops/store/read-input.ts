@@ -1,46 +1,61 @@
 // Reading a file that a command names, or standard input.
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
+import { findReason } from './system-error.ts'
 
 /** V8 can't hold a string of 512 MB. A catalog of 10,000 plans has about 15 MB. */
 const maxBytes = 256_000_000
 
-const reasonByCode: Record<string, string> = {
-  EACCES: 'you may not read it',
-  EISDIR: 'it is a folder',
-  ENOENT: 'it does not exist',
+/** @param file a path, relative to the folder in which the user typed `npm run`. */
+export function resolveFile(file: string): string {
+  return resolve(process.env['INIT_CWD'] ?? '.', file)
 }
 
 /**
- * @param file a path, relative to the folder in which the user typed `npm run`; or `-` for `stdin`.
+ * @param file a path as above; or `-` for `stdin`.
  * @throws UserError when it can't be read, or is too large.
  */
 export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
-  if (file === '-') return readBytes(stdin)
-  try {
-    return await readBytes(createReadStream(resolve(process.env['INIT_CWD'] ?? '.', file)))
-  } catch (error) {
-    if (error instanceof UserError) throw error
-    throw describeReadError(file, error, 'a catalog file, or - for standard input')
-  }
-}
-
-/** @param fix what to name instead. */
-export function describeReadError(file: string, error: unknown, fix: string): UserError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-  return new UserError(`Can't read ${abbreviate(file)}: ${reasonByCode[code] ?? code}. Name ${fix}.`)
-}
-
-async function readBytes(stream: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of stream) {
+  for await (const chunk of file === '-' ? stdin : readPieces(file, 'a catalog file, or - for standard input')) {
     const bytes = Buffer.from(chunk)
     size += bytes.length
     if (size > maxBytes) throw new UserError(`The file is larger than ${maxBytes / 1e6} MB. Split it into several.`)
     chunks.push(bytes)
   }
   return Buffer.concat(chunks)
+}
+
+/**
+ * Reads the lines of a file, which may be read again. Only "\n" ends a line: JSON text may hold other line separators.
+ * @throws UserError when it can't be read.
+ */
+export async function* readLines(file: string): AsyncGenerator<string> {
+  const fix = 'a file that the command backup wrote'
+  const found = await stat(resolveFile(file)).catch(() => undefined)
+  // A pipe can be read only once.
+  if (found && !found.isFile() && !found.isDirectory()) {
+    throw new UserError(`${abbreviate(file)} is no file. Name ${fix}.`)
+  }
+  let rest = ''
+  for await (const text of readPieces(file, fix, 'utf8')) {
+    const lines = `${rest}${String(text)}`.split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+/** @param fix what to name instead. */
+async function* readPieces(file: string, fix: string, encoding?: 'utf8'): AsyncGenerator<string | Uint8Array> {
+  try {
+    yield* createReadStream(resolveFile(file), encoding)
+  } catch (error) {
+    const reason = findReason(error)
+    throw reason === undefined ? error : new UserError(`Can't read ${abbreviate(file)}: ${reason}. Name ${fix}.`)
+  }
 }

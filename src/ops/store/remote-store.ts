@@ -1,14 +1,13 @@
 // A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
 // API client that it bundles.
-import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { isCausedBy } from '../../db/database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { describeMigration, describeMissingIds, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, isUncertain } from './failure.ts'
-import { noteCommit } from './note-commit.ts'
-import { describeOutcome, type Changes, type Outcome } from './outcome.ts'
+import { openHandles, type Query } from './handles.ts'
+import { describeOutcome, type Changes } from './outcome.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
 
@@ -26,10 +25,15 @@ export async function withRemoteStore<T>(
   if (!databaseId || !namespaceId) {
     throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))
   }
+  const query: Query = async (sql, params, method, isRepeatable) => {
+    const body = { sql, params: params.map(formatParameter) }
+    const result = await call('POST', `/d1/database/${databaseId}/raw`, body, isRepeatable)
+    return { rows: readRows(result, method) }
+  }
   try {
     return await work({
       target,
-      ...openDatabase(call, `/d1/database/${databaseId}/raw`, changes),
+      ...openHandles(query, changes),
       ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
@@ -43,21 +47,6 @@ export async function withRemoteStore<T>(
     const isTold = changes.outcome === 'unchanged' ? isUncertain(refusal) : changes.outcome !== 'incomplete'
     throw new UserError(isTold ? `${refusal.message} ${describeOutcome(changes)}` : refusal.message)
   }
-}
-
-function openDatabase(
-  call: Call,
-  path: string,
-  changes: Changes,
-): Pick<Store, 'read' | 'stage' | 'commit' | 'noteOutcome'> {
-  const query = async (sql: string, params: unknown[], method: string, isRepeatable: boolean) => {
-    const result = await call('POST', path, { sql, params: params.map(formatParameter) }, { isRepeatable })
-    return { rows: readRows(result, method) }
-  }
-  const repeatable = drizzle((sql, params, method) => query(sql, params, method, true))
-  const commit = drizzle((sql, params, method) => noteCommit(changes, method, () => query(sql, params, method, false)))
-  const noteOutcome = (outcome: Outcome) => void (changes.outcome = outcome)
-  return { read: repeatable, stage: repeatable, commit, noteOutcome }
 }
 
 function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'deleteKey'> {

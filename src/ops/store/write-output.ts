@@ -4,14 +4,8 @@ import { chmod, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/
 import { dirname, resolve } from 'node:path'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
-
-const reasonByCode: Record<string, string> = {
-  EACCES: 'you may not write it',
-  EISDIR: 'it is a folder',
-  ENOENT: 'its folder does not exist',
-  ENOSPC: 'the disk is full',
-  ENOTDIR: 'its folder is a file',
-}
+import { resolveFile } from './read-input.ts'
+import { findReason } from './system-error.ts'
 
 /**
  * Writes a file completely, or leaves it as it is. An existing file is replaced, and keeps its mode; a symbolic link is followed,
@@ -22,25 +16,23 @@ export async function writeOutput(file: string, content: string | Uint8Array): P
   return writeCompletely(file, content, false)
 }
 
-/** Does the same in pieces, for a file that only its owner may read from then on. Errors of `content` are thrown as they are. */
-export async function writePrivateFile(file: string, content: AsyncIterable<string>): Promise<void> {
+type Content = string | Uint8Array | AsyncIterable<string>
+
+/** Does the same for a file that only its owner may read from then on. Errors of `content` are thrown as they are. */
+export async function writePrivateFile(file: string, content: Content): Promise<void> {
   return writeCompletely(file, content, true)
 }
 
-type Content = string | Uint8Array | AsyncIterable<string>
-
-/** @param isPrivate whether only the owner may read the file, whatever its mode was. */
 async function writeCompletely(file: string, content: Content, isPrivate: boolean): Promise<void> {
-  const path = resolve(process.env['INIT_CWD'] ?? '.', file)
+  const path = resolveFile(file)
   try {
     const found = await stat(path).catch(() => undefined)
     // A device or a pipe, such as /dev/stdout, or a folder: nothing to rename to.
     if (found !== undefined && !found.isFile()) await writeFile(path, content)
     else await replaceFile(await followLinks(path), content, isPrivate ? 0o600 : found?.mode)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error
-    const code = String(error.code)
-    throw new UserError(`Can't write ${abbreviate(file)}: ${reasonByCode[code] ?? code}.`)
+    const reason = findReason(error)
+    throw reason === undefined ? error : new UserError(`Can't write ${abbreviate(file)}: ${reason}.`)
   }
 }
 

@@ -169,7 +169,10 @@ test('catalog import reads a file relative to the user’s folder, and names wha
   vi.stubEnv('INIT_CWD', folder)
   const results = [
     ['catalog.json', ''],
-    ['nowhere.json', `Can't read "nowhere.json": it does not exist. Name a catalog file, or - for standard input.\n`],
+    [
+      'nowhere.json',
+      `Can't read "nowhere.json": no such file or folder. Name a catalog file, or - for standard input.\n`,
+    ],
     ['.', `Can't read ".": it is a folder. Name a catalog file, or - for standard input.\n`],
     [
       'binary',
@@ -201,7 +204,7 @@ test('catalog export --output writes a file in the format of its name, which imp
     `\ufeff${await readFile(join(folder, 'plans.csv'), 'utf8').then((text) => text.replace('\ufeff', ''))}`,
   )
   expect(await catalog(['export', '--output', 'nowhere/plans.csv'])).toEqual(
-    refused(`Can't write "nowhere/plans.csv": its folder does not exist.\n`),
+    refused(`Can't write "nowhere/plans.csv": no such file or folder.\n`),
   )
   expect(await catalog(['export', '--format', 'xlsx'])).toEqual(
     refused('A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.\n'),

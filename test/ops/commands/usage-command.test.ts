@@ -67,7 +67,7 @@ test('partner usage has no data locally, and names an unknown partner and a refu
   expect(await usage('acme', ...remote)).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(
-      /^Cloudflare answered 403: .* has Account Analytics Read, and that CLOUDFLARE_ACCOUNT_ID is its account\.\n$/,
+      /^Cloudflare refuses the token \(403\): .* has Account Analytics Read, and that CLOUDFLARE_ACCOUNT_ID is its account\.\n$/,
     ),
   })
 })
