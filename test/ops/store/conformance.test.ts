@@ -11,7 +11,7 @@ import { selectNowSeconds } from '../../../src/db/publication-queries.ts'
 import { findRefusal } from '../../../src/db/refusal.ts'
 import { partners } from '../../../src/db/schema.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
-import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
+import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { findPartnerAt, listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import {
   changePartner,
@@ -20,9 +20,10 @@ import {
   listLiveSecrets,
   listPartners,
   rotateSecret,
+  type PartnerRequest,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { invalidateLists, publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
+import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
 import { describeMigration, type Target } from '../../../src/ops/shared/target.ts'
 import { withStore } from '../../../src/ops/store/open-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -44,7 +45,6 @@ const targets: Record<keyof typeof bindings, Target> = {
 }
 
 const attribution = { actor: 'amina@example.com', command: 'test', note: null }
-const request: PublicationRequest = { attribution }
 const operator = { attribution, warn: (warning: string) => expect.unreachable(warning) }
 const acme = { shortName: 'acme', name: 'Acme', country: 'KE' }
 const plans = [makePlan({ id: 1, viewableIn: ['KE', 'UG'] }), makePlan({ id: 2, performance1: -0.25 })]
@@ -62,21 +62,22 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
   const insert = (shortName: string) =>
     sql`insert into partners (short_name, name, country, client_id, created_at) values (${shortName}, 'Wäk ☕', 'KE', ${'c'.repeat(16)}, ${4102444800})`
   const catchError = (work: (store: Store) => Promise<unknown>) => open(work).catch((error: unknown) => error)
+  const findAcme = () => open((store) => findPartner(store, 'acme'))
+  const change = (wanted: PartnerRequest) => open((store) => changePartner(store, wanted, operator))
 
   beforeAll(async () => {
     const { DB } = bindings[kind]()
     await DB.prepare('select 1').run()
     errorBeforeMigration = await withStore(target, listPartners).catch((error: unknown) => error)
     await migrate(DB)
-    await new Promise<void>((resolve, reject) => {
-      const hold = async (store: Store) => {
-        // With quick hashes.
-        opened = { ...store, config: { PBKDF2_ITERATIONS: 1 } }
-        resolve()
-        await end.promise
-      }
-      withStore(target, hold).catch(reject)
-    })
+    const started = Promise.withResolvers<void>()
+    withStore(target, async (store) => {
+      // With quick hashes.
+      opened = { ...store, config: { PBKDF2_ITERATIONS: 1 } }
+      started.resolve()
+      await end.promise
+    }).catch(started.reject)
+    await started.promise
   })
   afterAll(() => end.resolve())
   beforeEach(() => emptyDatabase(bindings[kind]()))
@@ -95,19 +96,15 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
     expect(Math.abs((await open(({ read }) => selectNowSeconds(read))) - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  test.each(['stage', 'commit'] as const)(
-    'a statement of %s takes effect, and returns the rows that it names',
-    async (handle) => {
-      await open(async (store) => {
-        await store[handle].run(insert('one'))
-        expect(
-          await store[handle].values(sql`update partners set name = 'New' returning short_name, created_at`),
-        ).toEqual([['one', 4102444800]])
-        expect(await store[handle].values(sql`update partners set name = 'New' where false returning id`)).toEqual([])
-        expect(await store.read.select({ name: partners.name }).from(partners)).toEqual([{ name: 'New' }])
-      })
-    },
-  )
+  test.each(['stage', 'commit'] as const)('a statement of %s takes effect, and returns its rows', async (handle) => {
+    await open(async (store) => {
+      await store[handle].run(insert('one'))
+      const update = sql`update partners set name = 'New'`
+      expect(await store[handle].values(sql`${update} returning short_name, created_at`)).toEqual([['one', 4102444800]])
+      expect(await store[handle].values(sql`${update} where false returning id`)).toEqual([])
+      expect(await store.read.select({ name: partners.name }).from(partners)).toEqual([{ name: 'New' }])
+    })
+  })
 
   test('nothing of a statement that fails takes effect, and the error says why', async () => {
     const twice = await catchError(({ commit }) =>
@@ -146,27 +143,27 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
   })
 
   test('the catalog comes back from an import unchanged, and plans change', async () => {
-    await open(async (store) => publishChange(store, await prepareImport(store, { plans }), request))
-    expect(await open(listPlans)).toEqual(plans)
-    await open((store) => setViewable(store, 'plan-2', { country: 'KE', isViewable: false }, request))
-    await open((store) => closePlan(store, 'plan-1', 'Sold out.', request))
-    expect((await open((store) => findPlan(store, 'plan-2'))).viewableIn).toEqual([])
-    expect((await open((store) => findPlan(store, 'plan-1'))).nonInvestableNote).toBe('Sold out.')
-    expect(await open((store) => invalidateLists(store, attribution))).toBe(
-      (await open(({ read }) => selectCatalogOrigin(read))).revision,
-    )
+    await open(async (store) => {
+      await publishChange(store, await prepareImport(store, { plans }), { attribution })
+      expect(await listPlans(store)).toEqual(plans)
+      await setViewable(store, 'plan-2', { country: 'KE', isViewable: false }, { attribution })
+      await closePlan(store, 'plan-1', 'Sold out.', { attribution })
+      const [first, second] = await listPlans(store)
+      expect([first?.nonInvestableNote, second?.viewableIn]).toEqual(['Sold out.', []])
+      const revision = await invalidateLists(store, attribution)
+      expect(await selectCatalogOrigin(store.read)).toMatchObject({ revision })
+    })
   })
 
   test('partners and secrets change', async () => {
     const { clientId } = await open((store) => createPartner(store, acme, attribution))
-    const rotate = (graceSeconds: number) =>
-      open(async (store) => rotateSecret(store, await findPartner(store, 'acme'), graceSeconds, operator))
-    expect((await rotate(60)).clientId).toBe(clientId)
-    await expect(rotate(60)).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --/)
-    await open((store) => changePartner(store, { kind: 'suspend', partner: 'acme' }, operator))
-    await open((store) => changePartner(store, { kind: 'resume', partner: 'acme' }, operator))
-    await open((store) => changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, operator))
-    const found = await open((store) => findPartner(store, 'acme'))
+    const rotate = () => open(async (store) => rotateSecret(store, await findAcme(), 60, operator))
+    expect((await rotate()).clientId).toBe(clientId)
+    await expect(rotate()).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --/)
+    await change({ kind: 'suspend', partner: 'acme' })
+    await change({ kind: 'resume', partner: 'acme' })
+    await change({ kind: 'set-country', partner: 'acme', country: 'UG' })
+    const found = await findAcme()
     expect(found).toMatchObject({ ...acme, country: 'UG', clientId, suspendedAt: null })
     const [old, current] = await open((store) => listLiveSecrets(store, found))
     expect([old?.expiresAt, current?.expiresAt]).toEqual([(current?.createdAt ?? 0) + 60, null])

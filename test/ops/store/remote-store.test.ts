@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { openDatabase } from '../../../src/db/database.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
-import { cancelPublication, type PublicationRequest } from '../../../src/ops/core/publications.ts'
+import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import {
   createPartner,
@@ -13,6 +13,7 @@ import {
   listPartners,
   changePartner,
   rotateSecret,
+  type PartnerRequest,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, openPlan } from '../../../src/ops/core/plan-changes.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
@@ -28,7 +29,7 @@ import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand } from '../support/run-ops.ts'
+import { refused, runCommand } from '../support/run-ops.ts'
 import { listKeysAfter } from '../support/test-database.ts'
 
 const target = { remote: true, env: 'staging' }
@@ -36,13 +37,15 @@ const bindings = useLocalBindings()
 const cloudflare = useFakeCloudflare(bindings)
 
 const attribution = { actor: 'amina@example.com', command: 'test', note: null }
+const request = { attribution }
+const runRemote = (...words: string[]) => runCommand([...words, '--remote', '--env', 'staging'])
 const acme = { shortName: 'acme', name: 'Acme', country: 'KE' }
 let warnings: string[]
 const operator = { attribution, warn: (warning: string) => void warnings.push(warning) }
 
 beforeAll(async () => {
   await publishPlans(openDatabase(bindings().DB), [makePlan({ id: 1 })])
-  await remote((store) => createPartner(store, acme, attribution))
+  await create('acme')
 })
 beforeEach(() => {
   warnings = []
@@ -51,77 +54,71 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-const request: PublicationRequest = { attribution: { actor: 'amina@example.com', command: 'test', note: null } }
-
 /** Core on the remote store, with quick hashes. */
 const remote = <T>(work: (store: Store) => Promise<T>) =>
   withRemoteStore(target, (store) => work({ ...store, config: { PBKDF2_ITERATIONS: 1 } }))
+const create = (shortName: string) => remote((store) => createPartner(store, { ...acme, shortName }, attribution))
+const find = (partner = 'kept') => remote((store) => findPartner(store, partner))
+const change = (wanted: PartnerRequest) => remote((store) => changePartner(store, wanted, operator))
 
 test('a partner is suspended, with a warning, when the cache can’t be reached', async () => {
-  await remote((store) => createPartner(store, { ...acme, shortName: 'kept' }, attribution))
+  await create('kept')
   cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'KV is down' }
-  await remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, operator))
+  await change({ kind: 'suspend', partner: 'kept' })
   expect(warnings).toEqual([
     expect.stringMatching(/^The cached copy of kept could not be deleted: Cloudflare answered 400: KV is down\. /),
   ])
-  expect((await remote((store) => findPartner(store, 'kept'))).suspendedAt).not.toBeNull()
+  expect((await find()).suspendedAt).not.toBeNull()
 })
 
-describe('while D1 fails', () => {
-  afterEach(() => {
-    cloudflare().failure = undefined
-  })
-
-  test('a change deletes the cached copies of the partner, which it finds on any page', async () => {
-    const { CATALOG_CACHE } = bindings()
-    for (let id = 10; id < 40; id++) {
-      const metadata = { shortName: id === 38 ? 'acme' : `other-${id}`, checkedAtMs: 1, mac: '' }
-      await CATALOG_CACHE.put(getPartnerKey(`${id}`), '{}', { metadata })
-    }
-    cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }
-    const { code, stdout, stderr } = await runCommand(
-      ['partner', 'lockdown', 'acme', '--yes', '--remote', '--env', 'staging'],
-      { withStore: (_, work) => remote(work) },
-    )
-    expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(
-      /^The database fails, and nothing was changed in it\. The cached copy of acme was deleted\. .*\nCloudflare answered 500: D1 is down\. Nothing was changed in the database\.\n$/,
-    )
-    const { keys } = await CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
-    expect(keys).toHaveLength(29)
-    expect(keys.map(({ name }) => name)).not.toContain(getPartnerKey('38'))
-    for (const { name } of keys) await CATALOG_CACHE.delete(name)
-  })
+test('while D1 fails, a change deletes the cached copies of the partner, which it finds on any page', async () => {
+  const { CATALOG_CACHE } = bindings()
+  for (let id = 10; id < 40; id++) {
+    const metadata = { shortName: id === 38 ? 'acme' : `other-${id}`, checkedAtMs: 1, mac: '' }
+    await CATALOG_CACHE.put(getPartnerKey(`${id}`), '{}', { metadata })
+  }
+  cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }
+  expect(await runRemote('partner', 'lockdown', 'acme', '--yes')).toEqual(
+    refused(
+      expect.stringMatching(
+        /^The database fails, and nothing was changed in it\. The cached copy of acme was deleted\. .*\nCloudflare answered 500: D1 is down\. Nothing was changed in the database\.\n$/,
+      ),
+    ),
+  )
+  cloudflare().failure = undefined
+  const { keys } = await CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
+  expect(keys).toHaveLength(29)
+  expect(keys.map(({ name }) => name)).not.toContain(getPartnerKey('38'))
+  for (const { name } of keys) await CATALOG_CACHE.delete(name)
 })
 
 describe('a failure is one line that names the fix', () => {
+  const permissions = 'D1 Read (for a change, D1 Edit and Workers KV Storage Edit)'
+  const badToken = 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'
+  const otherAccount = `Cloudflare refuses the token (403): Authentication error. Check that CLOUDFLARE_API_TOKEN has ${permissions}, and that CLOUDFLARE_ACCOUNT_ID is its account.`
+
   test.each([
+    ['TOKEN', '', `CLOUDFLARE_API_TOKEN is not set. Set it to a token with ${permissions}.`],
+    ['TOKEN', 'two\nlines', badToken],
+    ['TOKEN', '…', badToken],
+    ['TOKEN', 'e'.repeat(32), otherAccount],
+    ['BASE_URL', 'nowhere', 'CLOUDFLARE_API_BASE_URL must be a URL.'],
     [
-      'CLOUDFLARE_API_TOKEN',
-      '',
-      'CLOUDFLARE_API_TOKEN is not set. Set it to a token with D1 Read (for a change, D1 Edit and Workers KV Storage Edit).',
-    ],
-    ['CLOUDFLARE_API_TOKEN', 'two\nlines', 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'],
-    ['CLOUDFLARE_API_TOKEN', '…', 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'],
-    [
-      'CLOUDFLARE_ACCOUNT_ID',
-      '',
-      'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.',
-    ],
-    ['CLOUDFLARE_ACCOUNT_ID', '../x', 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.'],
-    ['CLOUDFLARE_API_BASE_URL', 'nowhere', 'CLOUDFLARE_API_BASE_URL must be a URL.'],
-    [
-      'CLOUDFLARE_API_BASE_URL',
+      'BASE_URL',
       'http://127.0.0.1:59999',
       "Can't reach 127.0.0.1:59999: ECONNREFUSED. Nothing was changed in the database.",
     ],
-    ...['CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_ACCOUNT_ID'].map((name) => [
-      name,
-      'e'.repeat(32),
-      'Cloudflare refuses the token (403): Authentication error. Check that CLOUDFLARE_API_TOKEN has D1 Read (for a change, D1 Edit and Workers KV Storage Edit), and that CLOUDFLARE_ACCOUNT_ID is its account.',
-    ]),
-  ] as [string, string, string][])('%s=%j', async (name, value, message) => {
-    vi.stubEnv(name, value)
+  ])('CLOUDFLARE_API_%s=%j', async (name, value, message) => {
+    vi.stubEnv(`CLOUDFLARE_API_${name}`, value)
+    await expect(remote(listPartners)).rejects.toThrow(new UserError(message))
+  })
+
+  test.each([
+    ['', 'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.'],
+    ['../x', 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.'],
+    ['e'.repeat(32), otherAccount],
+  ])('CLOUDFLARE_ACCOUNT_ID=%j', async (value, message) => {
+    vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', value)
     await expect(remote(listPartners)).rejects.toThrow(new UserError(message))
   })
 
@@ -139,22 +136,16 @@ describe('a failure is one line that names the fix', () => {
     const toml = await readFile('wrangler.toml', 'utf8')
     const withoutDatabase = setBindingId(toml, 'production', 'DB', '')
     await writeFile('wrangler.toml', setBindingId(withoutDatabase, 'production', 'CATALOG_CACHE', 'x'))
-    try {
-      expect(findBindings(await readWranglerConfig('production'))).toMatchObject({
-        databaseId: undefined,
-        namespaceId: 'x',
-      })
-    } finally {
-      await writeFile('wrangler.toml', toml)
-    }
+    const found = findBindings(await readWranglerConfig('production'))
+    await writeFile('wrangler.toml', toml)
+    expect(found).toMatchObject({ databaseId: undefined, namespaceId: 'x' })
   })
 
   test('restore from a pipe or a device, before anything is written', async () => {
     const before = await remote(({ read }) => selectCatalogOrigin(read))
-    expect(await runCommand(['restore', '/dev/null', '--remote', '--env', 'staging'])).toMatchObject({
-      code: 2,
-      stderr: '"/dev/null" is no file. Name a file that the command backup wrote.\n',
-    })
+    expect(await runRemote('restore', '/dev/null')).toEqual(
+      refused('"/dev/null" is no file. Name a file that the command backup wrote.\n'),
+    )
     expect(await remote(({ read }) => selectCatalogOrigin(read))).toEqual(before)
   })
 })
@@ -165,70 +156,60 @@ const failChange = (failure: Omit<Failure, 'call'>) => {
 }
 const countEntries = async () => (await remote((store) => listPartnerEntries(store, { shortName: 'kept' }))).length
 
-describe('a database that is overloaded did not run the statement', () => {
-  const overloaded = { status: 429, code: 7429, message: 'D1 DB is overloaded. Requests queued for too long.' }
-
-  test('so that it is asked again, for a query', async () => {
-    cloudflare().failure = { call: /\/raw$/, ...overloaded }
-    expect(await remote((store) => findPartner(store, 'kept'))).toMatchObject({ shortName: 'kept' })
-  })
-
-  test('and for a change, as soon as Cloudflare says', async () => {
-    const before = await countEntries()
-    failChange({ ...overloaded, retryAfterSeconds: 1 })
-    const startMs = performance.now()
-    await remote((store) => changePartner(store, { kind: 'resume', partner: 'kept' }, operator))
-    expect(performance.now() - startMs).toBeGreaterThan(1000)
-    expect(await countEntries()).toBe(before + 1)
-  })
-
-  test('and it is a mistake that the user can repeat when that takes too long', async () => {
-    failChange({ ...overloaded, retryAfterSeconds: 3600 })
-    const change = remote((store) => changePartner(store, { kind: 'suspend', partner: 'kept' }, operator))
-    await expect(change).rejects.toThrow(
-      new UserError(
-        'Cloudflare answered 429: D1 DB is overloaded. Requests queued for too long. It asks to wait 3600 s.',
-      ),
-    )
-  })
-})
-
-describe.each([
+const overloaded = { status: 429, code: 7429, message: 'D1 DB is overloaded. Requests queued for too long.' }
+const interruptions = [
   { status: 500, message: 'D1_ERROR: Network connection lost.' },
   { status: 429, code: 7429, message: 'D1 DB storage operation exceeded timeout which caused object to be reset.' },
-])('an error that leaves the outcome open is no failure: $message', (transient) => {
-  test('of a read', async () => {
-    cloudflare().failure = { call: /\/raw$/, ...transient }
-    expect(await remote((store) => findPartner(store, 'kept'))).toMatchObject({ shortName: 'kept' })
+]
+
+test.each([overloaded, ...interruptions])('a query is asked again after: $message', async (failure) => {
+  cloudflare().failure = { call: /\/raw$/, ...failure }
+  expect(await find()).toMatchObject({ shortName: 'kept' })
+})
+
+test('a database that is overloaded did not run a change, which is sent again as soon as Cloudflare says', async () => {
+  const before = await countEntries()
+  failChange({ ...overloaded, retryAfterSeconds: 1 })
+  const startMs = performance.now()
+  await change({ kind: 'resume', partner: 'kept' })
+  expect(performance.now() - startMs).toBeGreaterThan(1000)
+  expect(await countEntries()).toBe(before + 1)
+})
+
+test('when Cloudflare asks to wait for too long, the user can repeat the change', async () => {
+  failChange({ ...overloaded, retryAfterSeconds: 3600 })
+  await expect(change({ kind: 'suspend', partner: 'kept' })).rejects.toThrow(
+    new UserError(`Cloudflare answered 429: ${overloaded.message} It asks to wait 3600 s.`),
+  )
+})
+
+describe.each(interruptions)('a change is made once after: $message', (interruption) => {
+  test.each([true, false])('of a partner (%s: it had its effect)', async (hasEffect) => {
+    const before = await countEntries()
+    failChange({ ...interruption, hasEffect })
+    const name = `Kept ${hasEffect} ${interruption.status}`
+    expect(await change({ kind: 'rename', partner: 'kept', name })).toMatchObject({
+      isChanged: true,
+      partner: { name },
+    })
+    expect(await countEntries()).toBe(before + 1)
+    await remote(verifyChangeRecord)
   })
 
-  test.each([true, false])(
-    'of a change of a partner, which is made once (%s: it had its effect)',
-    async (hasEffect) => {
-      const before = await countEntries()
-      failChange({ ...transient, hasEffect })
-      const name = `Kept ${hasEffect} ${transient.status}`
-      expect(
-        await remote((store) => changePartner(store, { kind: 'rename', partner: 'kept', name }, operator)),
-      ).toMatchObject({
-        isChanged: true,
-        partner: { name },
-      })
-      expect(await countEntries()).toBe(before + 1)
-      expect(await remote(verifyChangeRecord)).toMatchObject({ entryCount: expect.any(Number) })
-    },
-  )
-
   test.each([true, false])('of a secret, which works (%s: it had its effect)', async (hasEffect) => {
-    failChange({ ...transient, hasEffect })
-    const rotated = remote(async (store) => rotateSecret(store, await findPartner(store, 'kept'), 0, operator))
-    expect((await rotated).clientSecret).toMatch(/^pcs_\w{40}$/)
-    const kept = await remote((store) => findPartner(store, 'kept'))
+    const kept = await find()
+    failChange({ ...interruption, hasEffect })
+    const { clientSecret } = await remote((store) => rotateSecret(store, kept, 0, operator))
+    expect(clientSecret).toMatch(/^pcs_\w{40}$/)
     expect(await remote((store) => listLiveSecrets(store, kept))).toHaveLength(1)
   })
 })
 
 describe('when a change is made and the answer is lost', () => {
+  const close = (note = 'Sold out.', dueAt?: number) =>
+    remote((store) => closePlan(store, 'plan-1', note, { ...request, ...(dueAt !== undefined && { dueAt }) }))
+  beforeEach(() => remote((store) => openPlan(store, 'plan-1', request)))
+
   test.each([
     ['before the statement that publishes', -2, 'Nothing was changed in the database.'],
     [
@@ -238,17 +219,14 @@ describe('when a change is made and the answer is lost', () => {
     ],
   ])('when Cloudflare is gone %s, the error says what became of the change', async (note, after, claim) => {
     const fake = cloudflare()
-    await remote((store) => openPlan(store, 'plan-1', request))
     fake.statements = 0
-    await remote((store) => closePlan(store, 'plan-1', note, request))
+    await close(note)
     const count = fake.statements
     await remote((store) => openPlan(store, 'plan-1', request))
     fake.statements = 0
     fake.outage = { after: count + after, hasEffect: true, isPermanent: true }
-    const address = new URL(fake.url).host
-    await expect(remote((store) => closePlan(store, 'plan-1', note, request))).rejects.toThrow(
-      new UserError(`Can't reach ${address}: UND_ERR_SOCKET. ${claim}`),
-    )
+    const message = `Can't reach ${new URL(fake.url).host}: UND_ERR_SOCKET. ${claim}`
+    await expect(close(note)).rejects.toThrow(new UserError(message))
     fake.outage = undefined
     const { isInvestable } = await remote((store) => findPlan(store, 'plan-1'))
     expect(isInvestable).toBe(after === -2)
@@ -260,7 +238,6 @@ describe('when a change is made and the answer is lost', () => {
     ['cut off', '{"success":tr'],
     ['without rows', '{"success":true,"result":[]}'],
   ])('an answer %s counts as lost', async (_, body) => {
-    await remote((store) => openPlan(store, 'plan-1', request))
     const original = fetch
     let lostCount = 0
     vi.stubGlobal('fetch', async (...[url, init]: Parameters<typeof fetch>) => {
@@ -270,11 +247,10 @@ describe('when a change is made and the answer is lost', () => {
       await response.body?.cancel()
       return new Response(body)
     })
-    const later = { ...request, dueAt: Math.floor(Date.now() / 60_000) * 60 + 86_400 }
     try {
-      const { publication } = await remote((store) => closePlan(store, 'plan-1', 'Later.', later))
+      const { publication } = await close('Later.', Math.floor(Date.now() / 60_000) * 60 + 86_400)
       expect(publication).toMatchObject({ state: 'scheduled' })
-      await remote((store) => cancelPublication(store, publication?.id ?? 0, request.attribution))
+      await remote((store) => cancelPublication(store, publication?.id ?? 0, attribution))
     } finally {
       vi.unstubAllGlobals()
     }
@@ -292,22 +268,21 @@ describe('when a change is made and the answer is lost', () => {
 
   test('createPartner returns the credentials', async () => {
     failChange(lost)
-    const created = await remote((store) => createPartner(store, { ...acme, shortName: 'lost' }, attribution))
-    expect(created.clientId).toBe((await remote((store) => findPartner(store, 'lost'))).clientId)
+    const { clientId } = await create('lost')
+    expect(clientId).toBe((await find('lost')).clientId)
   })
 
   test('the cached copy of the partner is deleted', async () => {
-    const { clientId } = await remote((store) => createPartner(store, { ...acme, shortName: 'gone' }, attribution))
+    const { clientId } = await create('gone')
     failChange(lost)
     const left = await listKeysAfter(bindings().CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      remote((store) => changePartner(store, { kind: 'suspend', partner: 'gone' }, operator)),
+      change({ kind: 'suspend', partner: 'gone' }),
     )
     expect(left).toEqual([])
   })
 })
 
 describe('doctor', () => {
-  const examine = () => runCommand(['doctor', '--remote', '--env', 'staging'])
   const today = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')
 
   beforeAll(async () => {
@@ -324,19 +299,8 @@ describe('doctor', () => {
       ['JWT_KEYS', 'x'],
       [`JWT_KEYS_${today}_0a1b2c3d`, 'x'],
     ])
-    const { code, stdout, stderr } = await examine()
-    const names = [
-      'bindings',
-      'migrations',
-      'database',
-      'clock',
-      'catalog',
-      'import',
-      'publications',
-      'cache',
-      'secrets',
-      'keys',
-    ]
+    const { code, stdout, stderr } = await runRemote('doctor')
+    const names = 'bindings migrations database clock catalog import publications cache secrets keys'.split(' ')
     expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([
       0,
       '',
@@ -349,7 +313,7 @@ describe('doctor', () => {
     cloudflare().secrets = undefined
     for (const database of cloudflare().databases.values()) database.read_replication = { mode: 'disabled' }
     cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'no such namespace' }
-    const { code, stdout, stderr } = await examine()
+    const { code, stdout, stderr } = await runRemote('doctor')
     expect([code, stderr]).toEqual([2, '4 problems need a fix.\n'])
     expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([
       'problem  database: 0.0 MB, runs in WEUR. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
@@ -363,20 +327,18 @@ describe('doctor', () => {
 describe('the names of a Worker’s secrets', () => {
   const { list, checkEditable } = openWorkerSecrets(target)
 
-  test('are listed', async () => {
-    cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
-    expect(await list()).toEqual([{ name: 'JWT_KEYS', isLive: true, isEverywhere: true, isKept: true }])
-  })
+  /** @returns the Worker, and its version, which has these secrets. */
+  function deploy(...names: string[]) {
+    cloudflare().secrets = new Map(names.map((name) => [name, 'x']))
+    const [worker] = cloudflare().workers.values()
+    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
+    return { worker, version: worker.versions[0] }
+  }
 
   test('are those of the live versions and of the latest, which differ after a rollback', async () => {
-    cloudflare().secrets = new Map([
-      ['JWT_KEYS', 'x'],
-      ['DROPPED', 'x'],
-    ])
-    const worker = [...cloudflare().workers.values()][0]
-    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
+    const { worker, version } = deploy('JWT_KEYS', 'DROPPED')
     const latest = ['JWT_KEYS', 'ADDED'].map((name) => ({ name, type: 'secret_text', text: 'y' }))
-    addVersion(worker, { ...worker.versions[0], bindings: latest })
+    addVersion(worker, { ...version, bindings: latest })
     expect(await list()).toEqual([
       { name: 'JWT_KEYS', isLive: true, isEverywhere: true, isKept: true },
       { name: 'DROPPED', isLive: true, isEverywhere: true, isKept: false },
@@ -384,24 +346,18 @@ describe('the names of a Worker’s secrets', () => {
     ])
   })
 
-  test('say whether every live version has them; a version without requests is not live', async () => {
-    cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
-    const worker = [...cloudflare().workers.values()][0]
-    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
-    const { id: before } = worker.versions[0]
-    const { id: latest } = addVersion(worker, { ...worker.versions[0], bindings: [] })
-    const share = (percentage: number) =>
-      recordDeployment(worker, [
-        { version_id: before, percentage: 100 - percentage },
-        { version_id: latest, percentage },
-      ])
-    const secret = { name: 'JWT_KEYS', isKept: false }
-    share(10)
-    expect(await list()).toEqual([{ ...secret, isLive: true, isEverywhere: false }])
-    share(0)
-    expect(await list()).toEqual([{ ...secret, isLive: true, isEverywhere: true }])
-    share(100)
-    expect(await list()).toEqual([])
+  test.each([
+    [10, [{ name: 'JWT_KEYS', isKept: false, isLive: true, isEverywhere: false }]],
+    [0, [{ name: 'JWT_KEYS', isKept: false, isLive: true, isEverywhere: true }]],
+    [100, []],
+  ])('say whether every live version has them: one without them gets %i % of the requests', async (share, listed) => {
+    const { worker, version } = deploy('JWT_KEYS')
+    const { id: latest } = addVersion(worker, { ...version, bindings: [] })
+    recordDeployment(worker, [
+      { version_id: version.id, percentage: 100 - share },
+      { version_id: latest, percentage: share },
+    ])
+    expect(await list()).toEqual(listed)
   })
 
   test('are none while there is no Worker, and can be set', async () => {
@@ -411,11 +367,9 @@ describe('the names of a Worker’s secrets', () => {
   })
 
   test('can’t be changed while the version that is live is not the latest', async () => {
-    cloudflare().secrets = new Map([['JWT_KEYS', 'x']])
+    const { worker, version } = deploy('JWT_KEYS')
     await checkEditable()
-    const worker = [...cloudflare().workers.values()][0]
-    if (worker?.versions[0] === undefined) throw new Error('the account has no Worker')
-    addVersion(worker, worker.versions[0])
+    addVersion(worker, version)
     await expect(checkEditable()).rejects.toThrow(
       new UserError(
         'The secrets of the Worker could not be changed, because the version that is live is not the latest. Deploy first: npm run deploy -- --env staging',
