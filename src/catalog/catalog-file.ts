@@ -53,8 +53,16 @@ export function formatCatalog(plans: readonly CatalogPlan[], { origin, country }
   return `${JSON.stringify({ ...origin, country, plans }, null, 2)}\n`
 }
 
-/** Finds all defects of a file at once. `onChecked` gets the number of plans checked so far. */
-export function parseCatalog(json: string, onChecked: (done: number, total: number) => void = () => {}): CatalogResult {
+/**
+ * Finds all defects of a file at once.
+ * @param onChecked gets the number of plans checked so far.
+ * @param known the catalog that the file will change, as in `findConflicts`.
+ */
+export function parseCatalog(
+  json: string,
+  onChecked: (done: number, total: number) => void = () => {},
+  known: Plans = [],
+): CatalogResult {
   const { candidates, origin, country, defects } = parseFile(json)
   const places = new Map<CatalogPlan, Place>()
   for (const [index, candidate] of candidates.entries()) {
@@ -64,7 +72,7 @@ export function parseCatalog(json: string, onChecked: (done: number, total: numb
     if (error) defects.push(...listDefects(error, candidate, locatePlan(candidate, index)))
   }
   const plans = [...places.keys()]
-  defects.push(...findConflicts(plans, (plan) => places.get(plan)))
+  defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
   return defects.length > 0 ? { kind: 'invalid', defects, advice: [] } : { kind: 'catalog', plans, origin, country }
 }
 
@@ -108,17 +116,22 @@ export function listDefects(
   })
 }
 
+type Plans = Iterable<CatalogPlan>
 type Locate = (plan: CatalogPlan) => Place | undefined
 
 /**
  * Finds plans that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
- * ID, such as a category. Names the later plan, or the plans with the rarer object.
+ * ID, such as a category. Names the later plan, or the plans whose object is not the one of `known`, or else is rarer.
+ * @param known the catalog before the change.
  */
-export function findConflicts(plans: Iterable<CatalogPlan>, locate: Locate = () => undefined): Defect[] {
+export function findConflicts(
+  plans: Iterable<CatalogPlan>,
+  locate: Locate = () => undefined,
+  known: Plans = [],
+): Defect[] {
   const placeOf = (plan: CatalogPlan): Place => locate(plan) ?? { kind: 'plan', identifier: plan.identifier }
   const defects: Defect[] = []
   const owners = new Map<string | number, CatalogPlan>()
-  const shared: SharedObject[] = []
   for (const plan of plans) {
     for (const field of ['id', 'identifier'] as const) {
       const owner = owners.get(plan[field])
@@ -129,35 +142,64 @@ export function findConflicts(plans: Iterable<CatalogPlan>, locate: Locate = () 
         defects.push({ place: { ...placeOf(plan), field }, expected, found, alsoAt: placeOf(owner) })
       }
     }
-    for (const [field, value] of Object.entries(plan)) {
-      if (isJsonObject(value) && 'id' in value) shared.push({ plan, field, value })
-    }
   }
-  const byId = Map.groupBy(shared, ({ field, value }) => `${field}.id ${String(value['id'])}`)
-  return [...defects, ...[...byId].flatMap(([key, owned]) => findVariants(key, owned, placeOf))]
+  const shared = groupShared(plans)
+  const isInconsistent = [...shared.values()].some(({ size }) => size > 1)
+  const before = isInconsistent ? groupShared(known) : new Map<string, Variants>()
+  const findIn = ([key, variants]: [string, Variants]) =>
+    findVariants(key, variants, before.get(key) ?? new Map(), placeOf)
+  return [...defects, ...[...shared].flatMap(findIn)]
 }
 
-interface SharedObject {
-  plan: CatalogPlan
+interface Variant {
   field: string
   value: Record<string, unknown>
+  plans: CatalogPlan[]
 }
 
-/** @param owned the objects with the same ID. */
-function findVariants(key: string, owned: readonly SharedObject[], placeOf: (plan: CatalogPlan) => Place): Defect[] {
-  const variants = Map.groupBy(owned, ({ value }) => JSON.stringify(value))
-  if (variants.size === 1) return []
-  const [usual = [], ...others] = [...variants.values()].toSorted((a, b) => b.length - a.length)
-  const [example] = usual
-  return others.flat().flatMap(({ plan, field, value }) =>
-    Object.keys(value).flatMap((member): Defect[] => {
-      const wanted = example?.value[member]
-      if (example === undefined || value[member] === wanted) return []
-      const holders = usual.length === 1 ? '' : `${usual.length} plans with ${key}, such as `
-      const expected = `${describeValue(wanted)}, as in ${holders}plan ${describeValue(example.plan.identifier)}`
-      const fix = `Plans with the same ${field}.id share its values: change all of them together.`
-      const place = { ...placeOf(plan), field: `${field}.${member}` }
-      return [{ place, expected, found: describeValue(value[member]), fix }]
-    }),
+/** The objects with one ID, by their JSON. */
+type Variants = Map<string, Variant>
+
+/** Groups objects with an ID by field and ID, such as `category.id 3`. */
+function groupShared(plans: Plans): Map<string, Variants> {
+  const groups = new Map<string, Variants>()
+  for (const plan of plans) {
+    for (const [field, value] of Object.entries(plan)) {
+      if (!isJsonObject(value) || !('id' in value)) continue
+      const key = `${field}.id ${String(value['id'])}`
+      const variants: Variants = groups.get(key) ?? new Map()
+      groups.set(key, variants)
+      const json = JSON.stringify(value)
+      const variant = variants.get(json)
+      if (variant) variant.plans.push(plan)
+      else variants.set(json, { field, value, plans: [plan] })
+    }
+  }
+  return groups
+}
+
+function findVariants(
+  key: string,
+  variants: Variants,
+  known: Variants,
+  placeOf: (plan: CatalogPlan) => Place,
+): Defect[] {
+  const rank = ([json, { plans }]: [string, Variant]) => (known.has(json) ? Infinity : plans.length)
+  const [usual, ...others] = [...variants].toSorted((a, b) => Number(rank(b) > rank(a)) - Number(rank(b) < rank(a)))
+  const [example] = usual?.[1].plans ?? []
+  if (usual === undefined || example === undefined) return []
+  const { value: wanted, plans: holders } = usual[1]
+  const count = holders.length === 1 ? '' : `${holders.length} plans with ${key}, such as `
+  const owner = `${count}plan ${describeValue(example.identifier)}`
+  return others.flatMap(([, { field, value, plans }]) =>
+    plans.flatMap((plan) =>
+      Object.keys(value).flatMap((member): Defect[] => {
+        if (value[member] === wanted[member]) return []
+        const expected = `${describeValue(wanted[member])}, as in ${owner}`
+        const fix = `Plans with the same ${field}.id share its values: change all of them together.`
+        const place = { ...placeOf(plan), field: `${field}.${member}` }
+        return [{ place, expected, found: describeValue(value[member]), fix }]
+      }),
+    ),
   )
 }

@@ -38,6 +38,7 @@ export function formatCatalogSheet({ plans, ...source }: CatalogFile, format: Ce
 export function parseCatalogSheets(
   spreadsheet: Spreadsheet,
   onChecked: (done: number, total: number) => void = () => {},
+  known: Iterable<CatalogPlan> = [],
 ): CatalogResult {
   const table = findPlanTable(spreadsheet)
   if (!('rows' in table)) return { kind: 'invalid', ...table, advice: [] }
@@ -60,7 +61,7 @@ export function parseCatalogSheets(
       )
   }
   const plans = [...places.keys()]
-  defects.push(...findConflicts(plans, (plan) => places.get(plan)))
+  defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
   if (defects.length > 0) return { kind: 'invalid', defects, advice: adviseOnNumbers(table) }
   return { kind: 'catalog', plans, origin, country }
 }

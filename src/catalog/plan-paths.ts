@@ -23,15 +23,25 @@ const shapes = new Map(planFields.map(({ name, shape }) => [name, shape]))
  * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.
  */
 export function flattenPlan(plan: CatalogPlan): Map<string, PathValue> {
-  return new Map(Object.keys(plan).flatMap((field) => flattenField(plan, field)))
+  return new Map(
+    Object.entries<FieldValue>(plan).flatMap(([field, value]): [path: string, value: PathValue][] =>
+      isSingle(value) && !isObjectField(field)
+        ? [[field, value]]
+        : Object.entries(listMembers(value)).map(([member, inner]) => [`${field}.${member}`, inner]),
+    ),
+  )
 }
 
-function flattenField(plan: CatalogPlan, field: string): [path: string, value: PathValue][] {
-  const value: CatalogPlan[keyof CatalogPlan] | undefined = Reflect.get(plan, field)
-  if (Array.isArray(value)) return value.map((item) => [`${field}.${item}`, true])
-  if (value === undefined || (value === null && isObjectField(field))) return []
-  if (typeof value !== 'object' || value === null) return [[field, value]]
-  return Object.entries<PathValue>(value).map(([member, inner]) => [`${field}.${member}`, inner])
+type FieldValue = CatalogPlan[keyof CatalogPlan]
+type Fields = Readonly<Record<string, FieldValue>>
+type Members = Readonly<Record<string, PathValue>>
+
+function isSingle<Value>(value: Value): value is Extract<Value, PathValue | undefined> {
+  return typeof value !== 'object' || value === null
+}
+
+function listMembers(value: FieldValue | undefined): Members {
+  return Array.isArray(value) ? Object.fromEntries(value.map((item) => [item, true])) : Object(value ?? {})
 }
 
 function isObjectField(field: string): boolean {
@@ -39,33 +49,25 @@ function isObjectField(field: string): boolean {
   return shape !== undefined && 'members' in shape
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-/** Fast path: objects or lists with the same members, in the same order for a list. */
-function isSameObject(from: unknown, to: unknown): boolean {
-  if (typeof from !== 'object' || typeof to !== 'object' || from === null || to === null) return false
-  const [old, next]: [Fields, Fields] = [Object(from), Object(to)]
-  const members = Object.keys(old)
-  return members.length === Object.keys(next).length && members.every((member) => old[member] === next[member])
-}
-
-/** Finds the paths whose values differ. Flattens only the fields that differ. */
+/** Finds the paths whose values differ. */
 export function comparePlans(from: CatalogPlan, to: CatalogPlan): Map<string, ValueChange> {
   const changes = new Map<string, ValueChange>()
-  if (from === to) return changes
   const [old, next]: [Fields, Fields] = [from, to]
-  const lost = Object.keys(from).filter((field) => !(field in to))
-  for (const field of [...lost, ...Object.keys(to)]) {
-    const [value, other] = [old[field], next[field]]
-    if (value === other || isSameObject(value, other)) continue
-    const after = new Map(flattenField(to, field))
-    for (const [path, before] of flattenField(from, field)) {
-      if (after.get(path) !== before) changes.set(path, { from: before, to: after.get(path) })
-      after.delete(path)
-    }
-    for (const [path, added] of after) changes.set(path, { from: undefined, to: added })
+  const lost = Object.keys(old).filter((field) => next[field] === undefined)
+  for (const field of lost.length === 0 ? Object.keys(next) : new Set([...lost, ...Object.keys(next)])) {
+    const [before, after] = [old[field], next[field]]
+    if (before === after) continue
+    if (!isSingle(before) || !isSingle(after)) compareMembers(field, listMembers(before), listMembers(after), changes)
+    else if (!isObjectField(field)) changes.set(field, { from: before, to: after })
   }
   return changes
+}
+
+function compareMembers(field: string, from: Members, to: Members, changes: Map<string, ValueChange>): void {
+  for (const member of [...Object.keys(from), ...Object.keys(to)]) {
+    const [before, after] = [from[member], to[member]]
+    if (before !== after) changes.set(`${field}.${member}`, { from: before, to: after })
+  }
 }
 
 /** Whether no path differs: the order of countries and of currencies doesn't matter. */

@@ -197,8 +197,10 @@ export function readEntries(db: Database, afterId = 0): AsyncGenerator<RecordedE
   )
 }
 
-/** Selects what a publication changes, in ascending order of the plans. */
-export async function selectChanges(db: Database, id: number): Promise<PlanChange[]> {
+/** Selects what a publication changes, in ascending order of the plans. @param planIds only these plans. */
+export async function selectChanges(db: Database, id: number, planIds?: readonly number[]): Promise<PlanChange[]> {
+  const isWanted =
+    planIds === undefined ? sql`true` : sql`own.plan_id in (select value from json_each(${JSON.stringify(planIds)}))`
   // Before is the version that was the newest at the revision that the publication was computed from.
   const rows = await readAll<[...Version, documentBefore: string | null, viewableInBefore: string | null]>(
     (last, limit) =>
@@ -211,7 +213,7 @@ export async function selectChanges(db: Database, id: number): Promise<PlanChang
         where version.plan_id = own.plan_id and entry.revision <= publications.base_revision
         order by entry.revision desc limit 1
       )
-      where own.publication_id = ${id} and own.plan_id > ${last?.[0] ?? -1} order by own.plan_id limit ${limit}`),
+      where own.publication_id = ${id} and own.plan_id > ${last?.[0] ?? -1} and ${isWanted} order by own.plan_id limit ${limit}`),
   )
   return rows.map(([planId, document, viewableIn, ...before]) => ({
     planId,

@@ -41,7 +41,7 @@ type ChangeRun = Parameters<Handlers<Declarations>['import']>[1]
 
 /** How a command reads its file, and compares it with the catalog. */
 interface FileWork<File> {
-  read: (input: CatalogInput, onProgress: OnProgress) => File
+  read: (input: CatalogInput, onProgress: OnProgress, store: Store) => File | Promise<File>
   prepare: (store: Store, file: File, choice: ImportChoice) => Promise<CatalogImport>
 }
 
@@ -86,7 +86,7 @@ async function publishFile<File>(
   const { file, format, decimalComma: hasDecimalComma, dryRun, json } = input
   const { store, update, warn, report } = run
   const bytes = await readInput(file, run.io.stdin)
-  const parsed = read(await parseCatalogInput(file, bytes, { format, hasDecimalComma }), update)
+  const parsed = await read(await parseCatalogInput(file, bytes, { format, hasDecimalComma }), update, store)
   update('Comparing with the catalog', 0, 1)
   const prepared = await prepare(store, parsed, readChoice(input))
   const { difference, isMerged, changes, undone, notes } = prepared

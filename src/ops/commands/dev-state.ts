@@ -34,7 +34,8 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
     // Never again after the first publication: a catalog may be empty on purpose.
     if (isEmpty || (await selectCatalogOrigin(store.read)).revision > 0) return
     const progress = createProgress(process)
-    const file = readCatalog({ kind: 'json', text: await readFile(demoCatalog, 'utf8') }, progress.update)
+    const text = await readFile(demoCatalog, 'utf8')
+    const file = await readCatalog({ kind: 'json', text }, progress.update, store)
     const prepared = await prepareImport(store, file)
     await publishChange(store, prepared, { attribution, onProgress: progress.update })
     progress.end()

@@ -1,11 +1,5 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
-import {
-  findConflicts,
-  parseCatalog,
-  type CatalogFile,
-  type CatalogOrigin,
-  type ExportSource,
-} from '../../catalog/catalog-file.ts'
+import { parseCatalog, type CatalogFile, type CatalogOrigin, type ExportSource } from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { isSamePlan } from '../../catalog/plan-paths.ts'
@@ -16,7 +10,7 @@ import type { Database } from '../../db/database.ts'
 import { isRecordedRevision, selectCatalogAt } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
-import { refuseDefects } from './defects.ts'
+import { checkConsistency, refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
 import { countPlans, namePublications, type CatalogChange, type OnProgress } from './publications.ts'
 import { findUndoneWork, selectLaterPublications, type UndoneWork } from './undone-work.ts'
@@ -53,12 +47,17 @@ export const nothingImported = 'Nothing was imported.'
 
 /**
  * Reads the plans of a catalog file.
+ * @param store tells which values the file changed when its plans contradict each other.
  * @throws UserError with one line for each defect.
  */
-export function readCatalog(input: CatalogInput, onProgress: OnProgress): CatalogFile {
+export async function readCatalog(input: CatalogInput, onProgress: OnProgress, { read }: Store): Promise<CatalogFile> {
   const onChecked = (done: number, total: number) => onProgress('Checking the plans', done, total)
-  const result =
-    input.kind === 'json' ? parseCatalog(input.text, onChecked) : parseCatalogSheets(input.spreadsheet, onChecked)
+  const parse = (known: Plans) =>
+    input.kind === 'json'
+      ? parseCatalog(input.text, onChecked, known)
+      : parseCatalogSheets(input.spreadsheet, onChecked, known)
+  const found = parse([])
+  const result = found.kind === 'invalid' ? parse((await selectCatalog(read)).plans) : found
   if (result.kind === 'invalid') throw refuseDefects(result.defects, ...result.advice, nothingImported)
   return result
 }
@@ -129,8 +128,7 @@ async function prepareMerge(
     const fix = 'An ID never becomes another plan. Change the file, or replace the whole catalog with --fresh.'
     throw new UserError([...strangers, fix, nothingImported])
   }
-  const conflicts = findConflicts([...untouched, ...merge.put])
-  if (conflicts.length > 0) throw refuseDefects(conflicts, nothingImported)
+  checkConsistency([...untouched, ...merge.put], isFresh ? [] : before, nothingImported)
 
   const known = new Map(before.map((plan) => [plan.id, plan]))
   const touched = before.filter(({ id }) => concerned.has(id))

@@ -1,6 +1,14 @@
 // Merges a catalog file into a catalog that may have changed since the file was exported. Pure.
 import { abbreviate, abbreviatePair } from '../../abbreviate.ts'
-import { comparePlans, isSamePlan, listChanges, partOf, setPaths, type PathValue } from '../../catalog/plan-paths.ts'
+import {
+  comparePlans,
+  isSamePlan,
+  listChanges,
+  partOf,
+  setPaths,
+  type PathValue,
+  type ValueChange,
+} from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
 /** Where the file and the catalog both changed a field: the file's value wins, the catalog's wins, or neither. */
@@ -108,12 +116,15 @@ function mergePlan(
     if (edited && !edited.has(part)) continue
     // Without a base, both sides added the plan, and every difference is a conflict.
     const isConflict = changedLater === undefined || changedLater.has(part)
-    const conflicts = listChanges(new Map(changes)).map(([path, { from, to }]) => ({ path, file: to, current: from }))
-    if (isConflict && !decide(file, ...conflicts)) continue
+    if (isConflict && !decide(file, ...listConflicts(changes))) continue
     for (const [path, { to }] of changes) values.set(path, to)
   }
   const merged = setPaths(current, values)
   return { ...merged, isInvestable: merged.nonInvestableNote === null }
+}
+
+function listConflicts(changes: readonly [path: string, ValueChange][]): ValueConflict[] {
+  return listChanges(new Map(changes)).map(([path, { from, to }]) => ({ path, file: to, current: from }))
 }
 
 function findChangedParts(from: CatalogPlan, to: CatalogPlan): Set<string> {

@@ -1,6 +1,8 @@
 // Prints the defects of a file, or of the values of a command.
 import type { Defect, Place } from '../../catalog/defect.ts'
 import { abbreviate } from '../../abbreviate.ts'
+import { findConflicts } from '../../catalog/catalog-file.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** More defects of the same kind become one line. */
@@ -16,6 +18,14 @@ export function refuseDefects(defects: readonly Defect[], ...closing: string[]):
   })
   return new UserError([...new Set(lines), ...closing])
 }
+
+/** @throws UserError when a catalog would contradict itself. @param before the catalog before the change. */
+export function checkConsistency(plans: Plans, before: Plans, closing: string): void {
+  const conflicts = findConflicts(plans, undefined, before)
+  if (conflicts.length > 0) throw refuseDefects(conflicts, closing)
+}
+
+type Plans = readonly CatalogPlan[]
 
 function kindOf({ place, expected, found }: Defect): string {
   return JSON.stringify([place.kind, place.field ?? found, expected])

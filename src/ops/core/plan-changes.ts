@@ -1,5 +1,4 @@
 // Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
-import { findConflicts } from '../../catalog/catalog-file.ts'
 import { applyPatch, indexShared, parseAssignments } from '../../catalog/plan-patch.ts'
 import { abbreviate } from '../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
@@ -7,7 +6,7 @@ import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
-import { refuseDefects } from './defects.ts'
+import { checkConsistency, refuseDefects } from './defects.ts'
 import { checkNotPending, publishChange, type Publication, type PublicationRequest } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -87,8 +86,7 @@ export async function setFields(
     const patched = applyPatch(known, patch, indexShared(catalog))
     if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
     const { plan } = patched
-    const conflicts = findConflicts([...catalog.filter(({ id }) => id !== plan.id), plan])
-    if (conflicts.length > 0) throw refuseDefects(conflicts, nothingChanged)
+    checkConsistency([...catalog.filter(({ id }) => id !== plan.id), plan], catalog, nothingChanged)
     return plan
   })
 }

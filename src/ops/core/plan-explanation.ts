@@ -100,7 +100,7 @@ export async function selectPendingChanges({ read }: Store, name: string): Promi
   const rows = await selectPublications(read, { planIds, states: pendingStates })
   const changes = await Promise.all(
     rows.map(async ({ id, dueAt }) => {
-      const touched = (await selectChanges(read, id)).filter(({ planId }) => planIds.includes(planId))
+      const touched = await selectChanges(read, id, planIds)
       return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt }))
     }),
   )

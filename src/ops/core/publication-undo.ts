@@ -1,5 +1,4 @@
 // Taking a publication back, with a publication that does the opposite.
-import { findConflicts } from '../../catalog/catalog-file.ts'
 import { abbreviate } from '../../abbreviate.ts'
 import { isSamePlan } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
@@ -16,7 +15,7 @@ import {
   type PlanChange,
   type PublicationRow,
 } from './publications.ts'
-import { refuseDefects } from './defects.ts'
+import { checkConsistency } from './defects.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** An import may touch thousands of plans. */
@@ -76,7 +75,9 @@ export async function prepareUndo(
   if (left.length > 0 && (!exceptChanged || undone.length === 0)) throw refuseUndo(store, left, undone.length)
 
   const changes = undone.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
-  checkConsistency(catalog, changes)
+  const undoneIds = new Set(undone.map(({ planId }) => planId))
+  const untouched = catalog.filter((known) => !undoneIds.has(known.id))
+  checkConsistency([...untouched, ...changes.flatMap(({ after }) => after ?? [])], catalog, 'Nothing was changed.')
   return { baseRevision: origin.revision, changes, difference: compareChanges(changes), left }
 }
 
@@ -127,13 +128,4 @@ export function describeLaterChanges(changes: readonly LaterChange[]): string[] 
     )
   const others = changes.length - lines.length
   return others > 0 ? [...lines, `So ${others === 1 ? 'was' : 'were'} ${others} more.`] : lines
-}
-
-/** @throws UserError when the catalog would contradict itself after the changes. */
-function checkConsistency(catalog: readonly CatalogPlan[], changes: readonly PlanChange[]): void {
-  const ids = new Set(changes.map(({ planId }) => planId))
-  const untouched = catalog.filter(({ id }) => !ids.has(id))
-  const put = changes.flatMap(({ after }) => after ?? [])
-  const conflicts = findConflicts([...untouched, ...put])
-  if (conflicts.length > 0) throw refuseDefects(conflicts, 'Nothing was changed.')
 }

@@ -11,8 +11,10 @@ import {
 import { countPlans, namePublications } from './publications.ts'
 
 const recentSeconds = 30 * 86_400
-/** Each is read with all of its plans. */
+/** Each is read by a query of its own. */
 const maxPublications = 10
+/** Stops after the publication that reaches so many plans. */
+const maxPlans = 10_000
 const maxNames = 3
 
 export interface UndoneWork {
@@ -50,8 +52,12 @@ export async function findUndoneWork(
   const changesById = new Map(changes.map((change) => [change.planId, change]))
   const rows = await selectLaterPublications(db, afterRevision, [...changesById.keys()], since)
   const found: UndoneWork[] = []
+  let planCount = 0
   for (const { id, actor } of rows.slice(0, maxPublications)) {
-    const undone = (await selectChanges(db, id)).flatMap((earlier) => {
+    if (planCount >= maxPlans) break
+    const touched = await selectChanges(db, id, [...changesById.keys()])
+    planCount += touched.length
+    const undone = touched.flatMap((earlier) => {
       const change = changesById.get(earlier.planId)
       const paths = change ? findReverted(earlier, change) : []
       return paths.length === 0 ? [] : [{ plan: (earlier.after ?? earlier.before)?.identifier ?? '', paths }]

@@ -99,7 +99,8 @@ export async function runProof(
 
   const [partner, suspended] = await runStep('Import the demo catalog, and create two partners', () =>
     withStore(target, async (store) => {
-      const file = readCatalog({ kind: 'json', text: await readFile('src/catalog/demo.json', 'utf8') }, () => {})
+      const text = await readFile('src/catalog/demo.json', 'utf8')
+      const file = await readCatalog({ kind: 'json', text }, () => {}, store)
       await publishChange(store, await prepareImport(store, file), { attribution })
       const create = async (shortName: string) => {
         const made = await createPartner(store, { shortName, name: 'Proof', country: 'KE' }, attribution)

@@ -28,25 +28,37 @@ const count = ({ added, changed, removed, unchanged }: Awaited<ReturnType<typeof
 })
 
 describe('readCatalog', () => {
-  const read = (text: string) => readCatalog({ kind: 'json', text }, () => {})
+  const read = (text: string, progress: unknown[] = []) =>
+    readCatalog({ kind: 'json', text }, (...step) => progress.push(step), store)
 
-  test('reads what formatCatalog writes, and reports its progress', () => {
+  test('reads what formatCatalog writes, and reports its progress', async () => {
     const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
-    const input = { kind: 'json', text: formatCatalog(plans) } as const
     const progress: unknown[] = []
-    expect(readCatalog(input, (...step) => progress.push(step)).plans).toEqual(plans)
-    expect(progress).toEqual([
-      ['Checking the plans', 0, 2],
-      ['Checking the plans', 1, 2],
-    ])
+    expect(await read(formatCatalog(plans), progress)).toMatchObject({ plans })
+    expect(progress).toEqual([0, 1].map((done) => ['Checking the plans', done, 2]))
   })
 
-  test('names every defect', () => {
+  test('names every defect', async () => {
     const text = formatCatalog([makePlan({ id: 1 }), makePlan({ id: 2, name: '', currency: 'x' })])
-    expect(() => read(text)).toThrow(
+    await expect(read(text)).rejects.toThrow(
       new UserError([
         'Plan "plan-2": name: expected text of 1 to 200 characters; found "".',
         'Plan "plan-2": currency: expected an ISO 4217 currency code in upper case, such as "KES"; found "x".',
+        nothingImported,
+      ]),
+    )
+  })
+
+  test('blames what the file changes, also when it renames a category in more plans than it leaves', async () => {
+    const plans = [1, 2, 3].map((id) => makePlan({ id }))
+    await importPlans(plans)
+    const renamed = plans.map((plan) => (plan.id === 3 ? plan : { ...plan, productRiskLevel: high }))
+    const expected =
+      'productRiskLevel.name: expected "Low", as in plan "plan-3"; found "High". Plans with the same productRiskLevel.id share its values: change all of them together.'
+    await expect(read(formatCatalog(renamed))).rejects.toThrow(
+      new UserError([
+        `Plan "plan-1" (number 1): ${expected}`,
+        `Plan "plan-2" (number 2): ${expected}`,
         nothingImported,
       ]),
     )
