@@ -49,9 +49,9 @@ export const catalogCommands: Handlers<Declarations> = {
   import: (input, run) => publishFile(input, run, { read: readCatalog, prepare: prepareImport }),
   update: (input, run) => publishFile(input, run, { read: readUpdate, prepare: prepareUpdate }),
 
-  async export({ country, at, format: named, output }, { store, io, report }) {
+  async export({ country, at, format: named, output }, { target, withStore, io, report }) {
     const format = chooseExportFormat(output, named)
-    const catalogFile = await readCatalogFile(store, country, at)
+    const catalogFile = await withStore(target, (store) => readCatalogFile(store, country, at))
     const content = await formatCatalogFile(catalogFile, format)
     if (output === undefined) return void io.stdout.write(String(content))
     await writeOutput(output, content)
@@ -77,23 +77,25 @@ export const catalogCommands: Handlers<Declarations> = {
   },
 }
 
-/** Publishes what a file changes, or only shows it. */
+/** Publishes what a file changes, or only shows it. A file that can't be read is refused before a store is opened. */
 async function publishFile<File>(
   input: FileInput,
   run: ChangeRun,
   { read, prepare }: FileWork<File>,
 ): Promise<Output | void> {
   const { file, format, decimalComma: hasDecimalComma, dryRun, json } = input
-  const { store, update, warn, report } = run
-  const bytes = await readInput(file, run.io.stdin)
-  const parsed = await read(await parseCatalogInput(file, bytes, { format, hasDecimalComma }), update, store)
-  update('Comparing with the catalog', 0, 1)
-  const prepared = await prepare(store, parsed, readChoice(input))
-  const { difference, isMerged, changes, undone, notes } = prepared
-  warn(...notes.map((note) => `Note: ${note}`))
-  const question = { describeEffect: describeLosses, warnings: undone.map(describeUndoneWork) }
-  if (dryRun) await reviewChanges(run, input, store, changes, question)
-  const publication = dryRun ? undefined : await publishChange(store, prepared, createRequest(run, input, question))
+  const { target, update, warn, report } = run
+  const content = await parseCatalogInput(file, await readInput(file, run.io.stdin), { format, hasDecimalComma })
+  const { difference, isMerged, publication } = await run.withStore(target, async (store) => {
+    const parsed = await read(content, update, store)
+    update('Comparing with the catalog', 0, 1)
+    const prepared = await prepare(store, parsed, readChoice(input))
+    warn(...prepared.notes.map((note) => `Note: ${note}`))
+    const question = { describeEffect: describeLosses, warnings: prepared.undone.map(describeUndoneWork) }
+    if (dryRun) await reviewChanges(run, input, store, prepared.changes, question)
+    const made = dryRun ? undefined : await publishChange(store, prepared, createRequest(run, input, question))
+    return { ...prepared, publication: made }
+  })
   if (json) return { value: toJson(difference, isMerged, publication), text: '' }
   report(...formatDifference(difference, publication, input))
   printPublication(run, publication)

@@ -20,6 +20,7 @@ const fileFlags = {
 const fileCommand = {
   args: { file: {} },
   changes: 'publication',
+  store: 'itself',
   asks: 'that --remote asks before plans are changed or removed',
   json: 'an object: the numbers of plans added, changed, removed and unchanged, the countries, and the publication',
   progress: 'Reading the file',
@@ -55,6 +56,7 @@ export const catalogDeclarations = {
       output: { value: '<file>', help: 'the file to write, or to replace; standard output by default' },
       json: { help: 'has no effect: without --format, a catalog file is JSON' },
     },
+    store: 'itself',
     progress: 'Reading the catalog',
   },
   invalidate: {

@@ -11,6 +11,8 @@ export interface Argument {
   choices?: readonly string[]
   /** The record must not hold it, such as a person's address. */
   isPrivate?: true
+  /** @throws UserError when the word is no such value. */
+  parse?: (text: string) => unknown
 }
 
 export interface Flag {
@@ -42,6 +44,8 @@ export interface Declaration {
   store?: 'itself' | 'none'
   /** What its progress says before its own steps. */
   progress?: string
+  /** @returns what is wrong with arguments and flags that exclude each other; checked before a store is opened. */
+  rule?: (values: Readonly<Record<string, unknown>>) => string | undefined
   /** Why it takes no words but flags, instead of quoting them. */
   refusesWords?: string
   /** It hands its words to wrangler, which reports the wrong ones. */

@@ -29,13 +29,17 @@ export const deployCommand: Handler<typeof deployDeclaration> = async (
   await deployGuarded(
     environment,
     { url, allowDirty, skipCheck, hasTerminal },
-    openDeploySteps(environment, report),
+    openDeploySteps(environment, variables, report),
     report,
   )
 }
 
-/** @param report gets the lines of the smoke test. */
-export function openDeploySteps(environment: ConfiguredEnvironment, report: (line: string) => void): DeploySteps {
+/** @param variables may hold the credentials of the smoke test's partner. @param report gets its lines. */
+export function openDeploySteps(
+  environment: ConfiguredEnvironment,
+  variables: Readonly<Record<string, string | undefined>>,
+  report: (line: string) => void,
+): DeploySteps {
   const { env, worker } = environment
   return {
     readState: (allowDirty) => readDeployState(environment, { allowDirty }),
@@ -43,7 +47,6 @@ export function openDeploySteps(environment: ConfiguredEnvironment, report: (lin
     check: runProjectCheck,
     deploy: () => deployWithWrangler(env),
     lacksNameOrCertificate,
-    smokeTest: (origin, id) =>
-      runSmokeTest({ origin, version: { worker, id }, variables: process.env }, systemClock, report),
+    smokeTest: (origin, id) => runSmokeTest({ origin, version: { worker, id }, variables }, systemClock, report),
   }
 }

@@ -1,16 +1,20 @@
 // Flags that npm kept for itself, because the -- before them was forgotten.
-import { toFlag, toKebabCase } from './declaration.ts'
+import { toFlag } from './declaration.ts'
 
 /**
- * npm hands a flag over as a variable: `--dry-run` as `npm_config_dry_run=true`. It sets `npm_config_yes` to nothing by itself.
+ * npm hands a flag over as a variable: `--dry-run` as `npm_config_dry_run=true`, and `--no-merge` as an empty `npm_config_merge`.
+ * It sets `npm_config_yes` to nothing by itself, and npx has a --yes of its own.
  * @param names all flags that commands declare. @returns the problem and its fix.
  */
 export function findKeptFlags(
   names: Iterable<string>,
   variables: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
-  const kept = [...new Set(names)].filter((name) => variables[`npm_config_${toKebabCase(name).replaceAll('-', '_')}`])
+  const read = (flag: string) => variables[`npm_config_${flag.slice(2).replaceAll('-', '_')}`]
+  const kept = [...new Set(names)].map(toFlag).filter((flag) => {
+    if (flag === '--yes' && variables['npm_command'] === 'exec') return false
+    return flag.startsWith('--no-') ? read(flag.replace('no-', '')) !== undefined : read(flag)
+  })
   if (kept.length === 0) return undefined
-  const flags = kept.map(toFlag).join(' and ')
-  return `npm kept ${flags} for itself: write -- before the command, such as npm run -s ops -- catalog check, or use npx ops. Nothing was changed.`
+  return `npm kept ${kept.join(' and ')} for itself: write -- before the command, such as npm run -s ops -- catalog check, or use npx ops. Nothing was changed.`
 }

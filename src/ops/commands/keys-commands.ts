@@ -19,7 +19,6 @@ import type { Run } from './run.ts'
 
 export const keysCommands: Handlers<typeof keysDeclarations> = {
   async rotate({ wait, json }, { store, attribution, ...run }) {
-    if (!run.target.remote && wait !== undefined) throw new UserError('--wait is for deployed keys: add --remote.')
     const waitSeconds = wait ?? 60
     const keys = await run.openKeyRing(run.target)
     await rotateKeys(keys, store, attribution, {

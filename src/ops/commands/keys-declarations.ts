@@ -23,6 +23,8 @@ export const keysDeclarations = {
         parse: parseWait,
       },
     },
+    rule: ({ remote, wait }) =>
+      remote === false && wait !== undefined ? '--wait is for deployed keys: add --remote.' : undefined,
     changes: 'at-once',
     asks: 'that --remote asks before it replaces a key that was set by other means',
     json: keys,

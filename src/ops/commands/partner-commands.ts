@@ -43,7 +43,7 @@ import {
 import type { Output, Run } from './run.ts'
 
 export const partnerCommands: Handlers<typeof partnerDeclarations> = {
-  async create({ shortName, name, country }, { store, attribution, print, warn }) {
+  async create({ shortName = '', name = '', country = '' }, { store, attribution, print, warn }) {
     // Read first: a secret that was made must be printed, even if the database fails afterwards.
     const warning = await findEmptyList(store, { shortName, country })
     print(formatCredentials(await createPartner(store, { shortName, name, country }, attribution)))
@@ -142,8 +142,7 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
     return output
   },
 
-  async setContact({ shortName, contact, remove }, run) {
-    if ((contact === undefined) !== remove) throw new UserError('Name the contact, or add --remove to delete it.')
+  async setContact({ shortName, contact }, run) {
     return change(run, { kind: 'set-contact', partner: shortName, contact: contact ?? null }, describeContact)
   },
 

@@ -27,9 +27,9 @@ export const partnerDeclarations = {
     help: 'onboard a partner; prints its client ID and, only this once, its client secret',
     example: 'partner create --short-name acme --name "Acme Wallet" --country KE',
     flags: {
-      shortName: { value: '<name>', help: 'its name in paths: 2 to 32 of a-z, 0-9 and -', default: '' },
-      name: { value: '<name>', help: 'its name for people', default: '' },
-      country: { value: '<code>', help: 'the country whose plans it lists, ISO 3166-1 alpha-2', default: '' },
+      shortName: { value: '<name>', help: 'its name in paths: 2 to 32 of a-z, 0-9 and -' },
+      name: { value: '<name>', help: 'its name for people' },
+      country: { value: '<code>', help: 'the country whose plans it lists, ISO 3166-1 alpha-2' },
     },
     changes: 'at-once',
     json: credentials,
@@ -115,6 +115,8 @@ export const partnerDeclarations = {
     ...change,
     args: { shortName: {}, contact: { isOptional: true, isPrivate: true } },
     flags: { remove: { help: 'delete the contact' } },
+    rule: ({ contact, remove }) =>
+      (contact === undefined) === remove ? undefined : 'Name the contact, or add --remove to delete it.',
   },
   close: {
     help: 'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',

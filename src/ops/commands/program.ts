@@ -57,7 +57,7 @@ export async function runCommandLine(program: Program, unescaped: CommandContext
       listEntries(program).flatMap(({ declaration }) => Object.keys(listFlags(declaration))),
       variables,
     )
-    if (kept !== undefined) throw new UserError(kept)
+    if (kept !== undefined && !argv.includes('--help')) throw new UserError(kept)
     await root.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
@@ -151,24 +151,33 @@ function toOption(name: string, flag: Flag): Option {
 function readValues(command: Command, declaration: Declaration): Record<string, unknown> {
   const { args = {}, refusesWords } = declaration
   if (refusesWords !== undefined && command.args.length > 0) throw new UserError(refusesWords)
-  const words = Object.keys(args).map((name, index): [string, unknown] => [name, command.processedArgs[index]])
   const problems: string[] = []
+  const parseText = (parse: Flag['parse'], given: unknown) => {
+    if (parse === undefined || typeof given !== 'string') return given
+    try {
+      return parse(given)
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error
+      problems.push(error.message)
+      return undefined
+    }
+  }
+  const words = Object.entries(args).map(([name, { parse }], index): [string, unknown] => [
+    name,
+    parseText(parse, command.processedArgs[index]),
+  ])
   const flags = Object.entries(listFlags(declaration)).map(([name, { value, parse }]): [string, unknown] => {
     // Commander reads --no-merge as the flag `merge`, which is true otherwise.
     const option = command.options.find(({ long }) => long === toFlag(name))
     const given: unknown = command.getOptionValue(option?.attributeName() ?? name)
     if (value === undefined) return [name, option?.negate ? given === false : given === true]
-    if (parse === undefined || typeof given !== 'string') return [name, given]
-    try {
-      return [name, parse(given)]
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error
-      problems.push(error.message)
-      return [name, undefined]
-    }
+    return [name, parseText(parse, given)]
   })
   if (problems.length > 0) throw new UserError(problems)
-  return Object.fromEntries([...words, ...flags])
+  const values = Object.fromEntries([...words, ...flags])
+  const problem = declaration.rule?.(values)
+  if (problem !== undefined) throw new UserError(problem)
+  return values
 }
 
 async function runEntry(
@@ -180,7 +189,9 @@ async function runEntry(
   const target = readTarget(values)
   const handler = await load()
   const hidden = Object.keys(args).flatMap((name) => (args[name]?.isPrivate ? [values[name]] : []))
-  const attribution = changes && (await readAttribution(context, { ...target, ...readAuthor(values) }, hidden))
+  // A dry run changes nothing, so it needs no author.
+  const isRecorded = changes !== undefined && values['dryRun'] !== true
+  const attribution = isRecorded && (await readAttribution(context, { ...target, ...readAuthor(values) }, hidden))
   const run = createRun(context, target, { isJson: values['json'] === true, isSure: values['yes'] === true }, progress)
   const start = async (store?: Store) => {
     // The compiler has matched each handler with its declaration; here, both are known only at run time.

@@ -187,14 +187,12 @@ export const smoke = defineProgram(
 
 function defineProgram(name: string, declaration: Declaration, load: () => Promise<AnyHandler>): Program {
   const command = `npm run ${name} --`
-  const refusesWords = `Name the environment, after the -- that npm needs: ${command} ${declaration.example}`
-  const verb = { ...declaration, ...(!declaration.passesOn && { refusesWords }) }
   const required = Object.entries(declaration.flags ?? {}).filter(([, { isRequired }]) => isRequired)
   return {
     name,
     command,
     usage: [...required.map(([flag, { value }]) => `${toFlag(flag)} ${value}`), '[flags]'].join(' '),
     help: declaration.help,
-    nouns: { '': { help: '', verbs: { '': verb }, load: async () => ({ '': await load() }) } },
+    nouns: { '': { help: '', verbs: { '': declaration }, load: async () => ({ '': await load() }) } },
   }
 }

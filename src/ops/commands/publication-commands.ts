@@ -15,7 +15,6 @@ import {
   type PublicationRow,
 } from '../core/publications.ts'
 import { parsePast } from '../core/time-arguments.ts'
-import { UserError } from '../shared/user-error.ts'
 import type { Store } from '../store/store.ts'
 import { formatPairs } from '../terminal/table.ts'
 import { showVerified } from './change-log.ts'
@@ -32,12 +31,7 @@ type ChangeRun = Parameters<Handlers<Declarations>['cancel']>[1]
 export const publicationCommands: Handlers<Declarations> = {
   async log(input, { store }) {
     const { plan, since, pending: isPending, verify } = input
-    if (verify) {
-      if (plan !== undefined || since !== undefined || isPending) {
-        throw new UserError('--verify checks the whole record: leave --plan, --since and --pending out.')
-      }
-      return showVerified('The record of the catalog', await verifyRecord(store))
-    }
+    if (verify) return showVerified('The record of the catalog', await verifyRecord(store))
     const seconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const rows = await listPublications(store, { plan, since: seconds, isPending })
     const note = rows.length === 0 ? describeEmptyLog(input) : undefined
@@ -45,7 +39,7 @@ export const publicationCommands: Handlers<Declarations> = {
   },
 
   async show({ number, json }, { store, ...run }) {
-    const details = await readPublication(store, parseNumber(number))
+    const details = await readPublication(store, number)
     const { row, changes } = details
     // The approver reads what the author was warned of.
     const isPending = row.state === 'waiting' || row.state === 'scheduled'
@@ -54,9 +48,8 @@ export const publicationCommands: Handlers<Declarations> = {
   },
 
   async undo(input, run) {
-    const { number, plan, exceptChanged, dryRun, json } = input
+    const { number: id, plan, exceptChanged, dryRun, json } = input
     const { store, report, warn } = run
-    const id = parseNumber(number)
     const { difference, left, ...change } = await prepareUndo(store, id, { plan, exceptChanged })
     warn(...describeLaterChanges(left).map((line) => `Note: ${line}`))
     const { countries, unseen } = difference
@@ -86,30 +79,20 @@ export const publicationCommands: Handlers<Declarations> = {
       await approvePublication(store, id, attribution)
     }),
 
-  reject({ number, note }, run) {
-    if (note === undefined) throw new UserError('Say why, for the author of the change: add --note "Wrong month."')
-    return decide(number, run, rejectPublication)
-  },
+  reject: ({ number }, run) => decide(number, run, rejectPublication),
 
   cancel: ({ number }, run) => decide(number, run, cancelPublication),
 }
 
 async function decide(
-  number: string,
+  id: number,
   { store, attribution }: ChangeRun,
   work: (store: Store, id: number, attribution: Attribution) => Promise<void>,
 ): Promise<Output> {
-  const id = parseNumber(number)
   await work(store, id, attribution)
   const row = await findPublication(store, id)
   const when = row.state === 'scheduled' ? ` for ${formatIsoTime(row.dueAt ?? 0)}` : ''
   return { value: toJson(row), text: `Publication ${id} is ${row.state}${when}.\n` }
-}
-
-/** @throws UserError unless it is the number of a publication. */
-function parseNumber(text: string): number {
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
-  throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
 }
 
 /** The time that matters in the state of a publication, in Unix seconds. */

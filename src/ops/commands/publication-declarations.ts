@@ -1,7 +1,15 @@
 // ops catalog log, show, undo, approve, reject, cancel
+import { abbreviate } from '../../abbreviate.ts'
+import { UserError } from '../shared/user-error.ts'
 import type { Declaration, Verbs } from './declaration.ts'
 
-const publication = { number: {} } as const
+/** @throws UserError unless it is the number of a publication. */
+function parseNumber(text: string): number {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
+  throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
+}
+
+const publication = { number: { parse: parseNumber } } as const
 
 function declareDecision(example: string, help: string) {
   return {
@@ -26,6 +34,10 @@ export const publicationDeclarations = {
       pending: { help: 'only publications that wait for their time or for approval' },
       verify: { help: 'compute every hash of the record again, and name the first publication that does not fit' },
     },
+    rule: ({ plan, since, pending, verify }) =>
+      verify === true && (plan !== undefined || since !== undefined || pending === true)
+        ? '--verify checks the whole record: leave --plan, --since and --pending out.'
+        : undefined,
     json: 'an array, the latest first; with --verify an object',
     progress: 'Reading the record',
   },
@@ -52,6 +64,10 @@ export const publicationDeclarations = {
     ...declareDecision('catalog approve 12', 'let a publication of another operator be published'),
     asks: 'that --remote asks',
   },
-  reject: declareDecision('catalog reject 12 --note "Wrong month."', 'end a publication that waits for approval'),
+  reject: {
+    ...declareDecision('catalog reject 12 --note "Wrong month."', 'end a publication that waits for approval'),
+    rule: ({ note }) =>
+      note === undefined ? 'Say why, for the author of the change: add --note "Wrong month."' : undefined,
+  },
   cancel: declareDecision('catalog cancel 12', 'end a publication that waits, is scheduled, or conflicted'),
 } as const satisfies Verbs

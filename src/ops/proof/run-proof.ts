@@ -116,7 +116,7 @@ export async function runProof(
   /** As `npm run deploy` does it. */
   const deploy = async () => {
     const environment = await readConfiguredEnvironment(env)
-    const steps = openDeploySteps(environment, (line) => void process.stdout.write(`${line}\n`))
+    const steps = openDeploySteps(environment, process.env, (line) => void process.stdout.write(`${line}\n`))
     const found = {
       deploy: async () => {
         signal.throwIfAborted()

@@ -23,6 +23,13 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
       ['catalog', 'export', 'KE'],
       "Too many arguments for 'export'. Expected 0 arguments but got 1: KE. See: npm run -s ops -- catalog export --help",
     ],
+    [['catalog', 'undo', 'abc'], 'The number of a publication is a whole number, such as 12; it is "abc".'],
+    [
+      ['catalog', 'import', '/nowhere'],
+      'Can\'t read "/nowhere": no such file or folder. Name a catalog file, or - for standard input.',
+    ],
+    [['catalog', 'reject', '12'], 'Say why, for the author of the change: add --note "Wrong month."'],
+    [['partner', 'set-contact', 'acme'], 'Name the contact, or add --remove to delete it.'],
     [['partner', 'list', '--env', 'staging'], '--env names a deployed environment: add --remote.'],
     [['partner', 'list', '--remote'], '--remote needs an environment: add --env, such as --env staging.'],
     [
@@ -56,6 +63,7 @@ test('control characters in an argument are escaped, so that a terminal does not
 
 test.each([
   [{ npm_config_dry_run: 'true' }, '--dry-run'],
+  [{ npm_config_merge: '' }, '--no-merge'],
   [{ npm_config_persist_to: '/tmp/x', npm_config_yes: 'true' }, '--persist-to and --yes'],
 ])('%j, which npm sets for a flag before the --, is refused', async (variables, flags) => {
   expect(await runCommand(['partner', 'list'], { ...failWith(new Error('the store was opened')), variables })).toEqual(
@@ -65,13 +73,16 @@ test.each([
   )
 })
 
-test('npm_config_yes, which npm sets to nothing by itself, is no flag', async () => {
-  const { stderr } = await runCommand(['partner', 'list'], {
-    ...failWith(new UserError('opened')),
-    variables: { npm_config_yes: '' },
-  })
-  expect(stderr).toBe('opened\n')
-})
+test.each([{ npm_config_yes: '' }, { npm_config_yes: 'true', npm_command: 'exec' }])(
+  '%j is no flag',
+  async (variables) => {
+    const { stderr } = await runCommand(['partner', 'list'], {
+      ...failWith(new UserError('opened')),
+      variables,
+    })
+    expect(stderr).toBe('opened\n')
+  },
+)
 
 const nouns = Object.entries(ops.nouns)
 
