@@ -38,7 +38,7 @@ export const deployCommand: Handler<typeof deployDeclaration> = async (
 export function openDeploySteps(environment: ConfiguredEnvironment, report: (line: string) => void): DeploySteps {
   const { env, worker } = environment
   return {
-    readState: (allowDirty) => readDeployState(environment, { allowDirty }),
+    readState: (allowDirty) => readDeployState(environment, allowDirty),
     listLiveVersions: () => listServiceVersions(env),
     check: runProjectCheck,
     deploy: () => deployWithWrangler(env),

@@ -1,8 +1,16 @@
 // Creates what an environment lacks before its first deploy. Each step looks first, so an interrupted run is continued by
 // the next one, and a run with nothing to do changes nothing.
 import { describeCommand } from '../shared/target.ts'
-import type { EnvironmentResources, Place, Resource } from '../store/environment-resources.ts'
+import type { EnvironmentResources, Place } from '../store/environment-resources.ts'
 import { UserError } from '../shared/user-error.ts'
+
+type Resource = Pick<EnvironmentResources['namespace'], 'exists' | 'findByName' | 'saveId'>
+
+/** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
+export interface SigningKey {
+  findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
+  createSigningKey: () => Promise<void>
+}
 
 /**
  * @param place where a new database is created.
@@ -11,7 +19,7 @@ import { UserError } from '../shared/user-error.ts'
  * @throws UserError when somebody must set something in the dashboard, or an existing database is not as asked.
  */
 export async function provision(
-  resources: EnvironmentResources,
+  resources: EnvironmentResources & SigningKey,
   place: Place,
   report: (line: string) => void,
 ): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ConfiguredEnvironment, DeployState } from '../../../src/ops/store/deployment.ts'
 import type { LiveVersion } from '../../../src/ops/store/worker-versions.ts'
-import { pickUrl } from '../../../src/ops/core/deploy-guard.ts'
+import { pickUrl } from '../../../src/ops/core/guarded-deploy.ts'
 import { findIncompleteCredentials } from '../../../src/ops/core/smoke-test.ts'
 import { readOrigin } from '../../../src/api/origin.ts'
 import { deployGuarded, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'

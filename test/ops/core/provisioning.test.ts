@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { provision } from '../../../src/ops/core/provisioning.ts'
+import { provision, type SigningKey } from '../../../src/ops/core/provisioning.ts'
 import type { EnvironmentResources } from '../../../src/ops/store/environment-resources.ts'
 
 /** An account with nothing in it. What a step needs is changed before it fails: `failing` is the number of changes until then. */
@@ -27,7 +27,7 @@ function openAccount(failing = Infinity) {
     findByName: (name: string) => Promise.resolve(account[kind].get(name)),
     saveId: (id: string) => change(`save ${id}`, () => account.saved.set(kind, id)),
   })
-  const resources = (): EnvironmentResources => ({
+  const resources = (): EnvironmentResources & SigningKey => ({
     names: { env: 'staging', database: 'catalog-staging', namespace: 'catalog-staging' },
     ids: { database: account.saved.get('databases'), namespace: account.saved.get('namespaces') },
     database: {
