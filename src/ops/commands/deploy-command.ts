@@ -1,7 +1,7 @@
 // The code of npm run deploy.
 import { deployGuarded, type DeploySteps } from '../core/guarded-deploy.ts'
 import { systemClock } from '../core/clock.ts'
-import { findIncompleteCredentials, runSmokeTest } from '../core/smoke-test.ts'
+import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from '../core/smoke-test.ts'
 import {
   deployWithWrangler,
   lacksNameOrCertificate,
@@ -29,13 +29,17 @@ export const deployCommand: Handler<typeof deployDeclaration> = async (
   await deployGuarded(
     environment,
     { url, allowDirty, skipCheck, hasTerminal },
-    openDeploySteps(environment, report),
+    openDeploySteps(environment, variables, report),
     report,
   )
 }
 
-/** @param report gets the lines of the smoke test. */
-export function openDeploySteps(environment: ConfiguredEnvironment, report: (line: string) => void): DeploySteps {
+/** @param report gets the lines of the smoke test. @param variables have its credentials. */
+export function openDeploySteps(
+  environment: ConfiguredEnvironment,
+  variables: SmokeTarget['variables'],
+  report: (line: string) => void,
+): DeploySteps {
   const { env, worker } = environment
   return {
     readState: (allowDirty) => readDeployState(environment, allowDirty),
@@ -43,7 +47,6 @@ export function openDeploySteps(environment: ConfiguredEnvironment, report: (lin
     check: runProjectCheck,
     deploy: () => deployWithWrangler(env),
     lacksNameOrCertificate,
-    smokeTest: (origin, id) =>
-      runSmokeTest({ origin, version: { worker, id }, variables: process.env }, systemClock, report),
+    smokeTest: (origin, id) => runSmokeTest({ origin, version: { worker, id }, variables }, systemClock, report),
   }
 }
