@@ -4,8 +4,6 @@ import { describeCommand } from '../shared/target.ts'
 import type { EnvironmentResources, Place } from '../store/environment-resources.ts'
 import { UserError } from '../shared/user-error.ts'
 
-type Resource = Pick<EnvironmentResources['namespace'], 'exists' | 'findByName' | 'saveId'>
-
 /** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
 export interface SigningKey {
   findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
@@ -32,16 +30,16 @@ export async function provision(
     )
   }
 
+  /** @param key of the ID in wrangler.toml. */
   const obtain = async (
+    resource: 'database' | 'namespace',
     kind: string,
     key: string,
-    savedId: string | undefined,
-    name: string,
-    resource: Resource,
-    create: () => Promise<string>,
+    create: (name: string) => Promise<string>,
   ): Promise<string> => {
+    const [savedId, name, { exists, findByName, saveId }] = [ids[resource], names[resource], resources[resource]]
     if (savedId !== undefined) {
-      if (!(await resource.exists(savedId))) {
+      if (!(await exists(savedId))) {
         throw new UserError(
           `The account has no ${kind} ${savedId}, which wrangler.toml names in [env.${names.env}]. Check CLOUDFLARE_ACCOUNT_ID; to create another ${kind}, delete the line of ${key} first.`,
         )
@@ -50,17 +48,15 @@ export async function provision(
       return savedId
     }
     // An earlier run may have created it, and ended before it wrote the ID.
-    const found = await resource.findByName(name)
-    const id = found ?? (await create())
-    await resource.saveId(id)
+    const found = await findByName(name)
+    const id = found ?? (await create(name))
+    await saveId(id)
     hasNewIds = true
     report(`${found === undefined ? 'Created' : 'Found'} the ${kind} ${name}, and wrote its ID into wrangler.toml.`)
     return id
   }
 
-  const databaseId = await obtain('database', 'database_id', ids.database, names.database, database, () =>
-    database.create(names.database, place),
-  )
+  const databaseId = await obtain('database', 'database', 'database_id', (name) => database.create(name, place))
   if (place.jurisdiction !== undefined) {
     const found = await database.readJurisdiction(databaseId)
     if (found !== place.jurisdiction) {
@@ -70,7 +66,7 @@ export async function provision(
     }
     report(`The database is in the jurisdiction ${found}.`)
   }
-  await obtain('KV namespace', 'id', ids.namespace, names.namespace, namespace, () => namespace.create(names.namespace))
+  await obtain('namespace', 'KV namespace', 'id', (name) => namespace.create(name))
 
   if (await resources.readReplication(databaseId)) report('Read replication is on.')
   else {
