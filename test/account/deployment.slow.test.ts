@@ -64,7 +64,7 @@ const keys = (words: string) => `npm run -s ops -- keys ${words} --remote --env 
 
 test('the first deploy works from an empty account, and the smoke test passes', async () => {
   const { account, follow } = operator()
-  await expectRefusal('npm run -s deploy', /--env staging/)
+  await expectRefusal('npm run -s deploy', /^Required option '--env <name>' not specified/m)
   await expectRefusal(
     deploy,
     /^wrangler\.toml lacks the database_id of DB and the id of CATALOG_CACHE in \[env\.staging\]/,

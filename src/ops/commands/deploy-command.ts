@@ -1,7 +1,7 @@
 // The code of npm run deploy.
 import { deployGuarded, type DeploySteps } from '../core/guarded-deploy.ts'
 import { systemClock } from '../core/clock.ts'
-import { findIncompleteCredentials, runSmokeTest } from '../core/smoke-test.ts'
+import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from '../core/smoke-test.ts'
 import {
   deployWithWrangler,
   lacksNameOrCertificate,
@@ -34,15 +34,15 @@ export const deployCommand: Handler<typeof deployDeclaration> = async (
   )
 }
 
-/** @param variables may hold the credentials of the smoke test's partner. @param report gets its lines. */
+/** @param report gets the lines of the smoke test. @param variables have its credentials. */
 export function openDeploySteps(
   environment: ConfiguredEnvironment,
-  variables: Readonly<Record<string, string | undefined>>,
+  variables: SmokeTarget['variables'],
   report: (line: string) => void,
 ): DeploySteps {
   const { env, worker } = environment
   return {
-    readState: (allowDirty) => readDeployState(environment, { allowDirty }),
+    readState: (allowDirty) => readDeployState(environment, allowDirty),
     listLiveVersions: () => listServiceVersions(env),
     check: runProjectCheck,
     deploy: () => deployWithWrangler(env),

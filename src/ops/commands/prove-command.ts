@@ -1,10 +1,11 @@
 // npm run prove
 import { rmSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { assumptions } from '../proof/assumptions.ts'
 import { skip } from '../proof/experiment.ts'
 import { describeDeletion, findProofObstacles, inspectAccount, openProofAccount } from '../proof/proof-account.ts'
-import { withProjectCopy } from '../proof/project-folder.ts'
 import { formatReport } from '../proof/proof-report.ts'
 import { createStepRunner, describeProblem } from '../proof/proof-steps.ts'
 import { runProof, type ProofOptions, type Results } from '../proof/run-proof.ts'
@@ -24,19 +25,33 @@ export const proveCommand: Handler<typeof proveDeclaration> = async ({ env, loca
   for (const variable of ['PROOF_WEAK_TOKEN', 'SITE_ORIGIN']) delete process.env[variable]
   const name = report ?? `proof-${new Date().toISOString().slice(0, 10)}.md`
   const file = resolve(process.env['INIT_CWD'] ?? '.', name)
-  await withProjectCopy((folder) =>
-    prove(run, { env, location, keyWaitSeconds: keyWait, weakToken }, { folder, file, print: run.report }),
-  )
+  await withProjectCopy((folder) => prove(run, { env, location, keyWaitSeconds: keyWait, weakToken }, folder, file))
 }
 
-interface Output {
-  folder: string
-  /** The file of the report. */
-  file: string
-  print: (line: string) => void
+/** What a deploy reads. */
+const parts = ['src', 'migrations', 'package.json', 'tsconfig.json', 'wrangler.toml']
+
+/**
+ * Works in a copy of the project, and deletes it: deploys write IDs into its wrangler.toml, not into the user's.
+ * @param work gets a folder that only this user may read.
+ */
+async function withProjectCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const project = process.cwd()
+  const folder = await mkdtemp(join(tmpdir(), 'proof-'))
+  try {
+    for (const part of parts) await cp(join(project, part), join(folder, part), { recursive: true })
+    await symlink(resolve(project, 'node_modules'), join(folder, 'node_modules'))
+    process.chdir(folder)
+    return await work(folder)
+  } finally {
+    process.chdir(project)
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 })
+  }
 }
 
-async function prove(context: Run, options: ProofOptions, { folder, file, print }: Output): Promise<void> {
+/** @param file of the report. */
+async function prove(context: Run, options: ProofOptions, folder: string, file: string): Promise<void> {
+  const { report: print, clock } = context
   const { env } = options
   // Its list of files is longer than everything else.
   process.env['WRANGLER_LOG'] ??= 'warn'
@@ -66,7 +81,7 @@ async function prove(context: Run, options: ProofOptions, { folder, file, print 
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const name of signals) process.on(name, onSignal)
 
-  const startedAtMs = context.clock.nowMs()
+  const startedAtMs = clock.nowMs()
   const results: Results = { steps: [], findings: [], series: [], waits: [], headers: [], location: undefined }
   const secrets = [process.env['CLOUDFLARE_API_TOKEN'] ?? '', options.weakToken ?? '']
   const runStep = createStepRunner(results.steps, signal, print)
@@ -86,7 +101,7 @@ async function prove(context: Run, options: ProofOptions, { folder, file, print 
     ...results,
     env,
     startedAtMs,
-    endedAtMs: context.clock.nowMs(),
+    endedAtMs: clock.nowMs(),
     api: new URL(process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com').host,
     problem: failure === undefined ? undefined : describeProblem(failure),
     left: account.listMade(),

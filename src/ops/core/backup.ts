@@ -1,6 +1,6 @@
 // Backups: the whole database as lines of JSON, and back. The first line describes the backup, each further line is a row:
 // the table, then its values. The last line holds the SHA-256 of everything before it.
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import {
   backupParts,
   countRows,
@@ -75,7 +75,7 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
     return text
   }
   yield write(`${JSON.stringify(header)}\n`)
-  const total = rows.reduce((sum, count) => sum + count, 0)
+  const total = sum(rows)
   let done = 0
   for (const part of backupParts) {
     for await (const page of readPages<Row>((last, limit) => selectRowsAfter(read, part, last, limit))) {
@@ -89,6 +89,8 @@ export async function* readBackup(store: Store, onProgress: OnProgress): AsyncGe
   }
   yield `${JSON.stringify({ sha256: hash.digest('hex') })}\n`
 }
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 
 function listColumns(): Header['tables'] {
   return Object.fromEntries(backupParts.map(({ table, columns }) => [table, columns]))
@@ -122,9 +124,9 @@ export async function restoreBackup(
   noteOutcome('incomplete')
   await deleteStagedRows(stage)
 
-  const total = header.rows.reduce((sum, count) => sum + count, 0)
+  const total = sum(header.rows)
   let done = 0
-  for await (const { part, rows } of readChunks(openLines, header)) {
+  for await (const { part, rows } of readChunks(openLines)) {
     onProgress('Writing the database', done, total)
     await insertRows(stage, part, `[${rows.join(',')}]`)
     done += rows.length
@@ -145,7 +147,7 @@ async function isRestored(read: Database, header: Header): Promise<boolean> {
 
 /** Reads the whole file before anything is written. */
 async function checkFile(openLines: OpenLines): Promise<{ header: Header; sha256: string }> {
-  const hash: Hash = createHash('sha256')
+  const hash = createHash('sha256')
   let [first, last]: (string | undefined)[] = []
   for await (const line of openLines()) {
     if (last !== undefined) hash.update(`${last}\n`)
@@ -208,12 +210,8 @@ async function refuseNonEmpty(store: Store): Promise<UserError> {
       `A restore of another backup into this database is not complete. Run that one again, or ${describeNewDatabase(store)}`,
     )
   }
-  const counts = new Map<string, number>()
-  for (const [index, count] of (await countRows(store.read)).entries()) {
-    const { table } = backupParts[index] ?? { table: '' }
-    counts.set(table, (counts.get(table) ?? 0) + count)
-  }
-  const found = [...counts].filter(([, count]) => count > 0).map(([table, count]) => `${table} has ${count}`)
+  const counts = await countRows(store.read)
+  const found = backupParts.flatMap(({ table }, index) => (counts[index] ? `${table} has ${counts[index]}` : []))
   return new UserError(`The database is not empty: ${found.join(', ')}. Instead, ${describeNewDatabase(store)}`)
 }
 
@@ -222,37 +220,23 @@ function describeNewDatabase({ target: { remote } }: Store): string {
   return 'restore into a new database: npx wrangler d1 create NAME, its ID in wrangler.toml, migrate, restore.'
 }
 
-interface Chunk {
-  part: BackupPart
-  /** Each as JSON. */
-  rows: string[]
-}
-
-/** Joins rows to what one statement takes. */
-async function* readChunks(openLines: OpenLines, { rows: counts }: Header): AsyncGenerator<Chunk> {
-  let [index, left] = [-1, 0]
-  let chunk: Chunk | undefined
+/** Joins rows, each as JSON, to what one statement takes. */
+async function* readChunks(openLines: OpenLines): AsyncGenerator<{ part: BackupPart; rows: string[] }> {
+  let part: BackupPart | undefined
+  let rows: string[] = []
   let size = 0
   for await (const line of openLines()) {
-    if (!line.startsWith('[')) continue
-    if (left === 0) {
-      if (chunk && chunk.rows.length > 0) yield chunk
-      do left = counts[++index] ?? 1
-      while (left === 0)
-      const part = backupParts[index]
-      if (part === undefined) throw new Error('the backup has more rows than it says')
-      chunk = { part, rows: [] }
+    const [, table, values] = /^\["(\w+)",(.*)$/s.exec(line) ?? []
+    if (table === undefined) continue
+    if (part && (part.table !== table || size + line.length > maxChunkCharacters)) {
+      yield { part, rows }
+      rows = []
       size = 0
     }
-    if (chunk && size + line.length > maxChunkCharacters && chunk.rows.length > 0) {
-      yield chunk
-      chunk = { part: chunk.part, rows: [] }
-      size = 0
-    }
-    // The first value is the table.
-    chunk?.rows.push(`[${line.slice(line.indexOf(',') + 1)}`)
+    part = backupParts.find((one) => one.table === table)
+    if (part === undefined) throw new Error('the backup has a table that it does not name')
+    rows.push(`[${values}`)
     size += line.length
-    left--
   }
-  if (chunk && chunk.rows.length > 0) yield chunk
+  if (part) yield { part, rows }
 }

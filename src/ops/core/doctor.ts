@@ -54,133 +54,132 @@ export async function examine(
   const schema = await checkSchema(migrations, store)
   // Without the database, or on an outdated schema, its other checks would fail, and say less.
   const isUsable = schema.every(({ level }) => level !== 'problem')
-  const checks = await Promise.all([
-    deployment && attempt('database', () => checkDatabase(deployment, target)),
-    isUsable && attempt('clock', () => checkClock(store, nowMs)),
-    isUsable && attempt('catalog', () => checkCatalog(store)),
-    isUsable && attempt('import', () => checkLastImport(store)),
-    isUsable && attempt('publications', () => checkPublications(store)),
-    attempt('cache', () => checkCache(store)),
-    deployment && attempt('secrets', () => checkSecrets(deployment, target)),
-    attempt('keys', async () =>
-      checkKeys(keys, deployment, isUsable ? await listKeyEntries(store, {}) : [], target, nowMs()),
-    ),
-  ])
-  return [
-    ...(deployment ? [checkBindings(deployment, target)] : []),
-    ...schema,
-    ...checks.flatMap((found) => found || []),
-  ]
+  const checks: Record<string, () => Promise<Finding | Finding[]>> = {
+    ...(deployment && { database: () => checkDatabase(deployment, target) }),
+    ...(isUsable && {
+      clock: () => checkClock(store, nowMs),
+      catalog: () => checkCatalog(store),
+      import: () => checkLastImport(store),
+      publications: () => checkPublications(store),
+    }),
+    cache: () => checkCache(store),
+    ...(deployment && { secrets: () => checkSecrets(deployment, target) }),
+    keys: async () => checkKeys(keys, deployment, isUsable ? await listKeyEntries(store, {}) : [], target, nowMs()),
+  }
+  const found = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const findings = [await check().catch(describeFailure)].flat()
+      return findings.map(({ level, message }) => ({ name, level, message }))
+    }),
+  )
+  const bindings = deployment ? [{ name: 'bindings', ...checkBindings(deployment, target) }] : []
+  return [...bindings, ...schema, ...found.flat()]
 }
 
-const ok = (name: string, message: string): HealthCheck => ({ name, level: 'ok', message })
-const warning = (name: string, message: string): HealthCheck => ({ name, level: 'warning', message })
-const problem = (name: string, message: string): HealthCheck => ({ name, level: 'problem', message })
+type Finding = Omit<HealthCheck, 'name'>
 
-/** A check by itself: when Cloudflare fails, the others still answer. */
-async function attempt(name: string, check: () => Promise<HealthCheck | HealthCheck[]>): Promise<HealthCheck[]> {
-  try {
-    return [await check()].flat()
-  } catch (error) {
-    const failure = error instanceof UserError ? error : findCloudflareError(error)
-    if (failure === undefined) throw error
-    return [problem(name, failure.message.replaceAll('\n', ' '))]
-  }
+const ok = (message: string): Finding => ({ level: 'ok', message })
+const warning = (message: string): Finding => ({ level: 'warning', message })
+const problem = (message: string): Finding => ({ level: 'problem', message })
+
+/** When Cloudflare fails for one check, the others still answer. @throws the error unless it is expected. */
+function describeFailure(error: unknown): Finding {
+  const failure = error instanceof UserError ? error : findCloudflareError(error)
+  if (failure === undefined) throw error
+  return problem(failure.message.replaceAll('\n', ' '))
 }
 
 /** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */
 async function checkSchema(known: readonly string[], { read, target }: Store): Promise<HealthCheck[]> {
+  const name = 'migrations'
   try {
-    return [checkMigrations(known, await selectMigrations(read), target)]
+    return [{ name, ...checkMigrations(known, await selectMigrations(read), target) }]
   } catch (error) {
     const failure = findCloudflareError(error)
     if (failure === undefined) throw error
-    const down = problem('migrations', `${failure.message} Nothing in the database could be checked.`)
+    const down = { name, ...problem(`${failure.message} Nothing in the database could be checked.`) }
+    if (failure.kind === 'refused') return [down]
     const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "Stale lists" in src/worker/ONCALL.md.`
-    return failure.kind === 'refused' ? [down] : [down, warning('partners', fallback)]
+    return [down, { name: 'partners', ...warning(fallback) }]
   }
 }
 
-function checkBindings({ missingBindings, hasSchedule }: Deployment, { env }: Target): HealthCheck {
+function checkBindings({ missingBindings, hasSchedule }: Deployment, { env }: Target): Finding {
   const missing = [...missingBindings, ...(hasSchedule ? [] : ['a Cron Trigger'])]
-  if (missing.length === 0) return ok('bindings', `wrangler.toml has all of them for [env.${env}].`)
-  return problem('bindings', `[env.${env}] in wrangler.toml lacks ${missing.join(', ')}. Add it there, and deploy.`)
+  if (missing.length === 0) return ok(`wrangler.toml has all of them for [env.${env}].`)
+  return problem(`[env.${env}] in wrangler.toml lacks ${missing.join(', ')}. Add it there, and deploy.`)
 }
 
-function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): HealthCheck {
-  const name = 'migrations'
+function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): Finding {
   const missing = known.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
-    return problem(name, `${missing.join(', ')} not applied. Run: ${describeMigration(target)}`)
+    return problem(`${missing.join(', ')} not applied. Run: ${describeMigration(target)}`)
   }
   const unknown = applied.filter((file) => !known.includes(file))
-  if (unknown.length === 0) return ok(name, `all ${known.length} applied.`)
-  return warning(name, `This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
+  if (unknown.length === 0) return ok(`all ${known.length} applied.`)
+  return warning(`This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
 }
 
-async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Promise<HealthCheck> {
+async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Promise<Finding> {
   const { isReplicated, region, sizeBytes } = await readDatabase()
   const size = `${(sizeBytes / 1e6).toFixed(1)} MB`
   if (sizeBytes >= maxDatabaseBytes) {
-    return problem(
-      'database',
-      `It has ${size} of D1's 10 GB. Plan a new database: the record of the catalog only grows.`,
-    )
+    return problem(`It has ${size} of D1's 10 GB. Plan a new database: the record of the catalog only grows.`)
   }
   const place = `${size}, ${region === undefined ? 'Cloudflare does not say where it is' : `runs in ${region}`}`
-  if (isReplicated) return ok('database', `${place}, read replication is on.`)
+  if (isReplicated) return ok(`${place}, read replication is on.`)
   const fix = `npm run provision -- --env ${env}`
-  return problem('database', `${place}. Read replication is off: distant partners wait for it. Run: ${fix}`)
+  return problem(`${place}. Read replication is off: distant partners wait for it. Run: ${fix}`)
 }
 
-async function checkClock({ read }: Store, nowMs: () => number): Promise<HealthCheck> {
+async function checkClock({ read }: Store, nowMs: () => number): Promise<Finding> {
   const startMs = nowMs()
   const databaseSeconds = await selectNowSeconds(read)
   // D1's clock has whole seconds, and read them at some time during the query.
   const [earliest, latest] = [Math.floor(startMs / 1000), Math.floor(nowMs() / 1000)]
   const error = databaseSeconds < earliest ? databaseSeconds - earliest : Math.max(0, databaseSeconds - latest)
   const distance = `This machine's clock is ${Math.abs(error)} s ${error > 0 ? 'behind' : 'ahead of'} D1's`
-  if (Math.abs(error) > maxClockErrorSeconds) return problem('clock', `${distance}. Set it.`)
-  return ok('clock', error === 0 ? "This machine's clock agrees with D1's." : `${distance}.`)
+  if (Math.abs(error) > maxClockErrorSeconds) return problem(`${distance}. Set it.`)
+  return ok(error === 0 ? "This machine's clock agrees with D1's." : `${distance}.`)
 }
 
-async function checkCatalog({ read, target }: Store): Promise<HealthCheck> {
+async function checkCatalog({ read, target }: Store): Promise<Finding> {
   const [{ catalog }, { planCount, countryCount }] = await Promise.all([
     selectCatalogOrigin(read),
     countPlansAndCountries(read),
   ])
   if (isRestoring(catalog)) {
     const restore = describeCommand(target, 'restore', 'FILE')
-    return problem('catalog', `A restore was interrupted. Run it again with the same file: ${restore}`)
+    return problem(`A restore was interrupted. Run it again with the same file: ${restore}`)
   }
   const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
-  if (countryCount > 0) return ok('catalog', `${countPlans(planCount)}, listed in ${countries}.`)
+  if (countryCount > 0) return ok(`${countPlans(planCount)}, listed in ${countries}.`)
   const fix = describeCommand(target, 'catalog', 'import', 'FILE')
   const found = planCount === 0 ? 'It is empty' : `No country lists any of its ${countPlans(planCount)}`
-  return problem('catalog', `${found}: every list is empty. Run: ${fix}`)
+  return problem(`${found}: every list is empty. Run: ${fix}`)
 }
 
-async function checkLastImport({ read }: Store): Promise<HealthCheck> {
+async function checkLastImport({ read }: Store): Promise<Finding> {
   const last = await selectLastImport(read)
-  if (last === undefined) return ok('import', 'none in the record.')
-  return ok('import', `the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.madeAt)}.`)
+  if (last === undefined) return ok('none in the record.')
+  return ok(`the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.madeAt)}.`)
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
-async function checkCache({ deleteKey }: Store): Promise<HealthCheck> {
+async function checkCache({ deleteKey }: Store): Promise<Finding> {
   await deleteKey('doctor')
-  return ok('cache', 'KV answers.')
+  return ok('KV answers.')
 }
 
-async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target: Target): Promise<HealthCheck> {
+async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target: Target): Promise<Finding> {
   const secrets = await listSecrets()
   const has = (part: 'isEverywhere' | 'isKept', required: string) =>
     secrets.some((secret) => secret.name === required && secret[part])
   const missing = requiredSecrets.filter((required) => !has('isEverywhere', required))
-  if (missing.length === 0) return ok('secrets', `The Worker has ${requiredSecrets.join(', ')}.`)
+  if (missing.length === 0) return ok(`The Worker has ${requiredSecrets.join(', ')}.`)
   const isInLatest = missing.every((required) => has('isKept', required))
   const fix = isInLatest ? describeDeploy(target) : describeCommand(target, 'keys', 'rotate')
-  return problem('secrets', `The Worker lacks ${missing.join(', ')}: it is not deployed, or can't sign. Run: ${fix}`)
+  return problem(`The Worker lacks ${missing.join(', ')}: it is not deployed, or can't sign. Run: ${fix}`)
 }
 
 async function checkKeys(
@@ -189,41 +188,39 @@ async function checkKeys(
   entries: readonly ChangeEntry[],
   target: Target,
   nowMs: number,
-): Promise<HealthCheck> {
-  const name = 'keys'
+): Promise<Finding> {
   const known = await keys.list()
   const [revived] = findRevivedKeys(known, entries)
-  if (revived) return problem(name, describeRevivedKey(revived, target))
+  if (revived) return problem(describeRevivedKey(revived, target))
   const rotate = describeCommand(target, 'keys', 'rotate')
   const signing = known.find(({ use, startsWithDeploy }) => use === 'signs' && !startsWithDeploy)
   if (signing === undefined) {
     // The names of the secrets of a rotation say which key signs.
     return (await deployment?.listSecrets())?.some((secret) => secret.name === 'JWT_KEYS' && secret.isLive)
-      ? warning(name, `JWT_KEYS was set by other means, so its age is not known. To replace it, run: ${rotate}`)
-      : problem(name, `No key signs tokens. Run: ${rotate}`)
+      ? warning(`JWT_KEYS was set by other means, so its age is not known. To replace it, run: ${rotate}`)
+      : problem(`No key signs tokens. Run: ${rotate}`)
   }
   const ending = known.find(({ endsWithDeploy }) => endsWithDeploy)
-  if (ending) return warning(name, describeEndingKey(ending, target))
+  if (ending) return warning(describeEndingKey(ending, target))
   const starting = known.find(({ startsWithDeploy }) => startsWithDeploy)
-  if (starting) return warning(name, describeStartingKey(starting, target))
+  if (starting) return warning(describeStartingKey(starting, target))
   const waiting = known.find(({ use }) => use === 'waits')
-  if (waiting)
-    return warning(name, `The rotation to ${waiting.kid} was interrupted, ${signing.kid} signs. Run: ${rotate}`)
+  if (waiting) return warning(`The rotation to ${waiting.kid} was interrupted, ${signing.kid} signs. Run: ${rotate}`)
   const madeMs = readKidTimeMs(signing.kid)
   if (madeMs === undefined) {
-    return warning(name, `The ID of the key that signs, ${signing.kid}, does not say how old it is. Run: ${rotate}`)
+    return warning(`The ID of the key that signs, ${signing.kid}, does not say how old it is. Run: ${rotate}`)
   }
   const days = Math.floor((nowMs - madeMs) / dayMs)
   const age = `${days} ${days === 1 ? 'day' : 'days'} old`
   if (days > maxKeyAgeDays) {
     const reason = 'replace it once a year, also when nobody knows of a leak'
-    return warning(name, `The key that signs, ${signing.kid}, is ${age}: ${reason}. Run: ${rotate}`)
+    return warning(`The key that signs, ${signing.kid}, is ${age}: ${reason}. Run: ${rotate}`)
   }
-  return ok(name, `${signing.kid} signs and is ${age}, ${known.length - 1} more verify.`)
+  return ok(`${signing.kid} signs and is ${age}, ${known.length - 1} more verify.`)
 }
 
 /** Checks the publications that are not published yet. */
-async function checkPublications({ read, target }: Store): Promise<HealthCheck[]> {
+async function checkPublications({ read, target }: Store): Promise<Finding[]> {
   const [now, clashes, open] = await Promise.all([
     selectNowSeconds(read),
     selectClashes(read),
@@ -232,7 +229,6 @@ async function checkPublications({ read, target }: Store): Promise<HealthCheck[]
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
-  const name = 'publications'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
   const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
   const clashing = [...scheduled, ...waiting].filter(({ id }) => describeClash(clashes, id) !== undefined)
@@ -254,8 +250,6 @@ async function checkPublications({ read, target }: Store): Promise<HealthCheck[]
       return `Publication ${id} was not published: ${reason}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`
     }),
   ]
-  if (problems.length > 0) return problems.map((message) => problem(name, message))
-  return [
-    ok(name, `${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`),
-  ]
+  if (problems.length > 0) return problems.map(problem)
+  return [ok(`${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`)]
 }

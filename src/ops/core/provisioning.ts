@@ -1,8 +1,14 @@
 // Creates what an environment lacks before its first deploy. Each step looks first, so an interrupted run is continued by
 // the next one, and a run with nothing to do changes nothing.
 import { describeCommand } from '../shared/target.ts'
-import type { EnvironmentResources, Place, Resource } from '../store/environment-resources.ts'
+import type { EnvironmentResources, Place } from '../store/environment-resources.ts'
 import { UserError } from '../shared/user-error.ts'
+
+/** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
+export interface SigningKey {
+  findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
+  createSigningKey: () => Promise<void>
+}
 
 /**
  * @param place where a new database is created.
@@ -11,7 +17,7 @@ import { UserError } from '../shared/user-error.ts'
  * @throws UserError when somebody must set something in the dashboard, or an existing database is not as asked.
  */
 export async function provision(
-  resources: EnvironmentResources,
+  resources: EnvironmentResources & SigningKey,
   place: Place,
   report: (line: string) => void,
 ): Promise<boolean> {
@@ -24,16 +30,16 @@ export async function provision(
     )
   }
 
+  /** @param key of the ID in wrangler.toml. */
   const obtain = async (
+    resource: 'database' | 'namespace',
     kind: string,
     key: string,
-    savedId: string | undefined,
-    name: string,
-    resource: Resource,
-    create: () => Promise<string>,
+    create: (name: string) => Promise<string>,
   ): Promise<string> => {
+    const [savedId, name, { exists, findByName, saveId }] = [ids[resource], names[resource], resources[resource]]
     if (savedId !== undefined) {
-      if (!(await resource.exists(savedId))) {
+      if (!(await exists(savedId))) {
         throw new UserError(
           `The account has no ${kind} ${savedId}, which wrangler.toml names in [env.${names.env}]. Check CLOUDFLARE_ACCOUNT_ID; to create another ${kind}, delete the line of ${key} first.`,
         )
@@ -42,17 +48,15 @@ export async function provision(
       return savedId
     }
     // An earlier run may have created it, and ended before it wrote the ID.
-    const found = await resource.findByName(name)
-    const id = found ?? (await create())
-    await resource.saveId(id)
+    const found = await findByName(name)
+    const id = found ?? (await create(name))
+    await saveId(id)
     hasNewIds = true
     report(`${found === undefined ? 'Created' : 'Found'} the ${kind} ${name}, and wrote its ID into wrangler.toml.`)
     return id
   }
 
-  const databaseId = await obtain('database', 'database_id', ids.database, names.database, database, () =>
-    database.create(names.database, place),
-  )
+  const databaseId = await obtain('database', 'database', 'database_id', (name) => database.create(name, place))
   if (place.jurisdiction !== undefined) {
     const found = await database.readJurisdiction(databaseId)
     if (found !== place.jurisdiction) {
@@ -62,7 +66,7 @@ export async function provision(
     }
     report(`The database is in the jurisdiction ${found}.`)
   }
-  await obtain('KV namespace', 'id', ids.namespace, names.namespace, namespace, () => namespace.create(names.namespace))
+  await obtain('namespace', 'KV namespace', 'id', (name) => namespace.create(name))
 
   if (await resources.readReplication(databaseId)) report('Read replication is on.')
   else {

@@ -1,7 +1,7 @@
 // The smoke test: calls a running service as a partner does.
-import { isJsonObject } from '../../json.ts'
+import { readPath } from '../../json.ts'
 import type { Clock } from './clock.ts'
-import { createCall, maxWaitSeconds, type Answer, type Call, type WantedVersion } from './smoke-call.ts'
+import { createCall, maxWaitSeconds, type Answer, type WantedVersion } from './smoke-call.ts'
 
 export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
 
@@ -27,13 +27,33 @@ export function findIncompleteCredentials(variables: SmokeTarget['variables']): 
   return `The smoke test lacks ${missing.join(' and ')}: set all of ${credentialNames.join(', ')}, or unset ${present.join(' and ')}.`
 }
 
+const api = '/api/v3/partners'
+const [auth, anyPlans] = [`${api}/auth`, `${api}/any/plans`]
+
+/** Requests that the service must refuse, whoever sends them. The first one also says whether the address answers. */
+const refusals: [name: string, path: string, headers: Record<string, string>, status: number, error: string][] = [
+  ['a token request without credentials returns 400', auth, {}, 400, 'invalid_request'],
+  ['an unknown client returns 401', auth, { Authorization: basic('unknown', 'unknown') }, 401, 'invalid_client'],
+  ['a list without a token returns 401', anyPlans, {}, 401, 'missing_token'],
+  ['a forged token returns 401', anyPlans, { Authorization: 'Bearer a.b.c' }, 401, 'invalid_token'],
+  ['Python’s urllib reaches the service', anyPlans, { 'User-Agent': 'Python-urllib/3.13' }, 401, 'missing_token'],
+  ['an unknown path returns 404', `${api}/nothing/here`, {}, 404, 'not_found'],
+]
+
+/** Sends a request, and reports whether `verify` accepts the answer. */
+type Check = (
+  name: string,
+  path: string,
+  headers: Record<string, string>,
+  verify: (answer: Answer) => void,
+) => Promise<void>
+
 /** @param report gets a line for each check. */
 export async function runSmokeTest(
   { origin, version, variables }: SmokeTarget,
   clock: Clock,
   report: (line: string) => void,
 ): Promise<SmokeOutcome> {
-  const api = `${origin}/api/v3/partners`
   let isReached = false
   const send: typeof fetch = async (...request) => {
     const response = await fetch(...request)
@@ -45,105 +65,74 @@ export async function runSmokeTest(
     report(`      Waits up to ${maxWaitSeconds} s until version ${version.id} sends every answer of the API.`)
   }
   let [passed, failed] = [0, 0]
-  const check: Check = async (name, work) => {
+  const check: Check = async (name, path, headers, verify) => {
     const startMs = performance.now()
-    const problem = await work().then(
-      () => undefined,
-      (error: unknown) => (error instanceof Error ? describe(error) : String(error)),
-    )
+    const problem = await call(`${origin}${path}`, { method: path === auth ? 'POST' : 'GET', headers })
+      .then(verify)
+      .catch((error: unknown) => (error instanceof Error ? describe(error) : String(error)))
     if (problem === undefined) passed++
     else failed++
     const time = `${Math.round(performance.now() - startMs)} ms`
     report(`${problem === undefined ? 'ok  ' : 'FAIL'}  ${name} (${time})${problem ? `: ${problem}` : ''}`)
   }
 
-  await check('a token request without credentials returns 400', async () => {
-    expectRefusal(await call(`${api}/auth`, { method: 'POST' }), 400, 'invalid_request')
-  })
-  if (!isReached) return 'unreachable'
-  await checkRefusals(api, call, check)
-  await checkSite(api, call, check)
+  for (const [name, path, headers, status, error] of refusals) {
+    await check(name, path, headers, (answer) => expectRefusal(answer, status, error))
+    if (!isReached) return 'unreachable'
+  }
+  await check(
+    'the site for partners’ developers is served with its Content-Security-Policy',
+    '/',
+    {},
+    ({ status, headers }) => {
+      expectEqual('status', status, 200)
+      expectEqual('Content-Type', headers.get('Content-Type'), 'text/html; charset=utf-8')
+      expectEqual('the first policy', headers.get('Content-Security-Policy')?.split(';')[0], "default-src 'none'")
+    },
+  )
   const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = variables
-  if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) {
-    const authorization = `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`
-    await checkPartner(api, authorization, SHORT_NAME, call, check)
-  } else report('      No token was requested: CLIENT_ID, CLIENT_SECRET and SHORT_NAME are not set.')
+  if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) await checkPartner(basic(CLIENT_ID, CLIENT_SECRET), SHORT_NAME, check)
+  else report('      No token was requested: CLIENT_ID, CLIENT_SECRET and SHORT_NAME are not set.')
   report(`${passed} passed, ${failed} failed`)
   return failed === 0 ? 'passed' : 'failed'
 }
 
-type Check = (name: string, work: () => Promise<void>) => Promise<void>
-
-async function checkRefusals(api: string, call: Call, check: Check): Promise<void> {
-  await check('an unknown client returns 401', async () => {
-    const headers = { Authorization: `Basic ${Buffer.from('unknown:unknown').toString('base64')}` }
-    expectRefusal(await call(`${api}/auth`, { method: 'POST', headers }), 401, 'invalid_client')
-  })
-  await check('a list without a token returns 401', async () => {
-    expectRefusal(await call(`${api}/any/plans`), 401, 'missing_token')
-  })
-  await check('a forged token returns 401', async () => {
-    expectRefusal(await call(`${api}/any/plans`, { headers: { Authorization: 'Bearer a.b.c' } }), 401, 'invalid_token')
-  })
-  await check('Python’s urllib reaches the service', async () => {
-    const headers = { 'User-Agent': 'Python-urllib/3.13' }
-    expectRefusal(await call(`${api}/any/plans`, { headers }), 401, 'missing_token')
-  })
-  await check('an unknown path returns 404', async () => {
-    expectRefusal(await call(`${api}/nothing/here`), 404, 'not_found')
-  })
-}
-
-async function checkSite(api: string, call: Call, check: Check): Promise<void> {
-  await check('the site for partners’ developers is served with its Content-Security-Policy', async () => {
-    const { status, headers } = await call(new URL('/', api).href)
-    expectEqual('status', status, 200)
-    expectEqual('Content-Type', headers.get('Content-Type'), 'text/html; charset=utf-8')
-    expectEqual('the first policy', headers.get('Content-Security-Policy')?.split(';')[0], "default-src 'none'")
-  })
-}
-
-async function checkPartner(
-  api: string,
-  authorization: string,
-  shortName: string,
-  call: Call,
-  check: Check,
-): Promise<void> {
+async function checkPartner(authorization: string, shortName: string, check: Check): Promise<void> {
+  const plans = `${api}/${shortName}/plans`
   let headers = {}
-  let list: Answer | undefined
-  const plansUrl = `${api}/${shortName}/plans`
-
-  await check('the credentials return a token', async () => {
-    const { status, json } = await call(`${api}/auth`, { method: 'POST', headers: { Authorization: authorization } })
+  let etag = ''
+  await check('the credentials return a token', auth, { Authorization: authorization }, ({ status, json }) => {
     expectEqual('status', status, 200)
     expectEqual('token_type', json?.['token_type'], 'Bearer')
     expectEqual('the type of expires_in', typeof json?.['expires_in'], 'number')
     headers = { Authorization: `Bearer ${String(json?.['access_token'])}` }
   })
-  await check('the token lists the plans', async () => {
-    list = await call(plansUrl, { headers })
+  await check('the token lists the plans', plans, headers, (list) => {
+    etag = list.headers.get('ETag') ?? ''
     expectEqual('status', list.status, 200)
-    const data = isJsonObject(list.json?.['data']) ? list.json['data'] : {}
-    const plans = Array.isArray(data['plans']) ? data['plans'] : undefined
-    expectEqual('data.total', data['total'], plans?.length ?? 'the number of plans')
-    if (plans?.length === 0) throw new Error('the list is empty: does the partner’s country have viewable plans?')
+    const found = readPath(list.json, 'data', 'plans')
+    const count = Array.isArray(found) ? found.length : 'the number of plans'
+    expectEqual('data.total', readPath(list.json, 'data', 'total'), count)
+    if (count === 0) throw new Error('the list is empty: does the partner’s country have viewable plans?')
   })
-  await check('the same list again returns 304', async () => {
-    const again = await call(plansUrl, { headers: { ...headers, 'If-None-Match': list?.headers.get('ETag') ?? '' } })
-    expectEqual('status', again.status, 304)
-  })
-  await check('a filter that matches nothing returns an empty list', async () => {
-    const { status, json } = await call(`${plansUrl}?fundType=smoke-test`, { headers })
+  await check('the same list again returns 304', plans, { ...headers, 'If-None-Match': etag }, ({ status }) =>
+    expectEqual('status', status, 304),
+  )
+  const noMatch = `${plans}?fundType=smoke-test`
+  await check('a filter that matches nothing returns an empty list', noMatch, headers, ({ status, json }) => {
     expectEqual('status', status, 200)
     expectEqual('data', JSON.stringify(json?.['data']), '{"total":0,"plans":[]}')
   })
-  await check('an unreadable filter returns 400', async () => {
-    expectRefusal(await call(`${plansUrl}?categoryId=x`, { headers }), 400, 'invalid_request')
-  })
-  await check('the list of another partner returns 403', async () => {
-    expectRefusal(await call(`${api}/${shortName}-other/plans`, { headers }), 403, 'forbidden')
-  })
+  await check('an unreadable filter returns 400', `${plans}?categoryId=x`, headers, (answer) =>
+    expectRefusal(answer, 400, 'invalid_request'),
+  )
+  await check('the list of another partner returns 403', `${api}/${shortName}-other/plans`, headers, (answer) =>
+    expectRefusal(answer, 403, 'forbidden'),
+  )
+}
+
+function basic(clientId: string, clientSecret: string): string {
+  return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`
 }
 
 /** Checks the status and error; the request ID must equal the header. */

@@ -1,7 +1,7 @@
 // Everything that this project assumes of Cloudflare. DEPLOY.md ends with this table.
 import { databaseExperiments } from './database-experiments.ts'
 import type { Assumption } from './experiment.ts'
-import { rollbackExperiments, serviceExperiments, tokenExperiments } from './service-experiments.ts'
+import { rollbackExperiments, serviceExperiments } from './service-experiments.ts'
 
 /** What one run on one account can't decide. */
 const untried = [
@@ -35,7 +35,6 @@ const untried = [
 
 export const assumptions: readonly Assumption[] = [
   ...databaseExperiments,
-  ...tokenExperiments,
   ...serviceExperiments,
   ...rollbackExperiments,
   ...untried.map((one): Assumption => Object.assign({ experiment: `None: ${one.whyUntried}` }, one)),

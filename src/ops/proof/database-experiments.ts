@@ -181,13 +181,9 @@ async function storeText(lab: DatabaseLab, bytes: number): Promise<string> {
   return length === bytes ? 'stored' : `cut to ${String(length)}`
 }
 
-function post({ call, path }: DatabaseLab, kind: 'query' | 'raw', body: object): Promise<unknown> {
-  return call('POST', `${path}/${kind}`, body)
-}
+const post = ({ call, path }: DatabaseLab, kind: 'query' | 'raw', body: object) => call('POST', `${path}/${kind}`, body)
 
-function query(lab: DatabaseLab, sql: string): Promise<unknown> {
-  return post(lab, 'query', { sql, params: [] })
-}
+const query = (lab: DatabaseLab, sql: string) => post(lab, 'query', { sql, params: [] })
 
 /** @returns Cloudflare's refusal instead of throwing it. Any other failure decides nothing. */
 async function catchRefusal(run: () => Promise<unknown>): Promise<unknown> {
@@ -199,9 +195,8 @@ async function catchRefusal(run: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-function tryQuery(lab: DatabaseLab, body: object, kind: 'query' | 'raw' = 'query'): Promise<unknown> {
-  return catchRefusal(() => post(lab, kind, body))
-}
+const tryQuery = (lab: DatabaseLab, body: object, kind: 'query' | 'raw' = 'query') =>
+  catchRefusal(() => post(lab, kind, body))
 
 async function readCell(lab: DatabaseLab, sql: string): Promise<unknown> {
   return readPath(await post(lab, 'raw', { sql, params: [] }), 0, 'results', 'rows', 0, 0)
@@ -217,9 +212,7 @@ async function withTable<T>(lab: DatabaseLab, column: string, work: () => Promis
   }
 }
 
-async function countRows(lab: DatabaseLab): Promise<number> {
-  return Number(await readCell(lab, 'select count(*) from proof_scratch'))
-}
+const countRows = async (lab: DatabaseLab) => Number(await readCell(lab, 'select count(*) from proof_scratch'))
 
 /** @param buildBody makes the body of a call from statements. */
 async function findRowsAfterFailure(

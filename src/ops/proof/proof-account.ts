@@ -3,7 +3,7 @@ import { readPath } from '../../json.ts'
 import { openAccount, type Call } from '../store/cloudflare-api.ts'
 import { CloudflareError, isUncertain } from '../store/failure.ts'
 import { readConfiguredEnvironment, type ConfiguredEnvironment } from '../store/deployment.ts'
-import { openResources } from '../store/environment-resources.ts'
+import { openResources, type Place } from '../store/environment-resources.ts'
 
 /** Something of the account. The ID is unknown while a creation is not answered; a Worker has none. */
 export interface Made {
@@ -12,15 +12,11 @@ export interface Made {
   id?: string
 }
 
-/** @returns the command that deletes it. */
-export function describeDeletion(one: Made): string {
-  return `${describeAskingDeletion(one)} ${one.kind === 'Worker' ? '--force' : '--skip-confirmation'}`
-}
-
-/** @returns the command that deletes it after a question. */
-function describeAskingDeletion({ kind, name }: Made): string {
-  if (kind === 'Worker') return `npx wrangler delete --name ${name}`
-  return `npx wrangler ${kind === 'database' ? 'd1' : 'kv namespace'} delete ${name}`
+/** @returns the command that deletes it, at once unless it `asks`. */
+export function describeDeletion({ kind, name }: Made, asks?: 'asks'): string {
+  if (kind === 'Worker') return `npx wrangler delete --name ${name}${asks ? '' : ' --force'}`
+  const noun = kind === 'database' ? 'd1' : 'kv namespace'
+  return `npx wrangler ${noun} delete ${name}${asks ? '' : ' --skip-confirmation'}`
 }
 
 /** What is there before the proof. */
@@ -44,13 +40,13 @@ export function findProofObstacles({ environment, taken, partners }: Found): str
     hasId && `wrangler.toml has an ID in [env.${env}], so somebody uses it. The proof makes an environment of its own.`,
     ...taken.map(
       (one) =>
-        `The account has the ${one.kind} ${one.name}, which this run did not make.${isUsed ? '' : ` If an earlier proof left it: ${describeAskingDeletion(one)}`}`,
+        `The account has the ${one.kind} ${one.name}, which this run did not make.${isUsed ? '' : ` If an earlier proof left it: ${describeDeletion(one, 'asks')}`}`,
     ),
   ]
   return obstacles.filter((obstacle) => typeof obstacle === 'string')
 }
 
-/** The name of the database that the backup is restored into. */
+/** The database that the backup is restored into. */
 export const nameRestored = (database: string) => `${database}-restored`
 
 /** @throws UserError when the environment or the account can't be read. */
@@ -67,15 +63,15 @@ export async function inspectAccount(env: string): Promise<Found> {
   ])
   const hasWorker = Array.isArray(scripts) && scripts.some((one) => readPath(one, 'id') === environment.worker)
   const usedId = environment.databaseId ?? databaseId
-  const taken: (Made | undefined)[] = [
-    hasWorker ? { kind: 'Worker', name: environment.worker } : undefined,
-    namespaceId === undefined ? undefined : { kind: 'KV namespace', name: names.namespace, id: namespaceId },
-    databaseId === undefined ? undefined : { kind: 'database', name: names.database, id: databaseId },
-    restoredId === undefined ? undefined : { kind: 'database', name: restored, id: restoredId },
+  const named: [Made['kind'], string, string | undefined][] = [
+    ['KV namespace', names.namespace, namespaceId],
+    ['database', names.database, databaseId],
+    ['database', restored, restoredId],
   ]
+  const resources = named.flatMap(([kind, name, id]) => (id === undefined ? [] : { kind, name, id }))
   return {
     environment,
-    taken: taken.filter((one) => one !== undefined),
+    taken: hasWorker ? [{ kind: 'Worker', name: environment.worker }, ...resources] : resources,
     partners: usedId === undefined ? 0 : await countPartners(call, usedId),
   }
 }
@@ -128,16 +124,21 @@ export async function openProofAccount(env: string, signal: AbortSignal) {
   }
 
   const { database, namespace } = resources
-  const createDatabase: typeof database.create = (name, ...where) =>
-    create('database', name, () => database.create(name, ...where))
-  const createNamespace = (name: string) => create('KV namespace', name, () => namespace.create(name))
   return {
     call,
     worker,
     resources: {
       ...resources,
-      database: { ...database, findByName: findNothing, create: createDatabase },
-      namespace: { ...namespace, findByName: findNothing, create: createNamespace },
+      database: {
+        ...database,
+        findByName: findNothing,
+        create: (name: string, place: Place) => create('database', name, () => database.create(name, place)),
+      },
+      namespace: {
+        ...namespace,
+        findByName: findNothing,
+        create: (name: string) => create('KV namespace', name, () => namespace.create(name)),
+      },
     },
     /** To be called before the first secret, which makes the Worker. */
     noteWorker: () => {

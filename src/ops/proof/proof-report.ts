@@ -19,12 +19,13 @@ export interface Proof extends Results {
 }
 
 export function formatReport(proof: Proof): string {
-  const { startedAtMs, findings, series, waits, headers, steps } = proof
+  const { startedAtMs, findings, series, waits, headers, steps, location } = proof
+  const place = location === undefined ? 'no location of Cloudflare' : `answered by Cloudflare’s location ${location}`
   return [
     `# Proof of ${formatIsoTime(Math.floor(startedAtMs / 1000)).slice(0, 10)}`,
     formatSummary(proof),
     '## Speed',
-    `Measured from the machine that ran the proof, ${describePlace(proof)}, in milliseconds, one request after the other: the p99 of 50 is the slowest. “New version”: an isolate that has just started.`,
+    `Measured from the machine that ran the proof, ${place}, in milliseconds, one request after the other: the p99 of 50 is the slowest. “New version”: an isolate that has just started.`,
     formatTable(['request', 'requests', 'p50', 'p99', 'other answers'], series.map(formatSeries)),
     '## Changes',
     waits.map((wait) => `- ${formatWait(wait)}`).join('\n') || 'None was made.',
@@ -46,18 +47,21 @@ export function formatReport(proof: Proof): string {
 }
 
 function formatSummary(proof: Proof): string {
-  const { env, startedAtMs, endedAtMs, problem, steps, findings, series, left } = proof
+  const { env, startedAtMs, endedAtMs, api, problem, steps, findings, series, left } = proof
   const [from, to] = [startedAtMs, endedAtMs].map((ms) => formatIsoTime(Math.floor(ms / 1000)))
   const count = (verdict: Finding['verdict']) => findings.filter((finding) => finding.verdict === verdict)
   const [differing, failed] = [count('differs'), count('failed')]
   const done = steps.filter((step) => step.problem === undefined).length
+  const isReal = api === 'api.cloudflare.com'
+  const isComplete = problem === undefined && failed.length === 0
+  const result = isComplete
+    ? `The service was provisioned, deployed, measured, rolled back and restored in the environment ${env}.`
+    : problem === undefined
+      ? `Every step is done, but ${failed.length} experiments failed.`
+      : `${done} steps were done. Then: ${putOnOneLine(problem)}`
   return [
-    problem === undefined && failed.length > 0
-      ? `- **The proof is not complete.** Every step is done, but ${failed.length} experiments failed.`
-      : problem === undefined
-        ? `- **The proof is complete.** The service was provisioned, deployed, measured, rolled back and restored in the environment ${env}.`
-        : `- **The proof is not complete.** ${done} steps were done. Then: ${putOnOneLine(problem)}`,
-    `- It ran from ${from} to ${to} against ${describeApi(proof)}.`,
+    `- **The proof is ${isComplete ? '' : 'not '}complete.** ${result}`,
+    `- It ran from ${from} to ${to} against ${isReal ? 'Cloudflare' : `${api}, which is **not Cloudflare**`}.`,
     `- Assumptions: ${count('as assumed').length} hold, ${differing.length} differ, ${count('answered').length} open questions are answered, ${failed.length} experiments failed, ${count('not tried').length} were not tried.`,
     ...series.filter(({ what }) => /^(token|list), warm$/.test(what)).map((one) => `- ${formatFigures(one)}`),
     ...differing.map(({ assumption, found }) => `- **Differs:** ${assumption} Found: ${putOnOneLine(found)}`),
@@ -69,39 +73,24 @@ function formatSummary(proof: Proof): string {
   ].join('\n')
 }
 
-function describeApi({ api }: Proof): string {
-  return api === 'api.cloudflare.com' ? 'Cloudflare' : `${api}, which is **not Cloudflare**`
-}
-
-function describePlace({ location }: Proof): string {
-  return location === undefined ? 'no location of Cloudflare' : `answered by Cloudflare’s location ${location}`
-}
-
-function formatPercentile({ ms }: Series, percent: number): string {
-  return findPercentile(ms, percent)?.toFixed(0) ?? '–'
-}
+const formatPercentiles = ({ ms }: Series) => [50, 99].map((percent) => findPercentile(ms, percent)?.toFixed(0) ?? '–')
 
 function formatFigures(series: Series): string {
-  const [p50, p99] = [50, 99].map((percent) => formatPercentile(series, percent))
   const { what, ms, failures } = series
+  const [p50, p99] = formatPercentiles(series)
   const answered = failures.length > 0 ? `${ms.length} of ${ms.length + failures.length} answered; of these, ` : ''
   return `From this machine, ${what}: ${answered}half of the requests within ${p50} ms, 99 % within ${p99} ms.`
 }
 
 function formatSeries(series: Series): string[] {
   const { what, ms, failures } = series
-  const percentiles = [50, 99].map((percent) => formatPercentile(series, percent))
-  return [what, String(ms.length + failures.length), ...percentiles, failures.join(', ') || 'none']
+  return [what, String(ms.length + failures.length), ...formatPercentiles(series), failures.join(', ') || 'none']
 }
 
 function formatTable(names: readonly string[], rows: readonly (readonly string[])[]): string {
   return [names, names.map(() => '---'), ...rows].map((cells) => `| ${cells.map(formatCell).join(' | ')} |`).join('\n')
 }
 
-function formatCell(text: string): string {
-  return putOnOneLine(text).replaceAll('|', String.raw`\|`)
-}
+const formatCell = (text: string) => putOnOneLine(text).replaceAll('|', String.raw`\|`)
 
-function putOnOneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim()
-}
+const putOnOneLine = (text: string) => text.replaceAll(/\s+/g, ' ').trim()

@@ -2,15 +2,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readPath } from '../../json.ts'
-import type { CommandContext } from '../commands/command-context.ts'
 import type { SmokeOutcome } from '../core/smoke-test.ts'
 import { openDeploySteps } from '../commands/deploy-command.ts'
+import type { Run } from '../commands/run.ts'
 import { readBackup, restoreBackup } from '../core/backup.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
-import { pickMainVersion, pickUrl } from '../core/deploy-guard.ts'
-import { deployGuarded } from '../core/guarded-deploy.ts'
+import { deployGuarded, pickMainVersion, pickUrl } from '../core/guarded-deploy.ts'
 import { rotateKeys } from '../core/key-ring.ts'
-import { changePartner, createPartner, type Credentials } from '../core/partner-accounts.ts'
+import { changePartner, createPartner } from '../core/partner-accounts.ts'
 import { closePlan } from '../core/plan-changes.ts'
 import { provision } from '../core/provisioning.ts'
 import { publishChange } from '../core/publications.ts'
@@ -24,7 +23,7 @@ import { decide, type Experiment, type Finding } from './experiment.ts'
 import { measure, openService, send, waitForChange, type Reply, type Series, type Wait } from './measurements.ts'
 import { nameRestored, type ProofAccount } from './proof-account.ts'
 import type { RunStep, Step } from './proof-steps.ts'
-import { rollbackExperiments, serviceExperiments, tokenExperiments, versionHeader } from './service-experiments.ts'
+import { rollbackExperiments, serviceExperiments, versionHeader } from './service-experiments.ts'
 
 /** What a run has found so far. */
 export interface Results {
@@ -47,7 +46,7 @@ export interface ProofOptions {
   weakToken: string | undefined
 }
 
-export interface ProofTools extends Pick<CommandContext, 'withStore' | 'openKeyRing'> {
+export interface ProofTools extends Pick<Run, 'withStore' | 'openKeyRing' | 'report'> {
   runStep: RunStep
   signal: AbortSignal
   /** A folder for the backup, which nobody else reads. */
@@ -59,14 +58,13 @@ export interface ProofTools extends Pick<CommandContext, 'withStore' | 'openKeyR
 const requests = 50
 const attribution = { actor: 'npm run prove', command: 'npm run prove', note: null }
 const closingNote = 'Closed by the proof.'
-const laterNote = 'Closed after the backup.'
 const [firstLifetime, secondLifetime] = [3600, 1800]
 
 /** @throws UserError when a step fails. Experiments and measurements may find anything. */
 export async function runProof(
   { call, resources, worker, noteWorker }: ProofAccount,
   { env, location, keyWaitSeconds, weakToken }: ProofOptions,
-  { withStore, openKeyRing, runStep, signal, folder, hide }: ProofTools,
+  { withStore, openKeyRing, report, runStep, signal, folder, hide }: ProofTools,
   results: Results,
 ): Promise<void> {
   const target = { remote: true, env }
@@ -89,7 +87,7 @@ export async function runProof(
     return rotate(0)
   }
   await runStep('Provision: database, tables, namespace, signing key', () =>
-    provision({ ...resources, findSigningKey: findNoKey, createSigningKey }, place, continueRun),
+    provision({ ...resources, findSigningKey: async () => 'none', createSigningKey }, place, continueRun),
   )
 
   await runStep('Experiments with the database', async () => {
@@ -113,10 +111,12 @@ export async function runProof(
 
   let origin = ''
   const smokes: SmokeOutcome[] = []
+  const { clientId, clientSecret, shortName } = partner
+  const credentials = { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, SHORT_NAME: shortName }
   /** As `npm run deploy` does it. */
   const deploy = async () => {
     const environment = await readConfiguredEnvironment(env)
-    const steps = openDeploySteps(environment, process.env, (line) => void process.stdout.write(`${line}\n`))
+    const steps = openDeploySteps(environment, credentials, report)
     const found = {
       deploy: async () => {
         signal.throwIfAborted()
@@ -125,7 +125,7 @@ export async function runProof(
         return deployed
       },
       smokeTest: async (url: string, versionId: string) => {
-        const outcome = await withVariables(partner, () => steps.smokeTest(url, versionId))
+        const outcome = await steps.smokeTest(url, versionId)
         smokes.push(outcome)
         // A check that fails the first time is a finding: the rest is worth knowing.
         return outcome === 'failed' && smokes[0] === 'failed' ? 'passed' : outcome
@@ -172,11 +172,10 @@ export async function runProof(
     return first
   }
 
-  await runStep('Publish a change, and suspend a partner', async () => {
-    const firstToken = await other.requestToken()
-    results.series.push({ what: 'token, first of a partner', ms: [firstToken.ms], failures: [] })
-    await run(tokenExperiments, { firstToken })
-    const doomed = readToken(firstToken)
+  const firstToken = await runStep('Publish a change, and suspend a partner', async () => {
+    const first = await other.requestToken()
+    results.series.push({ what: 'token, first of a partner', ms: [first.ms], failures: [] })
+    const doomed = readToken(first)
     const plan = readText(await other.list(doomed), 'data', 'plans', 0, 'identifier')
     const change = { kind: 'suspend', partner: suspended.shortName } as const
     const operator = { attribution, warn: () => {} }
@@ -190,9 +189,11 @@ export async function runProof(
         ),
       ]),
     )
+    return first
   })
 
-  const lab = { call, worker, service, smoke: smokes[0] ?? 'unreachable', token, waits: results.waits }
+  const smoke = smokes[0] ?? 'unreachable'
+  const lab = { call, worker, service, smoke, firstToken, token, waits: results.waits }
   await runStep('Experiments with the service', () => run(serviceExperiments, lab))
 
   const coldList: Series = { what: 'list, first of a new version', ms: [], failures: [] }
@@ -237,15 +238,12 @@ export async function runProof(
   await runStep('Back up, restore into a second database, and deploy to it', async () => {
     const before = await getList((await getToken()).token)
     const file = join(folder, 'proof.backup')
-    await withStore(target, (store) =>
-      writePrivateFile(
-        file,
-        readBackup(store, () => {}),
-      ),
-    )
-    // So that a list of the first database would differ.
     const plan = readText(before, 'data', 'plans', 1, 'identifier')
-    await withStore(target, (store) => closePlan(store, plan, laterNote, { attribution }))
+    await withStore(target, async (store) => {
+      await writePrivateFile(file, readBackup(store, continueRun))
+      // So that a list of the first database would differ.
+      await closePlan(store, plan, 'Closed after the backup.', { attribution })
+    })
     const { database, migrate, names } = resources
     await database.saveId(await database.create(nameRestored(names.database), place))
     await migrate()
@@ -286,8 +284,6 @@ function expectLifetime(token: Reply, seconds: number): void {
   if (found !== String(seconds)) throw new UserError(`Tokens live for ${found} s, not for ${seconds} s.`)
 }
 
-const findNoKey = () => Promise.resolve('none' as const)
-
 const refuseReplacement = () => Promise.reject(new UserError('Somebody else set JWT_KEYS meanwhile.'))
 
 /** Reads a value of a JSON body. */
@@ -299,15 +295,4 @@ function readText({ body }: Reply, ...path: PropertyKey[]): string {
 function readKid(token: string): string {
   const [header = ''] = token.split('.')
   return String(readPath(JSON.parse(Buffer.from(header, 'base64url').toString()), 'kid'))
-}
-
-/** The smoke test reads the credentials from its environment. */
-async function withVariables<T>({ clientId, clientSecret, shortName }: Credentials, work: () => Promise<T>) {
-  const variables = { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, SHORT_NAME: shortName }
-  Object.assign(process.env, variables)
-  try {
-    return await work()
-  } finally {
-    for (const name of Object.keys(variables)) delete process.env[name]
-  }
 }

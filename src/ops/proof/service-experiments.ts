@@ -11,6 +11,8 @@ export interface ServiceLab {
   worker: string
   service: Service
   smoke: SmokeOutcome
+  /** The first token request of a partner. */
+  firstToken: Reply
   token: string
   waits: readonly Wait[]
 }
@@ -21,7 +23,7 @@ const maxVisibleMs = 120_000
 
 export const versionHeader = 'X-Worker-Version'
 
-export const tokenExperiments: Experiment<{ firstToken: Reply }>[] = [
+export const serviceExperiments: Experiment<ServiceLab>[] = [
   {
     assumption: 'Workers allow PBKDF2 with 100,000 iterations.',
     source: 'issues of cloudflare/workerd',
@@ -29,9 +31,6 @@ export const tokenExperiments: Experiment<{ firstToken: Reply }>[] = [
     run: async ({ firstToken: { status, ms } }) =>
       conclude(status === 200, `Status ${status} after ${Math.round(ms)} ms.`),
   },
-]
-
-export const serviceExperiments: Experiment<ServiceLab>[] = [
   {
     assumption: 'The service works at Cloudflare as in the local runtime.',
     source: project,
@@ -70,13 +69,13 @@ export const serviceExperiments: Experiment<ServiceLab>[] = [
     assumption: 'A publication is visible within two minutes.',
     source: project,
     experiment: 'Lists, once a second, after a plan was closed.',
-    run: async ({ waits }) => describeWait(waits, 'publish to visible'),
+    run: async ({ waits }) => concludeWait(waits, 'publish to visible'),
   },
   {
     assumption: 'Tokens of a suspended partner are refused within two minutes.',
     source: project,
     experiment: 'Lists with its token, once a second, after a suspension.',
-    run: async ({ waits }) => describeWait(waits, 'suspend to refused'),
+    run: async ({ waits }) => concludeWait(waits, 'suspend to refused'),
   },
 ]
 
@@ -116,13 +115,10 @@ export const rollbackExperiments: Experiment<RollbackLab>[] = [
     experiment: 'Both lists, after a key was added between the versions.',
     run: async ({ call, worker, live, laterKid }) => {
       const script = `/workers/scripts/${worker}`
-      const [secrets, version] = [
-        await call('GET', `${script}/secrets`),
-        await call('GET', `${script}/versions/${live}`),
-      ]
       const has = (list: unknown) =>
         Array.isArray(list) && list.some((one) => String(readPath(one, 'name')).endsWith(laterKid))
-      const [inList, inLive] = [has(secrets), has(readPath(version, 'resources', 'bindings'))]
+      const inList = has(await call('GET', `${script}/secrets`))
+      const inLive = has(readPath(await call('GET', `${script}/versions/${live}`), 'resources', 'bindings'))
       const found = `The list ${inList ? 'has' : 'lacks'} the key, the live version ${inLive ? 'has' : 'lacks'} it.`
       return conclude(inList && !inLive, found)
     },
@@ -146,17 +142,13 @@ export const rollbackExperiments: Experiment<RollbackLab>[] = [
 ]
 
 export function formatWait({ what, firstMs, settledMs, boundMs }: Wait): string {
-  if (firstMs === undefined) return `${what}: not within ${formatSeconds(boundMs)}.`
-  if (settledMs === undefined)
-    return `${what}: first after ${formatSeconds(firstMs)}, not in every answer within ${formatSeconds(boundMs)}.`
-  return `${what}: first after ${formatSeconds(firstMs)}, in every answer after ${formatSeconds(settledMs)}.`
+  const [first, settled, bound] = [firstMs, settledMs, boundMs].map((ms = 0) => `${(ms / 1000).toFixed(1)} s`)
+  if (firstMs === undefined) return `${what}: not within ${bound}.`
+  const end = settledMs === undefined ? `not in every answer within ${bound}` : `in every answer after ${settled}`
+  return `${what}: first after ${first}, ${end}.`
 }
 
-function formatSeconds(ms: number): string {
-  return `${(ms / 1000).toFixed(1)} s`
-}
-
-function describeWait(waits: readonly Wait[], name: string) {
+function concludeWait(waits: readonly Wait[], name: string) {
   const wait = waits.find(({ what }) => what === name)
   if (wait === undefined) throw new Error('it was not measured')
   return conclude(wait.settledMs !== undefined && wait.settledMs <= maxVisibleMs, formatWait(wait))

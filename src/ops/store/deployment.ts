@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseVariables } from '../../api/config.ts'
-import { isJsonObject, readPath } from '../../json.ts'
+import { readPath } from '../../json.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import { listPendingMigrations } from './migrations.ts'
@@ -16,32 +16,10 @@ import { findBindings, readWranglerConfig } from './wrangler-toml.ts'
 import { startWrangler } from './wrangler.ts'
 
 /** The environment as wrangler.toml has it. */
-export interface ConfiguredEnvironment {
-  env: string
-  /** The name of the Worker. */
-  worker: string
-  databaseId: string | undefined
-  namespaceId: string | undefined
-  hasRoute: boolean
-  /** Its custom domains. */
-  domains: readonly string[]
-  isWorkersDevOn: boolean
-  /** Whether the Worker can say in `X-Worker-Version` which version answers. */
-  hasVersionBinding: boolean
-}
-
-/** What the account and the checkout look like. */
-export interface DeployState {
-  pendingMigrations: readonly string[]
-  missingSecrets: readonly string[]
-  /** Custom domains that are not the Worker's yet. */
-  newDomains: readonly string[]
-  /** Files that differ from the last commit; `any` when they may. */
-  changedFiles: readonly string[] | 'no checkout' | 'any'
-}
+export type ConfiguredEnvironment = Awaited<ReturnType<typeof readConfiguredEnvironment>>
 
 /** @throws UserError when wrangler.toml has no such environment, and ConfigError when one of its variables is wrong. */
-export async function readConfiguredEnvironment(env: string): Promise<ConfiguredEnvironment> {
+export async function readConfiguredEnvironment(env: string) {
   const wrangler = await readWranglerConfig(env)
   parseVariables(wrangler.vars)
   const { databaseId, namespaceId } = findBindings(wrangler)
@@ -49,38 +27,48 @@ export async function readConfiguredEnvironment(env: string): Promise<Configured
   const routes = [...(wrangler.routes ?? []), ...(wrangler.route ? [wrangler.route] : [])]
   return {
     env,
+    /** The name of the Worker. */
     worker: wrangler.name,
     databaseId,
     namespaceId,
     hasRoute: routes.length > 0,
+    /** Its custom domains. */
     domains: routes
       .filter((route) => readPath(route, 'custom_domain') === true)
       .map((route) => String(readPath(route, 'pattern'))),
     isWorkersDevOn: wrangler.workers_dev === true,
+    /** Whether the Worker can say in `X-Worker-Version` which version answers. */
     hasVersionBinding: wrangler.version_metadata?.binding === 'VERSION',
   }
 }
 
+/** What the account and the checkout look like. */
+export type DeployState = Awaited<ReturnType<typeof readDeployState>>
+
 /** @throws UserError when the account can't be read. */
-export async function readDeployState(
-  environment: ConfiguredEnvironment,
-  { allowDirty }: { allowDirty: boolean },
-): Promise<DeployState> {
+export async function readDeployState(environment: ConfiguredEnvironment, allowDirty: boolean) {
   const target = { remote: true, env: environment.env }
   const { wrangler, call } = await openAccount(target)
   const [pendingMigrations, secrets, newDomains, changedFiles] = await Promise.all([
     listPendingMigrations(target),
     openWorkerSecrets(target).list(),
     listNewDomains(environment, call),
-    allowDirty ? ('any' as const) : listChangedFiles(),
+    allowDirty ? [] : listChangedFiles(),
   ])
   const required: string[] = wrangler.secrets?.required ?? []
   // A deploy keeps the secrets of the latest version, which may not be live.
   const missingSecrets = required.filter((name) => !secrets.some((secret) => secret.name === name && secret.isKept))
-  return { pendingMigrations, missingSecrets, newDomains, changedFiles }
+  return {
+    pendingMigrations,
+    missingSecrets,
+    /** Custom domains that are not the Worker's yet. */
+    newDomains,
+    /** Files that differ from the last commit, unless they may. */
+    changedFiles,
+  }
 }
 
-async function listChangedFiles(): Promise<readonly string[] | 'no checkout'> {
+async function listChangedFiles(): Promise<string[] | 'no checkout'> {
   try {
     const { stdout } = await promisify(execFile)('git', ['status', '--porcelain'])
     return stdout.split('\n').flatMap((line) => line.slice(3) || [])
@@ -113,54 +101,39 @@ async function listNewDomains({ worker, domains }: ConfiguredEnvironment, call: 
 /** Runs all checks of the project. They need no credentials, and get none; their site is the one of the example origin. */
 export async function runProjectCheck(): Promise<boolean> {
   const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined, SITE_ORIGIN: undefined }
-  return (await runProgram('npm', ['run', 'check'], { ...process.env, ...without })) === 0
-}
-
-export interface Deployed {
-  versionId: string
-  targets: readonly string[]
-}
-
-export interface FailedDeploy {
-  /** Cloudflare's own error code, when it refused a call. */
-  failureCode: number | undefined
+  const check = spawn('npm', ['run', 'check'], { stdio: 'inherit', env: { ...process.env, ...without } })
+  const [exitCode]: (number | null)[] = await once(check, 'exit')
+  return exitCode === 0
 }
 
 /**
  * Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal, and CI is not set.
  * Otherwise it answers yes by itself. It would do so for BUILD_ID and many other variables, too, if CI were not "false".
  * @param flags more flags of wrangler.
+ * @returns the version and where it is served; or `failureCode`, Cloudflare's own error code when it refused a call.
  */
-export async function deployWithWrangler(env: string, flags: readonly string[] = []): Promise<Deployed | FailedDeploy> {
+export async function deployWithWrangler(env: string, flags: readonly string[] = []) {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
   const file = join(folder, 'output.ndjson')
   try {
     const variables = { WRANGLER_OUTPUT_FILE_PATH: file, CI: process.env['CI'] || 'false' }
     const wrangler = startWrangler(['deploy', '--env', env, ...flags], 'inherit', variables)
     const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
-    const entries = await readFile(file, 'utf8').catch(() => '')
-    return exitCode === 0 ? readDeployed(entries) : { failureCode: readFailureCode(entries) }
+    const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean)
+    const entries = lines.map((line): unknown => JSON.parse(line))
+    const find = (type: string) => entries.find((entry) => readPath(entry, 'type') === type)
+    if (exitCode !== 0) {
+      const code = readPath(find('command-failed'), 'code')
+      return { failureCode: typeof code === 'number' ? code : undefined }
+    }
+    const deployed = find('deploy')
+    if (deployed === undefined) throw new Error('wrangler wrote no line of type deploy')
+    const targets = readPath(deployed, 'targets')
+    const hosts: unknown[] = Array.isArray(targets) ? targets : []
+    return { versionId: String(readPath(deployed, 'version_id')), targets: hosts.map(String) }
   } finally {
     await rm(folder, { recursive: true })
   }
-}
-
-function readDeployed(ndjson: string): Deployed {
-  const entry = findEntry(ndjson, 'deploy')
-  if (entry === undefined) throw new Error('wrangler wrote no line of type deploy')
-  const targets: unknown[] = Array.isArray(entry['targets']) ? entry['targets'] : []
-  return { versionId: String(entry['version_id']), targets: targets.map(String) }
-}
-
-function readFailureCode(ndjson: string): number | undefined {
-  const code = findEntry(ndjson, 'command-failed')?.['code']
-  return typeof code === 'number' ? code : undefined
-}
-
-/** Finds a line of wrangler's machine-readable output. */
-function findEntry(ndjson: string, type: string): Record<string, unknown> | undefined {
-  const entries = ndjson.split('\n').map((line): unknown => (line === '' ? undefined : JSON.parse(line)))
-  return entries.filter((entry) => isJsonObject(entry)).find((entry) => entry['type'] === type)
 }
 
 /** @returns whether the name of a host is not known yet, or the host refuses a connection for lack of a certificate. */
@@ -170,14 +143,4 @@ export async function lacksNameOrCertificate(url: string): Promise<boolean> {
     (reason: unknown) => reason,
   )
   return /^(ENOTFOUND|ERR_SSL_|ERR_TLS_|EPROTO)/.test(String(readPath(error, 'cause', 'code')))
-}
-
-async function runProgram(
-  program: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<number | null> {
-  const child = spawn(program, args, { stdio: 'inherit', env })
-  const [exitCode]: (number | null)[] = await once(child, 'exit')
-  return exitCode ?? null
 }

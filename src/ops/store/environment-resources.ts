@@ -9,47 +9,19 @@ import { CloudflareError } from './failure.ts'
 import { applyMigrations, listPendingMigrations } from './migrations.ts'
 import { configFile, findBindings, setBindingId, type BindingWithId } from './wrangler-toml.ts'
 
-/** What an environment needs of its account. */
-export interface EnvironmentResources {
-  names: { env: string; database: string; namespace: string }
-  /** The IDs in wrangler.toml. */
-  ids: { database: string | undefined; namespace: string | undefined }
-  database: Resource & {
-    create: (name: string, place: Place) => Promise<string>
-    readJurisdiction: (id: string) => Promise<string | undefined>
-  }
-  namespace: Resource & { create: (name: string) => Promise<string> }
-  /** Whether the environment is served at workers.dev, and the account has no name there. */
-  lacksSubdomain: () => Promise<boolean>
-  readReplication: (databaseId: string) => Promise<boolean>
-  switchReplicationOn: (databaseId: string) => Promise<void>
-  listPendingMigrations: () => Promise<readonly string[]>
-  /** Applies the pending migrations of the database whose ID is in wrangler.toml. */
-  migrate: () => Promise<void>
-  /** `foreign`: JWT_KEYS was set by other means than a rotation. Cloudflare never returns its value. */
-  findSigningKey: () => Promise<'none' | 'rotated' | 'foreign'>
-  createSigningKey: () => Promise<void>
-}
-
 /** Where a database is created. A location is a hint for its primary; a jurisdiction restricts where it runs and is stored. */
 export interface Place {
   location: string
   jurisdiction: string | undefined
 }
 
-export interface Resource {
-  exists: (id: string) => Promise<boolean>
-  findByName: (name: string) => Promise<string | undefined>
-  /** Writes the ID into wrangler.toml. */
-  saveId: (id: string) => Promise<void>
-}
-
 const pageSize = 100
 
+/** What an environment needs of its account. */
+export type EnvironmentResources = Awaited<ReturnType<typeof openResources>>
+
 /** @throws UserError when the environment is not in wrangler.toml, or its database has no name there. */
-export async function openResources(
-  env: string,
-): Promise<Omit<EnvironmentResources, 'findSigningKey' | 'createSigningKey'>> {
+export async function openResources(env: string) {
   const target = { remote: true, env }
   const { wrangler, call } = await openAccount(target)
   const { databaseId, databaseName, namespaceId } = findBindings(wrangler)
@@ -59,43 +31,43 @@ export async function openResources(
       `wrangler.toml has no database_name of DB in [env.${env}]. Add it, as in the other environment.`,
     )
   }
+  /** @param field has the ID in an answer. */
+  const openResource = (binding: BindingWithId, path: string, nameField: string, field: string) => ({
+    exists: async (id: string) => (await unlessMissing(call('GET', `${path}/${id}`))) !== undefined,
+    findByName: (name: string) => findInList(call, path, { name: nameField, id: field }, name),
+    create: async (name: string, settings: object = {}) =>
+      readId(await call('POST', path, { [nameField]: name, ...settings }), field),
+    /** Writes the ID into wrangler.toml. */
+    saveId: async (id: string) =>
+      writeFile(configFile, setBindingId(await readFile(configFile, 'utf8'), env, binding, id)),
+  })
+  const database = openResource('DB', '/d1/database', 'name', 'uuid')
   return {
     names: { env, database: databaseName, namespace: wrangler.name },
+    /** The IDs in wrangler.toml. */
     ids: { database: databaseId, namespace: namespaceId },
     database: {
-      exists: async (id) => (await unlessMissing(call('GET', databasePath(id)))) !== undefined,
-      findByName: (name) => findInList(call, '/d1/database', { name: 'name', id: 'uuid' }, name),
-      create: async (name, { location, jurisdiction }) => {
-        const place = jurisdiction === undefined ? { primary_location_hint: location } : { jurisdiction }
-        return readId(await call('POST', '/d1/database', { name, ...place }), 'uuid')
-      },
-      readJurisdiction: async (id) => {
+      ...database,
+      create: (name: string, { location, jurisdiction }: Place) =>
+        database.create(name, jurisdiction === undefined ? { primary_location_hint: location } : { jurisdiction }),
+      readJurisdiction: async (id: string) => {
         const jurisdiction = readPath(await call('GET', databasePath(id)), 'jurisdiction')
         return typeof jurisdiction === 'string' ? jurisdiction : undefined
       },
-      saveId: (id) => saveId(env, 'DB', id),
     },
-    namespace: {
-      exists: async (id) => (await unlessMissing(call('GET', `/storage/kv/namespaces/${id}`))) !== undefined,
-      findByName: (name) => findInList(call, '/storage/kv/namespaces', { name: 'title', id: 'id' }, name),
-      create: async (name) => readId(await call('POST', '/storage/kv/namespaces', { title: name }), 'id'),
-      saveId: (id) => saveId(env, 'CATALOG_CACHE', id),
-    },
+    namespace: openResource('CATALOG_CACHE', '/storage/kv/namespaces', 'title', 'id'),
+    /** Whether the environment is served at workers.dev, and the account has no name there. */
     lacksSubdomain: async () => !hasRoute && (await unlessMissing(call('GET', '/workers/subdomain'))) === undefined,
-    readReplication: async (id) => readPath(await call('GET', databasePath(id)), 'read_replication', 'mode') === 'auto',
-    switchReplicationOn: async (id) => {
-      await call('PUT', databasePath(id), { read_replication: { mode: 'auto' } })
-    },
+    readReplication: async (id: string) =>
+      readPath(await call('GET', databasePath(id)), 'read_replication', 'mode') === 'auto',
+    switchReplicationOn: (id: string) => call('PUT', databasePath(id), { read_replication: { mode: 'auto' } }),
     listPendingMigrations: () => listPendingMigrations(target),
+    /** Applies the pending migrations of the database whose ID is in wrangler.toml. */
     migrate: () => applyMigrations(target),
   }
 }
 
 const databasePath = (id: string) => `/d1/database/${id}`
-
-async function saveId(env: string, binding: BindingWithId, id: string): Promise<void> {
-  await writeFile(configFile, setBindingId(await readFile(configFile, 'utf8'), env, binding, id))
-}
 
 /** @returns undefined when there is no such thing in the account. */
 async function unlessMissing(answer: Promise<unknown>): Promise<unknown> {

@@ -19,21 +19,16 @@ export interface WorkerSecret {
   isKept: boolean
 }
 
-/** The secrets of a deployed Worker. */
-export interface WorkerSecrets {
-  /** Empty while there is no Worker. */
-  list: () => Promise<WorkerSecret[]>
-  /** @throws UserError when Cloudflare would refuse a change, because the latest version answers no requests. */
-  checkEditable: () => Promise<void>
-  /** Sets secrets, and deletes those that are null, in one change of the Worker. */
-  put: (secrets: Record<string, string | null>) => Promise<void>
-}
+export type WorkerSecrets = ReturnType<typeof openWorkerSecrets>
 
-export function openWorkerSecrets(target: Target): WorkerSecrets {
+export function openWorkerSecrets(target: Target) {
   return {
+    /** Empty while there is no Worker. */
     list: () => listSecrets(target),
+    /** @throws UserError when Cloudflare would refuse a change, because the latest version answers no requests. */
     checkEditable: () => checkEditable(target),
-    put: (secrets) => putSecrets(target, secrets),
+    /** Sets secrets, and deletes those that are null, in one change of the Worker. */
+    put: (secrets: Record<string, string | null>) => putSecrets(target, secrets),
   }
 }
 

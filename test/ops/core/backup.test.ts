@@ -126,6 +126,14 @@ test('a backup of a database that changes meanwhile is refused', async () => {
   for (const change of changes) await expect(read(change)).rejects.toThrow(refusal)
 })
 
+/** @returns the backup of one plan. The database is empty then. */
+async function backUpAndEmpty(): Promise<string> {
+  await importPlans([makePlan({ name: 'Sold out.' })])
+  const text = await backup()
+  await emptyStores()
+  return text
+}
+
 describe('a restore', () => {
   test.each([
     [
@@ -139,9 +147,7 @@ describe('a restore', () => {
       'change_record has 1, partners has 1, partner_secrets has 1',
     ],
   ])('is refused when the database has %s', async (_, fill, found) => {
-    await importPlans([makePlan({ name: 'Sold out.' })])
-    const text = await backup()
-    await emptyStores()
+    const text = await backUpAndEmpty()
     await fill()
     const before = await backup()
     await expect(restore(text)).rejects.toThrow(/^The database is not empty: .*--persist-to DIR\.$/)
@@ -150,9 +156,7 @@ describe('a restore', () => {
   })
 
   test('takes a database in which a killed import left staged rows, also with an ID of the backup', async () => {
-    await importPlans([makePlan({ name: 'Sold out.' })])
-    const text = await backup()
-    await emptyStores()
+    const text = await backUpAndEmpty()
     await env.DB.exec(
       `insert into publications (id, state, actor, command) values (1, 'staging', 'a', 'b'); insert into plan_versions (publication_id, plan_id) values (1, 7)`,
     )
@@ -162,9 +166,7 @@ describe('a restore', () => {
   })
 
   test('is refused when the file is damaged, cut off or something else', async () => {
-    await importPlans([makePlan({ name: 'Sold out.' })])
-    const text = await backup()
-    await emptyStores()
+    const text = await backUpAndEmpty()
     const damaged = /^The backup is damaged or not complete: its SHA-256 does not fit\. Use another copy\.$/
     await expect(restore(text.replace('Sold out.', 'Sold oud.'))).rejects.toThrow(damaged)
     await expect(restore(text.slice(0, -200))).rejects.toThrow(damaged)
@@ -175,9 +177,7 @@ describe('a restore', () => {
   })
 
   test('is refused when the database has other migrations', async () => {
-    await importPlans([makePlan({ name: 'Sold out.' })])
-    const text = await backup()
-    await emptyStores()
+    const text = await backUpAndEmpty()
     const last = env.TEST_MIGRATIONS.at(-1)?.name ?? ''
     await env.DB.exec(`insert into d1_migrations (name) values ('9999_new.sql')`)
     await expect(restore(text)).rejects.toThrow(
@@ -188,9 +188,7 @@ describe('a restore', () => {
   })
 
   test('is refused when a table has other columns, before anything is written', async () => {
-    await importPlans([makePlan({ name: 'Sold out.' })])
-    const text = await backup()
-    await emptyStores()
+    const text = await backUpAndEmpty()
     const { catalog } = await selectCatalogOrigin(store.read)
     const swapped = text.replace(/("partners":\[)("\w+"),("\w+")/, '$1$3,$2')
     const content = swapped.split('\n').slice(0, -2).join('\n')
@@ -203,9 +201,7 @@ describe('a restore', () => {
   })
 
   test('has the same effect when the store repeats each of its statements', async () => {
-    await importPlans([makePlan({ name: 'Sold out.' })])
-    const text = await backup()
-    await emptyStores()
+    const text = await backUpAndEmpty()
     const repeat = async (call: () => Promise<unknown>) => {
       await call()
       return call()
@@ -215,9 +211,7 @@ describe('a restore', () => {
   })
 
   test('of another backup is refused while one is not complete', async () => {
-    await importPlans([makePlan()])
-    const text = await backup()
-    await emptyStores()
+    const text = await backUpAndEmpty()
     await reserveEmptyDatabase(store.read, 'another', 1)
     await expect(restore(text)).rejects.toThrow(/^A restore of another backup into this database is not complete\./)
     expect((await selectCatalogOrigin(store.read)).catalog).toBe('restoring another')

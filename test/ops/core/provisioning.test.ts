@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { provision } from '../../../src/ops/core/provisioning.ts'
+import { provision, type SigningKey } from '../../../src/ops/core/provisioning.ts'
 import type { EnvironmentResources } from '../../../src/ops/store/environment-resources.ts'
 
 /** An account with nothing in it. What a step needs is changed before it fails: `failing` is the number of changes until then. */
@@ -27,7 +27,7 @@ function openAccount(failing = Infinity) {
     findByName: (name: string) => Promise.resolve(account[kind].get(name)),
     saveId: (id: string) => change(`save ${id}`, () => account.saved.set(kind, id)),
   })
-  const resources = (): EnvironmentResources => ({
+  const resources = (): EnvironmentResources & SigningKey => ({
     names: { env: 'staging', database: 'catalog-staging', namespace: 'catalog-staging' },
     ids: { database: account.saved.get('databases'), namespace: account.saved.get('namespaces') },
     database: {
@@ -106,21 +106,19 @@ test('a JWT_KEYS that was set by other means is left alone', async () => {
   )
 })
 
-test('an ID in wrangler.toml that the account lacks is refused', async () => {
-  const { account, resources } = openAccount()
-  account.saved.set('databases', 'd-2')
-  await expect(provision(resources(), weur, () => {})).rejects.toThrow(
+test.each<[string, (account: ReturnType<typeof openAccount>['account']) => unknown]>([
+  [
     'The account has no database d-2, which wrangler.toml names in [env.staging]. Check CLOUDFLARE_ACCOUNT_ID; to create another database, delete the line of database_id first.',
-  )
-  expect(account.changes).toEqual([])
-})
-
-test('nothing is created before the account has a subdomain of workers.dev', async () => {
-  const { account, resources } = openAccount()
-  account.hasSubdomain = false
-  await expect(provision(resources(), weur, () => {})).rejects.toThrow(
+    ({ saved }) => saved.set('databases', 'd-2'),
+  ],
+  [
     'The account has no subdomain of workers.dev, where the service gets its first address. Register one at https://dash.cloudflare.com/?to=/:account/workers/onboarding, and run it again.',
-  )
+    (account) => (account.hasSubdomain = false),
+  ],
+])('nothing is created: %s', async (message, prepare) => {
+  const { account, resources } = openAccount()
+  prepare(account)
+  await expect(provision(resources(), weur, () => {})).rejects.toThrow(message)
   expect(account.changes).toEqual([])
 })
 
