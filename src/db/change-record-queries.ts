@@ -45,38 +45,20 @@ export async function buildChangeStatement(
 }
 
 export async function selectNextEntry(db: Database): Promise<NextEntry> {
-  const [last] = await db.select().from(changeRecord).orderBy(desc(changeRecord.id)).limit(1)
+  const last = await selectLast(db)
   return { id: (last?.id ?? 0) + 1, previousHash: await hashEntry(last) }
 }
 
 /** @returns the hash that the next entry holds; without an entry, the hash that the first one holds. */
 export function hashEntry(entry: ChangeEntry | undefined): Promise<string> {
-  return hashRecord(
-    entry === undefined
-      ? []
-      : [
-          entry.id,
-          entry.changedAt,
-          entry.actor,
-          entry.command,
-          entry.note,
-          entry.kind,
-          entry.partner,
-          entry.name,
-          entry.country,
-          entry.suspendedAt,
-          entry.closedAt,
-          entry.kid,
-          entry.previousHash,
-          ...listAddedValues(entry),
-        ],
-  )
-}
-
-/** Entries from before these columns, in which all are null, keep their hash. */
-function listAddedValues({ clientId, secretFingerprint, tokensValidFrom }: ChangeEntry) {
-  const values = [clientId, secretFingerprint, tokensValidFrom]
-  return values.every((value) => value === null) ? [] : values
+  if (entry === undefined) return hashRecord([])
+  const { id, changedAt, actor, command, note, kind, kid, previousHash } = entry
+  const { partner, name, country, suspendedAt, closedAt, clientId, secretFingerprint, tokensValidFrom } = entry
+  const ofPartner = [partner, name, country, suspendedAt, closedAt]
+  // Entries from before these columns, in which all are null, keep their hash.
+  const added = [clientId, secretFingerprint, tokensValidFrom]
+  const later = added.every((value) => value === null) ? [] : added
+  return hashRecord([id, changedAt, actor, command, note, kind, ...ofPartner, kid, previousHash, ...later])
 }
 
 export interface EntryFilter {
@@ -117,22 +99,20 @@ export function readEntries(db: Database): AsyncGenerator<ChangeEntry[]> {
 }
 
 /** Selects a partner's last entry that is not later than a Unix second. */
-export async function selectPartnerEntryAt(
+export function selectPartnerEntryAt(
   db: Database,
   shortName: string,
   atSeconds: number,
 ): Promise<ChangeEntry | undefined> {
-  const [entry] = await db
-    .select()
-    .from(changeRecord)
-    .where(and(eq(changeRecord.partner, shortName), lte(changeRecord.changedAt, atSeconds)))
-    .orderBy(desc(changeRecord.id))
-    .limit(1)
-  return entry
+  return selectLast(db, and(eq(changeRecord.partner, shortName), lte(changeRecord.changedAt, atSeconds)))
 }
 
-export async function selectEntry(db: Database, id: number): Promise<ChangeEntry | undefined> {
-  const [entry] = await db.select().from(changeRecord).where(eq(changeRecord.id, id))
+export function selectEntry(db: Database, id: number): Promise<ChangeEntry | undefined> {
+  return selectLast(db, eq(changeRecord.id, id))
+}
+
+async function selectLast(db: Database, condition?: SQL): Promise<ChangeEntry | undefined> {
+  const [entry] = await db.select().from(changeRecord).where(condition).orderBy(desc(changeRecord.id)).limit(1)
   return entry
 }
 

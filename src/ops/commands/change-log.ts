@@ -7,13 +7,9 @@ import { parsePast } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import type { Output } from './run.ts'
 
-interface LogInput {
-  shortName?: string | undefined
-  since: string | undefined
-  verify: boolean
-}
-
 type Subject = 'PARTNER' | 'KEY'
+
+type LogInput = { shortName?: string | undefined; since: string | undefined; verify: boolean }
 
 /** @param list selects entries, the newest first. */
 export function createLogHandler(
@@ -58,16 +54,9 @@ function toRow(subject: Subject, entry: ChangeEntry): Record<string, string> {
 function toJson(entry: ChangeEntry) {
   const { id, changedAt, kind, partner, name, country, kid, actor, command, note, previousHash } = entry
   const { clientId, secretFingerprint } = entry
+  const status = readPartnerStatus(entry)
   const tokensValidFrom = formatOptionalTime(entry.tokensValidFrom)
-  const ofPartner = {
-    partner,
-    name,
-    country,
-    status: readPartnerStatus(entry),
-    clientId,
-    secretFingerprint,
-    tokensValidFrom,
-  }
+  const ofPartner = { partner, name, country, status, clientId, secretFingerprint, tokensValidFrom }
   const subject = kid === null ? ofPartner : { kid }
   return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note, previousHash }
 }

@@ -10,6 +10,7 @@ import {
   rotateKeys,
   type KeyRing,
 } from '../core/key-ring.ts'
+import type { Store } from '../store/store.ts'
 import { UserError } from '../shared/user-error.ts'
 import { formatAge } from '../terminal/age.ts'
 import type { Handlers } from './declaration.ts'
@@ -28,8 +29,7 @@ export const keysCommands: Handlers<typeof keysDeclarations> = {
       confirmReplacement: () =>
         run.confirm('JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused.'),
     })
-    await printKeys(keys, await listKeyEntries(store, {}), run)
-    if (!json) noteRestart(run)
+    await printChanged(keys, store, json, run)
   },
 
   async list(_, run) {
@@ -44,8 +44,7 @@ export const keysCommands: Handlers<typeof keysDeclarations> = {
     const effect = key.use === 'waits' ? 'It has not signed a token yet.' : 'Tokens that it signed will be refused.'
     await run.confirm(`The key ${kid} will be deleted. ${effect}`)
     await dropKey(keys, store, attribution, key)
-    await printKeys(keys, await listKeyEntries(store, {}), run)
-    if (!json) noteRestart(run)
+    await printChanged(keys, store, json, run)
   },
 
   log: createLogHandler('KEY', listKeyEntries),
@@ -55,46 +54,41 @@ async function printKeys(keys: KeyRing, entries: readonly ChangeEntry[], { targe
   const known = await keys.list()
   const revived = findRevivedKeys(known, entries)
   const rows = known.map(({ kid, use, endsWithDeploy = false, startsWithDeploy = false }) => {
-    const timeMs = readKidTimeMs(kid)
+    const timeMs = readKidTimeMs(kid) ?? null
     const droppedAt = revived.find((key) => key.kid === kid)?.droppedAt ?? null
+    const notes = [
+      droppedAt !== null && ', though dropped',
+      endsWithDeploy && ', until the next deploy',
+      startsWithDeploy && ', from the next deploy',
+    ]
+    const [createdAt, age] =
+      timeMs === null ? [null, 'unknown'] : [formatIsoTime(timeMs / 1000), formatAge(clock.nowMs() - timeMs)]
     return {
-      kid,
-      use,
-      createdAt: timeMs === undefined ? null : formatIsoTime(timeMs / 1000),
-      droppedAt: formatOptionalTime(droppedAt),
-      endsWithDeploy,
-      startsWithDeploy,
+      value: { kid, use, createdAt, droppedAt: formatOptionalTime(droppedAt), endsWithDeploy, startsWithDeploy },
+      text: { KID: kid, USE: [use, ...notes.filter(Boolean)].join(''), AGE: age },
     }
   })
-  const table = rows.map(({ kid, use, createdAt, droppedAt, endsWithDeploy, startsWithDeploy }) => ({
-    KID: kid,
-    USE: [
-      use,
-      droppedAt !== null && 'though dropped',
-      endsWithDeploy && 'until the next deploy',
-      startsWithDeploy && 'from the next deploy',
-    ]
-      .filter(Boolean)
-      .join(', '),
-    AGE: createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt)),
-  }))
-  const note = rows.length === 0 ? 'No key was created with `keys rotate`.' : undefined
-  print({ value: rows, text: table, note })
+  print({
+    value: rows.map(({ value }) => value),
+    text: rows.map(({ text }) => text),
+    note: rows.length === 0 ? 'No key was created with `keys rotate`.' : undefined,
+  })
   for (const key of revived) warn(`Warning: ${describeRevivedKey(key, target)}`)
+}
+
+/** Wrangler reads .dev.vars only when it starts. */
+async function printChanged(keys: KeyRing, store: Store, isJson: boolean, run: Run): Promise<void> {
+  await printKeys(keys, await listKeyEntries(store), run)
+  if (!isJson && !run.target.remote) run.warn('Restart npm run dev to use the change.')
 }
 
 /** The keys themselves are not in the database, so they are listed without it, too. */
 async function readEntries({ target, withStore, warn }: Run): Promise<ChangeEntry[]> {
   try {
-    return await withStore(target, (store) => listKeyEntries(store, {}))
+    return await withStore(target, (store) => listKeyEntries(store))
   } catch (error) {
     if (!(error instanceof UserError)) throw error
     warn(`Warning: it is not known whether a key was dropped before: ${error.message}`)
     return []
   }
-}
-
-/** Wrangler reads .dev.vars only when it starts. */
-function noteRestart({ target, warn }: Run): void {
-  if (!target.remote) warn('Restart npm run dev to use the change.')
 }

@@ -1,8 +1,7 @@
 // ops keys …
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
-import type { Verbs } from './declaration.ts'
-import { declareLog } from './change-log-declaration.ts'
+import type { Argument, Declaration, Verbs } from './declaration.ts'
 
 const keys = 'an array of the keys'
 
@@ -10,6 +9,25 @@ const keys = 'an array of the keys'
 function parseWait(text: string): number {
   if (/^[0-9]{1,4}$/.test(text)) return Number(text)
   throw new UserError(`--wait must be a number of seconds, such as 60; it is ${abbreviate(text)}.`)
+}
+
+/** partner log and keys log: two views of one record. */
+export function declareLog<const Args extends Record<string, Argument>>(example: string, help: string, args: Args) {
+  return {
+    help,
+    example,
+    args,
+    flags: {
+      since: { value: '<time>', help: 'only changes since then: 7d, 2026-10-03, or a time with its zone' },
+      verify: { help: 'check instead that nobody has changed an entry of the change record of partners and keys' },
+    },
+    rule: ({ shortName, since, verify }: Readonly<Record<string, unknown>>) =>
+      verify === true && (shortName !== undefined || since !== undefined)
+        ? '--verify checks the whole record: leave the short name and --since out.'
+        : undefined,
+    json: 'an array, the newest entry first; with --verify an object',
+    progress: 'Reading the record',
+  } as const satisfies Declaration
 }
 
 export const keysDeclarations = {

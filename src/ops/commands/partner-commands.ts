@@ -1,24 +1,23 @@
 // The code of ops partner …
-import { formatIsoTime } from '../core/iso-time.ts'
-import { listPartnerEntries } from '../core/change-record.ts'
+import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
+import { listPartnerEntries, readDatabaseSeconds } from '../core/change-record.ts'
 import {
   changePartner,
-  checkOpen,
   createPartner,
   describeClosed,
   findEmptyList,
+  findOpenPartner,
   findPartner,
-  findPartnerToChange,
   listLiveSecrets,
   listPartners,
-  lockDownPartner,
   readPartnerStatus,
-  replaceNewestSecret,
-  rotateSecret,
+  replaceSecret,
   type Credentials,
+  type NewCredentials,
   type PartnerChange,
   type PartnerRequest,
 } from '../core/partner-accounts.ts'
+import { parsePast } from '../core/time-arguments.ts'
 import type { Attribution } from '../core/attribution.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
@@ -32,15 +31,20 @@ import { createLogHandler } from './change-log.ts'
 import type { partnerDeclarations } from './partner-declarations.ts'
 import {
   formatCredentials,
-  formatLockdown,
+  formatLockdownMessage,
   formatPartner,
   formatSecret,
+  formatUsage,
   partnerToJson,
   secretToJson,
   summaryToJson,
+  toPreviewRow,
   toSummaryRow,
 } from './partner-output.ts'
 import type { Output, Run } from './run.ts'
+
+/** https://developers.cloudflare.com/analytics/analytics-engine/limits/ */
+const usageRetentionSeconds = 92 * 86_400
 
 export const partnerCommands: Handlers<typeof partnerDeclarations> = {
   async create({ shortName = '', name = '', country = '' }, { store, attribution, print, warn }) {
@@ -90,44 +94,40 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
   },
 
   async rotate({ shortName, grace, replaceNewest, json }, { store, attribution, ...run }) {
-    const known = await findOpenPartner(store, shortName, run)
-    const operator = { attribution, warn: run.warn, show: (made: Credentials) => run.print(formatCredentials(made)) }
-    const explain = (...lines: string[]) => json || run.warn(...lines)
-    const ask = (outcome: string) => run.confirm(`${shortName} gets a new secret; ${outcome}.`)
-    if (replaceNewest) {
-      await ask('the newest one stops working now')
-      const { olderExpiresAt } = await replaceNewestSecret(store, known, operator)
-      explain(`The lost secret is dead. The older one works until ${formatIsoTime(olderExpiresAt)}.`)
-      return
-    }
+    const known = await findOpenPartner(store, shortName, run.warn)
     const isImmediate = grace.seconds === 0
-    await ask(isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace.text}`)
-    await rotateSecret(store, known, grace.seconds, operator)
-    if (isImmediate) {
+    const graceEnd = isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace.text}`
+    const effect = replaceNewest ? 'the newest one stops working now' : graceEnd
+    await run.confirm(`${shortName} gets a new secret; ${effect}.`)
+    const replacement = replaceNewest
+      ? ({ kind: 'replace-newest' } as const)
+      : ({ kind: 'rotate', graceSeconds: grace.seconds } as const)
+    const show = (made: Credentials) => run.print(formatCredentials(made))
+    const { olderExpiresAt } = await replaceSecret(store, known, replacement, { attribution, warn: run.warn, show })
+    if (json) return
+    if (replaceNewest) {
+      run.warn(`The lost secret is dead. The older one works until ${formatIsoTime(olderExpiresAt ?? 0)}.`)
+    } else if (isImmediate) {
       const end = describeCommand(run.target, 'partner', 'end-tokens', shortName)
-      explain(`No earlier secret works any more. Tokens work until they expire. To end them: ${end}`)
-    } else explain(`The old secret works for another ${grace.text}.`)
+      run.warn(`No earlier secret works any more. Tokens work until they expire. To end them: ${end}`)
+    } else run.warn(`The old secret works for another ${grace.text}.`)
   },
 
   async lockdown({ shortName, json }, { store, attribution, ...run }) {
-    const known = await findOpenPartner(store, shortName, run)
+    const known = await findOpenPartner(store, shortName, run.warn)
     await run.confirm(`${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`)
     const isSuspended = known.suspendedAt !== null
-    await lockDownPartner(store, known, {
-      attribution,
-      warn: run.warn,
-      show: (made) => {
-        const { output, message } = formatLockdown(made, isSuspended)
-        run.print(output)
-        if (json) return
-        if (isSuspended) run.warn(`${shortName} is still suspended: it gets no token.`)
-        run.warn(
-          `Send this to ${shortName}, and the secret separately, over a channel that you trust:`,
-          '',
-          message.trimEnd(),
-        )
-      },
-    })
+    const show = (made: NewCredentials) => {
+      const message = formatLockdownMessage(made, isSuspended)
+      const output = formatCredentials(made)
+      const tokensValidFrom = formatOptionalTime(made.tokensValidFrom)
+      run.print({ ...output, value: { ...output.value, tokensValidFrom, message } })
+      if (json) return
+      if (isSuspended) run.warn(`${shortName} is still suspended: it gets no token.`)
+      const advice = `Send this to ${shortName}, and the secret separately, over a channel that you trust:`
+      run.warn(advice, '', message.trimEnd())
+    }
+    await replaceSecret(store, known, { kind: 'lockdown' }, { attribution, warn: run.warn, show })
   },
 
   endTokens: ({ shortName }, run) => change(run, { kind: 'end-tokens', partner: shortName }, describeTokens),
@@ -155,21 +155,24 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
 
   async preview({ shortName, at, ...filters }, { store }) {
     const { previewPlans } = await import('../core/partner-preview.ts')
-    const { toPreviewRow } = await import('./preview-output.ts')
     const { plans, emptyBecause } = await previewPlans(store, shortName, readFilter(filters), at)
     return { value: plans, text: plans.map(toPreviewRow), note: emptyBecause }
   },
 
-  async usage({ shortName, since }, run) {
-    const { showUsage } = await import('./usage-command.ts')
-    return showUsage(shortName, since, run)
+  async usage({ shortName, since }, { target, openUsage, withStore, warn }) {
+    if (!target.remote) throw new UserError('There is no data locally: add --remote --env NAME.')
+    const { readPartnerUsage } = await import('../core/partner-usage.ts')
+    const query = await openUsage(target)
+    return withStore(target, async (store) => {
+      const now = await readDatabaseSeconds(store)
+      const sinceSeconds = parsePast(since, now)
+      if (now - sinceSeconds > usageRetentionSeconds) {
+        warn('Cloudflare keeps these data for three months: earlier requests are not counted.')
+      }
+      const usage = await readPartnerUsage(store, query, shortName, sinceSeconds)
+      return { value: usage, text: formatUsage(usage, sinceSeconds) }
+    })
   },
-}
-
-async function findOpenPartner(store: Store, shortName: string, { warn }: Run) {
-  const known = await findPartnerToChange(store, shortName, warn)
-  checkOpen(store, known)
-  return known
 }
 
 async function change(

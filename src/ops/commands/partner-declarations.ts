@@ -3,7 +3,7 @@ import { abbreviate } from '../../abbreviate.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { UserError } from '../shared/user-error.ts'
 import { filterFlags } from './filter-flags.ts'
-import { declareLog } from './change-log-declaration.ts'
+import { declareLog } from './keys-declarations.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 import type { Verbs } from './declaration.ts'
 

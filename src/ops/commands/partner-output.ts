@@ -1,19 +1,20 @@
 // How partners and their credentials are printed.
+import type { Plan } from '../../catalog/plan-schema.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import {
   isRotationDue,
   readPartnerStatus,
   type Credentials,
   type LiveSecret,
-  type LockedDown,
+  type NewCredentials,
   type Partner,
   type PartnerSummary,
 } from '../core/partner-accounts.ts'
+import type { PartnerUsage } from '../core/partner-usage.ts'
 import { formatAge } from '../terminal/age.ts'
 import { formatPairs } from '../terminal/table.ts'
-import type { Output } from './run.ts'
 
-export function formatCredentials({ clientId, clientSecret, shortName, country }: Credentials): Output {
+export function formatCredentials({ clientId, clientSecret, shortName, country }: Credentials) {
   return {
     value: { clientId, clientSecret, shortName, country },
     text: [{ 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }],
@@ -21,26 +22,17 @@ export function formatCredentials({ clientId, clientSecret, shortName, country }
   }
 }
 
-/** @returns the credentials, and the text for the partner, which never holds the secret. */
-export function formatLockdown(made: LockedDown, isSuspended: boolean): { output: Output; message: string } {
-  const { tokensValidFrom, ...credentials } = made
-  const message = formatLockdownMessage(credentials, tokensValidFrom, isSuspended)
-  const value = { ...credentials, tokensValidFrom: formatOptionalTime(tokensValidFrom), message }
-  return { output: { ...formatCredentials(credentials), value }, message }
-}
-
-function formatLockdownMessage(
-  { clientId, shortName }: Credentials,
-  tokensValidFrom: number | null,
+/** The text for the partner, which never holds the secret. */
+export function formatLockdownMessage(
+  { clientId, shortName, tokensValidFrom }: Omit<NewCredentials, 'clientSecret'>,
   isSuspended: boolean,
 ): string {
-  const time = tokensValidFrom === null ? 'now' : formatIsoTime(tokensValidFrom)
   const next = isSuspended
     ? 'Your account is suspended: the new secret gets no access token until we end the suspension.'
     : 'Then request a new access token.'
   return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
-- Access tokens that were issued before ${time} are refused with 401 invalid_token, everywhere within two minutes.
+- Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within two minutes.
 - You get a new client secret from us separately. Put it in place of the old one now. ${next}
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `
@@ -60,26 +52,25 @@ export function toSummaryRow(partner: PartnerSummary, nowMs: number): Record<str
 /** The number of live secrets, the age of the oldest, and whether it is due. */
 function formatSecrets(partner: PartnerSummary, nowMs: number): string {
   const { secretCount, oldestSecretAt } = partner
-  if (oldestSecretAt === null) return String(secretCount)
-  const due = isRotationDue(partner, nowMs) ? ', rotate' : ''
-  return `${secretCount}, ${formatAge(nowMs - oldestSecretAt * 1000)}${due}`
+  const age = oldestSecretAt === null ? '' : `, ${formatAge(nowMs - oldestSecretAt * 1000)}`
+  return `${secretCount}${age}${isRotationDue(partner, nowMs) ? ', rotate' : ''}`
 }
 
 export function formatPartner(partner: Partner, secrets: readonly LiveSecret[]): string {
-  const statusAt = partner.closedAt ?? partner.suspendedAt
-  const since = statusAt === null ? '' : ` since ${formatIsoTime(statusAt)}`
+  const statusAt = formatOptionalTime(partner.closedAt ?? partner.suspendedAt)
+  const optional: [string, string | null][] = [
+    ['tokens valid from', formatOptionalTime(partner.tokensValidFrom)],
+    ['contact', partner.contact],
+  ]
   return formatPairs([
     ['short name', partner.shortName],
     ['name', partner.name],
     ['country', partner.country],
     ['client ID', partner.clientId],
-    ['status', `${readPartnerStatus(partner)}${since}`],
+    ['status', `${readPartnerStatus(partner)}${statusAt === null ? '' : ` since ${statusAt}`}`],
     ['created', formatIsoTime(partner.createdAt)],
-    ...(partner.tokensValidFrom === null
-      ? []
-      : [['tokens valid from', formatIsoTime(partner.tokensValidFrom)] as const]),
-    ...(partner.contact === null ? [] : [['contact', partner.contact] as const]),
-    ...secrets.map((secret): [string, string] => ['secret', formatSecret(secret)]),
+    ...optional.flatMap(([label, text]) => (text === null ? [] : [[label, text] as const])),
+    ...secrets.map((secret) => ['secret', formatSecret(secret)] as const),
   ])
 }
 
@@ -112,4 +103,32 @@ export function summaryToJson(partner: PartnerSummary, nowMs: number) {
 
 export function secretToJson({ createdAt, expiresAt }: LiveSecret) {
   return { createdAt: formatIsoTime(createdAt), expiresAt: formatOptionalTime(expiresAt) }
+}
+
+/** A row of a table of plans as partners get them. */
+export function toPreviewRow(plan: Plan): Record<string, string> {
+  const minimums = Object.entries(plan.minInvestableAmounts).map(([code, amount]) => `${amount} ${code}`)
+  return {
+    ID: String(plan.id),
+    'COOL NAME': plan.coolName,
+    'FUND TYPE': plan.fundType,
+    CURRENCY: plan.currency,
+    '1 YEAR': plan.performance1 === null ? '' : `${plan.performance1} %`,
+    MINIMUM: minimums.join(', '),
+    INVESTABLE: plan.isInvestable ? 'yes' : 'no',
+  }
+}
+
+export function formatUsage(usage: PartnerUsage, sinceSeconds: number): string {
+  const { tokens, lists, unchangedLists, errors, lastRequestAt, lastTokenAt } = usage
+  const percentage = lists === 0 ? '' : `, ${Math.round((100 * unchangedLists) / lists)} % of them unchanged (304)`
+  const ratio = tokens === 0 ? '' : `, one for ${(lists / tokens).toFixed(1)} lists`
+  return formatPairs([
+    ['since', formatIsoTime(sinceSeconds)],
+    ['lists', `${lists}${percentage}`],
+    ['tokens', `${tokens}${ratio}`],
+    ['last request', lastRequestAt ?? 'none'],
+    ['last token', lastTokenAt ?? 'none'],
+    ...Object.entries(errors).map(([code, count]) => [code, String(count)] as const),
+  ])
 }

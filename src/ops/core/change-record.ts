@@ -22,13 +22,12 @@ export type { ChangeEntry, EntryFilter }
  * @throws UserError when there is no such partner.
  */
 export async function listPartnerEntries(store: Store, filter: EntryFilter): Promise<ChangeEntry[]> {
-  const { shortName } = filter
-  if (shortName !== undefined) await findPartner(store, shortName)
+  if (filter.shortName !== undefined) await findPartner(store, filter.shortName)
   return selectNewestEntries(store.read, 'partner', filter)
 }
 
 /** The newest first. */
-export function listKeyEntries({ read }: Store, filter: Omit<EntryFilter, 'shortName'>): Promise<ChangeEntry[]> {
+export function listKeyEntries({ read }: Store, filter: EntryFilter = {}): Promise<ChangeEntry[]> {
   return selectNewestEntries(read, 'kid', filter)
 }
 
@@ -46,13 +45,11 @@ export async function findPartnerAt(
   if (entry !== undefined && entry.country !== null) {
     return { shortName, country: entry.country, suspendedAt: entry.suspendedAt, closedAt: entry.closedAt }
   }
-  if (atSeconds < createdAt) {
-    throw new UserError(
-      `There was no partner ${shortName} at ${formatIsoTime(atSeconds)}: it was created at ${formatIsoTime(createdAt)}.`,
-    )
-  }
+  const at = formatIsoTime(atSeconds)
   throw new UserError(
-    `It is not known what ${shortName} was at ${formatIsoTime(atSeconds)}: the record has no entry of it from before.`,
+    atSeconds < createdAt
+      ? `There was no partner ${shortName} at ${at}: it was created at ${formatIsoTime(createdAt)}.`
+      : `It is not known what ${shortName} was at ${at}: the record has no entry of it from before.`,
   )
 }
 

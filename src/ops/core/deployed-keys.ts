@@ -37,31 +37,27 @@ async function listKeys(secrets: WorkerSecrets): Promise<Key[]> {
   ]
 }
 
-/** @returns each key once, also when a version lets it wait and another one uses it. */
+/** @returns each key once, the signing key first, also when a version lets it wait and another one uses it. */
 function readUses(secrets: readonly WorkerSecret[]): Map<string, KeyUse> {
-  const { rotated, others, waiting } = listKids(secrets)
-  const verifying = [...rotated, ...others]
-  return new Map([
-    ...verifying.map((kid): [string, KeyUse] => [kid, kid === rotated[0] ? 'signs' : 'verifies']),
-    ...waiting.filter((kid) => !verifying.includes(kid)).map((kid): [string, KeyUse] => [kid, 'waits']),
-  ])
+  const { signing, verifying, waiting } = listKids(secrets)
+  const uses = new Map<string, KeyUse>(signing === undefined ? [] : [[signing, 'signs']])
+  for (const kid of verifying) if (kid !== signing) uses.set(kid, 'verifies')
+  for (const kid of waiting) if (!uses.has(kid)) uses.set(kid, 'waits')
+  return uses
 }
 
+/** Lists the newest first. */
 function listKids(secrets: readonly WorkerSecret[]) {
-  const names = secrets
-    .map(({ name }) => name)
-    .toSorted()
-    .toReversed()
-  const kidsAfter = (prefix: string) =>
-    names.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
-  const verifying = kidsAfter(verifyPrefix).filter((kid) => !kid.startsWith('NEXT_'))
+  const names = secrets.map(({ name }) => name).toSorted((a, b) => (a < b ? 1 : -1))
+  const listAfter = (prefix: string) =>
+    names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+  const verifying = listAfter(verifyPrefix).filter((kid) => !kid.startsWith('NEXT_'))
   return {
     hasSigningKey: names.includes('JWT_KEYS'),
-    /** Keys of a rotation, the newest first. */
-    rotated: verifying.filter((kid) => readKidTimeMs(kid) !== undefined),
-    /** Secrets that somebody set by other means. */
-    others: verifying.filter((kid) => readKidTimeMs(kid) === undefined),
-    waiting: kidsAfter(nextPrefix),
+    /** Of the last rotation: secrets that somebody set by other means only verify. */
+    signing: verifying.find((kid) => readKidTimeMs(kid) !== undefined),
+    verifying,
+    waiting: listAfter(nextPrefix),
   }
 }
 
@@ -74,32 +70,30 @@ async function rotateKey(
   secrets: WorkerSecrets,
   target: Target,
   clock: Clock,
-  { waitSeconds, onWait, confirmReplacement, record }: Rotation,
+  { waitSeconds, onWait, confirmReplacement, recorded }: Rotation,
 ): Promise<void> {
   const listLive = async () => listKids((await secrets.list()).filter(({ isLive }) => isLive))
-  const before = await listLive()
-  const [latest] = before.rotated
+  const { hasSigningKey, signing: latest, waiting: obsolete } = await listLive()
   const key = await generateLaterJwk(latest, clock)
-  const obsolete = [...before.waiting]
-  if (before.hasSigningKey && latest === undefined) await confirmReplacement()
-  await record(key.kid)
-  if (before.hasSigningKey) {
-    await secrets.put({ [`${nextPrefix}${key.kid}`]: formatKeySet(key) })
-    for (let passedSeconds = 0; passedSeconds < waitSeconds; passedSeconds++) {
-      onWait(key.kid, passedSeconds)
-      await clock.sleep(1000)
+  const { kid } = key
+  const keySet = JSON.stringify({ keys: [key] })
+  if (hasSigningKey && latest === undefined) await confirmReplacement()
+  await recorded(kid, async () => {
+    if (hasSigningKey) {
+      await secrets.put({ [`${nextPrefix}${kid}`]: keySet })
+      for (let passedSeconds = 0; passedSeconds < waitSeconds; passedSeconds++) {
+        onWait(kid, passedSeconds)
+        await clock.sleep(1000)
+      }
+      const now = await listLive()
+      if (!now.waiting.includes(kid) || now.signing !== latest) {
+        const list = describeCommand(target, 'keys', 'list')
+        throw new UserError(`Somebody else rotated at the same time. See: ${list}`)
+      }
+      obsolete.push(kid)
     }
-    const now = await listLive()
-    if (!now.waiting.includes(key.kid) || now.rotated[0] !== latest) {
-      const list = describeCommand(target, 'keys', 'list')
-      throw new UserError(`Somebody else rotated at the same time. See: ${list}`)
-    }
-    obsolete.push(key.kid)
-  }
-  await secrets.put({
-    ...Object.fromEntries(obsolete.map((kid) => [`${nextPrefix}${kid}`, null])),
-    [`${verifyPrefix}${key.kid}`]: formatKeySet(key),
-    JWT_KEYS: formatKeySet(key),
+    const deleted = Object.fromEntries(obsolete.map((old) => [`${nextPrefix}${old}`, null]))
+    await secrets.put({ ...deleted, [`${verifyPrefix}${kid}`]: keySet, JWT_KEYS: keySet })
   })
 }
 
@@ -111,8 +105,4 @@ async function generateLaterJwk(latestKid: string | undefined, { nowMs, sleep }:
   }
   if (nowMs() - latestMs < 1000) await sleep(1000)
   return generateJwk(new Date(nowMs()))
-}
-
-function formatKeySet(key: OctJwk): string {
-  return JSON.stringify({ keys: [key] })
 }

@@ -1,7 +1,6 @@
 // The keys that sign access tokens, as operators work with them.
 import { abbreviate } from '../../abbreviate.ts'
 import type { ChangeEntry } from '../../db/change-record-queries.ts'
-import type { KeyChangeKind } from '../../db/change-request.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, describeDeploy, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
@@ -29,8 +28,8 @@ export interface Rotation {
   onWait: (kid: string, passedSeconds: number) => void
   /** Asks before a key is replaced that is in no `JWT_KEYS_<KID>` secret; throws to stop. */
   confirmReplacement: () => Promise<void>
-  /** Records the new key before the first change. */
-  record: (kid: string) => Promise<void>
+  /** Records the new key, then makes the change. */
+  recorded: (kid: string, change: () => Promise<void>) => Promise<void>
 }
 
 export interface KeyRing {
@@ -103,58 +102,36 @@ export async function rotateKeys(
   keys: KeyRing,
   store: Store,
   attribution: Attribution,
-  rotation: Omit<Rotation, 'record'>,
+  rotation: Omit<Rotation, 'recorded'>,
 ): Promise<void> {
   await keys.checkEditable()
-  let recordedKid: string | undefined
-  try {
-    await keys.rotate({
-      ...rotation,
-      record: async (kid) => {
-        await recordKeyChange(store, attribution, 'keys-rotate', kid)
-        recordedKid = kid
-      },
-    })
-  } catch (error) {
-    throw recordedKid === undefined
-      ? error
-      : await recordFailure(store, attribution, 'keys-rotate-failed', recordedKid, error)
-  }
+  const recorded: Rotation['recorded'] = (kid, change) =>
+    changeRecorded(store, attribution, { kind: 'keys-rotate', kid }, change)
+  await keys.rotate({ ...rotation, recorded })
 }
 
 /** Deletes a key, and records it. */
-export async function dropKey(keys: KeyRing, store: Store, attribution: Attribution, key: Key): Promise<void> {
-  await recordKeyChange(store, attribution, 'keys-drop', key.kid)
-  try {
-    await keys.drop(key)
-  } catch (error) {
-    throw await recordFailure(store, attribution, 'keys-drop-failed', key.kid, error)
-  }
+export function dropKey(keys: KeyRing, store: Store, attribution: Attribution, key: Key): Promise<void> {
+  return changeRecorded(store, attribution, { kind: 'keys-drop', kid: key.kid }, () => keys.drop(key))
 }
 
 /** Keys are outside the database. Their entry comes before the change, so that nothing changes unrecorded. */
-async function recordKeyChange(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
-  await writeRecorded(store, attribution, async () => ({ kind, kid }))
-}
-
-/** @returns the error to throw. */
-async function recordFailure(
+async function changeRecorded(
   store: Store,
   attribution: Attribution,
-  kind: KeyChangeKind,
-  kid: string,
-  error: unknown,
-): Promise<unknown> {
-  const isRecorded = await recordKeyChange(store, attribution, kind, kid).then(
-    () => true,
-    () => false,
-  )
-  if (!(error instanceof UserError)) return error
-  const list = describeCommand(store.target, 'keys', 'list')
-  return new UserError([
-    error.message,
-    isRecorded
-      ? `The record shows that the change of key ${kid} failed. See which keys there are: ${list}`
-      : `The record shows a change of key ${kid}, and could not be corrected. See which keys there are: ${list}`,
-  ])
+  { kind, kid }: { kind: 'keys-rotate' | 'keys-drop'; kid: string },
+  change: () => Promise<void>,
+): Promise<void> {
+  await writeRecorded(store, attribution, async () => ({ kind, kid }))
+  try {
+    await change()
+  } catch (error) {
+    const failed = await writeRecorded(store, attribution, async () => ({ kind: `${kind}-failed`, kid })).then(
+      () => `that the change of key ${kid} failed`,
+      () => `a change of key ${kid}, and could not be corrected`,
+    )
+    if (!(error instanceof UserError)) throw error
+    const list = describeCommand(store.target, 'keys', 'list')
+    throw new UserError([error.message, `The record shows ${failed}. See which keys there are: ${list}`])
+  }
 }

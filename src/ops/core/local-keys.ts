@@ -8,20 +8,19 @@ export function createLocalKeyRing(file: KeyFile, clock: Clock): KeyRing {
   return {
     list: async () => (await file.read()).map(({ kid }, index) => ({ kid, use: index === 0 ? 'signs' : 'verifies' })),
     checkEditable: async () => {},
-    rotate: ({ record }) => rotateLocalKey(file, clock, record),
+    rotate: ({ recorded }) => rotateLocalKey(file, clock, recorded),
     drop: ({ kid }) => file.update((known) => known.filter((key) => key.kid !== kid)),
   }
 }
 
-/** @param record receives the ID of the new key before it is written. */
+/** @param recorded makes the change; by default, without a record. */
 export async function rotateLocalKey(
   file: KeyFile,
   { nowMs }: Clock,
-  record: Rotation['record'] = async () => {},
+  recorded: Rotation['recorded'] = (_, change) => change(),
 ): Promise<void> {
   // A file that can't be changed is refused before the record says that it was.
   await file.read()
   const key = generateJwk(new Date(nowMs()))
-  await record(key.kid)
-  await file.update((known) => [key, ...known])
+  await recorded(key.kid, () => file.update((known) => [key, ...known]))
 }

@@ -35,18 +35,21 @@ export interface Credentials {
   country: string
 }
 
-type PartnerStatus = 'active' | 'suspended' | 'closed'
+/** `tokensValidFrom` and `olderExpiresAt` are Unix seconds. */
+export interface NewCredentials extends Credentials {
+  /** Tokens that were issued earlier are refused. Null when none are, and when it can't be read after a lockdown. */
+  tokensValidFrom: number | null
+  /** When the older of two secrets ended before the replacement; null when there was only one. */
+  olderExpiresAt: number | null
+}
 
 /** Who changes a partner, and hears what is left of the change. */
-export interface Operator<Shown = Credentials> {
+export interface Operator {
   attribution: Attribution
   warn: Warn
   /** Gets a new secret as soon as it is made: the copy in KV is deleted afterwards, and that can take minutes. */
-  show?: (made: Shown) => unknown
+  show?: (made: NewCredentials) => unknown
 }
-
-/** `tokensValidFrom` is null when the database did not say it. */
-export type LockedDown = Credentials & Pick<Partner, 'tokensValidFrom'>
 
 export interface PartnerChange {
   partner: Partner
@@ -61,7 +64,7 @@ export function isRotationDue({ oldestSecretAt }: Pick<PartnerSummary, 'oldestSe
   return oldestSecretAt !== null && nowMs - oldestSecretAt * 1000 > maxSecretAgeMs
 }
 
-export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'suspendedAt' | 'closedAt'>): PartnerStatus {
+export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'suspendedAt' | 'closedAt'>): string {
   if (closedAt !== null) return 'closed'
   return suspendedAt === null ? 'active' : 'suspended'
 }
@@ -81,10 +84,12 @@ export async function findPartner({ read, target }: Store, shortName: string): P
 
 /**
  * Finds a partner to change it. While the database fails, deletes KV's copy of the partner, and says what remains.
- * @throws UserError when there is no such partner.
+ * @throws UserError when there is no such partner, or it is closed.
  */
-export function findPartnerToChange(store: Store, shortName: string, warn: Warn): Promise<Partner> {
-  return deleteCopyOnFailure(store, { shortName }, warn, () => findPartner(store, shortName))
+export function findOpenPartner(store: Store, shortName: string, warn: Warn): Promise<Partner> {
+  return deleteCopyOnFailure(store, { shortName }, warn, async () =>
+    checkOpen(store, await findPartner(store, shortName)),
+  )
 }
 
 /** The secrets that still work, the oldest first. */
@@ -130,70 +135,59 @@ export async function findEmptyList(
 }
 
 /**
- * Replaces the client secret. The old one works for another `graceSeconds`.
- * @throws UserError when the grace period of an earlier rotation has not ended, unless `graceSeconds` is 0.
+ * Replaces client secrets, and deletes KV's copy of the partner.
+ *
+ * - `rotate`: the old secret works for another `graceSeconds`.
+ * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
+ * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
+ * @throws UserError when the partner is closed, when somebody else replaces a secret at the same time, and when the
+ * replacement does not fit the secrets that work: see findMisfit.
  */
-export function rotateSecret(
+export function replaceSecret(
   store: Store,
   partner: Partner,
-  graceSeconds: number,
-  operator: Operator,
-): Promise<Credentials> {
-  const { shortName } = partner
-  return replaceSecret(store, partner, operator, (older) => {
-    if (older !== null && graceSeconds > 0) {
-      const rotate = (...flags: string[]) => describeCommand(store.target, 'partner', 'rotate', shortName, ...flags)
-      throw new UserError(
-        `${shortName} has two live secrets, and the older one works until ${formatIsoTime(older)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`,
-      )
-    }
-    return { kind: 'rotate', graceSeconds }
+  replacement: SecretReplacement,
+  { attribution, warn, show }: Operator,
+): Promise<NewCredentials> {
+  const { shortName, clientId, country } = partner
+  return changeWithoutCopy(store, partner, warn, async () => {
+    const before = await listLiveSecrets(store, partner)
+    const olderExpiresAt = before.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null
+    throwProblems([findMisfit(store.target, checkOpen(store, partner), replacement, olderExpiresAt)])
+    const { clientSecret, secretHash } = await generateSecret(store)
+    await writeRecorded(store, attribution, async () => {
+      const latest = (await listLiveSecrets(store, partner)).at(-1)
+      if (latest?.id !== before.at(-1)?.id) {
+        const see = describeCommand(store.target, 'partner', 'show', shortName)
+        throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${see}`)
+      }
+      checkOpen(store, await findPartner(store, shortName))
+      return { ...replacement, partner: shortName, secretHash }
+    })
+    const changed =
+      replacement.kind === 'lockdown' ? await readWithin(patienceMs, findPartner(store, shortName)) : partner
+    const tokensValidFrom = changed?.tokensValidFrom ?? null
+    const made = { clientId, clientSecret, shortName, country, tokensValidFrom, olderExpiresAt }
+    await show?.(made)
+    return made
   })
 }
 
-/**
- * Replaces a new secret that was lost while the older one still works. The older one keeps its expiry.
- * @returns the credentials, and when the older secret ends, in Unix seconds.
- * @throws UserError when the partner has only one live secret.
- */
-export async function replaceNewestSecret(
-  store: Store,
-  partner: Partner,
-  operator: Operator,
-): Promise<Credentials & { olderExpiresAt: number }> {
-  const { shortName } = partner
-  let olderExpiresAt = 0
-  const credentials = await replaceSecret(store, partner, operator, (older) => {
-    if (older === null) {
-      const rotate = describeCommand(store.target, 'partner', 'rotate', shortName)
-      throw new UserError(
-        `${shortName} has no older secret that would still work: --replace-newest would end the only one. To keep that one for a grace period: ${rotate}`,
-      )
-    }
-    olderExpiresAt = older
-    return { kind: 'replace-newest' }
-  })
-  return { ...credentials, olderExpiresAt }
-}
-
-/**
- * For a leak: ends every secret and every token of a partner, and makes a new secret. A suspended partner stays suspended.
- * @returns the credentials, and the Unix second from which tokens are valid; null when it can't be read.
- * @throws UserError when the partner is closed.
- */
-export async function lockDownPartner(
-  store: Store,
-  partner: Partner,
-  operator: Operator<LockedDown>,
-): Promise<LockedDown> {
-  let tokensValidFrom: number | null = null
-  const show = async (made: Credentials) => {
-    const changed = await readWithin(patienceMs, findPartner(store, partner.shortName))
-    tokensValidFrom = changed?.tokensValidFrom ?? null
-    operator.show?.({ ...made, tokensValidFrom })
+/** There are at most two live secrets, and `replace-newest` ends the newest of two. */
+function findMisfit(
+  target: Target,
+  { shortName }: Partner,
+  replacement: SecretReplacement,
+  olderExpiresAt: number | null,
+): string | undefined {
+  const rotate = (...flags: string[]) => describeCommand(target, 'partner', 'rotate', shortName, ...flags)
+  if (replacement.kind === 'replace-newest' && olderExpiresAt === null) {
+    return `${shortName} has no older secret that would still work: --replace-newest would end the only one. To keep that one for a grace period: ${rotate()}`
   }
-  const credentials = await replaceSecret(store, partner, { ...operator, show }, () => ({ kind: 'lockdown' }))
-  return { ...credentials, tokensValidFrom }
+  if (replacement.kind === 'rotate' && olderExpiresAt !== null && replacement.graceSeconds > 0) {
+    return `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`
+  }
+  return undefined
 }
 
 /** @returns undefined when the read fails or takes longer: a secret that was made must be shown all the same. */
@@ -204,42 +198,15 @@ function readWithin<T>(ms: number, read: Promise<T>): Promise<T | undefined> {
   })
 }
 
-/** @param decide gets the expiry of the older secret while there are two live ones, in Unix seconds; otherwise null. */
-function replaceSecret(
-  store: Store,
-  partner: Partner,
-  { attribution, warn, show: showSecret }: Operator,
-  decide: (olderExpiresAt: number | null) => SecretReplacement,
-): Promise<Credentials> {
-  const { shortName, clientId, country } = partner
-  return changeWithoutCopy(store, partner, warn, async () => {
-    checkOpen(store, partner)
-    const before = await listLiveSecrets(store, partner)
-    const change = decide(before.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null)
-    const { clientSecret, secretHash } = await generateSecret(store)
-    await writeRecorded(store, attribution, async () => {
-      const latest = (await listLiveSecrets(store, partner)).at(-1)
-      if (latest?.id !== before.at(-1)?.id) {
-        const show = describeCommand(store.target, 'partner', 'show', shortName)
-        throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${show}`)
-      }
-      checkOpen(store, await findPartner(store, shortName))
-      return { ...change, partner: shortName, secretHash }
-    })
-    const credentials = { clientId, clientSecret, shortName, country }
-    await showSecret?.(credentials)
-    return credentials
-  })
-}
-
 async function generateSecret({ config }: Store) {
   const clientSecret = generateClientSecret()
   return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }
 }
 
 /** @throws UserError when the partner is closed. */
-export function checkOpen({ target }: Store, partner: Partner): void {
-  if (partner.closedAt !== null) throw new UserError(describeClosed(target, partner.shortName, partner.closedAt))
+function checkOpen({ target }: Store, partner: Partner): Partner {
+  if (partner.closedAt === null) return partner
+  throw new UserError(describeClosed(target, partner.shortName, partner.closedAt))
 }
 
 /** @param closedAt in Unix seconds. */
@@ -270,17 +237,24 @@ export async function changePartner(
 ): Promise<PartnerChange> {
   throwProblems([findValueProblem(change)])
   const { kind, partner: shortName } = change
+  const find = () => findPartner(store, shortName)
   const write = () =>
     writeRecorded(store, attribution, async () => {
-      const known = await findPartner(store, shortName)
+      const known = await find()
       if (kind !== 'close') checkOpen(store, known)
       return hasEffect(known, change) ? change : undefined
     })
-  const isChanged =
-    kind === 'rename' || kind === 'set-contact'
-      ? await write()
-      : await changeWithoutCopy(store, await findPartnerToChange(store, shortName, warn), warn, write)
-  return { partner: await readBack(store, shortName, isChanged), isChanged }
+  const isCopied = kind !== 'rename' && kind !== 'set-contact'
+  const isChanged = isCopied
+    ? await changeWithoutCopy(store, await deleteCopyOnFailure(store, { shortName }, warn, find), warn, write)
+    : await write()
+  // Read back: the clock of the database decides the time of a suspension.
+  const partner = await find().catch((error: unknown) => {
+    if (!isChanged) throw error
+    const see = describeCommand(store.target, 'partner', 'show', shortName)
+    throw new UserError(`${shortName} was changed, but could not be read afterwards. See: ${see}`)
+  })
+  return { partner, isChanged }
 }
 
 function findValueProblem(change: PartnerRequest): string | undefined {
@@ -306,16 +280,5 @@ function hasEffect(known: Partner, change: PartnerRequest): boolean {
       return known.name !== change.name
     case 'set-contact':
       return known.contact !== change.contact
-  }
-}
-
-/** D1's clock decides the time of a suspension. */
-async function readBack(store: Store, shortName: string, isChanged: boolean): Promise<Partner> {
-  try {
-    return await findPartner(store, shortName)
-  } catch (error) {
-    if (!isChanged) throw error
-    const show = describeCommand(store.target, 'partner', 'show', shortName)
-    throw new UserError(`${shortName} was changed, but could not be read afterwards. See: ${show}`)
   }
 }

@@ -1,4 +1,5 @@
 // Making a change of a partner or a signing key, together with its entry in the record.
+import { isDeepStrictEqual } from 'node:util'
 import { buildChangeStatement, selectEntry, selectNextEntry, type NextEntry } from '../../db/change-record-queries.ts'
 import type { ChangeRequest } from '../../db/change-request.ts'
 import type { Database } from '../../db/database.ts'
@@ -9,21 +10,18 @@ import type { Attribution } from './attribution.ts'
 import { settle } from '../store/retry.ts'
 import { UserError } from '../shared/user-error.ts'
 
-/** Whether an entry, and the secret that came with it, is ours. */
+/** Whether an entry, and the secret that came with it, is ours. Somebody else's may have the same place. */
 async function isStored(
   read: Database,
   change: ChangeRequest,
   { actor, command, note }: Attribution,
-  { id, previousHash }: NextEntry,
+  { id }: NextEntry,
 ): Promise<boolean> {
   if ('secretHash' in change) return isSecretStored(read, change.secretHash)
   const entry = await selectEntry(read, id)
-  const subject = 'kid' in change ? change.kid : change.partner
-  return (
-    entry !== undefined &&
-    [entry.kind, entry.kid ?? entry.partner].join() === [change.kind, subject].join() &&
-    [entry.actor, entry.command, entry.note, entry.previousHash].join() === [actor, command, note, previousHash].join()
-  )
+  const ours = [change.kind, 'kid' in change ? change.kid : change.partner, actor, command, note]
+  if (entry === undefined) return false
+  return isDeepStrictEqual([entry.kind, entry.kid ?? entry.partner, entry.actor, entry.command, entry.note], ours)
 }
 
 /** Each attempt fails only because another one succeeded. */

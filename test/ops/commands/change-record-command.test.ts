@@ -11,10 +11,7 @@ let isUnchanged = false
 
 const run = (args: string[], findActor = async (): Promise<string | undefined> => 'tester@example.com') => {
   if (args[1] !== 'log' && !args.includes('--remote')) isUnchanged = false
-  return runCommand(args, {
-    findActor,
-    withStore: (target, work) => work(openBindingStore(bindings(), target)),
-  })
+  return runCommand(args, { findActor, withStore: (target, work) => work(openBindingStore(bindings(), target)) })
 }
 const readJson = async (...args: string[]) =>
   JSON.parse((await run([...args, '--json'])).stdout) as Record<string, unknown>[]
@@ -144,17 +141,18 @@ test.each([
 })
 
 test.each([
-  ['partner', 'create', '--short-name', 'cc', '--name', 'C', '--country', 'KE'],
-  ['partner', 'rotate', 'acme', '--grace', '0', '--yes'],
-  ['partner', 'lockdown', 'acme', '--yes'],
-  ['partner', 'end-tokens', 'acme'],
-  ['partner', 'suspend', 'acme'],
-  ['partner', 'resume', 'acme'],
-  ['partner', 'set-country', 'acme', 'TZ'],
-  ['keys', 'rotate', '--yes'],
-  ['keys', 'drop', 'OLD', '--yes'],
-])('%s %s on a deployed environment needs an actor', async (...args) => {
-  const remote = [...args, '--remote', '--env', 'staging']
+  'partner create --short-name cc --name C --country KE',
+  'partner rotate acme --grace 0 --yes',
+  'partner lockdown acme --yes',
+  'partner end-tokens acme',
+  'partner suspend acme',
+  'partner resume acme',
+  'partner set-country acme TZ',
+  'keys rotate --yes',
+  'keys drop OLD --yes',
+])('%s on a deployed environment needs an actor', async (command) => {
   const stderr = 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'
-  expect(await run(remote, async () => undefined)).toEqual(refused(stderr))
+  expect(await run([...command.split(' '), '--remote', '--env', 'staging'], async () => undefined)).toEqual(
+    refused(stderr),
+  )
 })

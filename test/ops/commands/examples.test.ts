@@ -31,7 +31,7 @@ function run(words: readonly string[], stdin = '', config: Record<string, string
           { kid, use: 'verifies' },
         ],
         checkEditable: async () => {},
-        rotate: ({ record }) => record('another'),
+        rotate: ({ recorded }) => recorded('another', async () => {}),
         drop: async () => {},
       }),
       openUsage: async () => async () => [],

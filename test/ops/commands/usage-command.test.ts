@@ -3,7 +3,7 @@ import { createPartner } from '../../../src/ops/core/partner-accounts.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
-import { runCommand } from '../support/run-ops.ts'
+import { refused, runCommand } from '../support/run-ops.ts'
 
 const bindings = useLocalBindings()
 const cloudflare = useFakeCloudflare(bindings)
@@ -45,29 +45,16 @@ test('partner usage of a silent partner', async () => {
   cloudflare().usage = []
   const { stdout, stderr } = await usage('acme', '--json', '--since', '100d', ...remote)
   expect(stderr).toBe('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
-  expect(JSON.parse(stdout)).toEqual({
-    tokens: 0,
-    lists: 0,
-    unchangedLists: 0,
-    errors: {},
-    lastRequestAt: null,
-    lastTokenAt: null,
-  })
+  const counts = { tokens: 0, lists: 0, unchangedLists: 0, errors: {} }
+  expect(JSON.parse(stdout)).toEqual({ ...counts, lastRequestAt: null, lastTokenAt: null })
   expect((await usage('acme', '--since', '90d', ...remote)).stderr).toBe('')
 })
 
 test('partner usage has no data locally, and names an unknown partner and a refusal', async () => {
-  expect(await usage('acme')).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'There is no data locally: add --remote --env NAME.\n',
-  })
+  expect(await usage('acme')).toEqual(refused('There is no data locally: add --remote --env NAME.\n'))
   expect((await usage('nobody', ...remote)).stderr).toMatch(/^There is no partner "nobody"\./)
   cloudflare().failure = { call: /analytics/, status: 403, message: 'no permission' }
-  expect(await usage('acme', ...remote)).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(
-      /^Cloudflare refuses the token \(403\): .* has Account Analytics Read, and that CLOUDFLARE_ACCOUNT_ID is its account\.\n$/,
-    ),
-  })
+  const refusal =
+    /^Cloudflare refuses the token \(403\): .* has Account Analytics Read, and that CLOUDFLARE_ACCOUNT_ID is its account\.\n$/
+  expect(await usage('acme', ...remote)).toEqual(refused(expect.stringMatching(refusal)))
 })

@@ -2,7 +2,7 @@ import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
-import { hashEntry } from '../../../src/db/change-record-queries.ts'
+import { hashEntry, type ChangeEntry } from '../../../src/db/change-record-queries.ts'
 import { hashText } from '../../../src/db/record-hash.ts'
 import { isCausedBy } from '../../../src/db/database.ts'
 import { findRefusal } from '../../../src/db/refusal.ts'
@@ -11,16 +11,8 @@ import {
   listKeyEntries,
   listPartnerEntries,
   verifyChangeRecord,
-  type ChangeEntry,
 } from '../../../src/ops/core/change-record.ts'
-import {
-  changePartner,
-  createPartner,
-  findPartner,
-  lockDownPartner,
-  replaceNewestSecret,
-  rotateSecret,
-} from '../../../src/ops/core/partner-accounts.ts'
+import { findPartner } from '../../../src/ops/core/partner-accounts.ts'
 import { writeRecorded } from '../../../src/ops/core/recorded-change.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -34,6 +26,7 @@ import {
   interruptFirstWrite,
   listKeysAfter,
 } from '../support/test-database.ts'
+import { acme, createChanges } from '../support/partner-changes.ts'
 import { store } from '../support/worker-store.ts'
 
 const warnings: string[] = []
@@ -43,48 +36,38 @@ const warn = (warning: string) => {
   warnings.push(warning)
 }
 const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
-const operator = { attribution, warn }
+const { name: acmeName } = acme
 
 beforeEach(async () => {
   warnings.length = 0
   await emptyDatabase(env)
 })
 
-const create = (on = store, shortName = 'acme') =>
-  createPartner(on, { shortName, name: 'Acme', country: 'KE' }, attribution)
-const suspend = (on = store) => changePartner(on, { kind: 'suspend', partner: 'acme' }, operator)
-const resume = (on = store) => changePartner(on, { kind: 'resume', partner: 'acme' }, operator)
-const move = (country: string, on = store) =>
-  changePartner(on, { kind: 'set-country', partner: 'acme', country }, operator)
-const rotate = async (graceSeconds: number, on = store) =>
-  rotateSecret(on, await findPartner(on, 'acme'), graceSeconds, operator)
-const replaceNewest = async (on = store) => replaceNewestSecret(on, await findPartner(on, 'acme'), operator)
-const lockDown = async (on = store) => lockDownPartner(on, await findPartner(on, 'acme'), operator)
-const endTokens = (on = store) => changePartner(on, { kind: 'end-tokens', partner: 'acme' }, operator)
-const rename = (name: string, on = store) => changePartner(on, { kind: 'rename', partner: 'acme', name }, operator)
-const setContact = (contact: string | null, on = store) =>
-  changePartner(on, { kind: 'set-contact', partner: 'acme', contact }, operator)
-const close = (on = store) => changePartner(on, { kind: 'close', partner: 'acme' }, operator)
+const { create, change, move, rename, setContact, rotate, replaceNewest, lockDown } = createChanges({
+  attribution,
+  warn,
+})
 const listEntries = (shortName?: string) => listPartnerEntries(store, { shortName })
+const suspend = () => change('suspend')
 const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
 
 test('every change has an entry: who, with which command, why, and the partner after it', async () => {
-  await create()
+  const { clientId } = await create()
+  const stored = await env.DB.prepare('select hash from partner_secrets').first<string>('hash')
   await rotate(60)
-  const { partner } = await suspend()
-  const { clientId } = partner
+  const { suspendedAt } = (await change('suspend')).partner
   await move('UG')
-  await resume()
+  await change('resume')
   await replaceNewest()
-  const ended = (await endTokens()).partner.tokensValidFrom
+  const ended = (await change('end-tokens')).partner.tokensValidFrom
   const locked = (await lockDown()).tokensValidFrom
   await rename('Acme Pay')
   await setContact('amina@acme.example')
-  const closed = (await close()).partner
-  const times = (await listEntries()).map(({ changedAt }) => changedAt)
+  const closed = (await change('close')).partner
+  const entries = await listEntries('acme')
+  const times = entries.map(({ changedAt }) => changedAt)
   expect(times).toEqual(times.toSorted((a, b) => b - a))
-  const { suspendedAt } = partner
-  const states = (await listEntries()).map((entry) => [
+  const states = entries.map((entry) => [
     entry.id,
     entry.kind,
     entry.name,
@@ -98,39 +81,20 @@ test('every change has an entry: who, with which command, why, and the partner a
     [11, 'close', 'Acme Pay', 'UG', closed.suspendedAt, closed.closedAt, locked, false],
     [10, 'set-contact', 'Acme Pay', 'UG', null, null, locked, false],
     [9, 'rename', 'Acme Pay', 'UG', null, null, locked, false],
-    [8, 'lockdown', 'Acme', 'UG', null, null, locked, true],
-    [7, 'end-tokens', 'Acme', 'UG', null, null, ended, false],
-    [6, 'replace-newest', 'Acme', 'UG', null, null, null, true],
-    [5, 'resume', 'Acme', 'UG', null, null, null, false],
-    [4, 'set-country', 'Acme', 'UG', suspendedAt, null, null, false],
-    [3, 'suspend', 'Acme', 'KE', suspendedAt, null, null, false],
-    [2, 'rotate', 'Acme', 'KE', null, null, null, true],
-    [1, 'create', 'Acme', 'KE', null, null, null, true],
+    [8, 'lockdown', acmeName, 'UG', null, null, locked, true],
+    [7, 'end-tokens', acmeName, 'UG', null, null, ended, false],
+    [6, 'replace-newest', acmeName, 'UG', null, null, null, true],
+    [5, 'resume', acmeName, 'UG', null, null, null, false],
+    [4, 'set-country', acmeName, 'UG', suspendedAt, null, null, false],
+    [3, 'suspend', acmeName, 'KE', suspendedAt, null, null, false],
+    [2, 'rotate', acmeName, 'KE', null, null, null, true],
+    [1, 'create', acmeName, 'KE', null, null, null, true],
   ])
   expect(closed.closedAt).not.toBeNull()
   await verifyChangeRecord(store)
-  expect((await listEntries('acme')).find(({ id }) => id === 3)).toEqual({
-    ...attribution,
-    id: 3,
-    kind: 'suspend',
-    changedAt: suspendedAt,
-    partner: 'acme',
-    name: 'Acme',
-    country: 'KE',
-    suspendedAt,
-    closedAt: null,
-    kid: null,
-    previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
-    clientId,
-    secretFingerprint: null,
-    tokensValidFrom: null,
-  })
-})
-
-test('an entry that made a secret holds the SHA-256 of its stored hash', async () => {
-  await create()
-  const stored = await env.DB.prepare('select hash from partner_secrets').first<string>('hash')
-  expect((await listEntries())[0]?.secretFingerprint).toBe(await hashText(stored ?? ''))
+  const previousHash = await hashEntry(undefined)
+  const first = { id: 1, kind: 'create', partner: 'acme', kid: null, clientId, previousHash }
+  expect(entries.at(-1)).toMatchObject({ ...attribution, ...first, secretFingerprint: await hashText(stored ?? '') })
 })
 
 test.each([
@@ -138,9 +102,9 @@ test.each([
   ['secret_fingerprint', { kind: 'suspend', secret_fingerprint: '0'.repeat(64) }],
   ['outdated_command_line', { kind: 'suspend', record_version: null }],
   ['outdated_command_line', { kind: 'suspend', record_version: 1 }],
-])('the database refuses with %s: %j', async (code, change) => {
+])('the database refuses with %s: %j', async (code, fields) => {
   await create()
-  const row = { partner: 'acme', id: 2, previous_hash: 'x', actor: 'a', command: 'b', record_version: 2, ...change }
+  const row = { partner: 'acme', id: 2, previous_hash: 'x', actor: 'a', command: 'b', record_version: 2, ...fields }
   const sql = `insert into change_requests (${Object.keys(row).join()}) values (${Object.keys(row).fill('?').join()})`
   const failure = env.DB.prepare(sql)
     .bind(...Object.values(row))
@@ -156,20 +120,17 @@ test('entries from before fingerprints keep their hash', async () => {
 
 test('a command that changes nothing has no entry', async () => {
   await create()
-  await resume()
+  await change('resume')
   await move('KE')
   await expect(create()).rejects.toThrow(/ is taken/)
   await expect(replaceNewest()).rejects.toThrow(/ no older secret /)
   await rotate(60)
   await expect(rotate(60)).rejects.toThrow(/ two live secrets,/)
-  await suspend()
-  await suspend()
-  await rename('Acme')
+  for (const _ of [1, 2]) await change('suspend')
+  await rename(acmeName)
   await setContact(null)
-  expect(await listKinds()).toEqual(['suspend', 'rotate', 'create'])
-  await close()
-  await close()
-  await expect(resume()).rejects.toThrow(/ was closed at /)
+  for (const _ of [1, 2]) await change('close')
+  await expect(change('resume')).rejects.toThrow(/ was closed at /)
   expect(await listKinds()).toEqual(['close', 'suspend', 'rotate', 'create'])
 })
 
@@ -182,16 +143,11 @@ test('the record holds no secret, no stored hash and no contact', async () => {
   for (const secret of [clientSecret, rotated.clientSecret, 'pbkdf2', '+254']) expect(text).not.toContain(secret)
 })
 
-test('partners have their own entries', async () => {
+test('the entries of one partner, and those since a time', async () => {
   await create()
-  await create(store, 'boda')
+  await create({ shortName: 'boda' })
   expect((await listEntries('boda')).map(({ id, partner }) => [id, partner])).toEqual([[2, 'boda']])
   await expect(listEntries('nobody')).rejects.toThrow(/^There is no partner "nobody"\./)
-})
-
-test('entries since a time', async () => {
-  await create()
-  await suspend()
   await editRecords(env.DB, 'update change_record set changed_at = 100 * id')
   const since = async (seconds: number) => (await listPartnerEntries(store, { since: seconds })).map(({ id }) => id)
   expect([await since(200), await since(201)]).toEqual([[2], []])
@@ -224,32 +180,30 @@ describe('a change and its entry are one statement', () => {
        from change_record order by id desc`,
     ).first()
 
-  const changes: [string, (on: Store) => Promise<unknown>][] = [
-    ['create', (on) => create(on)],
+  test.each<[string, (on: Store) => Promise<unknown>]>([
+    ['create', (on) => create({}, on)],
     ['rotate', (on) => rotate(60, on)],
-    ['suspend', (on) => suspend(on)],
-    ['resume', (on) => resume(on)],
+    ['suspend', (on) => change('suspend', on)],
+    ['resume', (on) => change('resume', on)],
     ['set-country', (on) => move('UG', on)],
-    ['replace-newest', (on) => replaceNewest(on)],
-    ['lockdown', (on) => lockDown(on)],
-    ['end-tokens', (on) => endTokens(on)],
+    ['replace-newest', replaceNewest],
+    ['lockdown', lockDown],
+    ['end-tokens', (on) => change('end-tokens', on)],
     ['rename', (on) => rename('Acme Pay', on)],
     ['set-contact', (on) => setContact('amina@acme.example', on)],
-    ['close', (on) => close(on)],
-  ]
-
-  test.each(changes)('%s', async (name, change) => {
-    if (name !== 'create') await create()
-    if (name === 'resume') await suspend()
-    if (name === 'replace-newest') await rotate(60)
+    ['close', (on) => change('close', on)],
+  ])('%s', async (kind, make) => {
+    if (kind !== 'create') await create()
+    if (kind === 'resume') await change('suspend')
+    if (kind === 'replace-newest') await rotate(60)
     for (const count of [0, 1, 2, 3]) {
-      await change(dieAfter(count)).catch((error: unknown) => {
+      await make(dieAfter(count)).catch((error: unknown) => {
         // A change that was made can't be made again.
         if (!(error instanceof Death || error instanceof UserError)) throw error
       })
       expect(await readTables()).toEqual(await readRecord())
     }
-    expect((await listKinds())[0]).toBe(name)
+    expect((await listKinds())[0]).toBe(kind)
   })
 })
 
@@ -268,7 +222,7 @@ describe('when another change comes in between', () => {
 
   test('the change is not made twice', async () => {
     await create()
-    expect(await suspend(interruptFirstWrite(store, suspend))).toMatchObject({ isChanged: false })
+    expect(await change('suspend', interruptFirstWrite(store, suspend))).toMatchObject({ isChanged: false })
     expect(await listKinds()).toEqual(['suspend', 'create'])
   })
 
@@ -280,24 +234,19 @@ describe('when another change comes in between', () => {
       await move(countries[0] ?? '')
       return call()
     })
-    await expect(suspend(interrupted)).rejects.toThrow(
+    await expect(change('suspend', interrupted)).rejects.toThrow(
       new UserError('Other changes of partners and keys came in between each time. Nothing was changed: try again.'),
     )
     expect((await findPartner(store, 'acme')).suspendedAt).toBeNull()
   })
 
   test('all of many changes at the same time are made', async () => {
-    await Promise.all(['aa', 'bb', 'cc', 'dd', 'ee'].map((shortName) => create(store, shortName)))
+    await Promise.all(['aa', 'bb', 'cc', 'dd', 'ee'].map((shortName) => create({ shortName })))
     expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 5 })
   })
 })
 
 describe('findPartnerAt', () => {
-  /** Entries at 100, 200, …, in the order in which they were made. */
-  const spreadEntries = async () => {
-    await editRecords(env.DB, 'update change_record set changed_at = 100 * id')
-    await env.DB.prepare('update partners set created_at = 100').run()
-  }
   const at = async (seconds: number) => {
     const { country, suspendedAt } = await findPartnerAt(store, 'acme', seconds)
     return `${country} ${suspendedAt === null ? 'active' : 'suspended'}`
@@ -306,16 +255,21 @@ describe('findPartnerAt', () => {
   test('returns the partner as it was at the end of that second', async () => {
     await create()
     await move('UG')
-    await suspend()
-    await create(store, 'boda')
-    await resume()
-    await spreadEntries()
+    await change('suspend')
+    await create({ shortName: 'boda' })
+    await change('resume')
+    await editRecords(env.DB, 'update change_record set changed_at = 100 * id')
+    await env.DB.prepare('update partners set created_at = 100').run()
     expect([await at(100), await at(199)]).toEqual(['KE active', 'KE active'])
     expect([await at(200), await at(299)]).toEqual(['UG active', 'UG active'])
     expect([await at(300), await at(499)]).toEqual(['UG suspended', 'UG suspended'])
     expect([await at(500), await at(1e9)]).toEqual(['UG active', 'UG active'])
     const then = { shortName: 'acme', country: 'KE', suspendedAt: null, closedAt: null }
     expect(await findPartnerAt(store, 'acme', 100)).toEqual(then)
+    await expect(at(99)).rejects.toThrow(
+      new UserError('There was no partner acme at 1970-01-01T00:01:39Z: it was created at 1970-01-01T00:01:40Z.'),
+    )
+    await expect(findPartnerAt(store, 'nobody', 99)).rejects.toThrow(/^There is no partner "nobody"\./)
   })
 
   test('returns the last of several states in one second', async () => {
@@ -323,15 +277,6 @@ describe('findPartnerAt', () => {
     await move('UG')
     await editRecords(env.DB, 'update change_record set changed_at = 100')
     expect(await at(100)).toBe('UG active')
-  })
-
-  test('refuses a time before the partner was created', async () => {
-    await create()
-    await spreadEntries()
-    await expect(at(99)).rejects.toThrow(
-      new UserError('There was no partner acme at 1970-01-01T00:01:39Z: it was created at 1970-01-01T00:01:40Z.'),
-    )
-    await expect(findPartnerAt(store, 'nobody', 99)).rejects.toThrow(/^There is no partner "nobody"\./)
   })
 
   test('refuses a partner without an entry', async () => {
@@ -372,10 +317,10 @@ async function insertKeyEntries(count: number): Promise<ChangeEntry[]> {
 describe('verifyChangeRecord', () => {
   const fill = async () => {
     await create()
-    await suspend()
+    await change('suspend')
     await rotate(0)
-    await create(store, 'boda')
-    await resume()
+    await create({ shortName: 'boda' })
+    await change('resume')
   }
 
   test('returns what the next entry will hold', async () => {
@@ -385,7 +330,7 @@ describe('verifyChangeRecord', () => {
     expect((await listEntries())[0]?.previousHash).toBe(hash)
     const second = await verifyChangeRecord(store)
     expect([second.entryCount, second.hash === hash]).toEqual([1, false])
-    await suspend()
+    await change('suspend')
     expect((await listEntries())[0]?.previousHash).toBe(second.hash)
   })
 
@@ -394,19 +339,19 @@ describe('verifyChangeRecord', () => {
   const moveId = 'update change_record set secret_fingerprint = client_id, client_id = null where id = 2'
   test.each<[problem: string, changes: string[]]>([
     ...[
-      `changed_at = changed_at - 1`,
+      'changed_at = changed_at - 1',
       `actor = 'somebody'`,
       `command = ''`,
-      `note = null`,
+      'note = null',
       `kind = 'resume'`,
       `partner = 'boda'`,
       `name = 'Boda'`,
       `country = 'UG'`,
-      `suspended_at = 1`,
-      `closed_at = 1`,
+      'suspended_at = 1',
+      'closed_at = 1',
       `client_id = 'AAAAAAAAAAAAAAAA'`,
-      `secret_fingerprint = null`,
-      `tokens_valid_from = 1`,
+      'secret_fingerprint = null',
+      'tokens_valid_from = 1',
     ].map((values): [string, string[]] => [describeMismatch(4), [`update change_record set ${values} where id = 3`]]),
     [describeMismatch(3), [`update change_record set previous_hash = '' where id = 3`]],
     [describeMismatch(3), ['pragma ignore_check_constraints = on', moveId]],
@@ -438,18 +383,12 @@ describe('verifyChangeRecord', () => {
         `update partners set client_id = 'AAAAAAAAAAAAAAAA' ${ofAcme}`,
       ],
     ],
-    [unrecorded, [`update partner_secrets set hash = '$pbkdf2-sha256$x' where partner_id = ${acmeId}`]],
-    [
-      unrecorded,
-      [
-        `insert into partner_secrets (partner_id, hash, created_at)
-           select partner_id, '$pbkdf2-sha256$x', created_at from partner_secrets where partner_id = ${acmeId}`,
-      ],
-    ],
-    [
-      unrecorded,
-      [`insert into partner_secrets (partner_id, hash, created_at) values (${acmeId}, '$pbkdf2-sha256$x', 1)`],
-    ],
+    ...[
+      `update partner_secrets set hash = '$pbkdf2-sha256$x' where partner_id = ${acmeId}`,
+      `insert into partner_secrets (partner_id, hash, created_at)
+         select partner_id, '$pbkdf2-sha256$x', created_at from partner_secrets where partner_id = ${acmeId}`,
+      `insert into partner_secrets (partner_id, hash, created_at) values (${acmeId}, '$pbkdf2-sha256$x', 1)`,
+    ].map((statement): [string, string[]] => [unrecorded, [statement]]),
   ])('%s After %j', async (problem, changes) => {
     await fill()
     await verifyChangeRecord(store)
@@ -470,6 +409,7 @@ describe('verifyChangeRecord', () => {
 
   describe('names a partner whose secret was put back', () => {
     /** Ends the newest of two secrets, and puts it in place of the new one. */
+    const later = 'unixepoch() + 60'
     const putBack = async (end: () => Promise<unknown>, expiresAt: string) => {
       await create()
       await rotate(60)
@@ -486,12 +426,12 @@ describe('verifyChangeRecord', () => {
 
     test.each([
       ['a lockdown', 'null', () => lockDown()],
-      ['a lockdown', 'unixepoch() + 60', () => lockDown()],
-      ['a lockdown and a rotation', 'unixepoch() + 60', () => lockDown().then(() => rotate(60))],
+      ['a lockdown', later, () => lockDown()],
+      ['a lockdown and a rotation', later, () => lockDown().then(() => rotate(60))],
       ['replace-newest', 'null', () => replaceNewest()],
-      ['replace-newest', 'unixepoch() + 60', () => replaceNewest()],
+      ['replace-newest', later, () => replaceNewest()],
       ['a rotation', 'null', () => rotate(0)],
-      ['two rotations', 'unixepoch() + 60', () => rotate(0).then(() => rotate(0))],
+      ['two rotations', later, () => rotate(0).then(() => rotate(0))],
     ])('after %s, with the end %s', async (_, expiresAt, end) => {
       await putBack(end, expiresAt)
       expect(await readProblem()).toBe(unrecorded)
@@ -501,7 +441,7 @@ describe('verifyChangeRecord', () => {
   test('compares a secret from before fingerprints by its second', async () => {
     await create()
     await editRecords(env.DB, 'update change_record set client_id = null, secret_fingerprint = null')
-    await suspend()
+    await change('suspend')
     expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 2 })
     await env.DB.prepare('update partner_secrets set created_at = created_at - 1').run()
     expect(await readProblem()).toBe(unrecorded)
@@ -547,7 +487,7 @@ describe('a database from before fingerprints', () => {
     await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
     expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 1 })
     await rotate(60)
-    await endTokens()
+    await change('end-tokens')
     expect(await verifyChangeRecord(store)).toMatchObject({ entryCount: 3 })
     expect((await listEntries()).map(({ clientId }) => clientId)).toEqual([
       'AAAAAAAAAAAAAAAA',
@@ -557,7 +497,7 @@ describe('a database from before fingerprints', () => {
   })
 
   test.each<[string, () => Promise<unknown>]>([
-    ['suspend', suspend],
+    ['suspend', () => change('suspend')],
     ['rotate', () => rotate(60)],
     ['--verify', () => verifyChangeRecord(store)],
   ])('is not migrated: %s fails as such, and changes nothing', async (_, work) => {
@@ -590,14 +530,14 @@ test.each([
 
 test.each(['suspend', 'resume', 'close'] as const)('the database refuses to %s a closed partner', async (kind) => {
   await create()
-  await close()
-  const change = writeRecorded(store, attribution, async () => ({ kind, partner: 'acme' }))
-  expect(findRefusal(await change.catch((error: unknown) => error))).toBe('partner_closed')
+  await change('close')
+  const attempt = writeRecorded(store, attribution, async () => ({ kind, partner: 'acme' }))
+  expect(findRefusal(await attempt.catch((error: unknown) => error))).toBe('partner_closed')
   expect(await listKinds()).toEqual(['close', 'create'])
 })
 
 test('the database refuses a change of a partner that does not exist', async () => {
-  const change = writeRecorded(store, attribution, async () => ({ kind: 'suspend', partner: 'nobody' }))
-  const error: unknown = await change.catch((reason: unknown) => reason)
+  const attempt = writeRecorded(store, attribution, async () => ({ kind: 'suspend', partner: 'nobody' }))
+  const error: unknown = await attempt.catch((reason: unknown) => reason)
   expect(isCausedBy(error, 'CHECK constraint failed')).toBe(true)
 })

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Clock } from '../../../src/ops/core/clock.ts'
 import { createDeployedKeyRing } from '../../../src/ops/core/deployed-keys.ts'
-import { findDroppableKey } from '../../../src/ops/core/key-ring.ts'
+import { findDroppableKey, type Rotation } from '../../../src/ops/core/key-ring.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { WorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 
@@ -60,10 +60,16 @@ const rotate = (overrides: Partial<Parameters<typeof keys.rotate>[0]> = {}) =>
     waitSeconds: 0,
     onWait: () => {},
     confirmReplacement: () => Promise.reject(new Error('unexpected question')),
-    record: async () => {},
+    recorded: (_, work) => work(),
     ...overrides,
   })
 const listKids = async () => (await keys.list()).map(({ kid, use }) => `${kid} ${use}`)
+const [first, second] = ['20200101T000000Z_00000000', '20200102T000000Z_00000000']
+const setSecrets = (...names: string[]) => {
+  secrets = new Map(names.map((name) => [name, '{"keys":[]}']))
+}
+const expectUndroppable = (kid: string, message: string) =>
+  expect(findDroppableKey(keys, kid, target)).rejects.toThrow(new UserError(message))
 
 describe('rotate', () => {
   test('creates the first secrets in one change', async () => {
@@ -95,20 +101,15 @@ describe('rotate', () => {
     expect([...secrets.keys()].toSorted()).toEqual(['JWT_KEYS', `JWT_KEYS_${before}`, `JWT_KEYS_${now}`].toSorted())
   })
 
-  test('waits until the next second, because key IDs have seconds', async () => {
+  test('waits until the next second, because key IDs have seconds, and refuses a clock behind the last rotation', async () => {
     await rotate()
     const before = kidIn('JWT_KEYS') ?? ''
     await rotate()
     expect(kidIn('JWT_KEYS')?.slice(0, 16)).toBe('20261121T120001Z')
     expect(before < (kidIn('JWT_KEYS') ?? '')).toBe(true)
-  })
-
-  test('refuses when the clock is behind the last rotation', async () => {
-    await rotate()
     nowMs -= 60_000
-    await expect(rotate()).rejects.toThrow(
-      /^The clock of this machine is behind the last rotation, 2026.*Set the clock\.$/,
-    )
+    const refusal = /^The clock of this machine is behind the last rotation, 2026.*Set the clock\.$/
+    await expect(rotate()).rejects.toThrow(refusal)
   })
 
   test('is refused when somebody else rotates during the wait: the later rotation wins', async () => {
@@ -136,24 +137,27 @@ describe('rotate', () => {
   })
 
   test('records the key once, before any change', async () => {
-    const recorded: unknown[] = []
-    const record = async (kid: string) => void recorded.push([kid, changes.length])
-    await rotate({ record })
-    const first = kidIn('JWT_KEYS')
-    await rotate({ record })
-    expect(recorded).toEqual([
-      [first, 0],
+    const entries: unknown[] = []
+    const record: Rotation['recorded'] = (kid, work) => {
+      entries.push([kid, changes.length])
+      return work()
+    }
+    await rotate({ recorded: record })
+    const before = kidIn('JWT_KEYS')
+    await rotate({ recorded: record })
+    expect(entries).toEqual([
+      [before, 0],
       [kidIn('JWT_KEYS'), 1],
     ])
     changes = []
-    await expect(rotate({ record: () => Promise.reject(new Error('not recorded')) })).rejects.toThrow('not recorded')
+    await expect(rotate({ recorded: () => Promise.reject(new Error('not recorded')) })).rejects.toThrow('not recorded')
     expect(changes).toEqual([])
   })
 
   test('asks before it replaces a key that was set by other means, and records nothing before the answer', async () => {
     secrets.set('JWT_KEYS', '{"keys":[]}')
     const record = () => Promise.reject(new Error('recorded too early'))
-    await expect(rotate({ record })).rejects.toThrow('unexpected question')
+    await expect(rotate({ recorded: record })).rejects.toThrow('unexpected question')
     expect(changes).toEqual([])
     await rotate({ confirmReplacement: async () => {} })
     expect(await listKids()).toEqual([`${kidIn('JWT_KEYS')} signs`])
@@ -169,10 +173,8 @@ test('a key set that somebody added by other means verifies, and does not affect
 })
 
 describe('after a rollback', () => {
-  const [first, second] = ['20200101T000000Z_00000000', '20200102T000000Z_00000000']
-
   test('to the middle of a rotation, the key of the rotation signs from the next deploy, and does not end', async () => {
-    secrets = new Map(['JWT_KEYS', `JWT_KEYS_${first}`].map((name) => [name, '']))
+    setSecrets('JWT_KEYS', `JWT_KEYS_${first}`)
     onlyLive = [`JWT_KEYS_NEXT_${second}`]
     onlyLatest = [`JWT_KEYS_${second}`]
     expect(await keys.list()).toEqual([
@@ -182,7 +184,7 @@ describe('after a rollback', () => {
   })
 
   test('a key that only the latest version has is listed, and is dropped after the next deploy', async () => {
-    secrets = new Map(['JWT_KEYS', `JWT_KEYS_${first}`].map((name) => [name, '']))
+    setSecrets('JWT_KEYS', `JWT_KEYS_${first}`)
     onlyLatest = [`JWT_KEYS_${second}`, 'JWT_KEYS_OLD', 'JWT_KEYS_NEXT_later']
     expect(await keys.list()).toEqual([
       { kid: first, use: 'signs' },
@@ -190,31 +192,39 @@ describe('after a rollback', () => {
       { kid: 'OLD', use: 'verifies', startsWithDeploy: true },
       { kid: 'later', use: 'waits', startsWithDeploy: true },
     ])
-    await expect(findDroppableKey(keys, second, target)).rejects.toThrow(
-      new UserError(
-        `The version of the Worker that is live is not the latest: the key ${second} signs from the next deploy on. Deploy: npm run deploy -- --env staging; then, to drop it: npm run -s ops -- keys rotate --remote --env staging, and npm run -s ops -- keys drop ${second} --remote --env staging`,
-      ),
+    await expectUndroppable(
+      second,
+      `The version of the Worker that is live is not the latest: the key ${second} signs from the next deploy on. Deploy: npm run deploy -- --env staging; then, to drop it: npm run -s ops -- keys rotate --remote --env staging, and npm run -s ops -- keys drop ${second} --remote --env staging`,
     )
-    await expect(findDroppableKey(keys, 'OLD', target)).rejects.toThrow(
-      /the key OLD verifies tokens from the next deploy on\. Deploy: [^;]+; then, to drop it: npm run -s ops -- keys drop OLD/,
+    await expectUndroppable(
+      'OLD',
+      'The version of the Worker that is live is not the latest: the key OLD verifies tokens from the next deploy on. Deploy: npm run deploy -- --env staging; then, to drop it: npm run -s ops -- keys drop OLD --remote --env staging',
+    )
+  })
+
+  test('a key that only the live version has is dropped by the next deploy', async () => {
+    setSecrets('JWT_KEYS', `JWT_KEYS_${second}`)
+    onlyLive = [`JWT_KEYS_${first}`, 'JWT_KEYS_NEXT_later']
+    expect((await keys.list()).slice(1)).toEqual([
+      { kid: first, use: 'verifies', endsWithDeploy: true },
+      { kid: 'later', use: 'waits', endsWithDeploy: true },
+    ])
+    await expectUndroppable(
+      first,
+      `The latest version of the Worker lacks the key ${first}, so the next deploy drops it: npm run deploy -- --env staging`,
     )
   })
 
   test('a key that both versions have is dropped after the next deploy', async () => {
-    secrets = new Map([first, second].map((kid) => [`JWT_KEYS_${kid}`, '']))
+    setSecrets(`JWT_KEYS_${first}`, `JWT_KEYS_${second}`)
     isRolledBack = true
-    await expect(findDroppableKey(keys, first, target)).rejects.toThrow(new UserError('Deploy first.'))
+    await expectUndroppable(first, 'Deploy first.')
   })
 })
 
 test('a key that waits in one live version, and signs in another one, is listed once', async () => {
-  secrets = new Map(
-    ['JWT_KEYS', 'JWT_KEYS_NEXT_20200101T000000Z_00000000', 'JWT_KEYS_20200101T000000Z_00000000'].map((name) => [
-      name,
-      '',
-    ]),
-  )
-  expect(await listKids()).toEqual(['20200101T000000Z_00000000 signs'])
+  setSecrets('JWT_KEYS', `JWT_KEYS_NEXT_${first}`, `JWT_KEYS_${first}`)
+  expect(await listKids()).toEqual([`${first} signs`])
 })
 
 describe('drop', () => {
@@ -227,28 +237,10 @@ describe('drop', () => {
     expect([...secrets.keys()].toSorted()).toEqual(['JWT_KEYS', `JWT_KEYS_${kidIn('JWT_KEYS')}`])
   })
 
-  test('refuses a key that a rollback brought back, which the next deploy drops', async () => {
-    await rotate()
-    onlyLive = ['JWT_KEYS_20200101T000000Z_00000000', 'JWT_KEYS_NEXT_20200102T000000Z_00000000']
-    expect((await keys.list()).slice(1)).toEqual([
-      { kid: '20200101T000000Z_00000000', use: 'verifies', endsWithDeploy: true },
-      { kid: '20200102T000000Z_00000000', use: 'waits', endsWithDeploy: true },
-    ])
-    await expect(findDroppableKey(keys, '20200101T000000Z_00000000', target)).rejects.toThrow(
-      new UserError(
-        'The latest version of the Worker lacks the key 20200101T000000Z_00000000, so the next deploy drops it: npm run deploy -- --env staging',
-      ),
-    )
-  })
-
   test('refuses the key that signs, and an unknown key', async () => {
-    await rotate()
-    const signing = kidIn('JWT_KEYS') ?? ''
-    await expect(findDroppableKey(keys, signing, target)).rejects.toThrow(
-      new UserError(`The key ${signing} signs. Rotate first: npm run -s ops -- keys rotate --remote --env staging`),
-    )
-    await expect(findDroppableKey(keys, 'x', target)).rejects.toThrow(
-      new UserError('There is no key "x". See: npm run -s ops -- keys list --remote --env staging'),
-    )
+    setSecrets('JWT_KEYS', `JWT_KEYS_${first}`)
+    const where = '--remote --env staging'
+    await expectUndroppable(first, `The key ${first} signs. Rotate first: npm run -s ops -- keys rotate ${where}`)
+    await expectUndroppable('x', `There is no key "x". See: npm run -s ops -- keys list ${where}`)
   })
 })

@@ -2,25 +2,17 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import { partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
-import {
-  changePartner,
-  createPartner,
-  findPartner,
-  findPartnerToChange,
-  lockDownPartner,
-  type Credentials,
-} from '../../../src/ops/core/partner-accounts.ts'
+import { findOpenPartner, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
 import { staleIfErrorMs } from '../../../src/worker/cache/freshness.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from '../../worker/support/requests.ts'
 import { emptyStores } from '../support/full-database.ts'
-import { attribution, operator, store, storeWithoutDatabase } from '../support/worker-store.ts'
+import { createChanges } from '../support/partner-changes.ts'
+import { storeWithoutDatabase } from '../support/worker-store.ts'
 
 beforeEach(emptyStores)
 
-const create = () => createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
-const change = (kind: 'suspend' | 'resume' | 'end-tokens') => changePartner(store, { kind, partner: 'acme' }, operator)
-const lockDown = async () => lockDownPartner(store, await findPartner(store, 'acme'), operator)
+const { create, change, lockDown } = createChanges()
 
 async function readAnswer(answer: Promise<Response>): Promise<string> {
   const response = await answer
@@ -69,7 +61,7 @@ test('a command finds the copy that the Worker wrote by its short name, while th
   const listCopies = async () => (await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys
   expect(await listCopies()).toMatchObject([{ metadata: { shortName: 'acme' } }])
   const warnings: string[] = []
-  const attempt = findPartnerToChange(storeWithoutDatabase, 'acme', (warning) => warnings.push(warning))
+  const attempt = findOpenPartner(storeWithoutDatabase, 'acme', (warning) => warnings.push(warning))
   await expect(attempt).rejects.toThrow('D1 is down')
   expect(warnings).toEqual([expect.stringContaining(` for up to ${staleIfErrorMs / 3600_000} hours. `)])
   expect(await listCopies()).toEqual([])

@@ -1,20 +1,13 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
-  changePartner,
   createPartner,
-  findPartner,
-  findPartnerToChange,
-  listLiveSecrets,
-  listPartners,
-  lockDownPartner,
-  type LockedDown,
-  readPartnerStatus,
-  replaceNewestSecret,
-  rotateSecret,
-  type NewPartner,
-  type PartnerRequest,
+  findOpenPartner,
   isRotationDue,
+  listPartners,
+  readPartnerStatus,
+  replaceSecret,
+  type NewCredentials,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
@@ -22,49 +15,38 @@ import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { findMatchingHash } from '../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
+import { acme, createChanges } from '../support/partner-changes.ts'
 import { emptyDatabase, interceptChanges, interruptFirstWrite, listKeysAfter } from '../support/test-database.ts'
 import { attribution, operator, store, storeWithoutCache, storeWithoutDatabase } from '../support/worker-store.ts'
 
 const hour = 3600
-const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', country: 'KE' }
+const secretPattern = /^pcs_\w{40}$/
 
 beforeEach(() => emptyDatabase(env))
 
-const create = (overrides: Partial<NewPartner> = {}) => createPartner(store, { ...acme, ...overrides }, attribution)
-const find = () => findPartner(store, 'acme')
-const request = (change: PartnerRequest) => changePartner(store, change, operator)
-const change = (kind: 'suspend' | 'resume' | 'close' | 'end-tokens') => request({ kind, partner: 'acme' })
-const move = (country: string) => request({ kind: 'set-country', partner: 'acme', country })
-const rename = (name: string) => request({ kind: 'rename', partner: 'acme', name })
-const setContact = (contact: string | null) => request({ kind: 'set-contact', partner: 'acme', contact })
-const listSecrets = async () => listLiveSecrets(store, await find())
-const rotate = async (graceSeconds: number) => rotateSecret(store, await find(), graceSeconds, operator)
-const replaceNewest = async () => replaceNewestSecret(store, await find(), operator)
+const { create, find, listSecrets, change, move, rename, setContact, rotate, replaceNewest, lockDown } = createChanges()
 /** D1's clock, which decides every time. */
 const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
+const endOldest = () =>
+  env.DB.prepare('update partner_secrets set expires_at = unixepoch() where expires_at is not null').run()
+/** @returns whether the copy of a new partner in KV outlives what `work` does. */
+const keepsCopy = async (work: () => Promise<unknown>, clientId?: string) => {
+  const key = getPartnerKey(clientId ?? (await create()).clientId)
+  return (await listKeysAfter(env.CATALOG_CACHE, [key], work)).includes(key)
+}
 
 describe('createPartner', () => {
   test('returns the credentials and stores only a hash', async () => {
     const startedAt = await readSeconds()
     const { clientId, clientSecret, ...rest } = await createPartner({ ...store, config: {} }, acme, attribution)
     expect(rest).toEqual({ shortName: 'acme', country: 'KE' })
-    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(/^pcs_\w{40}$/)])
-    const joined = 'select * from partners join partner_secrets on partner_id = partners.id'
-    const { results } = await env.DB.prepare(joined).all()
-    expect(results).toMatchObject([
-      {
-        short_name: 'acme',
-        name: 'Acme "Wallet"',
-        country: 'KE',
-        client_id: clientId,
-        suspended_at: null,
-        expires_at: null,
-      },
-    ])
-    const createdAt = Number(results[0]?.['created_at'])
-    expect(createdAt).toBeGreaterThanOrEqual(startedAt)
-    expect(createdAt).toBeLessThanOrEqual(await readSeconds())
-    expect(results[0]?.['hash']).toMatch(/^\$pbkdf2-sha256\$i=100000\$/)
+    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(secretPattern)])
+    const partner = await find()
+    expect(partner).toMatchObject({ ...acme, clientId, suspendedAt: null })
+    expect(partner.createdAt).toBeGreaterThanOrEqual(startedAt)
+    expect(partner.createdAt).toBeLessThanOrEqual(await readSeconds())
+    const { results } = await env.DB.prepare('select * from partner_secrets').all()
+    expect(results).toMatchObject([{ expires_at: null, hash: expect.stringMatching(/^\$pbkdf2-sha256\$i=100000\$/) }])
     expect(JSON.stringify(results)).not.toContain(clientSecret)
   })
 
@@ -79,17 +61,11 @@ describe('createPartner', () => {
   })
 
   test.each([
-    [{ shortName: 'a' }, 'The short name'],
-    [{ shortName: 'acme-' }, 'The short name'],
-    [{ shortName: 'a'.repeat(33) }, 'The short name'],
-    [{ name: 'a'.repeat(201) }, 'The name'],
-    [{ name: 'red\u001b[31m' }, 'The name'],
-    [{ name: 'two\nlines' }, 'The name'],
-    [{ name: '\u200b\u200d' }, 'The name'],
-    [{ name: '\u3164\u2800' }, 'The name'],
-    [{ name: 'C1\u0085' }, 'The name'],
-    [{ country: 'ke' }, 'The country'],
-    [{ country: 'XX' }, 'The country'],
+    ...['a', 'acme-', 'a'.repeat(33)].map((shortName) => [{ shortName }, 'The short name'] as const),
+    ...['a'.repeat(201), 'red\u001b[31m', 'two\nlines', '\u200b\u200d', '\u3164\u2800', 'C1\u0085'].map(
+      (name) => [{ name }, 'The name'] as const,
+    ),
+    [{ country: 'XX' }, 'The country'] as const,
   ])('refuses %j', async (overrides, subject) => {
     await expect(create(overrides)).rejects.toThrow(new RegExp(`^${subject} must be [^\\n]*$`))
   })
@@ -106,56 +82,41 @@ describe('createPartner', () => {
       await call()
       throw new CloudflareError('lost', { kind: 'unknown' })
     })
-    const { clientId } = await createPartner(losing, acme, attribution)
+    const { clientId } = await create({}, losing)
     expect((await find()).clientId).toBe(clientId)
   })
 })
 
-test('listPartners sorts by short name and returns no secret', async () => {
-  const { clientId } = await create({ shortName: 'zeta' })
-  await create()
-  const [first, second] = await listPartners(store)
-  expect(first?.shortName).toBe('acme')
-  expect(second).toEqual({
-    shortName: 'zeta',
-    name: 'Acme "Wallet"',
-    country: 'KE',
-    clientId,
-    createdAt: expect.any(Number) as number,
-    suspendedAt: null,
-    contact: null,
-    closedAt: null,
-    tokensValidFrom: null,
-    secretCount: 1,
-    oldestSecretAt: expect.any(Number) as number,
-  })
-})
-
-test('listPartners counts live secrets, and says when the oldest of them was made', async () => {
+test('listPartners sorts by short name, counts live secrets, and says when the oldest of them was made', async () => {
+  await create({ shortName: 'boda' })
   await create()
   await rotate(hour)
-  await create({ shortName: 'boda' })
   await env.DB.prepare('update partner_secrets set created_at = 100 * id').run()
-  const [first] = await listSecrets()
+  const [oldest, newest] = (await listSecrets()).map(({ createdAt }) => createdAt)
   const read = async () =>
-    (await listPartners(store)).map(({ secretCount, oldestSecretAt }) => [secretCount, oldestSecretAt])
-  const [[, oldest] = [], [, other] = []] = await read()
-  expect(await read()).toEqual([
-    [2, oldest],
-    [1, other],
-  ])
-  expect(oldest).toBe(first?.createdAt)
-  await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where id = ?').bind(first?.id).run()
-  expect((await read())[0]).toEqual([1, Number(oldest) + 100])
+    (await listPartners(store)).map(({ shortName, secretCount, oldestSecretAt }) => [
+      shortName,
+      secretCount,
+      oldestSecretAt,
+    ])
+  const boda = ['boda', 1, expect.any(Number)]
+  expect(await read()).toEqual([['acme', 2, oldest], boda])
+  await endOldest()
+  expect(await read()).toEqual([['acme', 1, newest], boda])
   await change('close')
-  expect((await read())[0]).toEqual([0, null])
+  expect(await read()).toEqual([['acme', 0, null], boda])
 })
 
-describe('rotateSecret', () => {
+describe('replaceSecret', () => {
   test('returns a new secret and keeps the old one for the grace period', async () => {
     const created = await create()
     const rotated = await rotate(2 * hour)
-    expect(rotated).toEqual({ ...created, clientSecret: expect.stringMatching(/^pcs_\w{40}$/) as string })
+    expect(rotated).toEqual({
+      ...created,
+      clientSecret: expect.stringMatching(secretPattern) as string,
+      tokensValidFrom: null,
+      olderExpiresAt: null,
+    })
     expect(rotated.clientSecret).not.toBe(created.clientSecret)
     const [old, current, ...others] = await listSecrets()
     expect([old?.expiresAt, current?.expiresAt, others]).toEqual([(current?.createdAt ?? 0) + 2 * hour, null, []])
@@ -174,18 +135,16 @@ describe('rotateSecret', () => {
   })
 
   test('replaces a new secret that was lost, and leaves the older one its expiry', async () => {
-    const created = await create()
+    await create()
     await rotate(hour)
     const [old, lost] = await listSecrets()
-    const { clientSecret, olderExpiresAt, ...rest } = await replaceNewest()
-    expect({ ...rest, clientSecret: created.clientSecret }).toEqual(created)
-    expect(clientSecret).toMatch(/^pcs_\w{40}$/)
+    const { clientSecret, olderExpiresAt } = await replaceNewest()
+    expect(clientSecret).toMatch(secretPattern)
     const [kept, current, ...others] = await listSecrets()
     expect([kept, current?.expiresAt, others]).toEqual([old, null, []])
     expect(olderExpiresAt).toBe(old?.expiresAt)
     expect(current?.id).not.toBe(lost?.id)
-    const { results } = await env.DB.prepare('select id from partner_secrets').all()
-    expect(results).toHaveLength(2)
+    expect(await env.DB.prepare('select count(*) as n from partner_secrets').first('n')).toBe(2)
   })
 
   test('does not replace the only secret that works', async () => {
@@ -199,15 +158,19 @@ describe('rotateSecret', () => {
     expect(await listSecrets()).toEqual(secrets)
   })
 
-  test.each([hour, 0])('refuses when somebody else rotates at the same time, with a grace of %i s', async (grace) => {
+  test.each([
+    ['a rotation', 2, () => rotate(hour), rotate.bind(null, hour)],
+    ['a rotation without a grace period', 1, () => rotate(0), rotate.bind(null, 0)],
+    ['a lockdown', 1, () => rotate(0), lockDown],
+  ])('refuses %s when somebody else rotates at the same time', async (_, secretCount, other, replace) => {
     await create()
-    const interrupted = interruptFirstWrite(store, () => rotate(grace))
-    await expect(rotateSecret(interrupted, await find(), grace, operator)).rejects.toThrow(
+    await expect(replace(interruptFirstWrite(store, other))).rejects.toThrow(
       new UserError(
         'Somebody else rotated acme at the same time. Check before you try again: npm run -s ops -- partner show acme',
       ),
     )
-    expect(await listSecrets()).toHaveLength(grace === 0 ? 1 : 2)
+    expect(await listSecrets()).toHaveLength(secretCount)
+    expect((await find()).tokensValidFrom).toBeNull()
   })
 
   test('ends all earlier secrets without a grace period', async () => {
@@ -220,8 +183,8 @@ describe('rotateSecret', () => {
   test('works again when an earlier grace period has ended', async () => {
     await create()
     await rotate(hour)
-    const [first, second] = await listSecrets()
-    await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where id = ?').bind(first?.id).run()
+    const [, second] = await listSecrets()
+    await endOldest()
     expect(await listSecrets()).toEqual([second])
     await rotate(hour)
     const { results } = await env.DB.prepare('select id, expires_at from partner_secrets').all()
@@ -230,14 +193,10 @@ describe('rotateSecret', () => {
 })
 
 test('end-tokens sets the time from which tokens are valid to after now, and each run moves it forward', async () => {
-  const { clientId } = await create()
   const end = async () => (await change('end-tokens')).partner.tokensValidFrom ?? 0
   const startedAt = await readSeconds()
   let first = 0
-  const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
-    first = await end()
-  })
-  expect(left).toEqual([])
+  expect(await keepsCopy(async () => void (first = await end()))).toBe(false)
   expect(first).toBeGreaterThan(startedAt)
   expect(first).toBeLessThanOrEqual((await readSeconds()) + 1)
   // Tokens of this second are issued as of `first`: another leak in it needs a later time.
@@ -248,45 +207,30 @@ test('end-tokens sets the time from which tokens are valid to after now, and eac
   expect(await listSecrets()).toMatchObject([{ expiresAt: null }])
 })
 
-describe('lockDownPartner', () => {
-  const lockDown = async (on = store) => lockDownPartner(on, await find(), operator)
-
+describe('a lockdown', () => {
   test('shows the secret before the copy in KV is deleted', async () => {
     await create()
     const order: string[] = []
-    const deleteKey = async (name: string) => {
-      order.push('copy deleted')
-      await store.deleteKey(name)
-    }
-    const show = ({ clientSecret, tokensValidFrom }: LockedDown) =>
+    const deleteKey = async () => void order.push('copy deleted')
+    const show = ({ clientSecret, tokensValidFrom }: NewCredentials) =>
       void order.push(`${clientSecret.slice(0, 4)} ${typeof tokensValidFrom}`)
-    await lockDownPartner({ ...store, deleteKey }, await find(), { ...operator, show })
+    await replaceSecret({ ...store, deleteKey }, await find(), { kind: 'lockdown' }, { ...operator, show })
     expect(order).toEqual(['pcs_ number', 'copy deleted'])
   })
-  const findSecret = async (secret: string) => {
-    const { results } = await env.DB.prepare('select hash from partner_secrets').all<{ hash: string }>()
-    return findMatchingHash(
-      secret,
-      results.map(({ hash }) => hash),
-      1,
-    )
-  }
 
   test('ends every secret and token, makes a new secret, and deletes the cached copy', async () => {
-    const created = await create()
-    const rotated = await rotate(hour)
+    const { clientId } = await create()
+    await rotate(hour)
     const startedAt = await readSeconds()
-    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(created.clientId)], async () => {
-      const { clientSecret, tokensValidFrom, ...rest } = await lockDown()
-      expect({ ...rest, clientSecret: created.clientSecret }).toEqual(created)
+    const work = async () => {
+      const { clientSecret, tokensValidFrom } = await lockDown()
       expect(tokensValidFrom).toBe((await find()).tokensValidFrom)
       expect(tokensValidFrom).toBeGreaterThan(startedAt)
-      expect(await findSecret(clientSecret)).toBeDefined()
-    })
-    expect(left).toEqual([])
-    expect(await findSecret(created.clientSecret)).toBeUndefined()
-    expect(await findSecret(rotated.clientSecret)).toBeUndefined()
-    expect(await env.DB.prepare('select count(*) as n from partner_secrets').first('n')).toBe(1)
+      const { results } = await env.DB.prepare('select hash from partner_secrets').all<{ hash: string }>()
+      expect(results).toHaveLength(1)
+      expect(await findMatchingHash(clientSecret, [results[0]?.hash ?? ''], 1)).toBeDefined()
+    }
+    expect(await keepsCopy(work, clientId)).toBe(false)
   })
 
   test('leaves a suspended partner suspended', async () => {
@@ -296,23 +240,10 @@ describe('lockDownPartner', () => {
     expect((await find()).suspendedAt).toBe(partner.suspendedAt)
   })
 
-  test('refuses when somebody else rotates at the same time', async () => {
-    await create()
-    const rotations: string[] = []
-    const interrupted = interruptFirstWrite(store, async () => {
-      rotations.push((await rotate(0)).clientSecret)
-    })
-    await expect(lockDown(interrupted)).rejects.toThrow(/^Somebody else rotated acme at the same time\./)
-    expect(await findSecret(rotations[0] ?? '')).toBeDefined()
-    expect((await find()).tokensValidFrom).toBeNull()
-  })
-
   test('returns the secret also when the database fails right after the change', async () => {
     await create()
-    expect(await lockDown(failAfterWrite())).toMatchObject({
-      clientSecret: expect.stringMatching(/^\w+$/) as string,
-      tokensValidFrom: null,
-    })
+    const { clientSecret, tokensValidFrom } = await lockDown(failAfterWrite())
+    expect([clientSecret, tokensValidFrom]).toEqual([expect.stringMatching(secretPattern), null])
   })
 })
 
@@ -326,31 +257,24 @@ test('suspend and resume change the partner once, and delete its cached copy', a
   expect(left).toEqual(others)
   // A suspension keeps its time.
   await env.DB.prepare('update partners set suspended_at = 5').run()
-  const again = await change('suspend')
-  expect(again).toEqual({ isChanged: false, partner: await find() })
-  expect((await find()).suspendedAt).toBe(5)
-
+  expect(await change('suspend')).toMatchObject({ isChanged: false, partner: { suspendedAt: 5 } })
   expect(await change('resume')).toMatchObject({ isChanged: true, partner: { suspendedAt: null } })
   expect(await change('resume')).toEqual({ isChanged: false, partner: await find() })
-  expect((await find()).suspendedAt).toBeNull()
 })
 
 test.each([
-  ['set-country', () => move('UG'), { country: 'UG' }, 0],
-  ['rename', () => rename('Acme Pay'), { name: 'Acme Pay' }, 1],
-  ['set-contact', () => setContact('amina@acme.example'), { contact: 'amina@acme.example' }, 1],
-])(
-  '%s changes the partner once, and leaves the cached copy unless it holds what changed',
-  async (_, edit, changed, copies) => {
-    const { clientId } = await create()
-    const before = await find()
-    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
-      expect(await edit()).toEqual({ isChanged: true, partner: { ...before, ...changed } })
-    })
-    expect(left).toHaveLength(copies)
-    expect(await edit()).toEqual({ isChanged: false, partner: await find() })
-  },
-)
+  ['set-country', () => move('UG'), { country: 'UG' }],
+  ['rename', () => rename('Acme Pay'), { name: 'Acme Pay' }],
+  ['set-contact', () => setContact('amina@acme.example'), { contact: 'amina@acme.example' }],
+])('%s changes the partner once, and leaves the cached copy unless it holds what changed', async (_, edit, changed) => {
+  const { clientId } = await create()
+  const before = await find()
+  const editAndCheck = async () => {
+    expect(await edit()).toEqual({ isChanged: true, partner: { ...before, ...changed } })
+  }
+  expect(await keepsCopy(editAndCheck, clientId)).toBe(!('country' in changed))
+  expect(await edit()).toEqual({ isChanged: false, partner: await find() })
+})
 
 test('set-contact deletes the contact', async () => {
   await create()
@@ -367,18 +291,29 @@ test.each([
   await expect(edit()).rejects.toThrow(new UserError(message))
 })
 
+/** Every change but `create` and `close`. */
+const changes = [
+  () => change('suspend'),
+  () => change('resume'),
+  () => change('end-tokens'),
+  () => move('UG'),
+  () => rename('Other'),
+  () => setContact('x'),
+  () => rotate(0),
+  () => rotate(hour),
+  () => lockDown(),
+  () => findOpenPartner(store, 'acme', operator.warn),
+]
+
 describe('close', () => {
   const close = () => change('close')
 
   test('deletes secrets, contact and cached copy, and the Worker refuses the partner like a suspended one', async () => {
     const { clientId } = await create()
     await setContact('amina@acme.example')
-    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], async () => {
-      expect(await close()).toMatchObject({ isChanged: true, partner: { contact: null } })
-    })
-    expect(left).toEqual([])
+    expect(await keepsCopy(close, clientId)).toBe(false)
     const partner = await find()
-    expect(readPartnerStatus(partner)).toBe('closed')
+    expect([readPartnerStatus(partner), partner.contact]).toEqual(['closed', null])
     expect([partner.closedAt, await listSecrets()]).toEqual([partner.suspendedAt, []])
     expect((await selectPartnerCheck(env.DB, clientId)).partner).toMatchObject({ isSuspended: true, secrets: [] })
     expect(await close()).toEqual({ isChanged: false, partner })
@@ -393,34 +328,32 @@ describe('close', () => {
 
   test('is for good, and the short name stays taken', async () => {
     await create()
-    await close()
-    const partner = await find()
+    const { partner } = await close()
     const message = `acme was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good: its secrets and tokens have ended. To onboard it again, create it under another short name: npm run -s ops -- partner create --help`
-    for (const attempt of [
-      () => change('resume'),
-      () => change('suspend'),
-      () => move('UG'),
-      () => rename('Other'),
-      () => setContact('x'),
-      () => rotate(0),
-      () => rotate(hour),
-      () => replaceNewest(),
-      () => change('end-tokens'),
-      async () => lockDownPartner(store, await find(), operator),
-    ]) {
-      await expect(attempt()).rejects.toThrow(new UserError(message))
-    }
+    for (const attempt of [...changes, replaceNewest]) await expect(attempt()).rejects.toThrow(new UserError(message))
     await expect(create()).rejects.toThrow(/^The short name acme is taken\./)
-    expect(await find()).toEqual(partner)
-    expect(await listSecrets()).toEqual([])
+    expect([await find(), await listSecrets()]).toEqual([partner, []])
   })
 
   test('wins against a rotation at the same time', async () => {
     await create()
-    const interrupted = interruptFirstWrite(store, close)
-    await expect(rotateSecret(interrupted, await find(), hour, operator)).rejects.toThrow(UserError)
+    await expect(rotate(hour, interruptFirstWrite(store, close))).rejects.toThrow(UserError)
     expect(await listSecrets()).toEqual([])
   })
+})
+
+test('every change refuses an unknown partner', async () => {
+  const message = 'There is no partner "acme". See: npm run -s ops -- partner list'
+  for (const attempt of [...changes, () => change('close')]) {
+    await expect(attempt()).rejects.toThrow(new UserError(message))
+  }
+})
+
+test('a rotation is due when the oldest secret is more than a year old', () => {
+  const yearMs = 365 * 86_400_000
+  expect(isRotationDue({ oldestSecretAt: 1000 }, 1_000_000 + yearMs)).toBe(false)
+  expect(isRotationDue({ oldestSecretAt: 1000 }, 1_000_001 + yearMs)).toBe(true)
+  expect(isRotationDue({ oldestSecretAt: null }, 1e15)).toBe(false)
 })
 
 /** A store whose database fails after the first write. */
@@ -446,27 +379,22 @@ function hangUntil(answer: Promise<never>): typeof store.read {
 
 test('a change that can’t be read afterwards is reported as made', async () => {
   await create()
-  await expect(changePartner(failAfterWrite(), { kind: 'suspend', partner: 'acme' }, operator)).rejects.toThrow(
+  await expect(change('suspend', failAfterWrite())).rejects.toThrow(
     new UserError('acme was changed, but could not be read afterwards. See: npm run -s ops -- partner show acme'),
   )
 })
 
 describe('the cached copy of a partner', () => {
-  const suspension = { kind: 'suspend', partner: 'acme' } as const
   const warnings: string[] = []
   const listening = { attribution, warn: (warning: string) => warnings.push(warning) }
-  const suspendOn = (on: typeof store) => changePartner(on, suspension, listening)
-  const deleted = 'The database fails. The cached copy of acme was deleted.'
+  const suspendOn = (on: typeof store) => createChanges(listening).change('suspend', on)
   const nothingChanged = 'The database fails, and nothing was changed in it.'
-  beforeEach(() => void warnings.splice(0))
-
   const remains =
     'The isolates that already know acme treat the partner as before until the database works again, for up to 30 hours. Run the command again then.'
+  beforeEach(() => void warnings.splice(0))
 
   test('is deleted again when there is nothing to change', async () => {
-    const { clientId } = await create()
-    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () => change('resume'))
-    expect(left).toEqual([])
+    expect(await keepsCopy(() => change('resume'))).toBe(false)
   })
 
   test.each([
@@ -476,13 +404,10 @@ describe('the cached copy of a partner', () => {
       new UserError('D1 hangs. The change was not made: try again.'),
     ],
   ])('is deleted when the write fails, because it may have taken effect: %s', async (failure, reported) => {
-    const { clientId } = await create()
     const broken = interceptChanges(store, () => Promise.reject(failure))
-    const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId)], () =>
-      expect(suspendOn(broken)).rejects.toThrow(reported),
-    )
-    expect(left).toEqual([])
-    expect(warnings).toEqual([`${deleted} ${remains}`])
+    const isKept = await keepsCopy(() => expect(suspendOn(broken)).rejects.toThrow(reported))
+    expect(isKept).toBe(false)
+    expect(warnings).toEqual([`The database fails. The cached copy of acme was deleted. ${remains}`])
   })
 
   test('is found by its short name while the database does not answer', async () => {
@@ -492,7 +417,7 @@ describe('the cached copy of a partner', () => {
     }
     await env.CATALOG_CACHE.put(getPartnerKey('d'), 'no metadata')
     await expect(suspendOn(storeWithoutDatabase)).rejects.toThrow('D1 is down')
-    await expect(findPartnerToChange(storeWithoutDatabase, 'acme', listening.warn)).rejects.toThrow('D1 is down')
+    await expect(findOpenPartner(storeWithoutDatabase, 'acme', listening.warn)).rejects.toThrow('D1 is down')
     const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
     expect(keys.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
     for (const { name } of keys) await env.CATALOG_CACHE.delete(name)
@@ -530,26 +455,21 @@ describe('the cached copy of a partner', () => {
   test('stays when the change is refused, or when a change fails that it does not hold', async () => {
     const { clientId } = await create()
     await rotate(hour)
-    const key = getPartnerKey(clientId)
-    const refusals = [() => rotate(hour), () => move('x')]
-    const left = await listKeysAfter(env.CATALOG_CACHE, [key], async () => {
-      for (const refused of refusals) await expect(refused()).rejects.toThrow(UserError)
-      const renaming = { kind: 'rename', partner: 'acme', name: 'Acme' } as const
-      await expect(changePartner(storeWithoutDatabase, renaming, operator)).rejects.toThrow('D1 is down')
-    })
-    expect(left).toEqual([key])
+    const refusals = async () => {
+      await expect(rotate(hour)).rejects.toThrow(UserError)
+      await expect(move('x')).rejects.toThrow(UserError)
+      await expect(rename('Acme', storeWithoutDatabase)).rejects.toThrow('D1 is down')
+    }
+    expect(await keepsCopy(refusals, clientId)).toBe(true)
     await change('close')
-    const afterClose = await listKeysAfter(env.CATALOG_CACHE, [key], () =>
-      expect(change('suspend')).rejects.toThrow(/^acme was closed at /),
-    )
-    expect(afterClose).toEqual([key])
+    const suspension = () => expect(change('suspend')).rejects.toThrow(/^acme was closed at /)
+    expect(await keepsCopy(suspension, clientId)).toBe(true)
   })
 
   test('is not mentioned when a change is refused while the cache fails', async () => {
     await create()
     await rotate(hour)
-    const attempt = rotateSecret(storeWithoutCache, await find(), hour, operator)
-    await expect(attempt).rejects.toThrow(/^acme has two live secrets, /)
+    await expect(rotate(hour, storeWithoutCache)).rejects.toThrow(/^acme has two live secrets, /)
   })
 
   test('is reported when neither the database nor the cache answers', async () => {
@@ -568,24 +488,4 @@ describe('the cached copy of a partner', () => {
     ])
     expect((await find()).suspendedAt).not.toBeNull()
   })
-})
-
-test.each([
-  ['rotateSecret', () => rotate(0)],
-  ['suspend', () => change('suspend')],
-  ['resume', () => change('resume')],
-  ['set-country', () => move('UG')],
-  ['rename', () => rename('Acme')],
-  ['set-contact', () => setContact(null)],
-  ['close', () => change('close')],
-  ['end-tokens', () => change('end-tokens')],
-])('%s refuses an unknown partner', async (_, work) => {
-  await expect(work()).rejects.toThrow(new UserError('There is no partner "acme". See: npm run -s ops -- partner list'))
-})
-
-test('a rotation is due when the oldest secret is more than a year old', () => {
-  const yearMs = 365 * 86_400_000
-  expect(isRotationDue({ oldestSecretAt: 1000 }, 1_000_000 + yearMs)).toBe(false)
-  expect(isRotationDue({ oldestSecretAt: 1000 }, 1_000_001 + yearMs)).toBe(true)
-  expect(isRotationDue({ oldestSecretAt: null }, 1e15)).toBe(false)
 })

@@ -1,16 +1,15 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { hashSecret } from '../../../src/crypto/client-secret.ts'
-import { changePartner, createPartner, findPartner, rotateSecret } from '../../../src/ops/core/partner-accounts.ts'
 import { findSecretOwner } from '../../../src/ops/core/secret-owner.ts'
 import { insertPartner } from '../../support/insert-partner.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { attribution, operator, store } from '../support/worker-store.ts'
+import { createChanges } from '../support/partner-changes.ts'
+import { store } from '../support/worker-store.ts'
 
 beforeEach(() => emptyDatabase(env))
 
-const create = (shortName: string) => createPartner(store, { shortName, name: shortName, country: 'KE' }, attribution)
-const rotate = async (shortName: string) => rotateSecret(store, await findPartner(store, shortName), 60, operator)
+const { create, change, rotate } = createChanges()
 const identify = async (secret: string) => {
   const { partner, secret: found } = await findSecretOwner(store, secret, () => {})
   return [partner.shortName, found.expiresAt !== null]
@@ -25,25 +24,25 @@ test('every live secret has its owner: an old one in its grace period, and those
     secretHash: await hashSecret(old, 1),
   }
   await insertPartner(env.DB, row)
-  const first = await create('acme')
-  const second = await rotate('acme')
-  const held = await create('held')
-  await changePartner(store, { kind: 'suspend', partner: 'held' }, operator)
+  const boda = await create({ shortName: 'boda' })
+  const first = await create()
+  const second = await rotate(60)
+  await change('suspend')
   expect(await identify(old)).toEqual(['earlier', false])
   expect(await identify(first.clientSecret)).toEqual(['acme', true])
   expect(await identify(second.clientSecret)).toEqual(['acme', false])
-  expect(await identify(held.clientSecret)).toEqual(['held', false])
+  expect(await identify(boda.clientSecret)).toEqual(['boda', false])
 })
 
 test('a secret that has ended has no owner', async () => {
-  const { clientSecret } = await create('acme')
-  await rotate('acme')
+  const { clientSecret } = await create()
+  await rotate(60)
   await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where expires_at is not null').run()
   await expect(identify(clientSecret)).rejects.toThrow(/^No live secret of the local state matches: /)
 })
 
 test('each live secret costs one derivation, and progress is reported', async () => {
-  for (let number = 10; number < 16; number++) await create(`partner-${number}`)
+  for (let number = 10; number < 16; number++) await create({ shortName: `partner-${number}` })
   const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
   const onProgress = vi.fn<(step: string, done: number, total: number) => void>()
   await expect(findSecretOwner(store, 'a'.repeat(40), onProgress)).rejects.toThrow(/^No live secret /)

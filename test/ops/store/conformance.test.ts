@@ -19,7 +19,7 @@ import {
   findPartner,
   listLiveSecrets,
   listPartners,
-  rotateSecret,
+  replaceSecret,
   type PartnerRequest,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
@@ -157,7 +157,8 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
 
   test('partners and secrets change', async () => {
     const { clientId } = await open((store) => createPartner(store, acme, attribution))
-    const rotate = () => open(async (store) => rotateSecret(store, await findAcme(), 60, operator))
+    const rotate = () =>
+      open(async (store) => replaceSecret(store, await findAcme(), { kind: 'rotate', graceSeconds: 60 }, operator))
     expect((await rotate()).clientId).toBe(clientId)
     await expect(rotate()).rejects.toThrow(/^acme has two live secrets, .* --grace 0 --/)
     await change({ kind: 'suspend', partner: 'acme' })

@@ -12,7 +12,7 @@ import {
   listLiveSecrets,
   listPartners,
   changePartner,
-  rotateSecret,
+  replaceSecret,
   type PartnerRequest,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, openPlan } from '../../../src/ops/core/plan-changes.ts'
@@ -199,7 +199,8 @@ describe.each(interruptions)('a change is made once after: $message', (interrupt
   test.each([true, false])('of a secret, which works (%s: it had its effect)', async (hasEffect) => {
     const kept = await find()
     failChange({ ...interruption, hasEffect })
-    const { clientSecret } = await remote((store) => rotateSecret(store, kept, 0, operator))
+    const replacement = { kind: 'rotate', graceSeconds: 0 } as const
+    const { clientSecret } = await remote((store) => replaceSecret(store, kept, replacement, operator))
     expect(clientSecret).toMatch(/^pcs_\w{40}$/)
     expect(await remote((store) => listLiveSecrets(store, kept))).toHaveLength(1)
   })

@@ -5,16 +5,8 @@ import { selectCatalogAt } from '../../../src/db/publication-queries.ts'
 import { decide } from '../../../src/db/publish.ts'
 import { listKeyEntries, listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import { readBackup, restoreBackup } from '../../../src/ops/core/backup.ts'
-import { rotateKeys } from '../../../src/ops/core/key-ring.ts'
-import {
-  changePartner,
-  createPartner,
-  findPartner,
-  listPartners,
-  lockDownPartner,
-  rotateSecret,
-  type Credentials,
-} from '../../../src/ops/core/partner-accounts.ts'
+import { rotateKeys, type Rotation } from '../../../src/ops/core/key-ring.ts'
+import { changePartner, createPartner, listPartners, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications, readPublication, verifyRecord } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
@@ -26,9 +18,11 @@ import {
 } from '../../../src/ops/core/publications.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { createChanges } from './partner-changes.ts'
 import { attribution, careful, importPlans, operator, request, store } from './worker-store.ts'
 
 const dayS = 86_400
+const { replace, rotate } = createChanges()
 
 export async function emptyStores(): Promise<void> {
   await reset()
@@ -67,17 +61,17 @@ export async function fillDatabase(): Promise<Credentials[]> {
   for (const shortName of ['acme', 'boda', 'gone', 'held']) {
     credentials.push(await createPartner(store, { shortName, name: strange.slice(0, 6), country: 'KE' }, attribution))
   }
-  credentials.push(await rotateSecret(store, await findPartner(store, 'acme'), dayS, operator))
+  credentials.push(await rotate(dayS))
   await changePartner(store, { kind: 'set-country', partner: 'boda', country: 'UG' }, operator)
   await changePartner(store, { kind: 'set-contact', partner: 'boda', contact: 'dev@boda.example' }, operator)
   await changePartner(store, { kind: 'suspend', partner: 'held' }, operator)
   await changePartner(store, { kind: 'end-tokens', partner: 'boda' }, operator)
-  await lockDownPartner(store, await findPartner(store, 'held'), operator)
+  await replace({ kind: 'lockdown' }, store, 'held')
   await changePartner(store, { kind: 'close', partner: 'gone' }, operator)
   const keys = { list: async () => [], checkEditable: async () => {}, drop: async () => {} }
   const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
-  const rotate = { ...keys, rotate: ({ record }: { record: (kid: string) => Promise<void> }) => record('new') }
-  await rotateKeys(rotate, store, attribution, rotation)
+  const ring = { ...keys, rotate: ({ recorded }: Rotation) => recorded('new', async () => {}) }
+  await rotateKeys(ring, store, attribution, rotation)
   return credentials
 }
 
