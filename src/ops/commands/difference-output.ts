@@ -2,7 +2,7 @@
 import { abbreviate, abbreviatePair } from '../../abbreviate.ts'
 import { flattenPlan, listChanges, type ValueChange } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import type { CatalogDifference, CountryDifference } from '../core/catalog-difference.ts'
+import type { CatalogDifference, CountryDifference, PlanDifference } from '../core/catalog-difference.ts'
 import { countPlans } from '../core/publications.ts'
 
 /** Where more plans change in a country, their changes are grouped by path. */
@@ -17,7 +17,7 @@ const maxAlone = 3
 export function formatCountries({ countries, unseen, added }: CatalogDifference): string[] {
   return [
     ...Object.entries(countries).flatMap(([country, list]) => formatCountry(country, list)),
-    ...(unseen.length === 0 ? [] : ['On the list of no country:', ...formatNames(' ', unseen)]),
+    ...(unseen.length === 0 ? [] : ['On the list of no country:', ...formatChanges(unseen)]),
     ...formatNewPlans(added),
   ]
 }
@@ -27,7 +27,7 @@ function formatCountry(country: string, { appears, disappears, changes }: Countr
     `${country}: ${appears.length} appear, ${disappears.length} disappear, ${changes.length} change`,
     ...formatNames('  +', appears),
     ...formatNames('  -', disappears),
-    ...(changes.length > maxChanged ? formatGroups(changes) : changes.flatMap(formatPlan)),
+    ...formatChanges(changes),
   ]
 }
 
@@ -36,7 +36,9 @@ function formatNames(mark: string, names: readonly string[]): string[] {
   return names.length > maxNames ? [...lines, `${mark} ${names.length - maxNames} more`] : lines
 }
 
-type PlanDifference = CountryDifference['changes'][number]
+function formatChanges(changes: readonly PlanDifference[]): string[] {
+  return changes.length > maxChanged ? formatGroups(changes) : changes.flatMap(formatPlan)
+}
 
 function listFields({ fields }: PlanDifference): [path: string, ValueChange][] {
   return listChanges(new Map(Object.entries(fields)))

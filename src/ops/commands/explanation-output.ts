@@ -69,9 +69,10 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
   }
 }
 
-/** @param seconds Unix seconds: until when some isolates may not know the last change. */
-export function describeSettling(seconds: number): string {
-  return `This changed less than two minutes ago: until ${formatIsoTime(seconds)}, partners may get the answer from before.`
+/** @param seconds Unix seconds: until when some isolates may not know the last change. @param atSeconds of a past moment. */
+export function describeSettling(seconds: number, atSeconds?: number): string {
+  const [had, get] = atSeconds === undefined ? ['has', 'get'] : ['had', 'have got']
+  return `The plan or the partner ${had} changed less than two minutes before: until ${formatIsoTime(seconds)}, partners may ${get} the answer from before.`
 }
 
 /** @param country the partner's; without it, every country counts. */

@@ -4,11 +4,12 @@ import { toFlag } from './declaration.ts'
 /**
  * npm hands a flag over as a variable: `--dry-run` as `npm_config_dry_run=true`, and `--no-merge` as an empty `npm_config_merge`.
  * It sets `npm_config_yes` to nothing by itself, and npx has a --yes of its own.
- * @param names all flags that commands declare. @returns the problem and its fix.
+ * @param names all flags that commands declare. @param command such as `npm run -s ops --`. @returns the problem and its fix.
  */
 export function findKeptFlags(
   names: Iterable<string>,
   variables: Readonly<Record<string, string | undefined>>,
+  command: string,
 ): string | undefined {
   const read = (flag: string) => variables[`npm_config_${flag.slice(2).replaceAll('-', '_')}`]
   const kept = [...new Set(names)].map(toFlag).filter((flag) => {
@@ -16,5 +17,5 @@ export function findKeptFlags(
     return flag.startsWith('--no-') ? read(flag.replace('no-', '')) !== undefined : read(flag)
   })
   if (kept.length === 0) return undefined
-  return `npm kept ${kept.join(' and ')} for itself: write -- before the command, such as npm run -s ops -- catalog check, or use npx ops. Nothing was changed.`
+  return `npm kept ${kept.join(' and ')} for itself: write -- before your own words, as in ${command} …. Nothing was changed.`
 }

@@ -65,10 +65,10 @@ export const planCommands: Handlers<typeof planDeclarations> = {
     const sentence = describeExplanation(explanation, id, at)
     const fix = at === undefined ? describeFix(explanation, target) : null
     const pending = later.map((change) => describePendingChange(change, partner.country))
-    const settledAt = at === undefined ? await findSettlingTime(store, explanation) : undefined
+    const settledAt = await findSettlingTime(store, explanation, at)
     const lines = [
       [sentence, fix].filter(Boolean).join(' '),
-      ...(settledAt === undefined ? [] : [describeSettling(settledAt)]),
+      ...(settledAt === undefined ? [] : [describeSettling(settledAt, at)]),
       ...pending,
     ]
     return {

@@ -56,6 +56,7 @@ export async function runCommandLine(program: Program, unescaped: CommandContext
     const kept = findKeptFlags(
       listEntries(program).flatMap(({ declaration }) => Object.keys(listFlags(declaration))),
       variables,
+      program.command,
     )
     if (kept !== undefined && !argv.includes('--help')) throw new UserError(kept)
     await root.parseAsync(argv, { from: 'user' })

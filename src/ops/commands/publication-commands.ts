@@ -70,8 +70,8 @@ export const publicationCommands: Handlers<Declarations> = {
 
   approve: ({ number, json }, run) =>
     decide(number, run, async (store, id, attribution) => {
-      const { row, changes, difference } = await readPublication(store, id)
-      if (row.state === 'waiting') {
+      const { row, changes, difference, clash } = await readPublication(store, id)
+      if (row.state === 'waiting' && row.actor !== attribution.actor && clash === undefined) {
         if (!json) run.report(...formatCountries(difference))
         await printDoubts(run, store, changes, row.dueAt)
         await run.confirm(`Publication ${id} will be published.`)

@@ -10,17 +10,22 @@ export interface CatalogDifference {
   unchanged: number
   /** By country code; only countries whose list changes. Plans are named by identifier, in ascending ID. */
   countries: Record<string, CountryDifference>
-  /** Identifiers of plans whose change no partner sees. */
-  unseen: string[]
+  /** Plans whose change no partner sees: added, removed, or changed while they are on no list. */
+  unseen: PlanDifference[]
 }
 
 /** The changes of a plan by path, such as `minTopUpAmounts.KES`; without `viewableIn`, which partners do not see. */
 export type FieldChanges = Record<string, ValueChange>
 
+export interface PlanDifference {
+  identifier: string
+  fields: FieldChanges
+}
+
 export interface CountryDifference {
   appears: string[]
   disappears: string[]
-  changes: { identifier: string; fields: FieldChanges }[]
+  changes: PlanDifference[]
 }
 
 /** Plans that are not in `after` are removed. */
@@ -37,8 +42,9 @@ export function compareCatalogs(before: readonly CatalogPlan[], after: readonly 
     }
     if (to) difference[from ? 'changed' : 'added'].push(to)
     else if (from) difference.removed.push(from)
-    const isSeen = compareInCountries(difference.countries, from, to, changes)
-    if (!isSeen) difference.unseen.push((to ?? from)?.identifier ?? '')
+    const fields: FieldChanges = Object.fromEntries([...changes].filter(([path]) => !path.startsWith('viewableIn.')))
+    const isSeen = compareInCountries(difference.countries, from, to, fields)
+    if (!isSeen) difference.unseen.push({ identifier: (to ?? from)?.identifier ?? '', fields })
   }
   const sorted = Object.entries(difference.countries).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return { ...difference, countries: Object.fromEntries(sorted) }
@@ -58,15 +64,13 @@ function compareInCountries(
   countries: Record<string, CountryDifference>,
   from: CatalogPlan | undefined,
   to: CatalogPlan | undefined,
-  changes: PlanChanges,
+  fields: FieldChanges,
 ): boolean {
   let isSeen = false
-  const seen = [...changes].filter(([path]) => !path.startsWith('viewableIn.'))
-  const fields: FieldChanges = Object.fromEntries(seen)
   for (const country of new Set([...(from?.viewableIn ?? []), ...(to?.viewableIn ?? [])])) {
     const seenBefore = from?.viewableIn.includes(country) ? from : undefined
     const seenAfter = to?.viewableIn.includes(country) ? to : undefined
-    if (seenBefore && seenAfter && seen.length === 0) continue
+    if (seenBefore && seenAfter && Object.keys(fields).length === 0) continue
     isSeen = true
     const list = (countries[country] ??= { appears: [], disappears: [], changes: [] })
     if (seenBefore && seenAfter) list.changes.push({ identifier: seenAfter.identifier, fields })

@@ -73,10 +73,16 @@ function isRefusal(error: unknown): boolean {
 async function reportFailure(store: Store, partner: CopiedPartner, warn: Warn): Promise<void> {
   const { shortName, clientId } = partner
   const outcome = await tryToDelete(store, partner)
-  const failure = clientId === undefined ? 'The database fails, and nothing was changed in it.' : 'The database fails.'
-  const who = outcome.isGone ? `The isolates that already know ${shortName} treat` : 'The service treats'
-  const limit = `until the database works again, for up to ${staleIfErrorHours} hours`
-  warn(`${failure} ${outcome.sentence} ${who} the partner as before ${limit}. Run the command again then.`)
+  const failure =
+    clientId === undefined
+      ? 'The database did not answer, and nothing was changed in it.'
+      : 'The database did not answer.'
+  const who = outcome.isGone ? `isolates that already know ${shortName} treat` : 'the service treats'
+  const limit = `until the database answers, for up to ${staleIfErrorHours} hours`
+  const condition = clientId === undefined ? 'Meanwhile' : 'Unless the change was made'
+  warn(
+    `${failure} ${outcome.sentence} ${condition}, ${who} the partner as before ${limit}. Then run the command again.`,
+  )
 }
 
 async function tryToDelete(store: Store, { shortName, clientId }: CopiedPartner) {

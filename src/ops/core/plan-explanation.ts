@@ -70,17 +70,24 @@ export async function explainPlan(
 const maxStaleSeconds = 120
 
 /**
- * Finds the last change that not every isolate may know yet.
+ * Finds the last change that not every isolate may know, or may have known then. A new partner or a plan that does not exist
+ * had no answer before.
  * @returns until when the partner may get the answer from before, in Unix seconds.
  */
-export async function findSettlingTime(store: Store, { plan, partner }: PlanExplanation): Promise<number | undefined> {
-  const since = (await readDatabaseSeconds(store)) - maxStaleSeconds
+export async function findSettlingTime(
+  store: Store,
+  { plan, partner, reason }: PlanExplanation,
+  atSeconds?: number,
+): Promise<number | undefined> {
+  if (reason === 'no_such_plan') return undefined
+  const at = atSeconds ?? (await readDatabaseSeconds(store))
+  const since = at - maxStaleSeconds
   const published = plan && (await selectPublications(store.read, { planIds: [plan.id], since, states: ['published'] }))
   const changed = await listPartnerEntries(store, { shortName: partner.shortName, since })
   const times = [
     ...(published ?? []).flatMap(({ entries }) => entries.map(({ madeAt }) => madeAt)),
-    ...changed.map(({ changedAt }) => changedAt),
-  ].filter((time) => time >= since)
+    ...changed.filter(({ kind }) => kind !== 'create').map(({ changedAt }) => changedAt),
+  ].filter((time) => time >= since && time <= at)
   return times.length === 0 ? undefined : Math.max(...times) + maxStaleSeconds
 }
 

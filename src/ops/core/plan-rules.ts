@@ -1,6 +1,6 @@
 // What is allowed in a plan, but looks like a mistake. Pure.
 import { abbreviate } from '../../abbreviate.ts'
-import { partOf, type PlanChanges } from '../../catalog/plan-paths.ts'
+import { partOf, type PlanChanges, type ValueChange } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
 /** `error`: wrong in nearly every case. */
@@ -30,6 +30,10 @@ const maxJump = 25
 const minShifted = 3
 const maxAmountFactor = 100
 const maxAgeDays = 45
+/** Fewer numbers may change like that by chance. */
+const minShuffled = 8
+/** In an ordinary month, the values as a whole change about as much as those of each plan. */
+const minShuffledRatio = 4
 /** Fewer different values may well change places. */
 const minMoved = 4
 /** So many edits of a column that was sorted as well. */
@@ -84,7 +88,10 @@ function describeAmountJump(path: string, from: number, to: number): string | un
   return `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
 }
 
-/** Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones. */
+/**
+ * Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones, and each is
+ * near the old one of its plan.
+ */
 export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
   const columns = Map.groupBy(
     plans.flatMap((changes) => [...changes]),
@@ -97,9 +104,33 @@ export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
     const added = Map.groupBy(moved, ([, { to }]) => to)
     const missing = [...added].map(([value, same]) => Math.max(0, same.length - (old.get(value)?.length ?? 0)))
     const missingCount = missing.reduce((sum, count) => sum + count, 0)
-    if (old.size < minMoved || missingCount > Math.min(maxUnmoved, moved.length / 10)) return []
+    const isPermuted = missingCount <= Math.min(maxUnmoved, moved.length / 10)
+    if (old.size < minMoved || !(isPermuted || isShuffled(moved))) return []
     return `The values of ${column} moved between ${moved.length} plans: was one column sorted without the others?`
   })
+}
+
+/** Whether numbers changed much plan by plan, and little as a whole: new figures were sorted without the others. */
+function isShuffled(changes: readonly (readonly [string, ValueChange])[]): boolean {
+  const [from, to] = [changes.map(([, change]) => change.from), changes.map(([, change]) => change.to)].map((values) =>
+    values.filter((value) => typeof value === 'number'),
+  )
+  if (from === undefined || to === undefined || from.length !== changes.length || to.length !== changes.length)
+    return false
+  if (from.length < minShuffled) return false
+  const ascending = (values: readonly number[]) => values.toSorted((a, b) => a - b)
+  const byPlan = measureDistance(from, to)
+  const asWhole = measureDistance(ascending(from), ascending(to))
+  const middle = from.reduce((sum, value) => sum + value, 0) / from.length
+  const spread = measureDistance(
+    from,
+    from.map(() => middle),
+  )
+  return byPlan > minShuffledRatio * asWhole && byPlan > spread / 2
+}
+
+function measureDistance(a: readonly number[], b: readonly number[]): number {
+  return a.reduce((sum, value, index) => sum + Math.abs(value - (b[index] ?? 0)), 0) / a.length
 }
 
 /** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */

@@ -13,11 +13,19 @@ import { UserError } from '../shared/user-error.ts'
  */
 export function findClientSecret(text: string): string {
   const alone = text.trim()
-  const matches = `${text} pcs_${alone}`.match(new RegExp(clientSecretPattern, 'g')) ?? []
+  const decoded = text.replaceAll(/\bBasic\s+([A-Za-z0-9+/=]+)/gi, (_, base64: string) =>
+    Buffer.from(base64, 'base64').toString('latin1'),
+  )
+  const matches = `${text} ${decoded} pcs_${alone}`.match(new RegExp(clientSecretPattern, 'g')) ?? []
   const [found, ...others] = new Set(matches.filter(isClientSecret))
   if (others.length > 0) throw new UserError('This text has several secrets. Pass each of them alone.')
   if (found !== undefined) return found
   if (isClientSecret(alone)) return alone
+  if (/\beyJ[\w-]+\.[\w-]+\.[\w-]+/.test(text)) {
+    throw new UserError(
+      'This looks like an access token, which names its partner: see "A secret leaked" in src/ops/README.md, step 2.',
+    )
+  }
   throw new UserError(
     'This is no secret of this service: a secret is pcs_ and 40 letters and digits, with the right checksum. An earlier one is 40 letters and digits: pass it alone.',
   )

@@ -20,7 +20,7 @@ export function describeOutcome({ target, outcome }: Changes): string {
       return 'The restore is not complete. To continue it, run the same command again.'
     case 'unknown': {
       const [catalog, partner] = ['catalog', 'partner'].map((noun) => describeCommand(target, noun, 'log'))
-      return `It is not known whether the change was made. When the database answers, see: ${catalog} or ${partner}`
+      return `It is not known whether the change was made. When the database answers, see: ${catalog} or ${partner}. If a new secret was not printed, it is lost: rotate again.`
     }
   }
 }

@@ -77,7 +77,7 @@ test('catalog import --dry-run prints what partners of each country would see, a
       'UG: 0 appear, 1 disappear, 0 change',
       '  - plan-1',
       'On the list of no country:',
-      '  plan-4',
+      '  ~ plan-4',
       'New plans:',
       '  plan-4',
       'Would import 3 plans: 1 added, 2 changed, 0 unchanged, 1 removed.',
@@ -93,7 +93,7 @@ test('catalog import --dry-run prints what partners of each country would see, a
     removed: 1,
     unchanged: 0,
     countries: { UG: { appears: [], disappears: ['plan-1'], changes: [] } },
-    unseen: ['plan-4'],
+    unseen: [{ identifier: 'plan-4', fields: {} }],
     isMerged: false,
     publication: null,
   })

@@ -378,6 +378,15 @@ describe('partner identify', () => {
     )
   })
 
+  test('finds the secret in a Basic header, and knows an access token', async () => {
+    const secret = await createSecret('acme')
+    const header = `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret}`)}`
+    expect((await identify(header)).stdout).toMatch(/^short name {4}acme\n/)
+    expect((await identify('Bearer eyJhbGciOiJIUzI1NiJ9.eyJwIjoxfQ.abc-_')).stderr).toMatch(
+      /^This looks like an access token/,
+    )
+  })
+
   test('says that no live secret matches', async () => {
     const secret = await createSecret('acme')
     await partner(['lockdown', 'acme'])

@@ -68,7 +68,7 @@ test.each([
 ])('%j, which npm sets for a flag before the --, is refused', async (variables, flags) => {
   expect(await runCommand(['partner', 'list'], { ...failWith(new Error('the store was opened')), variables })).toEqual(
     refused(
-      `npm kept ${flags} for itself: write -- before the command, such as npm run -s ops -- catalog check, or use npx ops. Nothing was changed.\n`,
+      `npm kept ${flags} for itself: write -- before your own words, as in npm run -s ops -- …. Nothing was changed.\n`,
     ),
   )
 })

@@ -212,7 +212,7 @@ test('prepareImport compares what partners of each country see, and changes noth
       TZ: { appears: ['plan-1'], disappears: [], changes: [] },
       UG: { appears: [], disappears: ['plan-1'], changes: [] },
     },
-    unseen: ['plan-4'],
+    unseen: [{ identifier: 'plan-4', fields: {} }],
   })
   expect(await listPlans(store)).toEqual(before)
 })

@@ -32,7 +32,7 @@ import { store } from '../support/worker-store.ts'
 const warnings: string[] = []
 /** A change that dies warns that the database fails. */
 const warn = (warning: string) => {
-  expect(warning).toMatch(/^The database fails\./)
+  expect(warning).toMatch(/^The database did not answer\./)
   warnings.push(warning)
 }
 const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }

@@ -388,9 +388,9 @@ describe('the cached copy of a partner', () => {
   const warnings: string[] = []
   const listening = { attribution, warn: (warning: string) => warnings.push(warning) }
   const suspendOn = (on: typeof store) => createChanges(listening).change('suspend', on)
-  const nothingChanged = 'The database fails, and nothing was changed in it.'
+  const nothingChanged = 'The database did not answer, and nothing was changed in it.'
   const remains =
-    'The isolates that already know acme treat the partner as before until the database works again, for up to 30 hours. Run the command again then.'
+    'isolates that already know acme treat the partner as before until the database answers, for up to 30 hours. Then run the command again.'
   beforeEach(() => void warnings.splice(0))
 
   test('is deleted again when there is nothing to change', async () => {
@@ -407,7 +407,9 @@ describe('the cached copy of a partner', () => {
     const broken = interceptChanges(store, () => Promise.reject(failure))
     const isKept = await keepsCopy(() => expect(suspendOn(broken)).rejects.toThrow(reported))
     expect(isKept).toBe(false)
-    expect(warnings).toEqual([`The database fails. The cached copy of acme was deleted. ${remains}`])
+    expect(warnings).toEqual([
+      `The database did not answer. The cached copy of acme was deleted. Unless the change was made, ${remains}`,
+    ])
   })
 
   test('is found by its short name while the database does not answer', async () => {
@@ -422,8 +424,8 @@ describe('the cached copy of a partner', () => {
     expect(keys.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
     for (const { name } of keys) await env.CATALOG_CACHE.delete(name)
     expect(warnings).toEqual([
-      `${nothingChanged} The cached copy of acme was deleted. ${remains}`,
-      `${nothingChanged} acme has no cached copy. ${remains}`,
+      `${nothingChanged} The cached copy of acme was deleted. Meanwhile, ${remains}`,
+      `${nothingChanged} acme has no cached copy. Meanwhile, ${remains}`,
     ])
   })
 
@@ -446,7 +448,7 @@ describe('the cached copy of a partner', () => {
       expect((await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys).toEqual([])
       answer.reject(new Error('D1 is down'))
       expect(await failure).toBe('Error: D1 is down')
-      expect(warnings.slice(2)).toEqual([`${nothingChanged} acme has no cached copy. ${remains}`])
+      expect(warnings.slice(2)).toEqual([`${nothingChanged} acme has no cached copy. Meanwhile, ${remains}`])
     } finally {
       vi.useRealTimers()
     }
@@ -476,7 +478,7 @@ describe('the cached copy of a partner', () => {
     const { listKeys, deleteKey } = storeWithoutCache
     await expect(suspendOn({ ...storeWithoutDatabase, listKeys, deleteKey })).rejects.toThrow('D1 is down')
     expect(warnings).toEqual([
-      `${nothingChanged} The cached copy of acme could not be deleted: KV is down. The service treats the partner as before until the database works again, for up to 30 hours. Run the command again then.`,
+      `${nothingChanged} The cached copy of acme could not be deleted: KV is down. Meanwhile, the service treats the partner as before until the database answers, for up to 30 hours. Then run the command again.`,
     ])
   })
 

@@ -80,13 +80,15 @@ describe('a column that was sorted without the others', () => {
   test.each<[string, (id: number) => Partial<CatalogPlan>, string]>([
     ['33 of 34 returns', rotate, moved(33)],
     ['and edited here and there', (id) => (id % 15 === 1 ? { performance1: 12.25 } : rotate(id)), moved(33)],
+    ['new figures, then sorted', (id) => ({ performance1: ((id * 7) % 34) + 0.8 }), moved(34)],
     ['to new texts', (id) => ({ hint: `Hint ${id}`, ...rotate(id) }), moved(33)],
   ])('is doubted: %s', (_, edit, warning) => {
     expect(put(edit)).toContain(warning)
   })
 
   test.each<[string, (id: number) => Partial<CatalogPlan>]>([
-    ['an ordinary month', (id) => ({ performance1: Math.round(((id * 7) % 34) * 10.3) / 10 })],
+    ['an ordinary month', (id) => ({ performance1: id + 0.5 + (((id * 7) % 11) - 5) / 2 })],
+    ['a month in which all returns fall', (id) => ({ performance1: id / 2 })],
     ['three values that change places', (id) => (id < 3 ? { performance1: ((id + 1) % 3) + 0.5 } : {})],
     ['as many plans that open as plans that close', (id) => (id % 2 ? { viewableIn: ['UG'] } : { tenor: 'New' })],
   ])('is not %s', (_, edit) => {

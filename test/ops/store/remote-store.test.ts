@@ -81,7 +81,7 @@ test('while D1 fails, a change deletes the cached copies of the partner, which i
   expect(await runRemote('partner', 'lockdown', 'acme', '--yes')).toEqual(
     refused(
       expect.stringMatching(
-        /^The database fails, and nothing was changed in it\. The cached copy of acme was deleted\. .*\nCloudflare answered 500: D1 is down\. Nothing was changed in the database\.\n$/,
+        /^The database did not answer, and nothing was changed in it\. The cached copy of acme was deleted\. .*\nCloudflare answered 500: D1 is down\. Nothing was changed in the database\.\n$/,
       ),
     ),
   )
