@@ -118,15 +118,18 @@ function isShuffled(changes: readonly (readonly [string, ValueChange])[]): boole
   if (from === undefined || to === undefined || from.length !== changes.length || to.length !== changes.length)
     return false
   if (from.length < minShuffled) return false
-  const ascending = (values: readonly number[]) => values.toSorted((a, b) => a - b)
   const byPlan = measureDistance(from, to)
-  const asWhole = measureDistance(ascending(from), ascending(to))
+  const asWhole = measureDistance(sortNumbers(from), sortNumbers(to))
   const middle = from.reduce((sum, value) => sum + value, 0) / from.length
   const spread = measureDistance(
     from,
     from.map(() => middle),
   )
   return byPlan > minShuffledRatio * asWhole && byPlan > spread / 2
+}
+
+function sortNumbers(values: readonly number[]): number[] {
+  return values.toSorted((a, b) => a - b)
 }
 
 function measureDistance(a: readonly number[], b: readonly number[]): number {
