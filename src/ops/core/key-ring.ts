@@ -1,6 +1,7 @@
 // The keys that sign access tokens, as operators work with them.
 import { abbreviate } from '../../abbreviate.ts'
 import type { ChangeEntry } from '../../db/change-record-queries.ts'
+import type { Outcome } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, describeDeploy, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
@@ -122,14 +123,18 @@ async function changeRecorded(
   { kind, kid }: { kind: 'keys-rotate' | 'keys-drop'; kid: string },
   change: () => Promise<void>,
 ): Promise<void> {
+  const outcome: Outcome = { change: kind === 'keys-rotate' ? 'rotation' : 'drop', kid }
   await writeRecorded(store, attribution, async () => ({ kind, kid }))
+  store.noteOutcome(outcome)
   try {
     await change()
+    store.noteOutcome('changed')
   } catch (error) {
     const failed = await writeRecorded(store, attribution, async () => ({ kind: `${kind}-failed`, kid })).then(
       () => `that the change of key ${kid} failed`,
       () => `a change of key ${kid}, and could not be corrected`,
     )
+    store.noteOutcome(outcome)
     if (!(error instanceof UserError)) throw error
     const list = describeCommand(store.target, 'keys', 'list')
     throw new UserError([error.message, `The record shows ${failed}. See which keys there are: ${list}`])

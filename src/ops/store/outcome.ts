@@ -1,8 +1,14 @@
 // What became of the changes of a command: for the message when the store fails, or when the operator stops the command.
 import { describeCommand, type Target } from '../shared/target.ts'
 
+/** The entry of a change of the signing keys is in the record, and the change may not be complete. */
+export interface RecordedKeyChange {
+  change: 'rotation' | 'drop'
+  kid: string
+}
+
 /** `unknown`: a change was sent, and its answer is not there yet, or lost. `incomplete`: a restore began and did not end. */
-export type Outcome = 'unchanged' | 'unknown' | 'changed' | 'incomplete'
+export type Outcome = 'unchanged' | 'unknown' | 'changed' | 'incomplete' | RecordedKeyChange
 
 /** Each command has one. Its store writes it. */
 export interface Changes {
@@ -11,6 +17,12 @@ export interface Changes {
 }
 
 export function describeOutcome({ target, outcome }: Changes): string {
+  if (typeof outcome === 'object') {
+    const { change, kid } = outcome
+    const list = describeCommand(target, 'keys', 'list')
+    const retry = change === 'rotation' ? 'rotate again' : 'drop the key again if it is still there'
+    return `The record shows a ${change} of ${kid} that may not be complete: see \`${list}\`, and ${retry}.`
+  }
   switch (outcome) {
     case 'unchanged':
       return 'Nothing was changed in the database.'

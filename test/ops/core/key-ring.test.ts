@@ -10,8 +10,11 @@ import {
   type KeyRing,
 } from '../../../src/ops/core/key-ring.ts'
 import { createLocalKeyRing } from '../../../src/ops/core/local-keys.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { KeyFile } from '../../../src/ops/store/dev-vars.ts'
+import { openHandles } from '../../../src/ops/store/handles.ts'
+import { describeOutcome, type Changes } from '../../../src/ops/store/outcome.ts'
 import type { OctJwk } from '../../../src/crypto/signing-keys.ts'
 import { emptyDatabase, interceptChanges } from '../support/test-database.ts'
 import { attribution, store } from '../support/worker-store.ts'
@@ -63,6 +66,45 @@ test('a rotation that can’t be made before the next deploy is not recorded', a
   const checkEditable = () => Promise.reject(new UserError('Deploy first.'))
   await expect(rotate({ ...keys, checkEditable })).rejects.toThrow(new UserError('Deploy first.'))
   expect([recorded, await listEntries()]).toEqual([[], []])
+})
+
+describe('an interruption', () => {
+  const list = 'see `npm run -s ops -- keys list`'
+  const startedRotation = expect.stringMatching(
+    new RegExp(`^The record shows a rotation of \\w+ that may not be complete: ${list}, and rotate again\\.$`),
+  ) as string
+  const startedDrop = `The record shows a drop of OLD that may not be complete: ${list}, and drop the key again if it is still there.`
+  const made = expect.stringMatching(/^The change was made: /) as string
+  const dropOld = (ring: KeyRing, on: Store) => dropKey(ring, on, attribution, { kid: 'OLD', use: 'verifies' })
+  const fail = () => Promise.reject(new UserError('Can’t write.'))
+
+  test.each<[string, (ring: KeyRing, on: Store) => Promise<void>, KeyFile['update'], string, string]>([
+    ['a rotation', rotate, keyFile.update, startedRotation, made],
+    ['a rotation that fails', rotate, fail, startedRotation, startedRotation],
+    ['a drop', dropOld, keyFile.update, startedDrop, made],
+    ['a drop that fails', dropOld, fail, startedDrop, startedDrop],
+  ])('of %s says what the record shows, until the keys are changed', async (_, change, update, during, after) => {
+    const changes: Changes = { target: {}, outcome: 'unchanged' }
+    const query = async (sql: string, params: unknown[]) => {
+      const statement = env.DB.prepare(sql).bind(...params)
+      return { rows: await statement.raw() }
+    }
+    const said: string[] = []
+    const note = () => said.push(describeOutcome(changes))
+    const watchedFile: KeyFile = {
+      ...keyFile,
+      update: (edit) => {
+        note()
+        return update(edit)
+      },
+    }
+    note()
+    await change(createLocalKeyRing(watchedFile, systemClock), { ...store, ...openHandles(query, changes) }).catch(
+      () => {},
+    )
+    note()
+    expect(said).toEqual(['Nothing was changed in the database.', during, after])
+  })
 })
 
 describe('a change that fails after it was recorded', () => {
