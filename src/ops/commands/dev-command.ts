@@ -59,16 +59,21 @@ async function serve(args: readonly string[], target: Target, isEmpty: boolean):
   }
 }
 
-/** Lists the migrations of the state, so that a build doesn't open a state that is served. */
-const stamp = '.wrangler/state/prepared'
+/** Lists the migrations of the state, so that a build doesn't open a state that is served. It goes with the database. */
+const stamp = '.wrangler/state/v3/d1/prepared'
 
 /** Wrangler builds before it reads .dev.vars and opens the database, and again after each change of a source file. */
 export const prepareDevCommand: Handler<typeof prepareDevDeclaration> = async (_, { report }) => {
   const migrations = (await readdir('migrations')).join('\n')
   const found = await readFile(stamp, 'utf8').catch(() => '')
-  if (found === migrations && existsSync('.dev.vars')) return
-  await prepareState({}, {}, false)
-  await announce({}, 'http://localhost:8787', false)
-  await writeFile(stamp, migrations)
-  report('For another folder or another port, use: npm run dev -- --persist-to DIR --port PORT')
+  if (found !== migrations || !existsSync('.dev.vars')) {
+    await prepareState({}, {}, false)
+    // A build doesn't know the port.
+    report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
+    await announce({}, '$API', false)
+    await writeFile(stamp, migrations)
+  }
+  report(
+    'Prepared .wrangler/state for the top level of wrangler.toml. For another folder: npm run dev -- --persist-to DIR',
+  )
 }
