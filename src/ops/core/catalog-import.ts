@@ -138,8 +138,12 @@ async function prepareMerge(
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  const undone = isFresh ? [] : await findUndoneWork(read, (recorded && origin?.revision) ?? 0, changes)
-  const notes = recorded ? describeKept(plans, merge.put) : []
+  const afterRevision = (recorded && origin?.revision) ?? 0
+  const { undone, skippedCount } = await findUndoneWork(read, afterRevision, isFresh ? [] : changes)
+  const notes = [
+    ...(recorded ? describeKept(plans, merge.put) : []),
+    ...(skippedCount > 0 ? [`${skippedCount} older publications were not compared: the file may take them back.`] : []),
+  ]
   return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, undone, notes }
 }
 

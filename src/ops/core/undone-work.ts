@@ -12,10 +12,12 @@ import { countPlans, namePublications } from './publications.ts'
 
 const recentSeconds = 30 * 86_400
 /** Each is read by a query of its own. */
-const maxPublications = 10
+const maxPublications = 30
 /** Stops after the publication that reaches so many plans. */
 const maxPlans = 10_000
 const maxNames = 3
+/** A few returns may well be the same again in another month. */
+const maxReturns = 3
 
 export interface UndoneWork {
   publicationId: number
@@ -39,50 +41,83 @@ export async function selectLaterPublications(
 }
 
 /**
- * Finds the values that go back to what they were before a publication of the last 30 days.
+ * Finds the publications of the last 30 days whose values go back to those from before.
  * @param afterRevision only publications after this revision of the catalog.
+ * @returns them, the latest first, and how many older ones were not compared.
  */
 export async function findUndoneWork(
   db: Database,
   afterRevision: number,
   changes: readonly PlanChange[],
-): Promise<UndoneWork[]> {
-  if (changes.length === 0) return []
+): Promise<{ undone: UndoneWork[]; skippedCount: number }> {
+  if (changes.length === 0) return { undone: [], skippedCount: 0 }
   const since = (await selectNowSeconds(db)) - recentSeconds
   const changesById = new Map(changes.map((change) => [change.planId, change]))
   const rows = await selectLaterPublications(db, afterRevision, [...changesById.keys()], since)
-  const found: UndoneWork[] = []
+  const compared: Compared[] = []
   let planCount = 0
   for (const { id, actor } of rows.slice(0, maxPublications)) {
     if (planCount >= maxPlans) break
     const touched = await selectChanges(db, id, [...changesById.keys()])
     planCount += touched.length
-    const undone = touched.flatMap((earlier) => {
+    const made: Compared = { id, actor, returnCount: 0, lost: new Map() }
+    compared.push(made)
+    for (const earlier of touched) {
       const change = changesById.get(earlier.planId)
-      const paths = change ? findReverted(earlier, change) : []
-      return paths.length === 0 ? [] : [{ plan: (earlier.after ?? earlier.before)?.identifier ?? '', paths }]
-    })
-    const paths = [...new Set(undone.flatMap((plan) => plan.paths))]
-    if (undone.length > 0) found.push({ publicationId: id, actor, plans: undone.map(({ plan }) => plan), paths })
+      if (change) markLost(compared, earlier, change)
+    }
   }
-  return found
+  const undone = compared.flatMap(describeLost)
+  return { undone, skippedCount: rows.length - compared.length }
 }
 
-/** @returns the paths that `change` sets back to the values from before `earlier`. */
-function findReverted(earlier: PlanChange, change: PlanChange): string[] {
+/** A publication, and what the change loses of it. */
+interface Compared {
+  id: number
+  actor: string
+  /** How many returns it changed. */
+  returnCount: number
+  /** By plan: the paths, and whether they go back to the values from before this publication or an earlier one. */
+  lost: Map<string, Map<string, boolean>>
+}
+
+/** @param compared the last one is the publication of `earlier`; those before it are later ones. */
+function markLost(compared: readonly Compared[], earlier: PlanChange, change: PlanChange): void {
+  const made = compared.at(-1)
+  const plan = (earlier.after ?? earlier.before)?.identifier ?? ''
+  if (made === undefined) return
   if (!earlier.before || !earlier.after || !change.before || !change.after) {
     const isBack = !earlier.before === !change.after && !earlier.after === !change.before
-    return isBack ? [earlier.after ? 'the addition' : 'the removal'] : []
+    if (isBack) made.lost.set(plan, new Map([[earlier.after ? 'the addition' : 'the removal', true]]))
+    return
   }
-  const made = comparePlans(earlier.before, earlier.after)
   const now = comparePlans(change.before, change.after)
-  const reverted = [...made.keys()].filter((path) => {
-    const [did, does] = [made.get(path), now.get(path)]
-    return does !== undefined && does.from === did?.to && does.to === did?.from
-  })
-  // A return may have the same value again in another month.
-  const isChance = reverted.length < made.size && reverted.every((path) => /^performance\d+$/.test(path))
-  return isChance ? [] : reverted
+  const paths = new Map<string, boolean>()
+  for (const [path, did] of comparePlans(earlier.before, earlier.after)) {
+    if (isReturn(path)) made.returnCount++
+    const does = now.get(path)
+    if (does === undefined) continue
+    paths.set(path, false)
+    made.lost.set(plan, paths)
+    // Every later publication that changed it loses its value, too.
+    if (does.to === did.from)
+      for (const { lost } of compared) if (lost.get(plan)?.has(path)) lost.get(plan)?.set(path, true)
+  }
+}
+
+function isReturn(path: string): boolean {
+  return /^performance\d+$/.test(path)
+}
+
+function describeLost({ id, actor, returnCount, lost }: Compared): UndoneWork[] {
+  const values = [...lost].flatMap(([plan, paths]) =>
+    [...paths].flatMap(([path, isBack]) => (isBack ? [{ plan, path }] : [])),
+  )
+  const returns = values.filter(({ path }) => isReturn(path))
+  const isChance = returns.length === values.length && returns.length <= Math.max(maxReturns, returnCount / 2)
+  if (values.length === 0 || isChance) return []
+  const plans = [...new Set(values.map(({ plan }) => plan))]
+  return [{ publicationId: id, actor, plans, paths: [...new Set(values.map(({ path }) => path))] }]
 }
 
 export function describeUndoneWork({ publicationId, actor, plans, paths }: UndoneWork): string {

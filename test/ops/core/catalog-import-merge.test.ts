@@ -129,6 +129,17 @@ describe('work of others that a file takes back is named', () => {
     const next = old.plans.map((plan) => ({ ...plan, performanceDate: '2026-12-01', ...sold }))
     expect(describeUndone(await prepareImport(store, { ...old, plans: next }, choice))).toEqual([])
   })
+
+  test('when several publications changed the same value; a return alone that is the same again is no work of others', async () => {
+    const { plans } = await readCatalogFile(store)
+    await setFields(store, 'cash', ['name=First', 'performance1=9'], request)
+    await setFields(store, 'cash', ['name=Second'], request)
+    const named = takesBack('name of plan cash.')
+    const returned = takesBack('name, performance1 of plan cash.')
+    expect(describeUndone(await prepareImport(store, { plans }))).toEqual([named, returned])
+    const same = plans.map((plan) => (plan.id === cash.id ? { ...plan, name: 'Third' } : plan))
+    expect(describeUndone(await prepareImport(store, { plans: same }))).toEqual([])
+  })
   const sold = { isInvestable: false, nonInvestableNote: 'Sold out.' }
 })
 
