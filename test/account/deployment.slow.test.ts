@@ -114,7 +114,7 @@ test('a migration that D1 splits wrongly is applied as a file, with its entry in
     await follow(`git add --all && git commit --quiet --message "A trigger"`)
   }
   await write('begin')
-  expect(await type(migrate)).toMatchObject({ code: 1, output: expect.stringContaining('incomplete input') as string })
+  expect(await type(migrate)).toMatchObject({ code: 2, output: expect.stringContaining('incomplete input') as string })
   for (const command of findSection('When D1 refuses a migration')) await follow(command)
   expect(await select("select count(*) as count from sqlite_schema where name = 'refused'")).toEqual([{ count: 1 }])
   expect(await follow(migrate)).toContain('No migrations to apply')
