@@ -133,8 +133,9 @@ PROOF_WEAK_TOKEN may hold a token with too few permissions.`,
 } as const satisfies Declaration
 
 export const smokeDeclaration = {
-  help: `Call a running service as a partner does, and print one line per check. The credentials are in CLIENT_ID,
-CLIENT_SECRET and SHORT_NAME; without them, only refusals and the site are checked. Exits with 3 when a check fails.`,
+  help: `Call a running service as a partner does, and print one line per check. Exits with 3 when
+a check fails. The credentials are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them, only
+refusals and the site are checked.`,
   example: '--url https://catalog.example.com',
   flags: {
     url: { value: '<url>', help: 'the origin of the service', isRequired: true, parse: parseOrigin },
