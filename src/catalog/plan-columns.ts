@@ -61,7 +61,7 @@ export function findColumn(name: string): PlanColumn | { expected: string } | un
     const kind = shape.members.get(member)
     return kind && makeColumn(field, member, kind)
   }
-  const [issue] = shape.amounts.safeParse({ [member]: 0 }).error?.issues ?? []
+  const [issue] = z.safeParse(shape.amounts.keyType, member).error?.issues ?? []
   return issue ? { expected: issue.message } : makeColumn(field, member, 'number')
 }
 

@@ -156,6 +156,10 @@ describe('assignments of a command line', () => {
       'minTopUpAmounts.KSH=1',
       'Expected an ISO 4217 currency code in upper case, such as "KES" after the dot; found "minTopUpAmounts.KSH".',
     ],
+    [
+      'minTopUpAmounts.__proto__=1',
+      'Expected an ISO 4217 currency code in upper case, such as "KES" after the dot; found "minTopUpAmounts.__proto__".',
+    ],
     ['performance1=12,4', 'performance1: expected a number in percent per year, or null; found "12,4".'],
     ['category=x', 'category: expected an object with id, name, displayName and tagLine, or null; found "x".'],
     [

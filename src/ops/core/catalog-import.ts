@@ -142,7 +142,11 @@ async function prepareMerge(
   const { undone, skippedCount } = await findUndoneWork(read, afterRevision, isFresh ? [] : changes)
   const notes = [
     ...(recorded ? describeKept(plans, merge.put) : []),
-    ...(skippedCount > 0 ? [`${skippedCount} older publications were not compared: the file may take them back.`] : []),
+    ...(skippedCount > 0
+      ? [
+          `${skippedCount} older ${skippedCount === 1 ? 'publication was' : 'publications were'} not compared: the file may take back their changes.`,
+        ]
+      : []),
   ]
   return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, undone, notes }
 }

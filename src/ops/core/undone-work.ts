@@ -77,8 +77,8 @@ interface Compared {
   actor: string
   /** How many returns it changed. */
   returnCount: number
-  /** By plan: the paths, and whether they go back to the values from before this publication or an earlier one. */
-  lost: Map<string, Map<string, boolean>>
+  /** By plan and path: its value, and whether that goes back to one from before this publication or an earlier one. */
+  lost: Map<string, Map<string, { value: unknown; isBack: boolean }>>
 }
 
 /** @param compared the last one is the publication of `earlier`; those before it are later ones. */
@@ -88,20 +88,27 @@ function markLost(compared: readonly Compared[], earlier: PlanChange, change: Pl
   if (made === undefined) return
   if (!earlier.before || !earlier.after || !change.before || !change.after) {
     const isBack = !earlier.before === !change.after && !earlier.after === !change.before
-    if (isBack) made.lost.set(plan, new Map([[earlier.after ? 'the addition' : 'the removal', true]]))
+    if (isBack)
+      made.lost.set(
+        plan,
+        new Map([[earlier.after ? 'the addition' : 'the removal', { value: undefined, isBack: true }]]),
+      )
     return
   }
   const now = comparePlans(change.before, change.after)
-  const paths = new Map<string, boolean>()
+  const paths: ReturnType<Compared['lost']['get']> = new Map()
   for (const [path, did] of comparePlans(earlier.before, earlier.after)) {
     if (isReturn(path)) made.returnCount++
     const does = now.get(path)
     if (does === undefined) continue
-    paths.set(path, false)
+    paths.set(path, { value: did.to, isBack: false })
     made.lost.set(plan, paths)
-    // Every later publication that changed it loses its value, too.
-    if (does.to === did.from)
-      for (const { lost } of compared) if (lost.get(plan)?.has(path)) lost.get(plan)?.set(path, true)
+    if (does.to !== did.from) continue
+    // Every later publication that set another value loses it, too.
+    for (const { lost } of compared) {
+      const later = lost.get(plan)?.get(path)
+      if (later && later.value !== does.to) later.isBack = true
+    }
   }
 }
 
@@ -111,7 +118,7 @@ function isReturn(path: string): boolean {
 
 function describeLost({ id, actor, returnCount, lost }: Compared): UndoneWork[] {
   const values = [...lost].flatMap(([plan, paths]) =>
-    [...paths].flatMap(([path, isBack]) => (isBack ? [{ plan, path }] : [])),
+    [...paths].flatMap(([path, { isBack }]) => (isBack ? [{ plan, path }] : [])),
   )
   const returns = values.filter(({ path }) => isReturn(path))
   const isChance = returns.length === values.length && returns.length <= Math.max(maxReturns, returnCount / 2)

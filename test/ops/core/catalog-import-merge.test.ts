@@ -133,6 +133,7 @@ describe('work of others that a file takes back is named', () => {
   test('when several publications changed the same value; a return alone that is the same again is no work of others', async () => {
     const { plans } = await readCatalogFile(store)
     await setFields(store, 'cash', ['name=First', 'performance1=9'], request)
+    await setFields(store, 'cash', [`name=${cash.name}`], request)
     await setFields(store, 'cash', ['name=Second'], request)
     const named = takesBack('name of plan cash.')
     const returned = takesBack('name, performance1 of plan cash.')
