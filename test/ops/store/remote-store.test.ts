@@ -216,7 +216,7 @@ describe('when a change is made and the answer is lost', () => {
     [
       'with the statement that publishes',
       -1,
-      'It is not known whether the change was made. When the database answers, see: npm run -s ops -- catalog log --remote --env staging or npm run -s ops -- partner log --remote --env staging',
+      'It is not known whether the change was made. When the database answers, see: npm run -s ops -- catalog log --remote --env staging or npm run -s ops -- partner log --remote --env staging. If a new secret was not printed, it is lost: rotate again.',
     ],
   ])('when Cloudflare is gone %s, the error says what became of the change', async (note, after, claim) => {
     const fake = cloudflare()
