@@ -77,7 +77,7 @@ export const catalogCommands: Handlers<Declarations> = {
   },
 }
 
-/** Publishes what a file changes, or only shows it. A file that can't be read is refused before a store is opened. */
+/** Publishes what a file changes, or only shows it. A file that is neither text nor a spreadsheet is refused before a store is opened. */
 async function publishFile<File>(
   input: FileInput,
   run: ChangeRun,

@@ -1,6 +1,5 @@
 // The code of npm run dev: prepares the local state, starts `wrangler dev` on it, and creates a demo partner.
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import type { Target } from '../shared/target.ts'
@@ -8,7 +7,7 @@ import { UserError } from '../shared/user-error.ts'
 import { startWrangler } from '../store/wrangler.ts'
 import type { Handler } from './declaration.ts'
 import { startDevSchedule } from './dev-schedule.ts'
-import { announce, prepareState } from './dev-state.ts'
+import { announce, ensureSigningKey, prepareState } from './dev-state.ts'
 import type { devDeclaration, prepareDevDeclaration } from './programs.ts'
 
 export const devCommand: Handler<typeof devDeclaration> = async ({ empty, persistTo }, { argv }) => {
@@ -66,7 +65,8 @@ const stamp = '.wrangler/state/v3/d1/prepared'
 export const prepareDevCommand: Handler<typeof prepareDevDeclaration> = async (_, { report }) => {
   const migrations = (await readdir('migrations')).join('\n')
   const found = await readFile(stamp, 'utf8').catch(() => '')
-  if (found !== migrations || !existsSync('.dev.vars')) {
+  await ensureSigningKey()
+  if (found !== migrations) {
     await prepareState({}, {}, false)
     // A build doesn't know the port.
     report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')

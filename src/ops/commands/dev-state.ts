@@ -43,7 +43,7 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
   })
 }
 
-async function ensureSigningKey(): Promise<void> {
+export async function ensureSigningKey(): Promise<void> {
   const keys = openDevVars(devVarsFile)
   if ((await keys.read()).length > 0) return
   await rotateLocalKey(keys, systemClock)

@@ -32,6 +32,8 @@ const maxAmountFactor = 100
 const maxAgeDays = 45
 /** Fewer numbers may change like that by chance. */
 const minShuffled = 8
+/** Smaller changes, such as two percentage points, are ordinary. */
+const minShuffledChange = 2
 /** In an ordinary month, the values as a whole change about as much as those of each plan. */
 const minShuffledRatio = 4
 /** Fewer different values may well change places. */
@@ -118,14 +120,21 @@ function isShuffled(changes: readonly (readonly [string, ValueChange])[]): boole
   if (from === undefined || to === undefined || from.length !== changes.length || to.length !== changes.length)
     return false
   if (from.length < minShuffled) return false
-  const byPlan = measureDistance(from, to)
-  const asWhole = measureDistance(sortNumbers(from), sortNumbers(to))
+  // What all values changed by is no sign of a column that was sorted.
+  const shift = findMedian(to.map((value, index) => value - (from[index] ?? 0)))
+  const unshifted = to.map((value) => value - shift)
+  const byPlan = measureDistance(from, unshifted)
+  const asWhole = measureDistance(sortNumbers(from), sortNumbers(unshifted))
   const middle = from.reduce((sum, value) => sum + value, 0) / from.length
   const spread = measureDistance(
     from,
     from.map(() => middle),
   )
-  return byPlan > minShuffledRatio * asWhole && byPlan > spread / 2
+  return byPlan > minShuffledRatio * asWhole && byPlan > Math.max(minShuffledChange, spread / 2)
+}
+
+function findMedian(values: readonly number[]): number {
+  return sortNumbers(values)[Math.floor(values.length / 2)] ?? 0
 }
 
 function sortNumbers(values: readonly number[]): number[] {

@@ -13,9 +13,7 @@ import { UserError } from '../shared/user-error.ts'
  */
 export function findClientSecret(text: string): string {
   const alone = text.trim()
-  const decoded = text.replaceAll(/\bBasic\s+([A-Za-z0-9+/=]+)/gi, (_, base64: string) =>
-    Buffer.from(base64, 'base64').toString('latin1'),
-  )
+  const decoded = text.replaceAll(/[A-Za-z0-9+/=]{40,}/g, (base64) => Buffer.from(base64, 'base64').toString('latin1'))
   const matches = `${text} ${decoded} pcs_${alone}`.match(new RegExp(clientSecretPattern, 'g')) ?? []
   const [found, ...others] = new Set(matches.filter(isClientSecret))
   if (others.length > 0) throw new UserError('This text has several secrets. Pass each of them alone.')

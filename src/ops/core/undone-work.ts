@@ -16,8 +16,8 @@ const maxPublications = 30
 /** Stops after the publication that reaches so many plans. */
 const maxPlans = 10_000
 const maxNames = 3
-/** A few returns may well be the same again in another month. */
-const maxReturns = 3
+/** So many of the returns of a publication may well be the same again in another month. */
+const maxChanceShare = 1 / 10
 
 export interface UndoneWork {
   publicationId: number
@@ -121,7 +121,7 @@ function describeLost({ id, actor, returnCount, lost }: Compared): UndoneWork[] 
     [...paths].flatMap(([path, { isBack }]) => (isBack ? [{ plan, path }] : [])),
   )
   const returns = values.filter(({ path }) => isReturn(path))
-  const isChance = returns.length === values.length && returns.length <= Math.max(maxReturns, returnCount / 2)
+  const isChance = returns.length === values.length && returns.length <= Math.max(1, returnCount * maxChanceShare)
   if (values.length === 0 || isChance) return []
   const plans = [...new Set(values.map(({ plan }) => plan))]
   return [{ publicationId: id, actor, plans, paths: [...new Set(values.map(({ path }) => path))] }]

@@ -80,6 +80,7 @@ describe('a column that was sorted without the others', () => {
   test.each<[string, (id: number) => Partial<CatalogPlan>, string]>([
     ['33 of 34 returns', rotate, moved(33)],
     ['and edited here and there', (id) => (id % 15 === 1 ? { performance1: 12.25 } : rotate(id)), moved(33)],
+    ['new figures of a good month, then sorted', (id) => ({ performance1: ((id * 7) % 34) + 3.5 }), moved(34)],
     ['new figures, then sorted', (id) => ({ performance1: ((id * 7) % 34) + 0.8 }), moved(34)],
     ['to new texts', (id) => ({ hint: `Hint ${id}`, ...rotate(id) }), moved(33)],
   ])('is doubted: %s', (_, edit, warning) => {
