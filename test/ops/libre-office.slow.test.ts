@@ -135,9 +135,9 @@ test('decimal commas of a German LibreOffice need --decimal-comma', async () => 
   )
   expect(await readFile(at('german.csv'), 'utf8')).toContain(';13,1;')
   const refused = await catalog('import', at('german.csv'))
-  expect([refused.code, refused.stderr.split('\n').slice(1, 2), refused.stderr.split('\n').slice(-3)]).toEqual([
+  expect([refused.code, refused.stderr.split('\n').slice(0, 1), refused.stderr.split('\n').slice(-3)]).toEqual([
     2,
-    ['Row 2, column performance1: expected a number in percent per year, or null; found "13,1".'],
+    [expect.stringMatching(/^performance1: expected a number .*; found "13,1"\. \d+ cells, such as row 2\.$/)],
     ['If the commas are decimal commas, add --decimal-comma.', 'Nothing was imported.', ''],
   ])
   const { stderr, stdout } = await catalog('update', at('german.csv'), '--dry-run', '--json', '--decimal-comma')
@@ -161,7 +161,7 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
   )
   const { code, stderr } = await catalog('update', at('wrong.xlsx'))
   const number = 'expected a number in percent per year, or null; found'
-  expect([code, stderr.split('\n').slice(1)]).toEqual([
+  expect([code, stderr.split('\n')]).toEqual([
     2,
     [
       `Sheet "Plans", row 2, column performance1: ${number} #DIV/0!, the error of a formula.`,
@@ -182,7 +182,7 @@ test('an error, a percentage, merged cells and a date in a column of numbers are
   sheet.getCellRangeByPosition(0, 0, 5, 0).merge(True)`,
   )
   expect((await catalog('import', at('merged.xlsx'))).stderr).toContain(
-    '\nSheet "Plans", rows 4 to 8, column performanceDate: expected a value in each cell; found merged cells. Split them.\nNothing was imported.\n',
+    'Sheet "Plans", rows 4 to 8, column performanceDate: expected a value in each cell; found merged cells. Split them.\nNothing was imported.\n',
   )
   expect((await parseXlsx(await readFile(at('merged.xlsx')), false)).sheets).toHaveLength(1)
 })
