@@ -71,9 +71,10 @@ export const publicationCommands: Handlers<Declarations> = {
   approve: ({ number, json }, run) =>
     decide(number, run, async (store, id, attribution) => {
       const { row, changes, difference, clash } = await readPublication(store, id)
-      if (row.state === 'waiting' && row.actor !== attribution.actor && clash === undefined) {
+      if (row.state === 'waiting') {
         if (!json) run.report(...formatCountries(difference))
-        await printDoubts(run, store, changes, row.dueAt)
+        const conflict = clash === undefined ? [] : [`It can’t be published: ${clash}.`]
+        await printDoubts(run, store, changes, row.dueAt, conflict)
         await run.confirm(`Publication ${id} will be published.`)
       }
       await approvePublication(store, id, attribution)

@@ -30,7 +30,7 @@ export function findIncompleteCredentials(variables: SmokeTarget['variables']): 
 const api = '/api/v3/partners'
 const [auth, anyPlans] = [`${api}/auth`, `${api}/any/plans`]
 
-/** Requests that the service must refuse, whoever sends them. The first one also says whether the address answers. */
+/** Requests that the service must refuse. The first one also shows whether the address answers. */
 const refusals: [name: string, path: string, headers: Record<string, string>, status: number, error: string][] = [
   ['a token request without credentials returns 400', auth, {}, 400, 'invalid_request'],
   ['an unknown client returns 401', auth, { Authorization: basic('unknown', 'unknown') }, 401, 'invalid_client'],
