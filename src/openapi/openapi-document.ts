@@ -1,5 +1,5 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
-import { contact } from './contact.ts'
+import { support } from '../api/promises.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import {
   describePlansHeadOperation,
@@ -18,7 +18,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
       version,
       description:
         'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server. A request over plain HTTP is refused with status 400, and nothing that it sent is read.',
-      contact,
+      contact: support,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/', description: 'The origin that serves this document' }],

@@ -1,5 +1,5 @@
 // The files for programs: llms.txt, the API catalog and security.txt. Node only.
-import { contact } from '../openapi/contact.ts'
+import { securityEmail } from '../api/promises.ts'
 import { renderMarkdown } from './page-markdown.ts'
 import { getMarkdownPath, type Section } from './page-shell.ts'
 
@@ -40,7 +40,7 @@ export function formatSecurityTxt(origin: string, now: Date): string {
   const expires = new Date(now)
   expires.setUTCFullYear(expires.getUTCFullYear() + 1)
   return [
-    `Contact: mailto:${contact.email}`,
+    `Contact: mailto:${securityEmail}`,
     `Expires: ${expires.toISOString()}`,
     'Preferred-Languages: en',
     `Canonical: ${origin}/.well-known/security.txt`,

@@ -1,6 +1,6 @@
 // The HTML around every page's content: head, header, navigation and footer. Pure.
 import { html } from 'hono/html'
-import { contact } from '../openapi/contact.ts'
+import { support } from '../api/promises.ts'
 
 export type Markup = ReturnType<typeof html>
 
@@ -82,7 +82,7 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
         <footer class="site">
           <p>
             API version ${lastChange.version}, <a href="/changes">last changed on ${lastChange.date}</a>. Questions:
-            <a href="mailto:${contact.email}">${contact.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
+            <a href="mailto:${support.email}">${support.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
             the API description for tools; <a href="/llms.txt">llms.txt</a>, all pages for language models; and the
             clients <a href="/client/investment-plans.ts">investment-plans.ts</a> and
             <a href="/client/investment_plans.py">investment_plans.py</a>. <a href="/notices.txt">Licenses</a> of fonts

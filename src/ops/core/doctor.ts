@@ -7,7 +7,7 @@ import { selectClashes, selectNowSeconds, selectPublications } from '../../db/pu
 import type { Deployment, Environment } from '../store/environment.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
-import { staleIfErrorHours } from '../../api/stale-limit.ts'
+import { staleIfErrorHours } from '../../api/promises.ts'
 import { UserError } from '../shared/user-error.ts'
 import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'

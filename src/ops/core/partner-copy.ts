@@ -1,7 +1,7 @@
 // KV's copy of a partner. It decides access only while D1 fails. The Worker also reads it after a response, to
 // save a write.
 import { getPartnerKey, partnerKeyPrefix } from '../../api/cache-keys.ts'
-import { staleIfErrorHours } from '../../api/stale-limit.ts'
+import { staleIfErrorHours } from '../../api/promises.ts'
 import { isCausedBy } from '../../db/database.ts'
 import { findRefusal } from '../../db/refusal.ts'
 import { readPath } from '../../json.ts'

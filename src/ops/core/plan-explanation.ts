@@ -1,6 +1,7 @@
 // Why a partner sees a plan, or does not.
 import { filterNames, listMatchingFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { freshnessSeconds } from '../../api/promises.ts'
 import {
   pendingStates,
   selectChanges,
@@ -66,9 +67,6 @@ export async function explainPlan(
   return { reason: 'viewable', partner, plan }
 }
 
-/** Isolates of the Worker check partner and catalog at least as often. */
-const maxStaleSeconds = 120
-
 /**
  * Finds the last change that not every isolate may know, or may have known then. A new partner or a plan that does not exist
  * had no answer before.
@@ -81,14 +79,14 @@ export async function findSettlingTime(
 ): Promise<number | undefined> {
   if (reason === 'no_such_plan') return undefined
   const at = atSeconds ?? (await readDatabaseSeconds(store))
-  const since = at - maxStaleSeconds
+  const since = at - freshnessSeconds
   const published = plan && (await selectPublications(store.read, { planIds: [plan.id], since, states: ['published'] }))
   const changed = await listPartnerEntries(store, { shortName: partner.shortName, since })
   const times = [
     ...(published ?? []).flatMap(({ entries }) => entries.map(({ madeAt }) => madeAt)),
     ...changed.filter(({ kind }) => kind !== 'create').map(({ changedAt }) => changedAt),
   ].filter((time) => time >= since && time <= at)
-  return times.length === 0 ? undefined : Math.max(...times) + maxStaleSeconds
+  return times.length === 0 ? undefined : Math.max(...times) + freshnessSeconds
 }
 
 /** A change that waits for its time or for approval. */

@@ -1,4 +1,5 @@
 // Experiments with the deployed service: what stands between a partner and the Worker, and how versions and secrets behave.
+import { freshnessSeconds } from '../../api/promises.ts'
 import { readPath } from '../../json.ts'
 import type { Call } from '../store/cloudflare-api.ts'
 import type { SmokeOutcome } from '../core/smoke-test.ts'
@@ -19,7 +20,6 @@ export interface ServiceLab {
 
 const project = 'this project’s promise'
 const cloudflare = 'Cloudflare’s documentation'
-const maxVisibleMs = 120_000
 
 export const versionHeader = 'X-Worker-Version'
 
@@ -151,5 +151,5 @@ export function formatWait({ what, firstMs, settledMs, boundMs }: Wait): string 
 function concludeWait(waits: readonly Wait[], name: string) {
   const wait = waits.find(({ what }) => what === name)
   if (wait === undefined) throw new Error('it was not measured')
-  return conclude(wait.settledMs !== undefined && wait.settledMs <= maxVisibleMs, formatWait(wait))
+  return conclude(wait.settledMs !== undefined && wait.settledMs <= freshnessSeconds * 1000, formatWait(wait))
 }

@@ -1,6 +1,6 @@
 // Every error code with its cause and fix. Status and message come from the table that the Worker uses.
 import { html } from 'hono/html'
-import { contact } from '../../openapi/contact.ts'
+import { support } from '../../api/promises.ts'
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { advice, isErrorCode } from '../error-advice.ts'
 import { formatCurl, formatMockCurl, rehearsals } from '../error-rehearsals.ts'
@@ -23,7 +23,7 @@ export function renderErrors(): Markup {
       <code>message</code> is for people. It often says more than the table below, and its wording can change.
       <code>error</code> is a stable code for programs. <code>requestId</code> identifies the request. It is also in the
       <code>X-Request-Id</code> header of every response; include it when you contact
-      <a href="mailto:${contact.email}">support</a>. Errors of the token endpoint also have
+      <a href="mailto:${support.email}">support</a>. Errors of the token endpoint also have
       <code>error_description</code>, with the text of <code>message</code>: OAuth 2 libraries show it.
     </p>
     <p>
@@ -90,7 +90,7 @@ export function renderErrors(): Markup {
           <dt>Fix</dt>
           <dd>
             Send a <code>User-Agent</code> of your own, such as <code>acme-catalog/1.0</code>. Also tell
-            <a href="mailto:${contact.email}">support</a>: we can switch this check off.
+            <a href="mailto:${support.email}">support</a>: we can switch this check off.
           </dd>
         </div>
       </dl>

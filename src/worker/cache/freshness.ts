@@ -1,10 +1,10 @@
 // The ages of the freshness policy, in one place.
-import { staleIfErrorHours } from '../../api/stale-limit.ts'
+import { freshnessSeconds, staleIfErrorHours } from '../../api/promises.ts'
 
 /** A check of up to this age is used without any I/O. */
 export const maxAgeMs = 60_000
 /** A check of up to this age is used, and renewed after the response (RFC 5861 section 3). */
-export const staleWhileRevalidateMs = 120_000
+export const staleWhileRevalidateMs = freshnessSeconds * 1000
 /**
  * While D1 fails, a copy is used up to this age (RFC 5861 section 4): a job that runs once a day finds the copy of the day
  * before. KV deletes its copies after this time.

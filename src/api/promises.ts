@@ -1,0 +1,21 @@
+// What partners can rely on, and whom they write to. The owner of the service edits this file. The Worker's cache, `ops watch`,
+// the site's page "What you can rely on", openapi.json and security.txt read it; after a change, run `npm run generate`.
+
+/** The target for the requests for tokens, and for those for lists: the share that doesn't fail with 500 or 503. */
+export const availabilityTargetPercent = 99.9
+/** The availability is computed over as many days. */
+export const availabilityDays = 30
+
+/** A change of a plan or a partner applies everywhere after this time, while D1 answers. The cache keeps to it. */
+export const freshnessSeconds = 120
+
+/** While D1 fails, a copy in memory or in KV, of a partner or of a list, may be used for this long. */
+export const staleIfErrorHours = 30
+
+/** The next version of the API is announced this long before the current one ends. */
+export const breakingChangeNoticeDays = 180
+
+/** For partners' questions, and for wrong data. */
+export const support = { name: 'Partner support', email: 'support@catalog.example.com' }
+/** For vulnerabilities. */
+export const securityEmail = 'security@catalog.example.com'
