@@ -2,6 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { alerts } from '../src/ops/core/usage-queries.ts'
 import { clientSecretPattern, exampleClientSecret } from '../src/crypto/client-secret.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -43,6 +44,17 @@ test('the published pattern of client secrets is the one that finds them', () =>
   expect(exampleClientSecret.startsWith(keyword)).toBe(true)
 })
 
+test('ONCALL.md has a section for each alert, with its rule and its query', () => {
+  const sections = read('src/worker/ONCALL.md').split(/^## /m)
+  const table = sections[0] ?? ''
+  for (const [name, { rule }] of Object.entries(alerts)) {
+    const section = sections.find((one) => one.startsWith(`${name}\n`)) ?? ''
+    expect(unwrap(section)).toContain(rule)
+    expect(section).toContain(`npm run -s ops -- watch --query ${name} `)
+    expect(table).toContain(`[${name}](#${name})`)
+  }
+})
+
 test('workflows run scripts that exist, and pin actions to a commit', () => {
   const workflows = globSync('.github/workflows/*.yml', { cwd: root }).map(read)
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
@@ -52,6 +64,10 @@ test('workflows run scripts that exist, and pin actions to a commit', () => {
   const actions = workflows.flatMap((text) => readGroup(text, /\buses: (\S+)/g))
   expect(actions.filter((action) => !/^\.\/|@[0-9a-f]{40}$/.test(action))).toEqual([])
 })
+
+function unwrap(text: string): string {
+  return text.replaceAll(/\s+/g, ' ')
+}
 
 function straighten(text: string): string {
   return text.replaceAll('’', "'")

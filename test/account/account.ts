@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { createAnalytics, type Analytics } from './analytics.ts'
 import { CursorPage, Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
 import { createAssets } from './assets-api.ts'
 import { createD1, type D1Account } from './d1-api.ts'
@@ -51,13 +52,17 @@ export interface Account extends D1Account {
   forbidden: RegExp | undefined
   /** How long each answer takes. */
   delayMs: number
-  /** What Analytics Engine was asked, and the rows that it answers. */
+  analytics: Analytics
+  /** What Analytics Engine was asked. */
   questions: string[]
-  usage: object[]
   close: () => Promise<void>
 }
 
-export async function startAccount(stores: Stores, services: Services): Promise<Account> {
+export async function startAccount(
+  stores: Stores,
+  services: Services,
+  analytics = createAnalytics(),
+): Promise<Account> {
   const server = createServer((request, response) => {
     const send = (status: number, body: object, headers = {}) => {
       response.writeHead(status, { ...headers, 'Content-Type': 'application/json' })
@@ -96,8 +101,8 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     outage: undefined,
     isTransactional: true,
     statements: 0,
+    analytics,
     questions: [],
-    usage: [],
     close: async () => {
       server.close()
       server.closeAllConnections()
@@ -117,8 +122,10 @@ export async function startAccount(stores: Stores, services: Services): Promise<
     ...createDomains(workers, domains),
     ...assets.routes,
     'POST /analytics_engine/sql': (call) => {
-      account.questions.push(call.body.toString())
-      return new RawAnswer(JSON.stringify({ meta: [], data: account.usage, rows: account.usage.length }))
+      const sql = call.body.toString()
+      account.questions.push(sql)
+      const data = analytics.query(sql)
+      return new RawAnswer(JSON.stringify({ meta: [], data, rows: data.length }))
     },
   })
 

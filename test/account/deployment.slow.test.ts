@@ -302,6 +302,27 @@ test('a backup replaces a lost database', async () => {
   await expectService('production', { lifetime: 3600 })
 })
 
+test('while D1 fails, watch exits with 3, and afterwards with 0', async () => {
+  const { account, runtime, type, follow } = operator()
+  const watch = 'npm run -s ops -- watch --remote --env production'
+  expect(await follow(watch)).not.toMatch(/^(warning|problem)/m)
+  runtime.recorder.isOutage = true
+  for (let request = 0; request < 10; request++) {
+    const headers = { Authorization: `Basic ${btoa('unknown:unknown')}` }
+    const url = `${await runtime.getUrl(workerName('production'))}/api/v3/partners/auth`
+    expect((await fetch(url, { method: 'POST', headers })).status).toBe(503)
+  }
+  const { code, output } = await type(watch)
+  expect(code).toBe(3)
+  expect(output).toMatch(
+    /^problem {2}availability: Tokens: \d+ of \d+ in 1 h and \d+ of \d+ in 5 min failed, over 14\.4 times/m,
+  )
+  expect(output).toMatch(/^problem {2}smoke: an unknown client returns 401 .* it is 503$/m)
+  runtime.recorder.isOutage = false
+  account.analytics.age(2400)
+  expect(await follow(watch)).not.toMatch(/^(warning|problem)/m)
+})
+
 test('every other command of the pages works, too', async () => {
   const { account, follow, sections } = operator()
   const others = sections.filter(({ title }) => !titles.has(title)).flatMap(({ title }) => findSection(title))

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { setBindingId } from '../../src/ops/store/wrangler-toml.ts'
 import { accountId, apiToken, startAccount, type Account } from './account.ts'
+import { createAnalytics } from './analytics.ts'
 import { subdomain } from './dashboard.ts'
 import { isRefusedAgent } from './front.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
@@ -45,9 +46,10 @@ export function useOperator(pages: readonly string[]): () => Operator {
   let operator: Operator | undefined
   const cleanups: (() => Promise<void>)[] = []
   beforeAll(async () => {
-    const runtime = await startRuntime()
+    const analytics = createAnalytics()
+    const runtime = await startRuntime(analytics)
     cleanups.push(runtime.close)
-    const account = await startAccount(runtime, runtime)
+    const account = await startAccount(runtime, runtime, analytics)
     cleanups.push(account.close)
     const copy = await copyProject()
     cleanups.push(copy.remove)
@@ -76,6 +78,7 @@ async function createOperator(
     uploaded: '',
     databaseId: '',
     bookmark: '',
+    kid: '',
     time: '',
   }
 
@@ -84,6 +87,9 @@ async function createOperator(
     [/(?<=CLOUDFLARE_API_TOKEN=)…/, () => apiToken],
     [/(?<=CLOUDFLARE_ACCOUNT_ID=)…/, () => accountId],
     [/(?<=CLIENT_ID=)…/, () => notes.clientId],
+    [/\bKID\b/, () => notes.kid],
+    // Nothing spreads here.
+    [/(?<=keys rotate )/, () => '--wait 0 '],
     [/\bVERSION_ID\b/, () => notes.previous],
     [/\bOLD_VERSION\b/, () => notes.current],
     [/\bNEW_VERSION\b/, () => notes.uploaded],
@@ -106,6 +112,7 @@ async function createOperator(
       notes.current = ids.at(-1) ?? ''
       notes.previous = ids.findLast((id) => id !== notes.current) ?? ''
     }
+    if (command.includes('keys list')) notes.kid = find(/^(\w+) +signs /m)
     if (command.includes('versions upload')) notes.uploaded = find(/Version ID: ([\w-]+)/)
     if (command.includes('d1 create')) notes.databaseId = find(/database_id = "([\w-]+)"/)
     if (command.includes('time-travel info')) notes.bookmark = find(/--bookmark=([\w-]+)/)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Miniflare, type WorkerOptions } from 'miniflare'
 import { startFront, type Front, type FrontOptions } from './front.ts'
+import { startRecorder, wrapModule, type Analytics, type Recorder } from './analytics.ts'
 import type { Stores } from './stores.ts'
 import { createTimeTravel, type TimeTravel } from './time-travel.ts'
 import type { Binding, Services, Version } from './workers.ts'
@@ -16,6 +17,7 @@ export interface Runtime extends Stores, Services {
   getUrl: (name: string, domain?: FrontOptions & { host: string }) => Promise<string>
   /** Runs the Cron Trigger of a Worker, as Cloudflare does every minute. */
   runSchedule: (name: string) => Promise<void>
+  recorder: Recorder
   /** Ends the time in which the deployment before answers some requests. */
   finishSpread: () => void
   close: () => Promise<void>
@@ -39,8 +41,9 @@ const maxLateRequests = 15
 /** The Worker that has every database and namespace, for the API. */
 const owner = 'account'
 
-export async function startRuntime(): Promise<Runtime> {
+export async function startRuntime(analytics: Analytics): Promise<Runtime> {
   const folder = await mkdtemp(join(tmpdir(), 'catalog-account-'))
+  const recorder = await startRecorder(analytics)
   const databaseFolder = join(folder, 'resources/d1/miniflare-D1DatabaseObject')
   const databases = new Map<string, TimeTravel>()
   const served = new Map<string, Served>()
@@ -50,7 +53,7 @@ export async function startRuntime(): Promise<Runtime> {
 
   const describeWorkers = () => [
     describeWorker(owner, { mainModule: 'index.js', modules: emptyModule, env: stores }),
-    ...listVersions().map((version) => describeVersion(version, join(folder, 'sites', version.id))),
+    ...listVersions().map((version) => describeVersion(version, join(folder, 'sites', version.id), recorder.url)),
   ]
 
   const listVersions = () => {
@@ -114,6 +117,7 @@ export async function startRuntime(): Promise<Runtime> {
   }
 
   return {
+    recorder,
     addDatabase: async (id) => {
       stores[id] = { type: 'd1', id }
       const before = await listFiles()
@@ -160,6 +164,7 @@ export async function startRuntime(): Promise<Runtime> {
     close: async () => {
       for (const front of fronts.values()) await front.close()
       await stop()
+      await recorder.close()
       await rm(folder, { recursive: true })
     },
   }
@@ -174,16 +179,22 @@ function describeWorker(
   return { config: { name, compatibilityDate: '2026-10-23', manifest: { mainModule, modules }, env } }
 }
 
-function describeVersion(version: Version, siteFolder: string): WorkerOptions {
+function describeVersion(version: Version, siteFolder: string, recorder: string): WorkerOptions {
   const { id, mainModule, modules, bindings, compatibilityDate, compatibilityFlags, site } = version
   const env = Object.fromEntries(bindings.map((binding) => [binding.name, describeBinding(binding, version)]))
+  const dataset = bindings.find(({ type }) => type === 'analytics_engine')?.['dataset']
+  env['RECORDER'] = { type: 'text', value: recorder }
+  if (dataset !== undefined) env['DATASET'] = { type: 'text', value: String(dataset) }
   const { html_handling: html, not_found_handling: notFound, run_worker_first: first } = site?.config ?? {}
   return {
     config: {
       name: id,
       compatibilityDate,
       compatibilityFlags,
-      manifest: { mainModule, modules },
+      manifest: {
+        mainModule: 'recorded.js',
+        modules: { ...modules, 'recorded.js': { type: 'esm', contents: wrapModule(mainModule) } },
+      },
       env,
       ...(site && {
         assets: {

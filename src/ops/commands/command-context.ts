@@ -17,6 +17,7 @@ export interface CommandContext {
   openKeyRing: (target: Target) => KeyRing | Promise<KeyRing>
   openUsage: (target: Target) => Promise<QueryUsage>
   inspectEnvironment: (target: Target) => Promise<Environment>
+  findOrigin: (target: Target) => Promise<string>
   /** The actor that the environment names. */
   findActor: () => Promise<string | undefined>
   /** The words of the command line. */
@@ -38,6 +39,7 @@ export function createCommandContext(io: Io, argv: readonly string[], changes?: 
     openKeyRing: async (target) => (await import('./open-key-ring.ts')).openKeyRing(target),
     openUsage: async (target) => (await import('../store/usage-dataset.ts')).openUsageDataset(target),
     inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),
+    findOrigin: async (target) => (await import('../store/origin.ts')).findOrigin(target),
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),
     argv,
     variables,

@@ -13,7 +13,8 @@ import {
 } from '../store/deployment.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Handler } from './declaration.ts'
-import { parseOrigin, type deployDeclaration } from './programs.ts'
+import type { deployDeclaration } from './programs.ts'
+import { parseOrigin } from './shared-flags.ts'
 
 export const deployCommand: Handler<typeof deployDeclaration> = async (
   { env, url: flag, allowDirty, skipCheck },

@@ -160,7 +160,6 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
   },
 
   async usage({ shortName, since }, { target, openUsage, withStore, warn }) {
-    if (!target.remote) throw new UserError('There is no data locally: add --remote --env NAME.')
     const { readPartnerUsage } = await import('../core/partner-usage.ts')
     const query = await openUsage(target)
     return withStore(target, async (store) => {

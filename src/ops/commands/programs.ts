@@ -1,11 +1,9 @@
 // The programs of one command: npm run dev, migrate, deploy, provision, prove and smoke.
 import { abbreviate } from '../../abbreviate.ts'
-import { readOrigin } from '../../api/origin.ts'
 import { UserError } from '../shared/user-error.ts'
-import { originRule } from '../core/smoke-test.ts'
 import { toFlag, type AnyHandler, type Declaration, type Flag } from './declaration.ts'
 import type { Program } from './program.ts'
-import { actorFlag } from './shared-flags.ts'
+import { actorFlag, parseOrigin } from './shared-flags.ts'
 
 const env = {
   value: '<name>',
@@ -25,13 +23,6 @@ const location = {
 function parseKeyWait(text: string): number {
   if (/^\d{1,3}$/.test(text)) return Number(text)
   throw new UserError(`--key-wait must be a number of seconds, such as 60; it is ${abbreviate(text)}.`)
-}
-
-/** @throws UserError unless it is an origin that may get credentials. */
-export function parseOrigin(text: string): string {
-  const origin = readOrigin(text)
-  if (origin === undefined) throw new UserError(originRule)
-  return origin
 }
 
 /** @throws UserError unless it names a Worker and a version of it. */

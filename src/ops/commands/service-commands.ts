@@ -1,24 +1,36 @@
-// The code of ops doctor, backup, restore.
+// The code of ops doctor, watch, backup, restore.
 import { readBackup, restoreBackup } from '../core/backup.ts'
 import { examine } from '../core/doctor.ts'
+import { throwIfProblem, type HealthCheck } from '../core/health-check.ts'
+import { findIncompleteCredentials } from '../core/smoke-test.ts'
+import { usageQueries } from '../core/usage-queries.ts'
+import { watch } from '../core/watch.ts'
 import { readLines } from '../store/read-input.ts'
 import { writePrivateFile } from '../store/write-output.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Handlers } from './declaration.ts'
+import type { Run } from './run.ts'
 import type { serviceDeclarations } from './service-declarations.ts'
 
 export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'completion'> = {
-  async doctor(_, { target, clock, withStore, inspectEnvironment, openKeyRing, print }) {
-    const keys = await openKeyRing(target)
-    const checks = await withStore(target, async (store) =>
-      examine(store, await inspectEnvironment(target), keys, clock),
-    )
-    print({
-      value: checks,
-      text: checks.map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`).join(''),
-    })
-    const count = checks.filter(({ level }) => level === 'problem').length
-    if (count > 0) throw new UserError(`${count === 1 ? '1 problem needs' : `${count} problems need`} a fix.`)
+  async doctor(_, run) {
+    printChecks(run, await examineTarget(run), 2)
+  },
+
+  async watch({ url, query }, run) {
+    const { target, openUsage, findOrigin, variables, print } = run
+    const ask = await openUsage(target)
+    const asked = usageQueries.get(query ?? '')
+    if (asked) {
+      let sql = ''
+      const rows = await ask((dataset) => (sql = asked.write(dataset)))
+      print({ value: rows, text: rows.map(toText), note: sql })
+      return
+    }
+    const incomplete = findIncompleteCredentials(variables)
+    if (incomplete !== undefined) throw new UserError(incomplete)
+    const origin = url ?? (await findOrigin(target))
+    printChecks(run, await watch(ask, () => examineTarget(run), { origin, variables }), 3)
   },
 
   async backup({ file }, { store, update, warn }) {
@@ -30,4 +42,28 @@ export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'comple
     const { createdAt, environment } = await restoreBackup(store, () => readLines(file), update)
     warn(`Restored the database of ${environment} as it was at ${createdAt}.`)
   },
+}
+
+async function examineTarget({
+  target,
+  clock,
+  withStore,
+  inspectEnvironment,
+  openKeyRing,
+}: Run): Promise<HealthCheck[]> {
+  const keys = await openKeyRing(target)
+  return withStore(target, async (store) => examine(store, await inspectEnvironment(target), keys, clock))
+}
+
+/** @throws UserError with the exit code when somebody must act. */
+function printChecks({ print }: Run, checks: HealthCheck[], exitCode: 2 | 3): void {
+  print({
+    value: checks,
+    text: checks.map(({ name, level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`).join(''),
+  })
+  throwIfProblem(checks, exitCode)
+}
+
+function toText(row: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)]))
 }

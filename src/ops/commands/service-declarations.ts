@@ -1,5 +1,7 @@
-// ops doctor, backup, restore, completion
+// ops doctor, watch, backup, restore, completion
+import { usageQueries } from '../core/usage-queries.ts'
 import type { Verbs } from './declaration.ts'
+import { parseOrigin } from './shared-flags.ts'
 
 export const serviceDeclarations = {
   doctor: {
@@ -7,6 +9,26 @@ export const serviceDeclarations = {
     example: 'doctor --remote --env staging',
     store: 'itself',
     json: 'an array of checks',
+    progress: 'Examining',
+  },
+  watch: {
+    help: 'check whether a deployed environment keeps its promises; exits with 3 when somebody must act',
+    example: 'watch --remote --env production',
+    flags: {
+      url: {
+        value: '<url>',
+        help: 'where the smoke test finds the service; otherwise its domain in wrangler.toml, or workers.dev',
+        parse: parseOrigin,
+      },
+      query: {
+        value: '<name>',
+        help: 'only print what a query finds, and its SQL',
+        choices: [...usageQueries.keys()],
+        conflicts: ['url'],
+      },
+    },
+    store: 'itself',
+    json: 'an array of checks; with --query the rows',
     progress: 'Examining',
   },
   backup: {

@@ -1,5 +1,7 @@
 // The flags that many commands have.
+import { readOrigin } from '../../api/origin.ts'
 import { parseDueTime, parseTime } from '../core/time-arguments.ts'
+import { UserError } from '../shared/user-error.ts'
 import type { Declaration, Flag } from './declaration.ts'
 
 const target = {
@@ -43,4 +45,13 @@ export function listFlags({ flags = {}, json, changes, asks, store }: Declaratio
   }
   // A flag of its own replaces a shared one.
   return { ...flags, ...shared, ...flags }
+}
+
+export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
+
+/** @throws UserError unless it is an origin that may get credentials. */
+export function parseOrigin(text: string): string {
+  const origin = readOrigin(text)
+  if (origin === undefined) throw new UserError(originRule)
+  return origin
 }

@@ -8,10 +8,10 @@ import type { Deployment, Environment } from '../store/environment.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
-import { UserError } from '../shared/user-error.ts'
 import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
 import { listKeyEntries, type ChangeEntry } from './change-record.ts'
 import type { Clock } from './clock.ts'
+import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from './iso-time.ts'
 import {
   describeEndingKey,
@@ -22,13 +22,6 @@ import {
 } from './key-ring.ts'
 import { describeClash } from './publication-log.ts'
 import { countPlans } from './publications.ts'
-
-export interface HealthCheck {
-  name: string
-  /** `problem`: something must be fixed. */
-  level: 'ok' | 'warning' | 'problem'
-  message: string
-}
 
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
@@ -54,7 +47,7 @@ export async function examine(
   const schema = await checkSchema(migrations, store)
   // Without the database, or on an outdated schema, its other checks would fail, and say less.
   const isUsable = schema.every(({ level }) => level !== 'problem')
-  const checks: Record<string, () => Promise<Finding | Finding[]>> = {
+  const checks = {
     ...(deployment && { database: () => checkDatabase(deployment, target) }),
     ...(isUsable && {
       clock: () => checkClock(store, nowMs),
@@ -66,27 +59,8 @@ export async function examine(
     ...(deployment && { secrets: () => checkSecrets(deployment, target) }),
     keys: async () => checkKeys(keys, deployment, isUsable ? await listKeyEntries(store, {}) : [], target, nowMs()),
   }
-  const found = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => {
-      const findings = [await check().catch(describeFailure)].flat()
-      return findings.map(({ level, message }) => ({ name, level, message }))
-    }),
-  )
   const bindings = deployment ? [{ name: 'bindings', ...checkBindings(deployment, target) }] : []
-  return [...bindings, ...schema, ...found.flat()]
-}
-
-type Finding = Omit<HealthCheck, 'name'>
-
-const ok = (message: string): Finding => ({ level: 'ok', message })
-const warning = (message: string): Finding => ({ level: 'warning', message })
-const problem = (message: string): Finding => ({ level: 'problem', message })
-
-/** When Cloudflare fails for one check, the others still answer. @throws the error unless it is expected. */
-function describeFailure(error: unknown): Finding {
-  const failure = error instanceof UserError ? error : findCloudflareError(error)
-  if (failure === undefined) throw error
-  return problem(failure.message.replaceAll('\n', ' '))
+  return [...bindings, ...schema, ...(await runChecks(checks))]
 }
 
 /** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */
@@ -99,7 +73,7 @@ async function checkSchema(known: readonly string[], { read, target }: Store): P
     if (failure === undefined) throw error
     const down = { name, ...problem(`${failure.message} Nothing in the database could be checked.`) }
     if (failure.kind === 'refused') return [down]
-    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "Stale lists" in src/worker/ONCALL.md.`
+    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "D1 is down" in src/worker/ONCALL.md.`
     return [down, { name: 'partners', ...warning(fallback) }]
   }
 }

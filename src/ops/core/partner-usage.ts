@@ -28,8 +28,8 @@ export async function readPartnerUsage(
   // A name that exists has only letters, digits and hyphens.
   await findPartner(store, shortName)
   const rows = await query(
-    'blob1 AS route, blob2 AS status, blob5 AS error, SUM(_sample_interval) AS requests, MAX(timestamp) AS latest',
-    `index1 = '${shortName}' AND timestamp > toDateTime(${sinceSeconds}) GROUP BY route, status, error`,
+    (dataset) =>
+      `SELECT blob1 AS route, blob2 AS status, blob5 AS error, SUM(_sample_interval) AS requests, MAX(timestamp) AS latest FROM ${dataset} WHERE index1 = '${shortName}' AND timestamp > toDateTime(${sinceSeconds}) GROUP BY route, status, error`,
   )
   const usage: PartnerUsage = {
     tokens: 0,

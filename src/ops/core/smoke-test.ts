@@ -14,8 +14,6 @@ export interface SmokeTarget {
   variables: Readonly<Record<string, string | undefined>>
 }
 
-export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
-
 /** The variables with the credentials of the smoke test's partner. */
 const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
 

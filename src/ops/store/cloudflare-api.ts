@@ -133,14 +133,24 @@ function openAnalytics({ account, authorization, permissions }: Access): Ask {
     const request = { method: 'POST', headers: { Authorization: authorization }, body: sql }
     const response = await send(`${account}/analytics_engine/sql`, request)
     if (!response.ok) {
-      const message = abbreviate((await response.text().catch(() => '')).trim())
-      throw readRefusal(response, { errors: [{ message }] }, permissions)
+      throw readRefusal(response, readEnvelope(await response.text().catch(() => '')), permissions)
     }
     const rows = readPath(await response.json().catch(() => undefined), 'data')
     if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
     return rows.filter((row) => isJsonObject(row))
   }
   return (sql) => retry(() => askOnce(sql), ['busy', 'unknown'])
+}
+
+/** A refused query is answered with plain text, a refused token as by the rest of the API. */
+function readEnvelope(text: string): Record<string, unknown> {
+  try {
+    const answer: unknown = JSON.parse(text)
+    if (isJsonObject(answer)) return answer
+  } catch {
+    // It is no JSON.
+  }
+  return { errors: [{ message: abbreviate(text.trim()) }] }
 }
 
 async function send(url: string, request: RequestInit): Promise<Response> {

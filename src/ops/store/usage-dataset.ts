@@ -4,15 +4,16 @@ import { openAccount } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import type { Target } from '../shared/target.ts'
 
-/** Selects from the dataset of an environment. */
-export type QueryUsage = (select: string, where: string) => Promise<Record<string, unknown>[]>
+/** Asks the dataset of an environment. @param write gets its name, and returns SQL. */
+export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
 
-/** @throws UserError when the environment has no dataset, or Cloudflare refuses. */
+/** @throws UserError when there is no dataset, as locally, or Cloudflare refuses. */
 export async function openUsageDataset(target: Target): Promise<QueryUsage> {
+  if (!target.remote) throw new UserError('There is no data locally: add --remote --env NAME.')
   const { wrangler, ask } = await openAccount(target, 'Account Analytics Read')
   const dataset = wrangler.analytics_engine_datasets.find(({ binding }) => binding === 'USAGE')?.dataset
   if (dataset === undefined) {
     throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
   }
-  return (select, where) => ask(`SELECT ${select} FROM ${dataset} WHERE ${where} FORMAT JSON`).catch(refuse)
+  return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
 }

@@ -35,6 +35,7 @@ function run(words: readonly string[], stdin = '', config: Record<string, string
         drop: async () => {},
       }),
       openUsage: async () => async () => [],
+      findOrigin: async () => 'http://127.0.0.1:9',
       inspectEnvironment: async () => ({ migrations: [], deployment: undefined }),
     },
     { stdin },
@@ -79,5 +80,7 @@ test.each(listEntries(ops).map(({ declaration }) => declaration.example))('%s', 
     words.map((word) => replacements[word] ?? word),
     stdin,
   )
-  expect([code, code === 0 ? '' : stderr]).toEqual([0, ''])
+  // No service runs here, so watch finds problems.
+  const expected = words[0] === 'watch' ? [3, '3 problems need a fix.\n'] : [0, '']
+  expect([code, code === 0 ? '' : stderr]).toEqual(expected)
 })

@@ -16,15 +16,30 @@ beforeAll(async () => {
 
 const usage = (...args: string[]) => runCommand(['partner', 'usage', ...args])
 const remote = ['--remote', '--env', 'staging']
-const route = '/api/v3/partners/:shortName/plans'
+const dataset = 'partner_investment_plan_catalog_staging'
+
+/** @param count how many requests one data point stands for. */
+function record(count: number, route: string, status: number, error: string, time: string, partner = 'acme') {
+  const point = { indexes: [partner], blobs: [route, String(status), 'KE', '', error], doubles: [] }
+  cloudflare().analytics.write(dataset, point, new Date(time), count)
+}
+
+test('partner usage of a silent partner', async () => {
+  const { stdout, stderr } = await usage('acme', '--json', '--since', '100d', ...remote)
+  expect(stderr).toBe('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
+  const counts = { tokens: 0, lists: 0, unchangedLists: 0, errors: {} }
+  expect(JSON.parse(stdout)).toEqual({ ...counts, lastRequestAt: null, lastTokenAt: null })
+  expect((await usage('acme', '--since', '90d', ...remote)).stderr).toBe('')
+})
 
 test('partner usage counts lists, tokens and errors, and says when the partner was last seen', async () => {
-  cloudflare().usage = [
-    { route, status: '200', error: '', requests: '20', latest: '2026-11-21 10:00:00' },
-    { route, status: '304', error: '', requests: '60', latest: '2026-11-22 10:00:00' },
-    { route, status: '401', error: 'expired_token', requests: '3', latest: '2026-11-20 10:00:00' },
-    { route: '/api/v3/partners/auth', status: '200', error: '', requests: '8', latest: '2026-11-22 09:00:00' },
-  ]
+  const list = '/api/v3/partners/:shortName/plans'
+  record(20, list, 200, '', '2026-11-21T10:00:00Z')
+  record(60, list, 304, '', '2026-11-22T10:00:00Z')
+  record(3, list, 401, 'expired_token', '2026-11-20T10:00:00Z')
+  record(8, '/api/v3/partners/auth', 200, '', '2026-11-22T09:00:00Z')
+  record(1, list, 200, '', '2026-10-31T00:00:00Z')
+  record(1, list, 200, '', '2026-11-22T00:00:00Z', 'other')
   const { code, stdout } = await usage('acme', '--since', '2026-11-01', ...remote)
   expect([code, stdout]).toEqual([
     0,
@@ -36,18 +51,6 @@ last token     2026-11-22T09:00:00Z
 expired_token  3
 `,
   ])
-  expect(cloudflare().questions.at(-1)).toBe(
-    `SELECT blob1 AS route, blob2 AS status, blob5 AS error, SUM(_sample_interval) AS requests, MAX(timestamp) AS latest FROM partner_investment_plan_catalog_staging WHERE index1 = 'acme' AND timestamp > toDateTime(1793491200) GROUP BY route, status, error FORMAT JSON`,
-  )
-})
-
-test('partner usage of a silent partner', async () => {
-  cloudflare().usage = []
-  const { stdout, stderr } = await usage('acme', '--json', '--since', '100d', ...remote)
-  expect(stderr).toBe('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
-  const counts = { tokens: 0, lists: 0, unchangedLists: 0, errors: {} }
-  expect(JSON.parse(stdout)).toEqual({ ...counts, lastRequestAt: null, lastTokenAt: null })
-  expect((await usage('acme', '--since', '90d', ...remote)).stderr).toBe('')
 })
 
 test('partner usage has no data locally, and names an unknown partner and a refusal', async () => {

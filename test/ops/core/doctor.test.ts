@@ -197,7 +197,7 @@ describe('while D1 fails', () => {
     `ok keys: ${key.kid} signs and is 0 days old, 0 more verify.`,
   ]
   const partners =
-    'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "Stale lists" in src/worker/ONCALL.md.'
+    'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "D1 is down" in src/worker/ONCALL.md.'
 
   test.each([
     ['unknown' as const, [partners]],

@@ -1,0 +1,140 @@
+// Workers Analytics Engine in the account: keeps the data points of Workers, and answers the SQL that this project asks, on SQLite.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
+import { text } from 'node:stream/consumers'
+import { Refusal } from './api.ts'
+
+export interface DataPoint {
+  indexes: string[]
+  blobs: string[]
+  doubles: number[]
+}
+
+export interface Analytics {
+  /** @param count how many points that one stands for, when they are sampled. */
+  write: (dataset: string, point: DataPoint, time?: Date, count?: number) => void
+  /** Lets time pass for all points. */
+  age: (seconds: number) => void
+  /** @throws Refusal for SQL that it does not know. */
+  query: (sql: string) => Record<string, unknown>[]
+}
+
+const blobs = Array.from({ length: 20 }, (_, index) => `blob${index + 1}`)
+const doubles = Array.from({ length: 20 }, (_, index) => `double${index + 1}`)
+const columns = ['timestamp', '_sample_interval', 'index1', ...blobs, ...doubles]
+
+export function createAnalytics(): Analytics {
+  const db = new DatabaseSync(':memory:')
+  const tables = new Set<string>()
+  const open = (dataset: string) => {
+    if (!tables.has(dataset)) db.exec(`create table ${dataset} (${columns.join(', ')})`)
+    tables.add(dataset)
+  }
+  db.aggregate('sumIf', {
+    deterministic: true,
+    start: 0,
+    step: (sum: number, value, condition) => (condition ? sum + Number(value) : sum),
+  })
+  // The state is a list as JSON: level, value and weight of each point.
+  db.aggregate('quantileExactWeighted', {
+    deterministic: true,
+    start: '[]',
+    step: (state: string, level, value, weight) => JSON.stringify([...readPoints(state), [level, value, weight]]),
+    result: (state: string) => {
+      const points = readPoints(state).toSorted(([, a], [, b]) => a - b)
+      let rest = (points[0]?.[0] ?? 0) * points.reduce((sum, [, , weight]) => sum + weight, 0)
+      return points.find(([, , weight]) => (rest -= weight) <= 0)?.[1] ?? null
+    },
+  })
+  return {
+    write: (dataset, { indexes, blobs: texts, doubles: numbers }, time = new Date(), count = 1) => {
+      open(dataset)
+      const values = [
+        ...[count, indexes[0] ?? ''],
+        ...blobs.map((_, index) => texts[index] ?? ''),
+        ...doubles.map((_, index) => numbers[index] ?? 0),
+      ]
+      const places = values.map(() => '?').join(', ')
+      const seconds = Math.floor(time.getTime() / 1000)
+      db.prepare(`insert into ${dataset} values (datetime(?, 'unixepoch'), ${places})`).run(seconds, ...values)
+    },
+    age: (seconds) => {
+      for (const table of tables) {
+        db.exec(`update ${table} set timestamp = datetime(timestamp, '-${seconds} seconds')`)
+      }
+    },
+    query: (sql) => {
+      const [, dataset = ''] = / FROM (\w+) /.exec(sql) ?? []
+      open(dataset)
+      const translated = sql
+        .replace(/ FORMAT JSON$/, '')
+        .replaceAll(/NOW\(\) - INTERVAL '(\d+)' (MINUTE|HOUR|DAY)/g, "datetime('now', '-$1 $2')")
+        .replaceAll(/toDateTime\((\d+)\)/g, "datetime($1, 'unixepoch')")
+        .replaceAll(/quantileExactWeighted\(([\d.]+)\)\(/g, 'quantileExactWeighted($1, ')
+      try {
+        return db.prepare(translated).all().map(quoteCounts)
+      } catch (error) {
+        throw new Refusal(422, 7000, String(error))
+      }
+    },
+  }
+}
+
+function readPoints(state: string): [level: number, value: number, weight: number][] {
+  return JSON.parse(state) as [number, number, number][]
+}
+
+/** Analytics Engine writes 64-bit integers as texts. */
+function quoteCounts(row: Record<string, unknown>): Record<string, unknown> {
+  const cells = Object.entries(row).map(([name, value]) => [name, Number.isInteger(value) ? String(value) : value])
+  return Object.fromEntries(cells)
+}
+
+export interface Recorder {
+  url: string
+  /** While it is set, D1 fails for the Workers. */
+  isOutage: boolean
+  close: () => Promise<void>
+}
+
+/** Starts the server that the Workers of the account send their data points to. */
+export async function startRecorder(analytics: Analytics): Promise<Recorder> {
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const dataset = request.url?.slice(1) ?? ''
+      if (request.method === 'POST') analytics.write(dataset, JSON.parse(body) as DataPoint)
+      response.end(recorder.isOutage ? 'outage' : '')
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const recorder: Recorder = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    isOutage: false,
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+  return recorder
+}
+
+/** A module that runs another one, records its data points, and lets its D1 fail during an outage. */
+export function wrapModule(mainModule: string): string {
+  return `import worker from './${mainModule}'
+async function wrap({ RECORDER, DATASET, ...env }, ctx) {
+  const isOutage = (await (await fetch(RECORDER)).text()) === 'outage'
+  const fail = () => { throw new Error('D1_ERROR: injected outage') }
+  const writeDataPoint = (point) =>
+    ctx.waitUntil(fetch(RECORDER + '/' + DATASET, { method: 'POST', body: JSON.stringify(point) }))
+  return { ...env, ...(DATASET && { USAGE: { writeDataPoint } }), ...(isOutage && { DB: { prepare: fail, withSession: fail, batch: fail } }) }
+}
+export default {
+  fetch: async (request, env, ctx) => worker.fetch(request, await wrap(env, ctx), ctx),
+  scheduled: async (event, env, ctx) => worker.scheduled(event, await wrap(env, ctx), ctx),
+}
+`
+}

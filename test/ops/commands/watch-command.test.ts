@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest'
+import { alerts } from '../../../src/ops/core/usage-queries.ts'
+import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
+import { useLocalBindings } from '../support/local-bindings.ts'
+import { refused, runCommand } from '../support/run-ops.ts'
+
+const cloudflare = useFakeCloudflare(useLocalBindings())
+const dataset = 'partner_investment_plan_catalog_staging'
+const [token, list] = ['/api/v3/partners/auth', '/api/v3/partners/:shortName/plans']
+const remote = ['--remote', '--env', 'staging']
+// Nothing listens there.
+const nowhere = ['--url', 'http://127.0.0.1:9']
+
+interface Requests {
+  count: number
+  minutesAgo?: number
+  route?: string
+  status?: number
+  partner?: string
+  tier?: string
+  error?: string
+  version?: string
+  age?: number
+}
+
+/** Records requests in one data point, as a sampled dataset has them. */
+function record({ count, minutesAgo = 1, route = list, status = 200, ...facts }: Requests) {
+  const { partner = 'acme', tier = '', error = '', version = 'new', age = 0 } = facts
+  const point = {
+    indexes: [partner],
+    blobs: [route, String(status), 'KE', tier, error, '', version],
+    doubles: [5, age],
+  }
+  cloudflare().analytics.write(dataset, point, new Date(Date.now() - minutesAgo * 60_000), count)
+}
+
+/** @returns what watch says of one name. Time has passed since what earlier tests recorded. */
+async function watch(name: string, requests: readonly Requests[]) {
+  cloudflare().analytics.age(86_400)
+  for (const one of requests) record(one)
+  const { code, stdout } = await runCommand(['watch', ...remote, ...nowhere])
+  expect(code).toBe(3)
+  return stdout.split('\n').filter((line) => line.slice(9).startsWith(`${name}: `))
+}
+
+const failures = (count: number, minutesAgo: number, status = 503) => ({ count, minutesAgo, status })
+const served = (count: number, minutesAgo: number) => ({ count, minutesAgo })
+
+test.each<[string, string, Requests[], string[]]>([
+  ['availability', 'nothing happened', [], ['ok       availability: No request for a token or a list in 6 h.']],
+  [
+    'availability',
+    'a failure is within the target',
+    [served(10_000, 40), failures(1, 2), { count: 300, route: token }, { count: 50, route: '', status: 503 }],
+    [
+      'ok       availability: Tokens: 0 of 300 in 6 h failed.',
+      'ok       availability: Lists: 1 of 10001 in 6 h failed.',
+    ],
+  ],
+  [
+    'availability',
+    'an outage began',
+    [served(985, 40), failures(13, 30, 500), failures(2, 3)],
+    [
+      'problem  availability: Lists: 15 of 1000 in 1 h and 2 of 2 in 5 min failed, over 14.4 times as many as the target allows.',
+    ],
+  ],
+  [
+    'availability',
+    'an outage ended',
+    [served(985, 40), failures(15, 6), served(500, 2)],
+    [
+      'problem  availability: Lists: 15 of 1500 in 6 h and 15 of 515 in 30 min failed, over 6 times as many as the target allows.',
+    ],
+  ],
+  [
+    'availability',
+    'an outage is over',
+    [served(985, 40), failures(15, 31), served(500, 2)],
+    ['ok       availability: Lists: 15 of 1500 in 6 h failed.'],
+  ],
+  [
+    'availability',
+    'one of three fails',
+    [served(2, 2), failures(1, 2)],
+    ['warning  availability: Lists: 1 of 3 in 1 h and 1 of 3 in 5 min failed: too few to judge.'],
+  ],
+  [
+    'versions',
+    'the newest is worse',
+    [
+      { count: 1000, minutesAgo: 50, version: 'old' },
+      { count: 95, version: 'new' },
+      { count: 5, version: 'new', status: 500 },
+    ],
+    ['problem  versions: 5 % of 100 requests to version new failed in an hour; 0 % of the versions before.'],
+  ],
+  [
+    'versions',
+    'both fail',
+    [
+      { count: 100, minutesAgo: 50, version: 'old', status: 503 },
+      { count: 10, version: 'new', status: 503 },
+    ],
+    ['ok       versions: 100 % of 10 requests to version new failed in an hour; 100 % of the versions before.'],
+  ],
+  ['stale-lists', 'fresh', [{ count: 9, age: 130 }], ['ok       stale-lists: No list was older than 130 s.']],
+  [
+    'stale-lists',
+    'old',
+    [{ count: 9, age: 131, tier: 'kv' }],
+    ['problem  stale-lists: 9 lists from kv were up to 131 s old.'],
+  ],
+  [
+    'rate-limited',
+    'one partner, and strangers',
+    [
+      { count: 101, error: 'rate_limited', status: 429 },
+      { count: 102, error: 'rate_limited', status: 429, partner: '' },
+      { count: 100, error: 'rate_limited', status: 429, partner: 'other' },
+    ],
+    [
+      'problem  rate-limited: 102 token requests of no known partner were refused.',
+      'problem  rate-limited: 101 token requests of acme were refused.',
+    ],
+  ],
+  [
+    'kv-failures',
+    'too few',
+    [{ count: 100, tier: 'd1' }],
+    ['ok       kv-failures: Not more than 100 lists, too few to judge.'],
+  ],
+  [
+    'kv-failures',
+    'KV is down',
+    [
+      { count: 79, tier: 'memory' },
+      { count: 22, tier: 'd1' },
+    ],
+    ['problem  kv-failures: 21.8 % of 101 lists came from D1.'],
+  ],
+  ['traffic', 'none', [served(1, 181)], ['problem  traffic: No request was counted in 3 hours.']],
+  ['traffic', 'some', [{ count: 1200, route: '*', status: 404 }], ['ok       traffic: 1,200 requests in 3 hours.']],
+  [
+    'smoke',
+    'no answer',
+    [],
+    [expect.stringMatching(/^problem {2}smoke: http:\/\/127\.0\.0\.1:9 does not answer: /) as string],
+  ],
+])('watch, %s: %s', async (name, _, requests, lines) => {
+  expect((await watch(name, requests)).toSorted()).toEqual(lines.toSorted())
+})
+
+test('watch says in one line what a wrong token can’t read, and has no data locally', async () => {
+  cloudflare().forbidden = /analytics/
+  const { code, stdout } = await runCommand(['watch', ...remote, ...nowhere])
+  cloudflare().forbidden = undefined
+  expect(code).toBe(3)
+  const [line = ''] = stdout.split('\n')
+  expect(line).toMatch(/^problem {2}availability, versions, .*, traffic: Cloudflare refuses the token \(403\): /)
+  expect(stdout).toMatch(/^ok {7}cache: KV answers\.$/m)
+  expect(await runCommand(['watch'])).toEqual(refused('There is no data locally: add --remote --env NAME.\n'))
+})
+
+test('watch --query prints what a query finds, and the query', async () => {
+  record({ count: 7, status: 401, error: 'expired_token' })
+  const words = ['watch', '--query', 'refusals', ...remote]
+  const { code, stdout, stderr } = await runCommand(words)
+  expect([code, stdout]).toEqual([0, 'error          reason  partner  refusals\nexpired_token          acme     7\n'])
+  expect(stderr).toMatch(new RegExp(`^SELECT blob5 AS error, .* FROM ${dataset} WHERE `))
+  expect(JSON.parse((await runCommand([...words, '--json'])).stdout)).toMatchObject([{ refusals: '7' }])
+  expect((await runCommand(['watch', '--query', 'x', ...remote])).stderr).toContain(Object.keys(alerts).join(', '))
+})
+
+test('watch refuses credentials that are not complete', async () => {
+  const { code, stderr } = await runCommand(['watch', ...remote, ...nowhere], { variables: { CLIENT_ID: 'x' } })
+  expect([code, stderr]).toEqual([2, expect.stringContaining('CLIENT_SECRET and SHORT_NAME')])
+})
