@@ -52,7 +52,8 @@ export function createAnalytics(): Analytics {
     write: (dataset, { indexes, blobs: texts, doubles: numbers }, time = new Date(), count = 1) => {
       open(dataset)
       const values = [
-        ...[count, indexes[0] ?? ''],
+        count,
+        indexes[0] ?? '',
         ...blobs.map((_, index) => texts[index] ?? ''),
         ...doubles.map((_, index) => numbers[index] ?? 0),
       ]
