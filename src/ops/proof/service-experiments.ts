@@ -3,7 +3,9 @@ import { freshnessSeconds } from '../../api/promises.ts'
 import { readPath } from '../../json.ts'
 import type { Call } from '../store/cloudflare-api.ts'
 import type { SmokeOutcome } from '../core/smoke-test.ts'
+import { alerts, usageQueries } from '../core/usage-queries.ts'
 import { CloudflareError } from '../store/failure.ts'
+import type { QueryUsage } from '../store/usage-dataset.ts'
 import { conclude, type Experiment } from './experiment.ts'
 import { send, type Reply, type Service, type Wait } from './measurements.ts'
 
@@ -85,6 +87,7 @@ export interface RollbackLab extends ServiceLab {
   latest: string
   /** The key that was made between them. */
   laterKid: string
+  openUsage: () => Promise<QueryUsage>
 }
 
 export const rollbackExperiments: Experiment<RollbackLab>[] = [
@@ -137,6 +140,18 @@ export const rollbackExperiments: Experiment<RollbackLab>[] = [
         const isExpected = error.codes.some((code) => code === 10214 || code === 10215)
         return conclude(isExpected, `${error.message} Code ${error.codes.join(', ')}.`)
       }
+    },
+  },
+  {
+    assumption: 'Analytics Engine takes the queries of `watch`, and counts every request within minutes.',
+    source: cloudflare,
+    experiment: 'Each query, if the token has Account Analytics Read.',
+    run: async ({ openUsage }) => {
+      const query = await openUsage()
+      for (const { write } of usageQueries.values()) await query(write)
+      const [row] = await query(alerts.traffic.write)
+      const requests = Number(row?.['requests'] ?? 0)
+      return conclude(requests > 0, `${usageQueries.size} queries were answered, and ${requests} requests are counted.`)
     },
   },
 ]
