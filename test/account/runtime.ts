@@ -182,7 +182,7 @@ function describeWorker(
 function describeVersion(version: Version, siteFolder: string, recorder: string): WorkerOptions {
   const { id, mainModule, modules, bindings, compatibilityDate, compatibilityFlags, site } = version
   const env = Object.fromEntries(bindings.map((binding) => [binding.name, describeBinding(binding, version)]))
-  const { dataset } = bindings.find(({ type }) => type === 'analytics_engine') ?? {}
+  const dataset = bindings.find(({ type }) => type === 'analytics_engine')?.['dataset']
   env['RECORDER'] = { type: 'text', value: recorder }
   if (typeof dataset === 'string') env['DATASET'] = { type: 'text', value: dataset }
   const { html_handling: html, not_found_handling: notFound, run_worker_first: first } = site?.config ?? {}
