@@ -1,10 +1,16 @@
 // What partners can rely on, and whom they write to. The owner of the service edits this file. The Worker's cache, `ops watch`,
 // the site's page "What you can rely on", openapi.json and security.txt read it; after a change, run `npm run generate`.
+// `npm run check` names the pages that repeat a number and must follow.
 
 /** The target for the requests for tokens, and for those for lists: the share that doesn't fail with 500 or 503. */
 export const availabilityTargetPercent = 99.9
 /** The availability is computed over as many days. */
 export const availabilityDays = 30
+/**
+ * The day since which the service answers partners on Cloudflare, such as '2027-01-15'. Null: it does not yet, and the page says
+ * that only simulations support its numbers.
+ */
+export const inProductionSince: string | null = null
 
 /** A change of a plan or a partner applies everywhere after this time, while D1 answers. The cache keeps to it. */
 export const freshnessSeconds = 120

@@ -1,4 +1,5 @@
 // The cause and fix of each error code, for the errors page and for the pages that call the API.
+import { staleIfErrorHours } from '../api/promises.ts'
 import type { ErrorCode } from '../api/error-codes.ts'
 
 /** Covers every error code: a new code without an entry doesn't compile. */
@@ -47,8 +48,7 @@ export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
     fix: 'Try again. If the error continues, send the request ID to support.',
   },
   unavailable: {
-    cause:
-      'Our storage is unavailable, and there is no cached copy to answer from. On a token request, this means that no copy has the secret: it may be new or wrong, or your account was not used for 30 hours.',
+    cause: `Our storage is unavailable, and there is no cached copy to answer from. On a token request, this means that no copy has the secret: it may be new or wrong, or your account was not used for ${staleIfErrorHours} hours.`,
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
   },
 }

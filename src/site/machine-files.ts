@@ -44,6 +44,7 @@ export function formatSecurityTxt(origin: string, now: Date): string {
     `Expires: ${expires.toISOString()}`,
     'Preferred-Languages: en',
     `Canonical: ${origin}/.well-known/security.txt`,
+    `Policy: ${origin}/promises#security`,
     '',
   ].join('\n')
 }

@@ -3,6 +3,7 @@ import { readProse } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 import { renderErrors } from './pages/errors-page.ts'
 import { renderPlans } from './pages/plans-page.ts'
+import { renderPromises } from './pages/promises-page.ts'
 import { renderReference } from './pages/reference-page.ts'
 import { renderStart } from './pages/start-page.ts'
 import { renderTry } from './pages/try-page.ts'
@@ -60,6 +61,13 @@ export function listSections(): Section[] {
           title: 'Errors',
           description: 'Every error code with its cause and fix.',
           body: renderErrors(),
+        },
+        {
+          path: '/promises',
+          title: 'What you can rely on',
+          description:
+            'Availability, freshness, outages, notice before a breaking change, and whom to tell about errors.',
+          body: renderPromises(),
         },
         readProsePage('/changes', 'What can change within version 3, and the history of changes.'),
       ],

@@ -28,6 +28,8 @@ test.each([
   ['rotate secret', '/tokens#rotate-the-client-secret'],
   ['leaked secret', '/tokens#if-a-secret-or-token-leaks'],
   ['plan disappears', '/sync#apply-a-list'],
+  ['availability', '/promises#availability'],
+  ['breaking change', '/promises#changes'],
   ['fund mannager', '/reference#Plan.fundManager'],
 ])('"%s" finds %s first', (query, url) => {
   expect(find(query)[0]?.entry.url).toBe(url)

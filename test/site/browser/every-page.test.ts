@@ -17,6 +17,7 @@ const textPaths = [
   '/collections',
   '/reference',
   '/errors',
+  '/promises',
   '/changes',
 ]
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, inject, test } from 'vitest'
+import { securityEmail } from '../../../src/api/promises.ts'
 
 const { origin } = inject('site')
 const samplesFolder = resolve(import.meta.dirname, '../../../src/site/samples')
@@ -54,7 +55,8 @@ test('the files for programs have their types, and name the API and the contact'
   expect((await fetch(origin)).headers.get('Link')).toBe('</.well-known/api-catalog>; rel="api-catalog"')
 
   const { text: securityTxt } = await read('/.well-known/security.txt')
-  expect(securityTxt).toMatch(/^Contact: mailto:\S+@\S+$/m)
+  expect(securityTxt).toContain(`Contact: mailto:${securityEmail}\n`)
+  expect(securityTxt).toMatch(/^Policy: \S+\/promises#security$/m)
   expect(Date.parse(/^Expires: (.*)$/m.exec(securityTxt)?.[1] ?? '')).toBeGreaterThan(Date.now() + 300 * 86_400_000)
 
   const feed = await read('/changes.xml')
