@@ -14,7 +14,7 @@ const env = {
 /** D1's own location hints. None is in Africa: western Europe is the nearest. */
 const location = {
   value: '<hint>',
-  help: 'where a new database gets its primary',
+  help: 'near where Cloudflare should create a new database; no guarantee',
   choices: ['weur', 'eeur', 'wnam', 'enam', 'apac', 'oc'],
   default: 'weur',
 } as const satisfies Flag
