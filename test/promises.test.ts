@@ -19,6 +19,7 @@ const claims: [file: string, pattern: RegExp, expected: number | string][] = [
   ['SECURITY.md', /(\S+@[\w.]+\w)/g, promises.securityEmail],
   ['src/ops/README.md', /within (\w+) minutes/g, minutes],
   ['src/ops/README.md', /for (\w+) more minutes/g, minutes],
+  ['src/worker/ONCALL.md', /(?:for|to) (\d+) hours/g, hours],
   ['src/worker/DEPLOY.md', /within (\w+) minutes/g, minutes],
   ['src/worker/cache/README.md', /\b(?:up to|over|within) (\w+) min(?:utes)?\b/g, minutes],
   ['src/worker/cache/README.md', /\b(\d+) h\b/g, hours],

@@ -1,5 +1,5 @@
 // What `ops watch` asks the dataset of http/usage.ts, and what an answer means. ONCALL.md explains each alert.
-import { availabilityTargetPercent, freshnessSeconds } from '../../api/promises.ts'
+import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../api/promises.ts'
 import { ok, problem, warning, type Finding } from './health-check.ts'
 
 /** Counts are texts. */
@@ -18,6 +18,7 @@ export interface Alert extends UsageQuery {
 
 const tokenRoute = '/api/v3/partners/auth'
 const listRoute = '/api/v3/partners/:shortName/plans'
+const promised = `(blob1 = '${tokenRoute}' OR blob1 = '${listRoute}')`
 const failed = "(blob2 = '500' OR blob2 = '503')"
 const since = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
 const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
@@ -49,7 +50,7 @@ export const alerts = {
   availability: {
     rule: `Of the requests for tokens, or of those for lists, more fail with 500 or 503 than the target allows (${budgetPercent} %): ${burnRates.map(describeBurnRate).join(', or ')}. Fewer than ${minFailures} failures are too few to judge.`,
     write: (dataset) =>
-      `SELECT blob1 AS route, ${windows.map((minutes) => `sumIf(_sample_interval, ${since(minutes)}) AS requests_${minutes}, sumIf(_sample_interval, ${since(minutes)} AND ${failed}) AS failures_${minutes}`).join(', ')} FROM ${dataset} WHERE ${since(Math.max(...windows))} AND (blob1 = '${tokenRoute}' OR blob1 = '${listRoute}') GROUP BY route`,
+      `SELECT blob1 AS route, ${windows.map((minutes) => `sumIf(_sample_interval, ${since(minutes)}) AS requests_${minutes}, sumIf(_sample_interval, ${since(minutes)} AND ${failed}) AS failures_${minutes}`).join(', ')} FROM ${dataset} WHERE ${since(Math.max(...windows))} AND ${promised} GROUP BY route`,
     judge: (rows) =>
       rows.length === 0
         ? ok(`No request for a token or a list in ${formatMinutes(Math.max(...windows))}.`)
@@ -110,6 +111,10 @@ export const alerts = {
 
 /** Queries for people, which no alert needs. */
 const overviews = {
+  target: {
+    write: (dataset) =>
+      `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
+  },
   partners: {
     write: (dataset) =>
       `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${since(1440)} GROUP BY partner, route ORDER BY requests DESC`,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { availabilityDays } from '../../../src/api/promises.ts'
 import { alerts } from '../../../src/ops/core/usage-queries.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
@@ -170,6 +171,18 @@ test('watch --query prints what a query finds, and the query', async () => {
   expect(stderr).toMatch(new RegExp(`^SELECT blob5 AS error, .* FROM ${dataset} WHERE `))
   expect(JSON.parse((await runCommand([...words, '--json'])).stdout)).toMatchObject([{ refusals: '7' }])
   expect((await runCommand(['watch', '--query', 'x', ...remote])).stderr).toContain(Object.keys(alerts).join(', '))
+})
+
+test('watch --query target computes the shares that partners are promised', async () => {
+  cloudflare().analytics.age(availabilityDays * 86_400)
+  for (const one of [served(1990, 20_000), failures(9, 5, 500), failures(1, 1)]) record(one)
+  for (const one of [{ count: 7, status: 401 }, failures(1, 1)]) record({ ...one, route: token })
+  for (const other of [{ count: 5, route: '', status: 503 }, failures(5, availabilityDays * 1440 + 60)]) record(other)
+  const { stdout } = await runCommand(['watch', '--query', 'target', ...remote, '--json'])
+  expect(JSON.parse(stdout)).toEqual([
+    { route: list, requests: '2000', failures: '10', succeeded_percent: 99.5 },
+    { route: token, requests: '8', failures: '1', succeeded_percent: 87.5 },
+  ])
 })
 
 test('watch refuses credentials that are not complete', async () => {
