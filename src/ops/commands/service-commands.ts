@@ -29,8 +29,8 @@ export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'comple
     }
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
-    const origin = url ?? (await findOrigin(target))
-    printChecks(run, await watch(ask, () => examineTarget(run), { origin, variables }), 3)
+    const tools = { query: ask, examine: () => examineTarget(run), findOrigin: async () => url ?? findOrigin(target) }
+    printChecks(run, await watch({ ...tools, variables }), 3)
   },
 
   async backup({ file }, { store, update, warn }) {

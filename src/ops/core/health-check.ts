@@ -37,7 +37,7 @@ export async function runChecks(
 }
 
 /** @throws the error unless it is expected. */
-function describeFailure(error: unknown): Finding {
+export function describeFailure(error: unknown): Finding {
   const failure = error instanceof UserError ? error : findCloudflareError(error)
   if (failure === undefined) throw error
   return problem(failure.message.replaceAll('\n', ' '))

@@ -1,27 +1,29 @@
 // Whether an environment keeps its promises: what happened to requests, what an operator must fix, and how the service answers now.
 import type { QueryUsage } from '../store/usage-dataset.ts'
 import { systemClock } from './clock.ts'
-import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
+import { describeFailure, ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { runSmokeTest, type SmokeTarget } from './smoke-test.ts'
 import { alerts } from './usage-queries.ts'
 
-/**
- * @param examine is `doctor`.
- * @param target of the smoke test.
- */
-export async function watch(
-  query: QueryUsage,
-  examine: () => Promise<HealthCheck[]>,
-  target: SmokeTarget,
-): Promise<HealthCheck[]> {
+interface WatchTools {
+  query: QueryUsage
+  /** What `doctor` finds. */
+  examine: () => Promise<HealthCheck[]>
+  findOrigin: () => Promise<string>
+  /** The credentials of the smoke test. */
+  variables: SmokeTarget['variables']
+}
+
+/** Whatever can't be asked is a problem, too: silence is none. */
+export async function watch({ query, examine, findOrigin, variables }: WatchTools): Promise<HealthCheck[]> {
   const questions = Object.entries(alerts).map(([name, { write, judge }]) => [
     name,
     async () => judge(await query(write)),
   ])
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),
-    examine(),
-    runChecks({ smoke: () => checkFromOutside(target) }),
+    examine().catch((error: unknown) => [{ name: 'doctor', ...describeFailure(error) }]),
+    runChecks({ smoke: async () => checkFromOutside({ origin: await findOrigin(), variables }) }),
   ])
   return [...usage, ...health, ...smoke]
 }
