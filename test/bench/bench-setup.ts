@@ -1,7 +1,6 @@
 // What the benchmark measures: the Worker as deployed and the bare Workers, with catalogs of 30 to 10,000 plans.
-import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { readOrdinaryPlans } from '../support/demo-plans.ts'
 import {
   buildBundle,
   createPartner,
@@ -73,8 +72,7 @@ export async function startBench(): Promise<Bench> {
 
 /** Repeats the demo catalog, and makes the first plans viewable in the countries with small catalogs, too. */
 export async function makeCatalog(): Promise<CatalogPlan[]> {
-  const text = await readFile(join(resolve(import.meta.dirname, '../..'), 'src/catalog/demo.json'), 'utf8')
-  const { plans: demo } = JSON.parse(text) as { plans: CatalogPlan[] }
+  const demo = await readOrdinaryPlans()
   const copies = Array.from({ length: Math.ceil(planCounts.TZ / demo.length) }, () => demo).flat()
   return copies.slice(0, planCounts.TZ).map((plan, id) => ({
     ...plan,

@@ -4,7 +4,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import demo from '../../src/catalog/demo.json' with { type: 'json' }
+import { readOrdinaryPlans } from '../support/demo-plans.ts'
 
 export interface CommandRow {
   command: string
@@ -33,7 +33,7 @@ export async function measureCommands(before: string | undefined, note: (text: s
   const folder = await mkdtemp(join(tmpdir(), 'catalog-bench-'))
   try {
     const file = join(folder, 'plans.json')
-    await writeFile(file, JSON.stringify({ plans: makePlans() }))
+    await writeFile(file, JSON.stringify({ plans: await makePlans() }))
     const checkouts = [project, ...(before === undefined ? [] : [resolve(before)])]
     for (const [index, checkout] of checkouts.entries()) await migrate(checkout, join(folder, `empty-${index}`))
     const rows: CommandRow[] = []
@@ -61,9 +61,10 @@ export async function measureCommands(before: string | undefined, note: (text: s
   }
 }
 
-function makePlans() {
+async function makePlans() {
+  const demo = await readOrdinaryPlans()
   return Array.from({ length: planCount }, (_, index) => {
-    const plan = demo.plans[index % demo.plans.length]
+    const plan = demo[index % demo.length]
     return { ...plan, id: index + 1, identifier: `plan-${index + 1}`, name: `Plan ${index + 1}` }
   })
 }

@@ -2,8 +2,6 @@
 // and operators change secrets, keys, plans and partners. Exits with 1 if the rules below don't allow an answer.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
 import { getPartnerKey } from '../../src/api/cache-keys.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
@@ -11,6 +9,7 @@ import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { ChangeRequest } from '../../src/db/change-request.ts'
 import { writeRecorded } from '../../src/ops/core/recorded-change.ts'
+import { readOrdinaryPlans } from '../support/demo-plans.ts'
 import type { Conditions } from './faulty.ts'
 import { buildBundle, createPartner, importPlans, startService, type BenchPartner } from './service.ts'
 
@@ -400,8 +399,7 @@ function listIds(country: string, filter: Partial<CatalogPlan>, isWithdrawn: boo
 
 /** The demo catalog, with each plan in some of the countries and the first plan in all. */
 async function makePlans(): Promise<CatalogPlan[]> {
-  const file = join(resolve(import.meta.dirname, '../..'), 'src/catalog/demo.json')
-  const { plans: demo } = JSON.parse(await readFile(file, 'utf8')) as { plans: CatalogPlan[] }
+  const demo = await readOrdinaryPlans()
   return demo
     .toSorted((a, b) => a.id - b.id)
     .map((plan, index) => ({

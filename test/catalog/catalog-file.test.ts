@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatCatalog, parseCatalog } from '../../src/catalog/catalog-file.ts'
@@ -254,21 +253,4 @@ describe('a defect names the plan, the field, the expected and the found value',
       'Plan "plan-3" (number 1): fundManager.name: expected "Société d’Épargne Ɔdum", as in 3 plans with fundManager.id 6, such as plan "plan-1"; found "Another name". Plans with the same fundManager.id share its values: change all of them together.',
     ])
   })
-})
-
-test('the demo catalog has 34 plans and every special case', async () => {
-  const result = parseCatalog(await readFile('src/catalog/demo.json', 'utf8'))
-  if (result.kind === 'invalid') throw new Error(printDefects(result).join('\n'))
-  const { plans } = result
-  const only = (condition: (plan: (typeof plans)[number]) => boolean) => plans.filter(condition).map(({ id }) => id)
-
-  expect(plans.length).toBe(34)
-  expect(only(({ viewableIn }) => viewableIn.length > 1)).toEqual([109, 110])
-  expect(only(({ viewableIn }) => viewableIn.length === 0)).toHaveLength(1)
-  expect(only(({ isInvestable }) => !isInvestable)).toHaveLength(1)
-  expect(only(({ minInvestableAmounts }) => Object.keys(minInvestableAmounts).length === 2)).toHaveLength(1)
-  expect(only((plan) => plan.performance1 === null && plan.performance10 === null)).toHaveLength(1)
-  expect(only(({ category }) => category === null)).toHaveLength(1)
-  expect(only(({ fundManager }) => fundManager === null)).toHaveLength(1)
-  expect(only(({ name }) => name.includes("'"))).toEqual([108, 304])
 })

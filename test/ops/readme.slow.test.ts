@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
-import { parseCatalog } from '../../src/catalog/catalog-file.ts'
+import { readDemoPlans } from '../support/demo-plans.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare } from './support/fake-cloudflare.ts'
 import { useLocalBindings } from './support/local-bindings.ts'
@@ -83,9 +83,7 @@ test('works on a local state', async () => {
 })
 
 test('works on a deployed environment', async () => {
-  const file = parseCatalog(await readFile(demo, 'utf8'))
-  if (file.kind === 'invalid') throw new Error('the demo catalog is invalid')
-  await publishPlans(openDatabase(bindings().DB), file.plans)
+  await publishPlans(openDatabase(bindings().DB), await readDemoPlans())
   const commands = await runStory(async (words, terminal) => {
     const command = [...words, '--remote', '--env', 'staging']
     const asks = /^(partner (rotate|lockdown)|catalog (import|update|undo|approve)|keys)/.test(words.join(' '))

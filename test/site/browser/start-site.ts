@@ -1,14 +1,14 @@
 // Starts the site once for all browser tests: the Worker as deployed and the site's files in workerd, and Chromium.
 // Node only.
-import { access, readFile } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Miniflare } from 'miniflare'
 import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
 import { unstable_readConfig as readConfig } from 'wrangler'
 import { generateJwk } from '../../../src/crypto/signing-keys.ts'
-import { parseCatalog } from '../../../src/catalog/catalog-file.ts'
 import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
+import { readDemoPlans } from '../../support/demo-plans.ts'
 import type { ProvidedSite } from './provided-site.ts'
 
 const project = resolve(import.meta.dirname, '../../..')
@@ -102,12 +102,11 @@ async function startWorker(): Promise<Miniflare> {
 
 /** Imports the demo catalog, and a plan with markup in all its texts. */
 async function importDemoPlans(d1: D1Database): Promise<void> {
-  const parsed = parseCatalog(await readFile(join(project, 'src/catalog/demo.json'), 'utf8'))
-  if (parsed.kind !== 'catalog') throw new Error('src/catalog/demo.json is invalid.')
-  const [plan] = parsed.plans
+  const plans = await readDemoPlans()
+  const [plan] = plans
   if (plan === undefined) throw new Error('src/catalog/demo.json has no plans.')
   await importPlans(d1, [
-    ...parsed.plans,
+    ...plans,
     {
       ...plan,
       id: 900_001,

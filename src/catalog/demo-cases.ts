@@ -1,0 +1,29 @@
+// The cases of the demo catalog, for tests of partners' programs.
+
+/**
+ * By country: what its list holds, and what a program should do, as Markdown without blocks. The cases are data only:
+ * test/catalog/demo.test.ts proves that demo.json has them.
+ */
+export const demoCases = {
+  KE: {
+    list: 'ordinary plans',
+    program: 'Shows all plans. Filters work, also one that matches none.',
+  },
+  MW: {
+    list: 'no plan',
+    program: 'Says that there are no plans. `data.total` is 0, and that is no error.',
+  },
+  BW: {
+    list: 'only closed plans',
+    program: 'Shows each `nonInvestableNote`, and takes no investment.',
+  },
+  NA: {
+    list: 'every possible null',
+    program: 'Leaves out what is `null`, and shows neither “null” nor 0. A plan without a category stays visible.',
+  },
+  EG: {
+    list: 'values at their limits',
+    program:
+      'Stores and shows each text whole, also from right to left and with `<b>` in it. Keeps IDs and amounts exact. Takes 0 for a value, and an empty object for no amounts.',
+  },
+} as const

@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { demoCases } from '../../src/catalog/demo-cases.ts'
+import { parseCatalog } from '../../src/catalog/catalog-file.ts'
+import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
+import { printDefects } from './print-defects.ts'
+
+const file = resolve(import.meta.dirname, '../../src/catalog/demo.json')
+
+/** All plans of the demo catalog. */
+export async function readDemoPlans(): Promise<CatalogPlan[]> {
+  const result = parseCatalog(await readFile(file, 'utf8'))
+  if (result.kind === 'invalid') throw new Error(printDefects(result).join('\n'))
+  return result.plans
+}
+
+/** Leaves out the cases for tests of partners' programs: one plan of theirs is as long as twenty others. */
+export async function readOrdinaryPlans(): Promise<CatalogPlan[]> {
+  const { KE: _, ...otherCases } = demoCases
+  const plans = await readDemoPlans()
+  return plans.filter(({ viewableIn }) => !viewableIn.some((country) => country in otherCases))
+}
