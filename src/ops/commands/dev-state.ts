@@ -1,6 +1,7 @@
 // The local state that `wrangler dev` serves: its key, its database, the demo catalog and a demo partner.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { demoCases } from '../../catalog/demo-cases.ts'
 import { ConfigError, parseConfig, type ConfigSource } from '../../api/config.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectMigrations } from '../../db/health-queries.ts'
@@ -91,13 +92,16 @@ export async function announce(target: Target, origin: string, isEmpty: boolean)
   })
   const names = partners.map(({ shortName }) => shortName)
   const [shortName = demoPartner.shortName] = names.includes(demoPartner.shortName) ? [] : names
-  if (credentials) process.stdout.write(describeDemo(origin, credentials))
+  if (credentials) process.stdout.write(describeDemo(origin, target, credentials))
   else if (partners.length === 0) process.stdout.write(describeEmpty(origin, target))
   else process.stdout.write(describeRestart(origin, target, shortName))
 }
 
-function describeDemo(origin: string, { shortName, country, clientId, clientSecret }: Credentials): string {
+function describeDemo(origin: string, target: Target, credentials: Credentials): string {
+  const { shortName, country, clientId, clientSecret } = credentials
   const api = `${origin}/api/v3/partners`
+  const cases = Object.entries(demoCases).map(([code, { list }]) => `${code} ${list}`)
+  const partner = ['--short-name', 'test', '--name', 'Test', '--country', 'EG']
   const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
   return `
 The API is served at ${api}, with a demo catalog and a demo partner:
@@ -113,6 +117,9 @@ Get a token and list the partner's plans, in another terminal:
 
 Or set the variables that the samples and npm run smoke read:
   export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
+
+Cases for tests, by country: ${cases.join(', ')}. Create a partner there:
+  ${describeCommand(target, 'partner', 'create', ...partner)}
 
 `
 }
