@@ -6,6 +6,7 @@ import { renderPlans } from './pages/plans-page.ts'
 import { renderPromises } from './pages/promises-page.ts'
 import { renderReference } from './pages/reference-page.ts'
 import { renderStart } from './pages/start-page.ts'
+import { renderTesting } from './pages/testing-page.ts'
 import { renderTry } from './pages/try-page.ts'
 
 export function listSections(): Section[] {
@@ -43,6 +44,12 @@ export function listSections(): Section[] {
         readProsePage('/caching', 'How to request a list only if it has changed, and how fresh a list is.'),
         readProsePage('/sync', 'How to apply changes of the list to your own copy, and how to read the fields.'),
         readProsePage('/limits', 'Rate limits, sizes, lifetimes and timeouts.'),
+        {
+          path: '/testing',
+          title: 'Testing',
+          description: 'Test your program with the cases of the sandbox, a mock server, and each error.',
+          body: renderTesting(),
+        },
         readProsePage('/client', 'Clients for TypeScript and Python, one file each, without dependencies.'),
         readProsePage('/collections', 'Collections for Postman and Bruno, which get the access token themselves.'),
       ],

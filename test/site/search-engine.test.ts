@@ -30,6 +30,8 @@ test.each([
   ['plan disappears', '/sync#apply-a-list'],
   ['availability', '/promises#availability'],
   ['breaking change', '/promises#changes'],
+  ['sandbox', '/testing#sandbox'],
+  ['mock server', '/testing#mock-server'],
   ['fund mannager', '/reference#Plan.fundManager'],
 ])('"%s" finds %s first', (query, url) => {
   expect(find(query)[0]?.entry.url).toBe(url)

@@ -101,7 +101,7 @@ export function renderErrors(): Markup {
 function renderRehearsal(code: ErrorCode): Markup | string {
   const rehearsal = rehearsals[code]
   if ('prefer' in rehearsal)
-    return html`${rehearsal.reason} Let the <a href="/client#other-languages-and-tests">mock server</a> answer with it:
+    return html`${rehearsal.reason} Let the <a href="/testing#mock-server">mock server</a> answer with it:
       <code>${formatMockCurl(rehearsal)}</code>`
   return html`<code>${formatCurl(rehearsal)}</code>`
 }

@@ -13,6 +13,7 @@ const textPaths = [
   '/caching',
   '/limits',
   '/sync',
+  '/testing',
   '/client',
   '/collections',
   '/reference',

@@ -1,0 +1,49 @@
+// How partners' developers test their programs: the cases of the sandbox, a mock server, and errors.
+import { html } from 'hono/html'
+import { support } from '../../api/promises.ts'
+import { demoCases } from '../../catalog/demo-cases.ts'
+import { exampleOrigin } from '../example-origin.ts'
+import { renderTable } from '../field-table.ts'
+import { renderCode, renderInline } from '../markdown.ts'
+import type { Markup } from '../page-shell.ts'
+
+export function renderTesting(): Markup {
+  return html`<article class="prose">
+    <h1>Testing</h1>
+    <p>
+      Test your program with the cases of the sandbox. For tests without network or credentials, run the mock server.
+    </p>
+
+    <h2 id="sandbox">Sandbox</h2>
+    <p>
+      The sandbox is a second service with an address of its own and invented plans. It runs the same code. It can be
+      down, or change, without notice. A partner sees the plans of its country, so each case has a country:
+    </p>
+    ${renderTable(
+      ['country', 'its list holds', 'your program'],
+      Object.entries(demoCases).map(([country, { list, program }]) => ({
+        id: country,
+        name: country,
+        cells: [list, renderInline(program)],
+      })),
+    )}
+    <p>
+      Ask <a href="mailto:${support.email}">support</a> for the address of the sandbox, and for credentials in each
+      country that you want to test. In the longest texts of EG, each number says how many characters end with it: a
+      text that was cut shows where.
+    </p>
+
+    <h2 id="mock-server">Mock server</h2>
+    <p>
+      The Prism mock server answers with the examples of <a href="/openapi.json">openapi.json</a>. It listens at
+      <code>http://127.0.0.1:4010</code>:
+    </p>
+    ${renderCode(`npx @stoplight/prism-cli mock ${exampleOrigin}/openapi.json`, 'sh')}
+
+    <h2 id="errors">Errors</h2>
+    <p>
+      <a href="/errors">Errors</a> has a request for each error code: to the service, or to the mock server for codes
+      that you can’t or should not cause. <a href="/try#rehearse">Try it</a> sends the former from your browser.
+    </p>
+  </article>`
+}
