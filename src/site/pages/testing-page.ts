@@ -10,9 +10,7 @@ import type { Markup } from '../page-shell.ts'
 export function renderTesting(): Markup {
   return html`<article class="prose">
     <h1>Testing</h1>
-    <p>
-      Test your program with the cases of the sandbox. For tests without network or credentials, run the mock server.
-    </p>
+    <p>Test your program with the cases of the sandbox. For tests without credentials, run the mock server.</p>
 
     <h2 id="sandbox">Sandbox</h2>
     <p>
@@ -29,8 +27,8 @@ export function renderTesting(): Markup {
     )}
     <p>
       Ask <a href="mailto:${support.email}">support</a> for the address of the sandbox, and for credentials in each
-      country that you want to test. In the longest texts of EG, each number says how many characters end with it: a
-      text that was cut shows where.
+      country that you want to test. In the longest texts of EG, numbers count the characters: a text that was cut shows
+      where.
     </p>
 
     <h2 id="mock-server">Mock server</h2>
