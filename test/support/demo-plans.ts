@@ -14,7 +14,7 @@ export async function readDemoPlans(): Promise<CatalogPlan[]> {
   return result.plans
 }
 
-/** Leaves out the cases for tests of partners' programs: one plan of theirs is as long as twenty others. */
+/** Leaves out the cases for tests of partners' programs: one of those plans has 26 KB, an ordinary one 2 KB. */
 export async function readOrdinaryPlans(): Promise<CatalogPlan[]> {
   const { KE: _, ...otherCases } = demoCases
   const plans = await readDemoPlans()

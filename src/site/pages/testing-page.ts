@@ -14,8 +14,9 @@ export function renderTesting(): Markup {
 
     <h2 id="sandbox">Sandbox</h2>
     <p>
-      The sandbox is a second service with an address of its own and invented plans. It runs the same code. It can be
-      down, or change, without notice. A partner sees the plans of its country, so each case has a country:
+      The sandbox is a second service with an address of its own and invented plans. It runs the same code, but our
+      <a href="/promises">promises</a> don’t hold there. A partner sees the plans of its country, so each case has a
+      country:
     </p>
     ${renderTable(
       ['country', 'its list holds', 'your program'],
