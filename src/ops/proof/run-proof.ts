@@ -17,7 +17,6 @@ import { UserError } from '../shared/user-error.ts'
 import { deployWithWrangler, listServiceVersions, readConfiguredEnvironment } from '../store/deployment.ts'
 import { readLines } from '../store/read-input.ts'
 import { finishWrangler, startWrangler } from '../store/wrangler.ts'
-import { openUsageDataset } from '../store/usage-dataset.ts'
 import { writePrivateFile } from '../store/write-output.ts'
 import { databaseExperiments } from './database-experiments.ts'
 import { decide, type Experiment, type Finding } from './experiment.ts'
@@ -233,8 +232,7 @@ export async function runProof(
     const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
     if (exitCode !== 0) throw new UserError(['wrangler rollback failed.', output.slice(-1000)])
     expectLifetime((await waitForVersion('rollback', firstVersion, 'token')).reply, firstLifetime)
-    const openUsage = () => openUsageDataset(target)
-    await run(rollbackExperiments, { ...lab, live: firstVersion, latest: secondVersion, laterKid, openUsage })
+    await run(rollbackExperiments, { ...lab, target, live: firstVersion, latest: secondVersion, laterKid })
   })
 
   await runStep('Back up, restore into a second database, and deploy to it', async () => {

@@ -5,7 +5,8 @@ import type { Call } from '../store/cloudflare-api.ts'
 import type { SmokeOutcome } from '../core/smoke-test.ts'
 import { alerts, usageQueries } from '../core/usage-queries.ts'
 import { CloudflareError } from '../store/failure.ts'
-import type { QueryUsage } from '../store/usage-dataset.ts'
+import { openUsageDataset } from '../store/usage-dataset.ts'
+import type { Target } from '../shared/target.ts'
 import { conclude, type Experiment } from './experiment.ts'
 import { send, type Reply, type Service, type Wait } from './measurements.ts'
 
@@ -87,7 +88,7 @@ export interface RollbackLab extends ServiceLab {
   latest: string
   /** The key that was made between them. */
   laterKid: string
-  openUsage: () => Promise<QueryUsage>
+  target: Target
 }
 
 export const rollbackExperiments: Experiment<RollbackLab>[] = [
@@ -146,8 +147,8 @@ export const rollbackExperiments: Experiment<RollbackLab>[] = [
     assumption: 'Analytics Engine takes the queries of `watch`, and counts every request within minutes.',
     source: cloudflare,
     experiment: 'Each query, if the token has Account Analytics Read.',
-    run: async ({ openUsage }) => {
-      const query = await openUsage()
+    run: async ({ target }) => {
+      const query = await openUsageDataset(target)
       for (const { write } of usageQueries.values()) await query(write)
       const [row] = await query(alerts.traffic.write)
       const requests = Number(row?.['requests'] ?? 0)
