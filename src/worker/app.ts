@@ -3,7 +3,7 @@ import { ConfigError } from '../api/config.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
 import { createRoutes } from './http/routes.ts'
-import { logRequest } from './http/request-log.ts'
+import { createRequestLog, type LogDependencies } from './http/request-log.ts'
 import { requireHttps } from './http/require-https.ts'
 import { describeError } from './log.ts'
 import { createPlansRoute, type PlansDependencies } from './plans/plans-route.ts'
@@ -11,9 +11,9 @@ import { createTokenRoute, type TokenDependencies } from './token/token-route.ts
 
 const tokenPath = '/api/v3/partners/auth'
 
-export function createApp(isolate: TokenDependencies & PlansDependencies) {
+export function createApp(isolate: LogDependencies & TokenDependencies & PlansDependencies) {
   return createRoutes()
-    .use(logRequest)
+    .use(createRequestLog(isolate))
     .use(requireHttps)
     .route(tokenPath, createTokenRoute(isolate))
     .route('/api/v3/partners/:shortName/plans', createPlansRoute(isolate))

@@ -1,5 +1,7 @@
 // Bare Workers: each does only the work that an answer can't do without, in the fastest way we found. The binding WORK
 // selects the work.
+import { createWeighLine } from '../../src/worker/http/line-weight.ts'
+
 interface BareEnv {
   WORK: 'bytes' | 'stream' | 'not-modified' | 'kv' | 'token' | 'first-token'
   /** The KV key of the body that `bytes` and `stream` send. */
@@ -13,6 +15,7 @@ interface BareEnv {
 const headers = { 'Content-Type': 'application/json' }
 const sliceBytes = 64 * 1024
 const encoder = new TextEncoder()
+const weighLine = createWeighLine()
 let bytes: Uint8Array | undefined
 let key: CryptoKey | undefined
 
@@ -38,7 +41,7 @@ export default {
   },
 } satisfies ExportedHandler<BareEnv>
 
-/** A 304 with the Worker's headers, request ID and log line, but without authentication and cache. */
+/** A 304 with the Worker's headers, request ID and choice of log lines, but without authentication and cache. */
 function answerNotModified(request: Request): Response {
   const startedAtMs = Date.now()
   const requestId = crypto.randomUUID()
@@ -57,9 +60,24 @@ function answerNotModified(request: Request): Response {
       'Cache-Status': 'memory; hit; ttl=60',
     },
   })
+  const answeredBy = { tier: 'memory', ageSeconds: 0, isOld: false }
+  const endedAtMs = Date.now()
+  const durationMs = endedAtMs - startedAtMs
+  const weight = weighLine({ status: 304, durationMs, answeredBy, endedAtMs })
+  if (weight === 0) return response
   const { method, url: route } = request
-  const line = { level: 'info', event: 'request', requestId, method, route, status: 304, partner, tier: 'memory' }
-  console.info(JSON.stringify({ ...line, country: 'KE', ageSeconds: 0, durationMs: Date.now() - startedAtMs }))
+  const line = {
+    level: 'info',
+    event: 'request',
+    weight,
+    requestId,
+    method,
+    route,
+    status: 304,
+    partner,
+    tier: 'memory',
+  }
+  console.info(JSON.stringify({ ...line, country: 'KE', ageSeconds: 0, durationMs }))
   return response
 }
 

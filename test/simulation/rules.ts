@@ -239,10 +239,9 @@ export function createRules(
     report,
     checkList: (asked: Asked, partner: PartnerAccess, answer: Answer): void => {
       const { request, filter } = asked
-      const { list, ageSeconds, cacheStatus } = answer
+      const { list, ageSeconds, isOld, cacheStatus } = answer
       const { country } = partner
       const text = verifyList(list, country, filter)
-      const isOld = cacheStatus.includes('storage-unavailable')
       const facts = `${country}?${formatFilter(filter)} at revision ${list.revision} of ${history.newest().revision}, ${cacheStatus}`
       checkAccess(asked, partner, isOld)
       checkSuspension(request, asked.clientId)

@@ -2,6 +2,7 @@
 // that is frozen or dead.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { OpenCatalog, SignIns } from '../../src/worker/cache/catalog-cache.ts'
+import type { WeighLine } from '../../src/worker/http/line-weight.ts'
 import type { VerifiedSecrets } from '../../src/worker/token/verified-secrets.ts'
 import { installSimulatedCrypto } from './simulated-crypto.ts'
 import type { ScheduledEvent, VirtualClock } from './virtual-clock.ts'
@@ -14,6 +15,7 @@ export interface SimulatedIsolate {
   openCatalog: OpenCatalog
   signIns: SignIns
   verifiedSecrets: VerifiedSecrets
+  weighLine: WeighLine
   /** True time. */
   clockSteppedAtMs: number
   /** After the clock stepped back, what was idle since before seems younger than it is: until when, in true time, and by how much. */

@@ -8,6 +8,7 @@ import type { PartnerAccess } from '../../src/db/client-queries.ts'
 import { requireAccess, requirePartner } from '../../src/worker/access/authenticate-bearer.ts'
 import type { CacheContext } from '../../src/worker/cache/cache-context.ts'
 import { createCatalogCache } from '../../src/worker/cache/catalog-cache.ts'
+import { createWeighLine, type AnsweredRequest } from '../../src/worker/http/line-weight.ts'
 import { authenticateClient } from '../../src/worker/token/authenticate-client.ts'
 import type { RateLimits } from '../../src/worker/token/rate-limit.ts'
 import { createVerifiedSecrets } from '../../src/worker/token/verified-secrets.ts'
@@ -99,6 +100,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       clockErrorMs: Math.round(isolateRandom.between(-500, 500)),
       ...createCatalogCache(isolateBounds, () => Math.floor(clock.now()) + isolate.clockErrorMs),
       verifiedSecrets: createVerifiedSecrets({ maxSecrets: 100, lifetimeMs: 10 * 60_000 }),
+      weighLine: createWeighLine(() => lineRandom.between(0, 1)),
       knownClients: new Set(),
       answers: new Map(),
       clockSteppedAtMs: -Infinity,
@@ -191,6 +193,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   }
 
   const trafficRandom = random.fork()
+  const lineRandom = random.fork()
 
   /** Sends a request to an isolate. The answer is undefined if the client hung up, or the isolate died. */
   function send<Answer>(
@@ -243,7 +246,11 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     )
     if (answer === undefined) return 'cancelled'
     const reason = rules.checkSignIn({ request, ...credentials }, answer)
-    if (answer.kind !== 'authenticated') return reason ?? 'refused'
+    if (answer.kind !== 'authenticated') {
+      logRequest(request, 401)
+      return reason ?? 'refused'
+    }
+    logRequest(request, 200)
     meter.tokens++
     const { shortName, country, tokensValidFrom } = answer.partner
     const arrivedAtMs = Math.floor(request.arrivedAtMs) + request.isolate.clockErrorMs
@@ -267,6 +274,18 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     meter.trips.add(waitedMs > 0 ? Math.max(1, request.trips) : 0)
     meter.answerMs.add(waitedMs)
     check()
+  }
+
+  /** What the request log does: counts the request, and its line if it has one. */
+  function logRequest(
+    { isolate, arrivedAtMs }: SimulatedRequest,
+    status: number,
+    answeredBy?: AnsweredRequest['answeredBy'],
+  ): void {
+    const nowMs = clock.now()
+    const times = { durationMs: nowMs - arrivedAtMs, endedAtMs: nowMs + isolate.clockErrorMs }
+    meter.requests++
+    if (isolate.weighLine({ status, answeredBy, ...times }) > 0) meter.logLines++
   }
 
   /** A partner that gets a new secret starts its server again. */
@@ -297,19 +316,22 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
           // The client signs in again.
           tokens.delete(clientId)
           meter.refused++
+          logRequest(request, 401)
           rules.checkRefusal(asked, partner)
         }
       }
       country = partner.country
       const answer = await readList(country, filter)
       return () => {
-        meter.lists[answer.cacheStatus.includes('storage-unavailable') ? 'outage' : answer.tier]++
+        meter.lists[answer.isOld ? 'outage' : answer.tier]++
+        logRequest(request, 200, answer)
         rules.checkList(asked, partner, answer)
       }
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
       return () => {
         meter.unavailable++
+        logRequest(request, 503)
         rules.checkUnavailable(asked, country, error.message)
       }
     }

@@ -207,7 +207,7 @@ test.each(['/*', '/**', '/:shortName', '/api/v3/partners/:shortName/plans'])(
   },
 )
 
-test('logs one line per request, without a secret or a token', async () => {
+test('the lines of a token, a refusal and a list from D1 hold no secret and no token', async () => {
   const info = vi.spyOn(console, 'info').mockImplementation(() => {})
   const { clientId, clientSecret, shortName } = await seedPartner()
   const response = await requestToken(basic(clientId, clientSecret))
@@ -218,7 +218,7 @@ test('logs one line per request, without a secret or a token', async () => {
   })
 
   const lines = info.mock.calls.map(([line]) => String(line))
-  const common = { level: 'info', event: 'request', durationMs: expect.any(Number), version: env.VERSION.id }
+  const common = { level: 'info', event: 'request', weight: 1, durationMs: expect.any(Number), version: env.VERSION.id }
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
     {
       ...common,

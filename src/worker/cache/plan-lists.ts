@@ -21,6 +21,8 @@ export interface Answer {
   tier: 'memory' | 'kv' | 'd1'
   /** Seconds since the list was last known to be current. */
   ageSeconds: number
+  /** Whether D1 failed, so that the list may be outdated. */
+  isOld: boolean
   /** The value of a Cache-Status header (RFC 9211). `ttl` is negative for a list that is not known to be current. */
   cacheStatus: string
 }
@@ -86,7 +88,7 @@ export function createPlanLists(
     try {
       const list = await load(request, copy?.revision ?? 0)
       const cacheStatus = `kv; fwd=${(held ?? copy) ? 'stale' : 'miss'}${list.storedAtMs > 0 ? '; stored' : ''}`
-      return { list, tier: 'd1', ageSeconds: 0, cacheStatus }
+      return { list, tier: 'd1', ageSeconds: 0, isOld: false, cacheStatus }
     } catch (error) {
       if (!(error instanceof StorageError)) throw error
       return serveOld(request, held, copy, error)
@@ -110,7 +112,7 @@ export function createPlanLists(
     // The failed check already logged the outage.
     if (!d1Failure) context.warn({ event: 'served_stale', reason: describeError(error) })
     const tier = list === stored ? 'kv' : 'memory'
-    return createAnswer(tier, list, context.nowMs - list.currentAtMs, '; detail=storage-unavailable')
+    return createAnswer(tier, list, context.nowMs - list.currentAtMs, true)
   }
 
   /** Loads from D1. */
@@ -175,14 +177,15 @@ function serveCurrent({ context, key, checkedAtMs }: ListRequest, tier: 'memory'
     if (tier === 'kv') storeCopy(context, key, list)
     else context.waitUntil(renewCopy(context, key, list))
   }
-  return createAnswer(tier, list, context.nowMs - checkedAtMs)
+  return createAnswer(tier, list, context.nowMs - checkedAtMs, false)
 }
 
 /** @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back */
-function createAnswer(tier: 'memory' | 'kv', list: HeldList, sinceMs: number, detail = ''): Answer {
+function createAnswer(tier: 'memory' | 'kv', list: HeldList, sinceMs: number, isOld: boolean): Answer {
   const ageMs = Math.max(0, sinceMs)
   const ttlSeconds = Math.floor((maxAgeMs - ageMs) / 1000)
-  return { list, tier, ageSeconds: Math.floor(ageMs / 1000), cacheStatus: `${tier}; hit; ttl=${ttlSeconds}${detail}` }
+  const cacheStatus = `${tier}; hit; ttl=${ttlSeconds}${isOld ? '; detail=storage-unavailable' : ''}`
+  return { list, tier, ageSeconds: Math.floor(ageMs / 1000), isOld, cacheStatus }
 }
 
 /** Writes a list to KV after the response. */

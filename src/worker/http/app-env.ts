@@ -15,7 +15,7 @@ export interface AppEnv {
     /** Set when the request is refused, for the log. */
     refusal?: ApiError
     /** Set when a plan list is answered, for the log. */
-    answeredBy?: { tier: string; ageSeconds: number }
+    answeredBy?: { tier: string; ageSeconds: number; isOld: boolean }
   }
 }
 

@@ -1,11 +1,14 @@
 // The isolate that serves the test file's requests. A test can replace it by a new one, which remembers nothing.
 import { createApp } from '../../../src/worker/app.ts'
+import { createWeighLine } from '../../../src/worker/http/line-weight.ts'
 import { createIsolate } from '../../../src/worker/isolate.ts'
 
-let app = createApp(createIsolate())
+let app: ReturnType<typeof createApp>
+startNewIsolate()
 
-export function startNewIsolate(): void {
-  app = createApp(createIsolate())
+/** @param random decides which requests have log lines. By default, all have, so that the search for leaks sees every line. */
+export function startNewIsolate(random = () => 0): void {
+  app = createApp({ ...createIsolate(), weighLine: createWeighLine(random) })
 }
 
 /** Requests that `work` sends go to a new isolate, and later ones to this one again. */

@@ -1,0 +1,153 @@
+// Lines and data points of real requests, beyond the 20 lines per second of lists from memory.
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { d1Down } from '../../support/unreliable-stores.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { breakD1 } from '../support/broken-bindings.ts'
+import { startNewIsolate } from '../support/isolate.ts'
+import { basic, fetchToken, requestPlans, requestToken, send } from '../support/requests.ts'
+import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
+
+interface Line {
+  weight: number
+  requestId: string
+  status: number
+  durationMs: number
+  tier?: string
+  reason?: string
+}
+
+const never = () => 0.99
+const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
+const bindings = { ...env, USAGE: { writeDataPoint } } as Env
+let partner: TestPartner
+let token: string
+let etag: string
+let lines: string[]
+
+beforeEach(async () => {
+  partner = await seedPartner()
+  await seedPlans(makePlan({}))
+  token = await fetchToken(partner)
+  lines = []
+  const keepLine = (line: unknown) => void lines.push(String(line))
+  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(keepLine)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const listPlans = (request: Partial<Parameters<typeof requestPlans>[0]> = {}) =>
+  requestPlans({ shortName: partner.shortName, token, bindings, ...request })
+const readLines = () =>
+  lines.map((line) => JSON.parse(line) as Line & { event: string }).filter(({ event }) => event === 'request')
+
+/** Starts an isolate that has the list in memory, and stops the clock. */
+async function prepareIsolate(random?: () => number): Promise<void> {
+  startNewIsolate(random)
+  etag = (await listPlans()).headers.get('ETag') ?? ''
+  vi.setSystemTime(Date.now())
+  lines = []
+  writeDataPoint.mockReset()
+}
+
+/** Lists, HEAD requests and answers with 304, without and with a filter. */
+async function sendBurst(requests: number): Promise<string[]> {
+  const kinds = [{}, { method: 'HEAD' }, { headers: { 'If-None-Match': etag } }, { query: '?currency=KES' }]
+  // Loads the filter's list.
+  await listPlans({ query: '?currency=KES' })
+  lines = []
+  writeDataPoint.mockReset()
+  const ids: string[] = []
+  for (let sent = 0; sent < requests; sent++) {
+    const response = await listPlans(kinds[sent % kinds.length])
+    ids.push(response.headers.get('X-Request-Id') ?? '')
+  }
+  return ids
+}
+
+describe('of a burst of lists from memory', () => {
+  test('the first 20 of each second have a line, and every one has a data point', async () => {
+    await prepareIsolate(never)
+    const ids = await sendBurst(32)
+    expect(readLines().map(({ weight, requestId }) => [weight, requestId])).toEqual(
+      ids.slice(0, 20).map((id) => [1, id]),
+    )
+    expect(new Set(readLines().map(({ status, tier }) => `${status} ${tier}`))).toEqual(
+      new Set(['200 memory', '304 memory']),
+    )
+    const counted = writeDataPoint.mock.calls.map(([point]) => point?.blobs?.slice(1, 4))
+    expect(counted.filter((blobs) => blobs?.[0] === '304')).toHaveLength(8)
+    expect(counted.filter((blobs) => blobs?.[2] === 'memory')).toHaveLength(32)
+
+    vi.setSystemTime(Date.now() + 1000)
+    const [next] = await sendBurst(1)
+    expect(readLines()).toMatchObject([{ weight: 1, requestId: next }])
+  })
+
+  test('a line beyond that stands for 100 requests', async () => {
+    const draws = [0.5, 0.009, 0.01, 0.5]
+    await prepareIsolate(() => draws.shift() ?? never())
+    const ids = await sendBurst(24)
+    expect(readLines().slice(20)).toMatchObject([{ weight: 100, requestId: ids[21] }])
+  })
+
+  test('every one has a line in other tests, for the search for leaks', async () => {
+    await prepareIsolate()
+    await sendBurst(30)
+    expect(readLines()).toHaveLength(30)
+  })
+})
+
+describe('after a burst, a line is written of', () => {
+  beforeEach(async () => {
+    await prepareIsolate(never)
+    await sendBurst(30)
+    lines = []
+  })
+
+  test.each<[string, Partial<Line>, () => Promise<Response>]>([
+    ['a token', { status: 200 }, () => requestToken(basic(partner.clientId, partner.clientSecret))],
+    ['a wrong secret', { status: 401, reason: 'wrong_secret' }, () => requestToken(basic(partner.clientId, 'wrong'))],
+    ['a list without a token', { status: 401 }, () => send(`/api/v3/partners/${partner.shortName}/plans`)],
+    ['another partner’s list', { status: 403 }, () => listPlans({ shortName: 'other' })],
+    ['an unreadable filter', { status: 400 }, () => listPlans({ query: '?categoryId=x' })],
+    ['another method', { status: 405 }, () => listPlans({ method: 'PUT' })],
+    ['another path', { status: 404 }, () => send('/elsewhere')],
+    ['a bug', { status: 500 }, () => listPlans({ bindings: { ...env, JWT_KEYS: '' } })],
+    ['a list from D1', { status: 200, tier: 'd1' }, () => listPlans({ query: '?currency=UGX' })],
+    ['an old list from memory', { status: 200, tier: 'memory' }, () => listInOutage()],
+  ])('%s', async (_, facts, sendIt) => {
+    const response = await sendIt()
+    const requestId = response.headers.get('X-Request-Id')
+    expect(readLines()).toMatchObject([{ weight: 1, requestId, ...facts }])
+  })
+
+  const idleMs = 3 * 60_000
+
+  /** The check is too old, and D1 fails. */
+  async function listInOutage(): Promise<Response> {
+    // One second has too many lines.
+    vi.setSystemTime(Date.now() + idleMs)
+    breakD1(d1Down)
+    for (let sent = 0; sent < 20; sent++) await requestPlans({ shortName: partner.shortName, token })
+    lines = []
+    const response = await requestPlans({ shortName: partner.shortName, token })
+    expect(response.headers.get('Cache-Status')).toContain('storage-unavailable')
+    return response
+  }
+
+  test('a slow list from memory, besides 20 others of the second', async () => {
+    vi.setSystemTime(Date.now() + idleMs)
+    breakD1((call) => {
+      vi.setSystemTime(Date.now() + 501)
+      return call()
+    })
+    for (let sent = 0; sent < 25; sent++) await requestPlans({ shortName: partner.shortName, token })
+    expect(readLines().map(({ tier, durationMs }) => [tier, durationMs])).toEqual([
+      ['memory', 501],
+      ...Array.from({ length: 20 }, () => ['memory', 0]),
+    ])
+  })
+})
