@@ -37,6 +37,6 @@ export function recordUsage(dataset: AnalyticsEngineDataset | undefined, usage: 
       doubles: [usage.durationMs, usage.ageSeconds ?? 0],
     })
   } catch {
-    // The log line has the same facts.
+    // This request is not counted.
   }
 }
