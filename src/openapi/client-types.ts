@@ -20,6 +20,8 @@ export interface PlanFilter {
 ${filters.join('\n')}
 }
 
+const filterNames: readonly string[] = ${JSON.stringify(Object.keys(planFilters))}
+
 export interface Plan {
 ${fields.join('\n')}
 }

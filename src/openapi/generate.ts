@@ -22,8 +22,8 @@ const filterTable = formatFilterTable()
 /** The generated files. Each function makes the new content from the current content. */
 const outputs: Record<string, (current: string) => string | Promise<string>> = {
   'src/openapi/openapi.json': () => `${JSON.stringify(openapi, null, 2)}\n`,
-  'src/site/client/investment-plans.ts': (current) =>
-    formatCode('investment-plans.ts', replaceGenerated(current, clientTypes)),
+  'src/site/client/investment-plans.mts': (current) =>
+    formatCode('investment-plans.mts', replaceGenerated(current, clientTypes)),
   'src/site/client/investment_plans.py': (current) => replaceGenerated(current, pythonTypes),
   'src/site/pages/filters.md': (current) => formatCode('filters.md', replaceGenerated(current, filterTable)),
 }

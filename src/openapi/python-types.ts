@@ -1,4 +1,5 @@
-// The types in the Python client that partners copy: the fields of a plan.
+// The types in the Python client that partners copy: the filters of a list and the fields of a plan.
+import { planFilters } from '../catalog/plan-filters.ts'
 import type { FieldSchema } from './plan-json-schema.ts'
 
 /** @param schemas of the plan's objects, by name */
@@ -7,14 +8,18 @@ export function formatPythonTypes(
   schemas: Record<string, FieldSchema>,
 ): string {
   const objects = Object.entries(schemas).map(([name, schema]) => formatClass(name, schema.properties ?? {}))
-  return `\n\n${[...objects, formatClass('Plan', planFields)].join('\n\n\n')}\n\n`
+  const filters = Object.entries(planFilters).map(
+    ([name, { description, schema }]) => [name, { ...schema, description }] as const,
+  )
+  const filter = formatClass('PlanFilter', Object.fromEntries(filters), 'TypedDict, total=False')
+  return `\n\n${[filter, ...objects, formatClass('Plan', planFields)].join('\n\n\n')}\n\n`
 }
 
-function formatClass(name: string, fields: Record<string, FieldSchema>): string {
+function formatClass(name: string, fields: Record<string, FieldSchema>, bases = 'TypedDict'): string {
   const members = Object.entries(fields).map(
     ([field, schema]) => `    ${field}: ${formatType(schema)}\n    """${schema.description}"""`,
   )
-  return `class ${name}(TypedDict):\n${members.join('\n')}`
+  return `class ${name}(${bases}):\n${members.join('\n')}`
 }
 
 function formatType({ $ref, type, anyOf, additionalProperties }: FieldSchema): string {

@@ -91,7 +91,7 @@ async function writeSite(folder: string): Promise<void> {
     writeText('.well-known/api-catalog', formatApiCatalog(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...[
-      'client/investment-plans.ts',
+      'client/investment-plans.mts',
       'client/investment_plans.py',
       ...sampleFiles.map((file) => `samples/${file}`),
     ].map((file) => cp(join(source, file), join(folder, file))),

@@ -10,7 +10,7 @@ import type { Markup } from './page-shell.ts'
 const marked = new Marked({
   async: false,
   renderer: {
-    // ```ts file=client/investment-plans.ts shows that file of src/site instead of the block's own text.
+    // ```ts file=client/investment-plans.mts shows that file of src/site instead of the block's own text.
     code({ text, lang = '' }) {
       const [language = 'text', ...settings] = lang.split(' ')
       const file = settings.find((setting) => setting.startsWith('file='))?.slice('file='.length)

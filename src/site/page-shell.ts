@@ -84,7 +84,7 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
             API version ${lastChange.version}, <a href="/changes">last changed on ${lastChange.date}</a>. Questions:
             <a href="mailto:${support.email}">${support.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
             the API description for tools; <a href="/llms.txt">llms.txt</a>, all pages for language models; and the
-            clients <a href="/client/investment-plans.ts">investment-plans.ts</a> and
+            clients <a href="/client/investment-plans.mts">investment-plans.mts</a> and
             <a href="/client/investment_plans.py">investment_plans.py</a>. <a href="/notices.txt">Licenses</a> of fonts
             and libraries.
           </p>

@@ -1,7 +1,7 @@
 // Renders a plan as a card: on the start page when the site is built, and on the plans page in the browser. Pure.
 import { html } from 'hono/html'
 import { renderArtwork } from './plan-artwork.ts'
-import type { Amounts, Plan } from './client/investment-plans.ts'
+import type { Amounts, Plan } from './client/investment-plans.mts'
 import type { Markup } from './page-shell.ts'
 
 /** @param scale must be the same for all cards of a list, so that their bars can be compared. */

@@ -18,7 +18,8 @@ export const unreachable: Failure = {
 }
 
 interface ErrorResponse {
-  status: number
+  /** Undefined when there was no complete response. */
+  status: number | undefined
   message: string | undefined
   code: string | undefined
   requestId: string | undefined
@@ -26,6 +27,7 @@ interface ErrorResponse {
 }
 
 export function describeRefusal({ status, message, code = '', requestId, retryAfterSeconds }: ErrorResponse): Failure {
+  if (status === undefined) return unreachable
   const isKnown = isErrorCode(code)
   const wait = retryAfterSeconds === undefined ? '' : ` Wait ${retryAfterSeconds} seconds.`
   return {

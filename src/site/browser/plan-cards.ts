@@ -2,7 +2,7 @@
 import { html } from 'hono/html'
 import { filterNames, getValue, planFilters, readText, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
-import { InvestmentPlansClient, InvestmentPlansError, type Plan } from '../client/investment-plans.ts'
+import { InvestmentPlansClient, InvestmentPlansError, type Plan } from '../client/investment-plans.mts'
 import { find, onSubmit, readForm } from './dom.ts'
 import { describeRefusal, renderFailure, unreachable } from './failure.ts'
 
@@ -17,7 +17,9 @@ const signOutButton = find('#sign-out', HTMLButtonElement)
 let client: InvestmentPlansClient | undefined
 
 onSubmit(signIn, async ({ clientId = '', clientSecret = '', shortName = '' }) => {
-  const next = new InvestmentPlansClient({ baseUrl: location.origin, clientId, clientSecret, shortName, fetch: send })
+  const credentials = { clientId, clientSecret, shortName }
+  // A person waits, and has a button to try again.
+  const next = new InvestmentPlansClient({ ...credentials, baseUrl: location.origin, fetch: send, retryDelaysMs: [] })
   const plans = await load(next.listPlans())
   if (!plans) return
   client = next

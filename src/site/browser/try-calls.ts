@@ -1,7 +1,7 @@
 // Makes both API calls from the Try it page, and shows each request and response with its meaning.
 import { html } from 'hono/html'
 import { readPath } from '../../json.ts'
-import { encodeBase64 } from '../client/investment-plans.ts'
+import { encodeBase64 } from '../client/investment-plans.mts'
 import type { Markup } from '../page-shell.ts'
 import { isErrorCode } from '../error-advice.ts'
 import { rehearsals } from '../error-rehearsals.ts'

@@ -4,8 +4,7 @@ One file without dependencies, for Python 3.9 or newer: copy it into your projec
 customer's device, your client secret would not stay secret.
 
     client = InvestmentPlansClient(base_url, client_id, client_secret, short_name, state_file="plans-state.json")
-    for changes in client.watch_plans():
-        print(len(changes.added), "added,", len(changes.removed), "removed,", len(changes.changed), "changed")
+    plans = client.list_plans({"currency": "KES"})
 """
 
 from __future__ import annotations
@@ -16,14 +15,29 @@ import json
 import os
 import random
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypedDict
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypedDict, TypeVar
 
-# BEGIN GENERATED from the plan schema of the service
+CLIENT_VERSION = "3.4.0"
+"""This file last changed in this version. The history at /changes on the site of the service says what is new since your copy."""
+
+# BEGIN GENERATED from the filters and the plan schema of the service
+
+
+class PlanFilter(TypedDict, total=False):
+    categoryId: int
+    """Only plans whose `category.id` is this number."""
+    fundType: str
+    """Only plans whose `fundType` is exactly this text."""
+    currency: str
+    """Only plans whose base currency, `currency`, is this code, in upper or lower case."""
 
 
 class PlanCategory(TypedDict):
@@ -131,22 +145,33 @@ class Plan(TypedDict):
 
 # END GENERATED
 
-Filter = Mapping[str, Any]
-"""Filters combine with AND: categoryId, fundType, currency."""
-
 
 class InvestmentPlansError(Exception):
-    """The service refused a request. The message says why and how to fix it. Quote request_id when you contact support."""
+    """A request failed. The message says why and how to fix it. Quote request_id when you contact support."""
 
-    def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
-        known = body if isinstance(body, dict) else {}
-        self.message: str = known.get("message") or f"The service answered with status {status}."
+    def __init__(
+        self,
+        message: str,
+        code: str,
+        status: Optional[int] = None,
+        request_id: Optional[str] = None,
+        retry_after_seconds: Optional[float] = None,
+    ) -> None:
+        self.message = message
+        self.code = code
+        """A stable code of the service, such as invalid_client; timeout or connection_failed when there was no complete
+        response; unknown when the response did not come from the service."""
         self.status = status
-        self.code: str = known.get("error") or "unknown"
-        self.request_id: Optional[str] = known.get("requestId") or headers.get("X-Request-Id")
-        retry_after = headers.get("Retry-After") or ""
-        self.retry_after_seconds: Optional[float] = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
-        super().__init__(f"{status} {self.code}: {self.message} (request {self.request_id})")
+        """The HTTP status; None when there was no complete response."""
+        self.request_id = request_id
+        self.retry_after_seconds = retry_after_seconds
+        """Seconds to wait before the next attempt, when the service sent Retry-After."""
+        super().__init__(message, code, status, request_id, retry_after_seconds)
+
+    def __str__(self) -> str:
+        if self.status is None:
+            return f"{self.code}: {self.message}"
+        return f"{self.status} {self.code}: {self.message} (request {self.request_id})"
 
 
 @dataclass(frozen=True)
@@ -163,27 +188,32 @@ class PlanChanges:
     plans: List[Plan]
     added: List[Plan]
     removed: List[Plan]
-    """No longer to be offered. Who holds such a plan keeps it."""
+    """No longer to be offered. Customers who hold such a plan keep it."""
     changed: List[Tuple[Plan, Plan]]
     """Before and after."""
     removed_share: float
-    """The removed plans, as a share of the list before: 1.0 if none of them is left. Ask a person before you act on a large one."""
+    """The removed plans, as a share of the list before: 1.0 if none of them is left. Get a person's approval before you remove many plans."""
 
 
 USABLE_LIFETIME_SHARE = 0.9
 """Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""
+RENEWAL_PAUSE_SECONDS = 30.0
+"""The shortest pause after a token that couldn't be renewed, while the old one is valid."""
 MAX_BACK_OFF_SECONDS = 15 * 60.0
+"""The longest pause of watch_plans after failures."""
 MAX_PAUSE_SECONDS = 24 * 3600.0
-"""The longest pause that Retry-After can ask for."""
+"""The longest pause of watch_plans that Retry-After can ask for."""
 MAX_LISTS = 100
 """The client keeps at most this many lists with their ETags, one per set of filters."""
-STATE_FORMAT = 1
+STATE_FORMAT = 2
+
+Result = TypeVar("Result")
 
 
 class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
     """A redirect would send the credentials to another address."""
 
-    def redirect_request(self, *_args: Any) -> None:
+    def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
         return None
 
 
@@ -191,7 +221,11 @@ class InvestmentPlansClient:
     """For one thread.
 
     state_file keeps the token and the lists with their ETags between runs. Without it, each run needs a new token and downloads the
-    list again. The file is readable by its owner only. timeout_seconds limits the connection and each wait for data.
+    list again. The file is readable by its owner only. timeout_seconds limits one request as a whole, and deadline_seconds a call, such
+    as list_plans, with all its requests and pauses. retry_delays_seconds are the pauses before the first, second and third retry of a
+    call; with an empty one, there are no retries.
+
+    Raises ValueError when the address or a credential is empty.
     """
 
     def __init__(
@@ -203,48 +237,64 @@ class InvestmentPlansClient:
         *,
         state_file: Optional[str] = None,
         timeout_seconds: float = 15.0,
+        retry_delays_seconds: Sequence[float] = (1.0, 5.0, 30.0),
+        deadline_seconds: float = 120.0,
     ) -> None:
+        credentials = {"client_id": client_id, "client_secret": client_secret, "short_name": short_name}
+        for name, value in {"base_url": base_url, **credentials}.items():
+            if not value:
+                raise ValueError(f"{name} is empty.")
+        if not base_url.startswith(("https://", "http://")):
+            raise ValueError(f"base_url must start with https://, not {base_url}")
         self._base_url = base_url.rstrip("/")
         self._client_id = client_id
         self._client_secret = client_secret
         self._short_name = short_name
         self._state_file = state_file
         self._timeout_seconds = timeout_seconds
+        self._retry_delays_seconds = retry_delays_seconds
+        self._deadline_seconds = deadline_seconds
         self._token: Optional[str] = None
         self._renew_at = 0.0
+        self._expires_at = 0.0
         self._lists: Dict[str, Dict[str, Any]] = {}
         self._opener = urllib.request.build_opener(_RefuseRedirects)
         self._load()
 
-    def list_plans(self, filter: Filter = {}) -> List[Plan]:
-        """Returns the plans that match all filters, in ascending order of id. Don't modify them: the client keeps them."""
+    def list_plans(self, filter: PlanFilter = {}) -> List[Plan]:
+        """Returns the plans that match all filters, in ascending order of id. Don't modify them: the client keeps them.
+
+        Retries when there is no response, after 429 and after 5xx, while the deadline allows it. Raises InvestmentPlansError when
+        the service refuses the request or can't be reached, and ValueError for an unknown filter, which the service would ignore.
+        """
         return self.fetch_plans(filter).plans
 
-    def fetch_plans(self, filter: Filter = {}) -> PlanList:
-        """Like list_plans, and says whether the list is the one of the request before.
-
-        Raises InvestmentPlansError when the service refuses the request, and OSError when it can't be reached.
-        """
-        query = urllib.parse.urlencode(sorted((name, value) for name, value in filter.items() if value is not None))
-        token = self._get_token()
-        try:
-            return self._request_plans(query, token)
-        except InvestmentPlansError as error:
-            if error.status != 401:
-                raise
-        # The token may have expired, or its signing key may be gone. Retry once with a new token.
-        self._token = None
-        return self._request_plans(query, self._get_token())
+    def fetch_plans(self, filter: PlanFilter = {}) -> PlanList:
+        """Like list_plans, and says whether the list is the one of the request before."""
+        query = _format_query(filter)
+        end = time.monotonic() + self._deadline_seconds
+        delays = iter(self._retry_delays_seconds)
+        while True:
+            try:
+                return self._attempt(query, end)
+            except InvestmentPlansError as error:
+                delay = next(delays, None)
+                if delay is None or not _is_transient(error):
+                    raise
+                pause = max(delay, error.retry_after_seconds or 0.0)
+                if time.monotonic() + pause >= end:
+                    raise
+            time.sleep(pause)
 
     def watch_plans(
         self,
-        filter: Filter = {},
+        filter: PlanFilter = {},
         *,
         copy: Sequence[Plan] = (),
         interval_seconds: float = 60.0,
         on_error: Optional[Callable[[Exception], None]] = None,
     ) -> Iterator[PlanChanges]:
-        """Asks again and again, and yields each difference: at first the one to your copy, then the one to the list of the loop before.
+        """Polls, and yields each difference: at first the one to your copy, then the one to the list of the loop before.
 
         After a restart, pass your copy again. Waits longer after failures, as long as Retry-After says. Raises
         InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials.
@@ -271,19 +321,30 @@ class InvestmentPlansClient:
             # Up to a fifth longer, so that clients spread.
             time.sleep(wait * random.uniform(1.0, 1.2))
 
-    def _request_plans(self, query: str, token: str) -> PlanList:
+    def _attempt(self, query: str, end: float) -> PlanList:
+        token = self._get_token(end)
+        try:
+            return self._request_plans(query, token, end)
+        except InvestmentPlansError as error:
+            if error.status != 401:
+                raise
+        # The token may have expired, or its signing key may be gone. Try once with a new token.
+        self._token = None
+        return self._request_plans(query, self._get_token(end), end)
+
+    def _request_plans(self, query: str, token: str, end: float) -> PlanList:
         known = self._lists.get(query)
         headers = {"Authorization": f"Bearer {token}"}
         if known:
             headers["If-None-Match"] = known["etag"]
         path = f"/{urllib.parse.quote(self._short_name, safe='')}/plans" + (f"?{query}" if query else "")
-        status, answer_headers, body = self._send("GET", path, headers)
+        status, answer_headers, body = self._send("GET", path, headers, end)
         if status == 304 and known:
             return PlanList(known["plans"], True)
         data = body.get("data") if isinstance(body, dict) else None
         plans = data.get("plans") if isinstance(data, dict) else None
         if not isinstance(plans, list):
-            raise InvestmentPlansError(status, {"message": "The response did not come from the service."}, answer_headers)
+            raise _create_foreign_error(status, answer_headers)
         etag = answer_headers.get("ETag")
         if etag:
             self._lists.pop(query, None)
@@ -293,42 +354,63 @@ class InvestmentPlansClient:
             self._save()
         return PlanList(plans, known is not None and known["etag"] == etag)
 
-    def _get_token(self) -> str:
+    def _get_token(self, end: float) -> str:
+        """A token that can't be renewed just now is used until it expires."""
         if self._token and time.time() < self._renew_at:
             return self._token
+        try:
+            return self._request_token(end)
+        except InvestmentPlansError as error:
+            if not self._token or time.time() >= self._expires_at or not _is_transient(error):
+                raise
+            self._renew_at = time.time() + max(RENEWAL_PAUSE_SECONDS, error.retry_after_seconds or 0.0)
+            return self._token
+
+    def _request_token(self, end: float) -> str:
         credentials = base64.b64encode(f"{self._client_id}:{self._client_secret}".encode()).decode()
         requested_at = time.time()
-        status, headers, body = self._send("POST", "/auth", {"Authorization": f"Basic {credentials}"})
+        status, headers, body = self._send("POST", "/auth", {"Authorization": f"Basic {credentials}"}, end)
         token = body.get("access_token") if isinstance(body, dict) else None
         if not isinstance(token, str):
-            raise InvestmentPlansError(status, {"message": "The response did not come from the service."}, headers)
+            raise _create_foreign_error(status, headers)
+        lifetime = body.get("expires_in", 0)
         self._token = token
-        self._renew_at = requested_at + USABLE_LIFETIME_SHARE * body.get("expires_in", 0)
+        self._renew_at = requested_at + USABLE_LIFETIME_SHARE * lifetime
+        self._expires_at = requested_at + lifetime
         self._save()
         return token
 
-    def _send(self, method: str, path: str, headers: Dict[str, str]) -> Tuple[int, Mapping[str, str], Any]:
+    def _send(self, method: str, path: str, headers: Dict[str, str], end: float) -> Tuple[int, Mapping[str, str], Any]:
+        """Returns a response with a status of 2xx or 304: status, headers, and body as JSON."""
         request = urllib.request.Request(
             f"{self._base_url}/api/v3/partners{path}",
             method=method,
-            headers={"User-Agent": "investment-plans-python", **headers},
+            headers={"User-Agent": f"investment-plans-python/{CLIENT_VERSION}", **headers},
         )
-        try:
+        limit = max(0.0, min(self._timeout_seconds, end - time.monotonic()))
+
+        def exchange() -> Tuple[int, Mapping[str, str], bytes]:
             try:
-                response = self._opener.open(request, timeout=self._timeout_seconds)
+                # This timeout only ends a thread that nobody waits for any more.
+                response: Any = self._opener.open(request, timeout=limit + 1)
             except urllib.error.HTTPError as error:
                 response = error
             with response:
-                status, data = response.status, response.read()
-        except http.client.HTTPException as error:
-            raise OSError("The connection ended before the response did.") from error
+                return response.status, response.headers, response.read()
+
+        try:
+            status, answer_headers, data = _call_within(limit, exchange)
+        except FutureTimeoutError:
+            raise InvestmentPlansError(f"There was no complete response within {limit:g} seconds.", "timeout") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise InvestmentPlansError(f"There was no complete response: {error}", "connection_failed") from error
         body = _parse_json(data)
-        if status >= 300 and status != 304:
-            if body is None:
-                text = data[:100].decode(errors="replace")
-                body = {"message": f"The service answered with status {status}, and no JSON: {text}"}
-            raise InvestmentPlansError(status, body, response.headers)
-        return status, response.headers, body
+        if 200 <= status < 300 or status == 304:
+            return status, answer_headers, body
+        if body is None:
+            text = data[:100].decode(errors="replace")
+            body = {"message": f"The service answered with status {status}, and no JSON: {text}"}
+        raise _create_error(status, body, answer_headers)
 
     def _load(self) -> None:
         """State of other credentials, or something else, counts as none."""
@@ -342,7 +424,7 @@ class InvestmentPlansClient:
             return
         if state.get("client") != [self._base_url, self._client_id]:
             return
-        self._token, self._renew_at = state.get("token"), state.get("renew_at", 0.0)
+        self._token, self._renew_at, self._expires_at = state.get("token"), state.get("renew_at", 0.0), state.get("expires_at", 0.0)
         self._lists = state["lists"]
 
     def _save(self) -> None:
@@ -354,6 +436,7 @@ class InvestmentPlansClient:
             "client": [self._base_url, self._client_id],
             "token": self._token,
             "renew_at": self._renew_at,
+            "expires_at": self._expires_at,
             "lists": self._lists,
         }
         folder = os.path.dirname(os.path.abspath(self._state_file))
@@ -385,9 +468,56 @@ def compare_plans(before: Sequence[Plan], after: Sequence[Plan]) -> PlanChanges:
     )
 
 
+def _is_transient(error: InvestmentPlansError) -> bool:
+    """Whether the same request can succeed a little later."""
+    return error.status is None or error.status == 429 or error.status >= 500
+
+
 def _is_permanent(error: Exception) -> bool:
     """Whether the service would refuse the same request again: every 4xx but a timeout and the rate limit."""
-    return isinstance(error, InvestmentPlansError) and 400 <= error.status < 500 and error.status not in (408, 429)
+    if not isinstance(error, InvestmentPlansError) or error.status is None:
+        return False
+    return 400 <= error.status < 500 and error.status not in (408, 429)
+
+
+def _format_query(filter: PlanFilter) -> str:
+    """Sorts the filters, so that equal filters share one stored list."""
+    names = PlanFilter.__annotations__
+    for name in filter:
+        if name not in names:
+            raise ValueError(f"There is no filter {name}. The filters are {', '.join(names)}.")
+    return urllib.parse.urlencode(sorted((name, value) for name, value in filter.items() if value is not None))
+
+
+def _create_error(status: int, body: Any, headers: Mapping[str, str]) -> InvestmentPlansError:
+    known = body if isinstance(body, dict) else {}
+    retry_after = headers.get("Retry-After") or ""
+    return InvestmentPlansError(
+        known.get("message") or f"The service answered with status {status}.",
+        known.get("error") or "unknown",
+        status,
+        known.get("requestId") or headers.get("X-Request-Id"),
+        float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None,
+    )
+
+
+def _create_foreign_error(status: int, headers: Mapping[str, str]) -> InvestmentPlansError:
+    """A proxy may answer instead of the service, with any status and body."""
+    return _create_error(status, {"message": "The response did not come from the service."}, headers)
+
+
+def _call_within(seconds: float, call: Callable[[], Result]) -> Result:
+    """Raises FutureTimeoutError after this time. urllib's own timeout starts again with each byte, and doesn't cover DNS."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future.result(seconds)
 
 
 def _parse_json(data: bytes) -> Any:

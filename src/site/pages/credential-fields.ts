@@ -12,9 +12,11 @@ export const javaScriptNotice = html`<noscript>
 </noscript>`
 
 export const clientFields = html`<label
-    >Client ID <input name="clientId" required autocapitalize="off" spellcheck="false"
+    >Client ID <input name="clientId" required pattern=".*\\S.*" autocapitalize="off" spellcheck="false"
   /></label>
-  <label>Client secret <input name="clientSecret" type="password" required autocomplete="off" /></label>`
+  <label
+    >Client secret <input name="clientSecret" type="password" required pattern=".*\\S.*" autocomplete="off"
+  /></label>`
 
 export const shortNameField = html`<label
   >Short name

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.ts'
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
 
 const { origin, partners } = inject('site')
 const { demo } = partners
@@ -22,6 +22,21 @@ beforeAll(async () => {
   )
 })
 afterAll(() => rm(folder, { recursive: true }))
+
+/** Starts a server until the end of the test, and returns its origin. */
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return `http://127.0.0.1:${port}`
+}
+
+const token = JSON.stringify({ access_token: 'a.b.c', expires_in: 3600 })
+const list = JSON.stringify({ data: { total: 1, plans: [{ identifier: 'one' }] } })
 
 /** Runs Python with a client for the demo partner, and returns what the code printed as JSON. */
 async function runPython(code: string, secret = demo.clientSecret): Promise<unknown> {
@@ -64,66 +79,202 @@ test('a damaged state file counts as none', async () => {
   }
 })
 
-test('a response that is cut off is a failure like any other, after which watch_plans asks again', async () => {
+test('a response that is cut off is a failure like any other, after which watch_plans polls again', async () => {
   let requests = 0
-  const server = createServer((request, response) => {
-    if (request.method === 'POST') response.end(JSON.stringify({ access_token: 'a.b.c', expires_in: 3600 }))
-    else if (++requests > 1) response.end('{"data":{"total":1,"plans":[{"identifier":"one"}]}}')
+  const url = await serve((request, response) => {
+    if (request.method === 'POST') response.end(token)
+    else if (++requests > 1) response.end(list)
     else {
       response.writeHead(200, { 'Content-Length': 500 })
       response.write('{"data":', () => response.destroy())
     }
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    const { port } = server.address() as AddressInfo
-    const code = `
+  })
+  const code = `
 errors = []
-local = ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme")
+local = ip.InvestmentPlansClient("${url}", "a", "b", "acme", retry_delays_seconds=())
 changes = next(local.watch_plans(interval_seconds=0.01, on_error=errors.append))
-print(json.dumps([[type(error).__name__ for error in errors], changes.added]))`
-    expect(await runPython(code)).toEqual([['OSError'], [{ identifier: 'one' }]])
-  } finally {
-    server.close()
-  }
+print(json.dumps([[[error.code, error.status] for error in errors], changes.added]))`
+  expect(await runPython(code)).toEqual([[['connection_failed', null]], [{ identifier: 'one' }]])
+})
+
+/** Lists the plans with the default options, except that pauses pass at once. Prints them, or the error, and the pauses. */
+const listWithPauses = (url: string) => `
+pauses = []
+ip.time.sleep = pauses.append
+now = ip.time.monotonic
+ip.time.monotonic = lambda: now() + sum(pauses)
+try:
+    outcome = ip.InvestmentPlansClient("${url}", "a", "b", "acme").list_plans()
+except ip.InvestmentPlansError as error:
+    outcome = [error.status, error.code, error.retry_after_seconds]
+print(json.dumps([outcome, pauses]))`
+
+describe('retries', () => {
+  const plans = [{ identifier: 'one' }]
+  const other4xx = Array.from({ length: 100 }, (_, index) => 400 + index).filter(
+    (status) => ![401, 429].includes(status),
+  )
+  test.each<[string, [status: number, retryAfter?: number][], unknown]>([
+    [
+      'after 1, 5 and 30 seconds, then the error',
+      [[503], [500], [502], [504], [200]],
+      [
+        [504, 'unknown', null],
+        [1, 5, 30],
+      ],
+    ],
+    ['after 429', [[429]], [plans, [1]]],
+    ['after a connection that is cut', [[0], [0]], [plans, [1, 5]]],
+    [
+      'after Retry-After, not beyond the deadline',
+      [
+        [503, 0],
+        [503, 90],
+        [503, 31],
+      ],
+      [
+        [503, 'unknown', 31],
+        [1, 90],
+      ],
+    ],
+    ['not after a redirect', [[302]], [[302, 'unknown', null], []]],
+  ])('%s', async (_, outcomes, expected) => {
+    const rest = outcomes.values()
+    const url = await serve((request, response) => {
+      if (request.method === 'POST') return void response.end(token)
+      const [status, retryAfter] = rest.next().value ?? [200]
+      if (status === 0) return void request.socket.destroy()
+      response.writeHead(status, retryAfter === undefined ? {} : { 'Retry-After': retryAfter })
+      response.end(status === 200 ? list : '{}')
+    })
+    expect(await runPython(listWithPauses(url))).toEqual(expected)
+  })
+
+  test('never after another 4xx', async () => {
+    const requests: number[] = []
+    const rest = other4xx.values()
+    const url = await serve((request, response) => {
+      if (request.method === 'POST') return void response.end(token)
+      const status = rest.next().value ?? 500
+      requests.push(status)
+      response.writeHead(status).end('{}')
+    })
+    const code = `
+statuses = []
+local = ip.InvestmentPlansClient("${url}", "a", "b", "acme")
+for _ in range(${other4xx.length}):
+    try:
+        local.list_plans()
+    except ip.InvestmentPlansError as error:
+        statuses.append(error.status)
+print(json.dumps(statuses))`
+    expect(await runPython(code)).toEqual(other4xx)
+    expect(requests).toEqual(other4xx)
+  })
+})
+
+test.each([
+  ['headers', 'HTTP/1.1 200 OK\r\nX-Drip: '],
+  ['body', 'HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n'],
+])('a server that sends its %s byte by byte does not outlast the timeout', async (_, start) => {
+  const url = await serve(({ socket }) => {
+    socket.write(start)
+    const drip = setInterval(() => socket.write('x'), 50)
+    socket.on('close', () => clearInterval(drip)).on('error', () => {})
+  })
+  const code = `
+started = ip.time.monotonic()
+try:
+    ip.InvestmentPlansClient("${url}", "a", "b", "acme", timeout_seconds=0.5, retry_delays_seconds=()).list_plans()
+except ip.InvestmentPlansError as error:
+    print(json.dumps([error.code, error.status, str(error), ip.time.monotonic() - started]))`
+  const [errorCode, status, text, seconds] = (await runPython(code)) as unknown[]
+  expect([errorCode, status]).toEqual(['timeout', null])
+  expect(text).toBe('timeout: There was no complete response within 0.5 seconds.')
+  expect(seconds).toBeGreaterThanOrEqual(0.5)
+  expect(seconds).toBeLessThan(5)
+})
+
+test('a token that cannot be renewed is used until it expires', async () => {
+  const urls: string[] = []
+  const url = await serve((request, response) => {
+    urls.push(request.method === 'POST' ? 'token' : 'list')
+    if (request.method === 'GET') response.end(list)
+    else if (urls.length === 1) response.end(token)
+    else response.writeHead(503, { 'Retry-After': '60' }).end('{}')
+  })
+  const code = `
+start = ip.time.time()
+local = ip.InvestmentPlansClient("${url}", "a", "b", "acme", retry_delays_seconds=())
+outcomes = []
+for seconds in (0, 0.95 * 3600, 0.95 * 3600 + 59, 0.95 * 3600 + 61, 3601):
+    ip.time.time = lambda: start + seconds
+    try:
+        outcomes.append(len(local.list_plans()))
+    except ip.InvestmentPlansError as error:
+        outcomes.append(error.status)
+print(json.dumps(outcomes))`
+  expect(await runPython(code)).toEqual([1, 1, 1, 1, 503])
+  expect(urls.join()).toBe('token,list,token,list,list,token,list,token')
+})
+
+test('empty credentials and unknown filters are refused before any request, and the version is sent', async () => {
+  const agents: unknown[] = []
+  const url = await serve((request, response) => {
+    agents.push(request.headers['user-agent'])
+    response.end(request.method === 'POST' ? token : list)
+  })
+  const code = `
+messages = []
+def refuse(call):
+    try:
+        call()
+    except ValueError as error:
+        messages.append(str(error))
+for name in ("base_url", "client_id", "client_secret", "short_name"):
+    options = dict(base_url="${url}", client_id="a", client_secret="b", short_name="acme")
+    refuse(lambda: ip.InvestmentPlansClient(**{**options, name: ""}))
+refuse(lambda: ip.InvestmentPlansClient(**{**options, "base_url": "catalog.example.com"}))
+local = ip.InvestmentPlansClient(**options)
+refuse(lambda: local.list_plans({"curency": "KES"}))
+refuse(lambda: next(local.watch_plans({"curency": "KES"})))
+print(json.dumps([messages, local.list_plans({"currency": "KES"}), ip.CLIENT_VERSION]))`
+  const unknown = 'There is no filter curency. The filters are categoryId, fundType, currency.'
+  const [messages, plans, version] = (await runPython(code)) as unknown[]
+  expect(messages).toEqual([
+    ...['base_url', 'client_id', 'client_secret', 'short_name'].map((name) => `${name} is empty.`),
+    'base_url must start with https://, not catalog.example.com',
+    unknown,
+    unknown,
+  ])
+  expect(plans).toEqual([{ identifier: 'one' }])
+  expect(agents).toEqual(Array.from({ length: 2 }, () => `investment-plans-python/${String(version)}`))
 })
 
 test('a refusal of empty JSON is not reported as no JSON', async () => {
-  const server = createServer((_, response) => response.writeHead(502).end('{}')).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    const { port } = server.address() as AddressInfo
-    const code = `
+  const url = await serve((_, response) => response.writeHead(400).end('{}'))
+  const code = `
 try:
-    ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme").list_plans()
+    ip.InvestmentPlansClient("${url}", "a", "b", "acme").list_plans()
 except ip.InvestmentPlansError as error:
     print(json.dumps([error.status, error.message]))`
-    expect(await runPython(code)).toEqual([502, 'The service answered with status 502.'])
-  } finally {
-    server.close()
-  }
+  expect(await runPython(code)).toEqual([400, 'The service answered with status 400.'])
 })
 
 test('a redirect is refused, because it would send the credentials to another address', async () => {
   const urls: string[] = []
-  const server = createServer((request, response) => {
+  const url = await serve((request, response) => {
     urls.push(`${request.method} ${request.url}`)
     response.writeHead(302, { Location: '/elsewhere' }).end('Moved')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    const { port } = server.address() as AddressInfo
-    const code = `
+  })
+  const code = `
 try:
-    ip.InvestmentPlansClient("http://127.0.0.1:${port}", "a", "b", "acme").list_plans()
+    ip.InvestmentPlansClient("${url}", "a", "b", "acme").list_plans()
 except ip.InvestmentPlansError as error:
     print(json.dumps([error.status, error.code, error.message]))`
-    const message = 'The service answered with status 302, and no JSON: Moved'
-    expect(await runPython(code)).toEqual([302, 'unknown', message])
-    expect(urls).toEqual(['POST /api/v3/partners/auth'])
-  } finally {
-    server.close()
-  }
+  const message = 'The service answered with status 302, and no JSON: Moved'
+  expect(await runPython(code)).toEqual([302, 'unknown', message])
+  expect(urls).toEqual(['POST /api/v3/partners/auth'])
 })
 
 test('a refusal is an error with code, status and request ID, which ends the watch', async () => {

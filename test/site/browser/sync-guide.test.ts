@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, inject, test } from 'vitest'
 import { exampleOrigin } from '../../../src/site/example-origin.ts'
-import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.ts'
+import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
 
 const { origin, partners } = inject('site')
 const { demo } = partners
@@ -14,7 +14,7 @@ const run = promisify(execFile)
 
 test.each([
   ['python', 'sync.py', 'investment_plans.py', 'python3'],
-  ['js', 'sync.mjs', 'investment-plans.ts', process.execPath],
+  ['js', 'sync.mjs', 'investment-plans.mts', process.execPath],
 ])('the nightly job in %s offers every plan once, and stops before it delists most of them', async (...names) => {
   const [language, file, client, interpreter] = names
   const folder = await mkdtemp(join(tmpdir(), 'sync-'))

@@ -1,14 +1,15 @@
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, expect, expectTypeOf, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi, type MockInstance } from 'vitest'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
 import {
+  clientVersion,
   comparePlans,
   InvestmentPlansClient,
   InvestmentPlansError,
   type ClientOptions,
   type StateStore,
   type Plan as ClientPlan,
-} from '../../../src/site/client/investment-plans.ts'
+} from '../../../src/site/client/investment-plans.mts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { makePlan } from '../../support/make-plan.ts'
@@ -26,8 +27,9 @@ const sendToWorker: ClientOptions['fetch'] = async (url, init) => {
   exchanges.push(`${path.replace('/api/v3/partners', '')} ${response.status}`)
   return response
 }
+/** Without retries. */
 const createClient = (options: Partial<ClientOptions> = {}) =>
-  new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch: sendToWorker, ...options })
+  new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch: sendToWorker, retryDelaysMs: [], ...options })
 
 beforeEach(async () => {
   partner = await seedPartner('KE')
@@ -142,7 +144,171 @@ test('names itself, and quotes an answer that is not JSON', async () => {
   await expect(client.listPlans()).rejects.toThrow(
     /^The service answered with status 403, and no JSON: error code: 1010 {84}$/,
   )
-  expect(agents).toEqual(['investment-plans-typescript'])
+  expect(agents).toEqual([`investment-plans-typescript/${clientVersion}`])
+})
+
+test.each(['baseUrl', 'clientId', 'clientSecret', 'shortName'])('refuses an empty %s before any request', (name) => {
+  for (const empty of ['', undefined])
+    expect(() => createClient({ [name]: empty })).toThrow(new TypeError(`${name} is empty.`))
+})
+
+test('refuses an address without a scheme, and an unknown filter, before any request', async () => {
+  expect(() => createClient({ baseUrl: 'catalog.example.com' })).toThrow('baseUrl must start with https://')
+  const unknown = { curency: 'KES' }
+  const refused = new TypeError('There is no filter curency. The filters are categoryId, fundType, currency.')
+  await expect(createClient().listPlans(unknown)).rejects.toThrow(refused)
+  await expect(createClient().watchPlans({ filter: unknown }).next()).rejects.toThrow(refused)
+  expect(exchanges).toEqual([])
+})
+
+describe('retries', () => {
+  const list = { data: { total: 1, plans: [{ id: 1, identifier: 'one' }] } }
+  const token = { access_token: 'a.b.c', expires_in: 3600 }
+  type Outcome = Response | (() => Promise<Response>)
+
+  /** A client with the default options, whose plan requests have these outcomes, then a list. Its pauses pass at once. */
+  function createPausedClient(outcomes: readonly Outcome[], options: Partial<ClientOptions> = {}) {
+    const pauses: number[] = []
+    const requests: string[] = []
+    const { setTimeout } = globalThis
+    const spy = vi.spyOn(globalThis, 'setTimeout') as unknown as MockInstance<(act: () => void, ms: number) => unknown>
+    spy.mockImplementation((act, ms) => {
+      pauses.push(ms)
+      return setTimeout(act, 0)
+    })
+    const startMs = performance.now()
+    vi.spyOn(performance, 'now').mockImplementation(() => startMs + pauses.reduce((sum, ms) => sum + ms, 0))
+    const rest = outcomes.values()
+    const fetch: ClientOptions['fetch'] = async (url) => {
+      requests.push(url.slice(`${origin}/api/v3/partners`.length))
+      if (url.endsWith('/auth')) return Response.json(token)
+      const outcome = rest.next().value ?? Response.json(list)
+      return outcome instanceof Response ? outcome : outcome()
+    }
+    const client = new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch, ...options })
+    return { client, pauses, requests }
+  }
+  const refuse = (status: number, headers = {}) => Response.json({ error: 'x', message: 'x' }, { status, headers })
+
+  test('come after 1, 5 and 30 seconds, and end with the error', async () => {
+    const outcomes = [503, 500, 502, 504, 200].map((status) => refuse(status))
+    const { client, pauses, requests } = createPausedClient(outcomes)
+    await expect(client.listPlans()).rejects.toMatchObject({ status: 504 })
+    expect(pauses).toEqual([1_000, 5_000, 30_000])
+    const path = `/${partner.shortName}/plans`
+    expect(requests).toEqual(['/auth', path, path, path, path])
+  })
+
+  const cut = () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) }))
+  test.each<[string, Outcome]>([
+    ['a response that is cut off', async () => cut()],
+    [
+      'a connection that fails',
+      () => Promise.reject(new TypeError('fetch failed', { cause: new Error('ECONNRESET') })),
+    ],
+    ['429', refuse(429)],
+    ['503', refuse(503)],
+  ])('come after %s', async (_, outcome) => {
+    const { client, pauses } = createPausedClient([outcome])
+    expect(await client.listPlans()).toEqual(list.data.plans)
+    expect(pauses).toEqual([1_000])
+  })
+
+  test('wait for Retry-After if it is longer, and never beyond the deadline', async () => {
+    const outcomes = ['0', '90', '31'].map((seconds) => refuse(503, { 'Retry-After': seconds }))
+    const { client, pauses } = createPausedClient(outcomes)
+    await expect(client.listPlans()).rejects.toMatchObject({ status: 503, retryAfterSeconds: 31 })
+    expect(pauses).toEqual([1_000, 90_000])
+
+    const late = createPausedClient([refuse(429, { 'Retry-After': '120' })])
+    await expect(late.client.listPlans()).rejects.toMatchObject({ status: 429 })
+    expect(late.pauses).toEqual([])
+  })
+
+  test('never come after another 4xx, or a response that did not come from the service', async () => {
+    for (let status = 400; status < 500; status++) {
+      if (status === 429) continue
+      // A 401 leads to a new token, once.
+      const { client, pauses } = createPausedClient([refuse(status), refuse(status)])
+      await expect(client.listPlans()).rejects.toMatchObject({ status })
+      expect(pauses).toEqual([])
+    }
+    const { client, pauses } = createPausedClient([new Response('<h1>Log in to this network</h1>')])
+    await expect(client.listPlans()).rejects.toMatchObject({ status: 200, code: 'unknown' })
+    expect(pauses).toEqual([])
+  })
+
+  test('can be switched off', async () => {
+    const { client, requests } = createPausedClient([refuse(503)], { retryDelaysMs: [] })
+    await expect(client.listPlans()).rejects.toMatchObject({ status: 503 })
+    expect(requests.length).toBe(2)
+  })
+
+  test('end when the watch is aborted', async () => {
+    const end = new AbortController()
+    const { client, requests } = createPausedClient([
+      async () => {
+        end.abort()
+        return refuse(503)
+      },
+    ])
+    expect(await client.watchPlans({ signal: end.signal }).next()).toEqual({ done: true, value: undefined })
+    expect(requests.length).toBe(2)
+  })
+})
+
+test.each([
+  ['timeoutMs', { timeoutMs: 20 }],
+  ['deadlineMs', { deadlineMs: 20 }],
+])('a request without an answer ends after %s, with an error of the client', async (_, options) => {
+  const fetch: ClientOptions['fetch'] = (__, { signal }) =>
+    new Promise((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error))
+    })
+  const error = await createClient({ fetch, ...options })
+    .listPlans()
+    .catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(InvestmentPlansError)
+  expect(error).toMatchObject({ code: 'timeout', status: undefined })
+  expect(String(error)).toMatch(/^InvestmentPlansError: There was no complete response within (19|20) ms\.$/)
+})
+
+test('a connection that fails is an error of the client, with the cause', async () => {
+  const fetch = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))
+  const error = await createClient({ fetch })
+    .listPlans()
+    .catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(InvestmentPlansError)
+  expect(error).toMatchObject({ code: 'connection_failed', status: undefined })
+  expect(String(error)).toMatch(/There was no complete response: Error: connect ECONNREFUSED$/)
+})
+
+test('a token that cannot be renewed is used until it expires', async () => {
+  let isDown = false
+  const tokenRequests: number[] = []
+  const client = createClient({
+    fetch: async (url, init) => {
+      if (!url.endsWith('/auth')) return sendToWorker(url, init)
+      tokenRequests.push(Date.now())
+      if (isDown) return Response.json({ error: 'unavailable' }, { status: 503, headers: { 'Retry-After': '60' } })
+      return sendToWorker(url, init)
+    },
+  })
+  const startMs = Date.now()
+  await client.listPlans()
+  isDown = true
+  for (const [afterMs, attempts] of [
+    [0.95 * 3600_000, 2],
+    // Not at every request, but after the time in Retry-After.
+    [0.95 * 3600_000 + 59_000, 2],
+    [0.95 * 3600_000 + 61_000, 3],
+  ] as const) {
+    vi.setSystemTime(startMs + afterMs)
+    expect(await client.listPlans()).toHaveLength(2)
+    expect(tokenRequests.length).toBe(attempts)
+  }
+  vi.setSystemTime(startMs + 3601_000)
+  await expect(client.listPlans()).rejects.toMatchObject({ status: 503, code: 'unavailable' })
 })
 
 test('encodes credentials as UTF-8', async () => {

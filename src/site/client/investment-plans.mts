@@ -1,11 +1,15 @@
 /**
- * Lists the investment plans of your country. One file without dependencies: copy it into your project. It runs on
- * servers with `fetch`: Node 18 or newer, Deno, Bun, Workers. Don't use it in an app or a web page that you publish,
- * because its users could read your client secret.
+ * Lists the investment plans of your country, and says what changed. One file without dependencies: copy it into your
+ * project. It runs on servers with `fetch`: Node 18 or newer, Deno, Bun, Workers. Don't use it in an app or a web page that
+ * you publish, because its users could read your client secret.
  *
  *     const client = new InvestmentPlansClient({ baseUrl, clientId, clientSecret, shortName })
  *     const plans = await client.listPlans({ currency: 'KES' })
  */
+
+/** This file last changed in this version. The history at /changes on the site of the service says what is new since your copy. */
+export const clientVersion = '3.4.0'
+
 export interface ClientOptions {
   /** Such as `https://catalog.example.com`. */
   baseUrl: string
@@ -17,6 +21,10 @@ export interface ClientOptions {
   fetch?: (url: string, init: RequestInit) => Promise<Response>
   /** Timeout of one request in milliseconds. Default: 15,000. */
   timeoutMs?: number
+  /** The pauses in milliseconds before the first, second … retry of a call. Default: 1,000, 5,000 and 30,000. None: `[]`. */
+  retryDelaysMs?: readonly number[]
+  /** The time in milliseconds after which a call ends, with all its requests and pauses. Default: 120,000. */
+  deadlineMs?: number
   /** Keeps the token and the lists with their ETags between runs. Without it, each run needs a new token and the whole list. */
   store?: StateStore
 }
@@ -39,6 +47,8 @@ export interface PlanFilter {
   /** Only plans whose base currency, `currency`, is this code, in upper or lower case. */
   currency?: string
 }
+
+const filterNames: readonly string[] = ['categoryId', 'fundType', 'currency']
 
 export interface Plan {
   /** Internal plan ID. */
@@ -123,10 +133,10 @@ export interface PlanChanges {
   /** The whole new list. */
   plans: Plan[]
   added: Plan[]
-  /** No longer to be offered. Who holds such a plan keeps it. */
+  /** No longer to be offered. Customers who hold such a plan keep it. */
   removed: Plan[]
   changed: { before: Plan; after: Plan }[]
-  /** The removed plans, as a share of the list before: 1 if none of them is left. Ask a person before you act on a large one. */
+  /** The removed plans, as a share of the list before: 1 if none of them is left. Get a person's approval before you remove many plans. */
   removedShare: number
 }
 
@@ -142,54 +152,66 @@ export interface WatchOptions {
   onError?: (error: unknown) => void
 }
 
-/** The service refused a request. The message says why and how to fix it. Quote `requestId` when you contact support. */
+/** A request failed. The message says why and how to fix it. Quote `requestId` when you contact support. */
 export class InvestmentPlansError extends Error {
   override readonly name = 'InvestmentPlansError'
-  /** The HTTP status. */
-  readonly status: number
-  /** A stable code, such as `invalid_client`; `unknown` when the response did not come from the service. */
+  /** The HTTP status; undefined when there was no complete response. */
+  readonly status: number | undefined
+  /**
+   * A stable code of the service, such as `invalid_client`; `timeout` or `connection_failed` when there was no complete
+   * response; `unknown` when the response did not come from the service.
+   */
   readonly code: string
   readonly requestId: string | undefined
   /** Seconds to wait before the next attempt, when the service sent `Retry-After`. */
   readonly retryAfterSeconds: number | undefined
 
-  constructor(response: Response, body: { message?: string; error?: string; requestId?: string }) {
-    super(body.message ?? `The service answered with status ${response.status}.`)
-    this.status = response.status
-    this.code = body.error ?? 'unknown'
-    this.requestId = body.requestId ?? response.headers.get('X-Request-Id') ?? undefined
-    const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN)
-    this.retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined
+  constructor(
+    message: string,
+    details: { code: string; status?: number; requestId?: string | undefined; retryAfterSeconds?: number | undefined },
+  ) {
+    super(message)
+    this.code = details.code
+    this.status = details.status
+    this.requestId = details.requestId
+    this.retryAfterSeconds = details.retryAfterSeconds
   }
 }
 
 /** Renews a token after this share of its lifetime, so that it doesn't expire while a request is on its way. */
 const usableLifetimeShare = 0.9
-/** A proxy may answer instead of the service, with any status and body. */
-const foreignResponse = 'The response did not come from the service.'
+/** The shortest pause after a token that couldn't be renewed, while the old one is valid. */
+const renewalPauseMs = 30_000
 /** The client keeps at most this many lists with their ETags, one per set of filters. */
 const maxLists = 100
 /** The longest pause of `watchPlans` after failures. */
 const maxBackOffMs = 15 * 60_000
-/** The longest pause that `Retry-After` can ask for. A timer takes at most 24.8 days. */
+/** The longest pause of `watchPlans` that `Retry-After` can ask for. A timer takes at most 24.8 days. */
 const maxPauseMs = 24 * 3600_000
 
 export class InvestmentPlansClient {
   readonly #options: ClientOptions
-  #token: { value: string; renewAtMs: number } | undefined
+  #token: Token | undefined
   #tokenRequest: Promise<string> | undefined
   readonly #lists = new Map<string, { etag: string; plans: Plan[] }>()
   #loading: Promise<void> | undefined
   #saving: Promise<void> = Promise.resolve()
 
+  /** @throws TypeError when the address or a credential is empty, such as an environment variable that is not set */
   constructor(options: ClientOptions) {
-    this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/$/, '') }
+    const { baseUrl, clientId, clientSecret, shortName } = options
+    for (const [name, value] of Object.entries({ baseUrl, clientId, clientSecret, shortName }))
+      if (!value) throw new TypeError(`${name} is empty.`)
+    if (!/^https?:\/\//.test(baseUrl)) throw new TypeError(`baseUrl must start with https://, not ${baseUrl}`)
+    this.#options = { ...options, baseUrl: baseUrl.replace(/\/$/, '') }
   }
 
   /**
    * Returns the plans that match all filters, in ascending order of `id`; an empty array if none matches. Every call asks
    * the service, which sends the list only if it has changed; otherwise you get the same array again, so don't modify it.
-   * @throws InvestmentPlansError when the service refuses the request, and the error of `fetch` when it can't be reached.
+   * Retries when there is no response, after 429 and after 5xx, while the deadline allows it.
+   * @throws InvestmentPlansError when the service refuses the request or can't be reached
+   * @throws TypeError for an unknown filter, which the service would ignore
    */
   async listPlans(filter: PlanFilter = {}): Promise<Plan[]> {
     const { plans } = await this.fetchPlans(filter)
@@ -198,20 +220,14 @@ export class InvestmentPlansClient {
 
   /** Like `listPlans`, and says whether the list is the one of the request before. */
   async fetchPlans(filter: PlanFilter = {}): Promise<PlanList> {
-    this.#loading ??= this.#load()
-    await this.#loading.catch((error: unknown) => {
-      this.#loading = undefined
-      throw error
-    })
-    const list = await this.#fetchPlans(filter)
-    await this.#saved()
-    return list
+    return this.#fetchPlans(formatQuery(filter))
   }
 
   /**
-   * Asks again and again, and yields each difference: at first the one to your copy, then the one to the list of the loop before.
+   * Polls, and yields each difference: at first the one to your copy, then the one to the list of the loop before.
    * After a restart, pass your copy again. Waits longer after failures, as long as `Retry-After` says.
    * @throws InvestmentPlansError when a further attempt would be refused, too, such as after wrong credentials
+   * @throws TypeError for an unknown filter, which the service would ignore
    */
   async *watchPlans({
     copy = [],
@@ -220,13 +236,14 @@ export class InvestmentPlansClient {
     signal,
     onError,
   }: WatchOptions = {}): AsyncGenerator<PlanChanges> {
+    const query = formatQuery(filter)
     let known = copy
     let failures = 0
     for (;;) {
       if (signal?.aborted) return
       let waitMs = intervalMs
       try {
-        const { plans } = await this.fetchPlans(filter)
+        const { plans } = await this.#fetchPlans(query, signal)
         failures = 0
         const changes = comparePlans(known, plans)
         if (changes.added.length + changes.removed.length + changes.changed.length > 0) {
@@ -248,30 +265,52 @@ export class InvestmentPlansClient {
     }
   }
 
-  async #fetchPlans(filter: PlanFilter): Promise<PlanList> {
-    const token = await this.#getToken()
-    const response = await this.#requestPlans(filter, token)
-    if (response.status !== 401) return this.#readPlans(filter, response)
-    // The token may have expired, or its signing key may be gone. Retry once with a new token.
-    await response.body?.cancel()
-    if (this.#token?.value === token) this.#token = undefined
-    return this.#readPlans(filter, await this.#requestPlans(filter, await this.#getToken()))
+  /** @param signal ends the pauses, not the request in flight */
+  async #fetchPlans(query: string, signal?: AbortSignal): Promise<PlanList> {
+    this.#loading ??= this.#load()
+    await this.#loading.catch((error: unknown) => {
+      this.#loading = undefined
+      throw error
+    })
+    const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
+    const endMs = performance.now() + deadlineMs
+    for (let retries = 0; ; retries++) {
+      try {
+        const list = await this.#attempt(query, endMs)
+        await this.#saved()
+        return list
+      } catch (error) {
+        const delayMs = retryDelaysMs[retries]
+        if (delayMs === undefined || !isTransient(error)) throw error
+        const pauseMs = Math.max(delayMs, 1000 * (error.retryAfterSeconds ?? 0))
+        if (performance.now() + pauseMs >= endMs) throw error
+        await sleep(pauseMs, signal)
+        if (signal?.aborted) throw error
+      }
+    }
   }
 
-  #requestPlans(filter: PlanFilter, token: string): Promise<Response> {
-    const query = formatQuery(filter)
+  async #attempt(query: string, endMs: number): Promise<PlanList> {
+    const token = await this.#getToken(endMs)
+    try {
+      return await this.#requestPlans(query, token, endMs)
+    } catch (error) {
+      if (!(error instanceof InvestmentPlansError && error.status === 401)) throw error
+    }
+    // The token may have expired, or its signing key may be gone. Try once with a new token.
+    if (this.#token?.value === token) this.#token = undefined
+    return this.#requestPlans(query, await this.#getToken(endMs), endMs)
+  }
+
+  async #requestPlans(query: string, token: string, endMs: number): Promise<PlanList> {
     const known = this.#lists.get(query)
     const headers = { Authorization: `Bearer ${token}`, ...(known && { 'If-None-Match': known.etag }) }
-    return this.#send(`/${encodeURIComponent(this.#options.shortName)}/plans${query}`, { headers })
-  }
-
-  async #readPlans(filter: PlanFilter, response: Response): Promise<PlanList> {
-    const query = formatQuery(filter)
-    const known = this.#lists.get(query)
+    const path = `/${encodeURIComponent(this.#options.shortName)}/plans${query}`
+    const { response, body } = await this.#send(path, { headers }, endMs)
     if (response.status === 304 && known) return { plans: known.plans, isUnchanged: true }
-    if (!response.ok) throw await readError(response)
-    const plans = (await readJson<{ data?: { plans?: Plan[] } }>(response))?.data?.plans
-    if (!Array.isArray(plans)) throw new InvestmentPlansError(response, { message: foreignResponse })
+    const { data }: { data?: { plans?: Plan[] } } = Object(body)
+    const plans = data?.plans
+    if (!Array.isArray(plans)) throw createForeignError(response)
     const etag = response.headers.get('ETag')
     this.#lists.delete(query)
     if (etag !== null) this.#lists.set(query, { etag, plans })
@@ -281,25 +320,36 @@ export class InvestmentPlansClient {
     return { plans, isUnchanged: known !== undefined && known.etag === etag }
   }
 
-  /** Concurrent calls share one token request. */
-  async #getToken(): Promise<string> {
-    if (this.#token && Date.now() < this.#token.renewAtMs) return this.#token.value
-    this.#tokenRequest ??= this.#requestToken().finally(() => {
+  /** Concurrent calls share one token request. A token that can't be renewed just now is used until it expires. */
+  async #getToken(endMs: number): Promise<string> {
+    const known = this.#token
+    if (known && Date.now() < known.renewAtMs) return known.value
+    this.#tokenRequest ??= this.#requestToken(endMs).finally(() => {
       this.#tokenRequest = undefined
     })
-    return this.#tokenRequest
+    try {
+      return await this.#tokenRequest
+    } catch (error) {
+      if (!known || Date.now() >= known.expiresAtMs || !isTransient(error)) throw error
+      known.renewAtMs = Date.now() + Math.max(renewalPauseMs, 1000 * (error.retryAfterSeconds ?? 0))
+      return known.value
+    }
   }
 
-  async #requestToken(): Promise<string> {
+  async #requestToken(endMs: number): Promise<string> {
     const { clientId, clientSecret } = this.#options
     const headers = { Authorization: `Basic ${encodeBase64(`${clientId}:${clientSecret}`)}` }
     const requestedAtMs = Date.now()
-    const response = await this.#send('/auth', { method: 'POST', headers })
-    if (!response.ok) throw await readError(response)
-    const { access_token: value, expires_in: lifetimeSeconds = 0 } =
-      (await readJson<{ access_token?: string; expires_in?: number }>(response)) ?? {}
-    if (typeof value !== 'string') throw new InvestmentPlansError(response, { message: foreignResponse })
-    this.#token = { value, renewAtMs: requestedAtMs + 1000 * usableLifetimeShare * lifetimeSeconds }
+    const { response, body } = await this.#send('/auth', { method: 'POST', headers }, endMs)
+    const { access_token: value, expires_in: lifetimeSeconds = 0 }: { access_token?: string; expires_in?: number } =
+      Object(body)
+    if (typeof value !== 'string') throw createForeignError(response)
+    const lifetimeMs = 1000 * lifetimeSeconds
+    this.#token = {
+      value,
+      renewAtMs: requestedAtMs + usableLifetimeShare * lifetimeMs,
+      expiresAtMs: requestedAtMs + lifetimeMs,
+    }
     this.#save()
     return value
   }
@@ -338,23 +388,51 @@ export class InvestmentPlansClient {
     this.#saving.catch(() => {})
   }
 
-  #send(path: string, init: { method?: string; headers: Record<string, string> }): Promise<Response> {
+  /**
+   * Returns a response with a status of 2xx or 304, and its body as JSON.
+   * @throws InvestmentPlansError for any other outcome
+   */
+  async #send(
+    path: string,
+    init: { method?: string; headers: Record<string, string> },
+    endMs: number,
+  ): Promise<{ response: Response; body: unknown }> {
     const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
-    const signal = AbortSignal.timeout(timeoutMs)
+    const limitMs = Math.max(0, Math.ceil(Math.min(timeoutMs, endMs - performance.now())))
+    const signal = AbortSignal.timeout(limitMs)
     // Workers send none of their own, and Cloudflare can refuse a request without one.
-    const headers = { 'User-Agent': 'investment-plans-typescript', ...init.headers }
-    // A redirect would send the credentials to another address.
-    return send(`${baseUrl}/api/v3/partners${path}`, { ...init, headers, redirect: 'manual', signal })
+    const headers = { 'User-Agent': `investment-plans-typescript/${clientVersion}`, ...init.headers }
+    let response: Response
+    let text: string
+    try {
+      // A redirect would send the credentials to another address.
+      response = await send(`${baseUrl}/api/v3/partners${path}`, { ...init, headers, redirect: 'manual', signal })
+      text = await response.text()
+    } catch (error) {
+      if (signal.aborted)
+        throw new InvestmentPlansError(`There was no complete response within ${limitMs} ms.`, { code: 'timeout' })
+      const cause = error instanceof Error ? (error.cause ?? error) : error
+      throw new InvestmentPlansError(`There was no complete response: ${String(cause)}`, { code: 'connection_failed' })
+    }
+    const body = parseJson(text)
+    if (response.ok || response.status === 304) return { response, body }
+    throw createError(response, body ?? { message: `${describe(response)}, and no JSON: ${text.slice(0, 100)}` })
   }
 }
 
-const stateFormat = 1
+interface Token {
+  value: string
+  renewAtMs: number
+  expiresAtMs: number
+}
+
+const stateFormat = 2
 
 interface StoredState {
   format: typeof stateFormat
   clientId: string
   baseUrl: string
-  token: { value: string; renewAtMs: number } | undefined
+  token: Token | undefined
   lists: [query: string, list: { etag: string; plans: Plan[] }][]
 }
 
@@ -383,9 +461,15 @@ function isEqual(one: unknown, other: unknown): boolean {
   return keys.length === Object.keys(other).length && keys.every(isSame)
 }
 
+/** Whether the same request can succeed a little later. */
+function isTransient(error: unknown): error is InvestmentPlansError {
+  if (!(error instanceof InvestmentPlansError)) return false
+  return error.status === undefined || error.status === 429 || error.status >= 500
+}
+
 /** Whether the service would refuse the same request again: every 4xx but a timeout and the rate limit. */
 function isPermanent(error: unknown): boolean {
-  if (!(error instanceof InvestmentPlansError)) return false
+  if (!(error instanceof InvestmentPlansError) || error.status === undefined) return false
   return error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status)
 }
 
@@ -410,24 +494,35 @@ export function encodeBase64(text: string): string {
 
 /** Sorts the filters, so that equal filters share one stored list. */
 function formatQuery(filter: PlanFilter): string {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(filter)) {
+    if (!filterNames.includes(name))
+      throw new TypeError(`There is no filter ${name}. The filters are ${filterNames.join(', ')}.`)
+    if (value !== undefined) query.append(name, String(value))
+  }
   query.sort()
-  return given.length === 0 ? '' : `?${query.toString()}`
+  const text = query.toString()
+  return text === '' ? '' : `?${text}`
 }
 
-async function readError(response: Response): Promise<InvestmentPlansError> {
-  const text = await response.text()
-  const message = `The service answered with status ${response.status}, and no JSON: ${text.slice(0, 100)}`
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const body = parseJson(text) as { message?: string; error?: string; requestId?: string } | undefined
-  return new InvestmentPlansError(response, body ?? { message })
+function createError(response: Response, body: unknown): InvestmentPlansError {
+  const { message, error, requestId }: { message?: string; error?: string; requestId?: string } = Object(body)
+  const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN)
+  return new InvestmentPlansError(message ?? `${describe(response)}.`, {
+    status: response.status,
+    code: error ?? 'unknown',
+    requestId: requestId ?? response.headers.get('X-Request-Id') ?? undefined,
+    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+  })
 }
 
-/** Returns the parsed body, or undefined when it isn't JSON. */
-async function readJson<Body>(response: Response): Promise<Body | undefined> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return parseJson(await response.text()) as Body | undefined
+/** A proxy may answer instead of the service, with any status and body. */
+function createForeignError(response: Response): InvestmentPlansError {
+  return createError(response, { message: 'The response did not come from the service.' })
+}
+
+function describe({ status }: Response): string {
+  return `The service answered with status ${status}`
 }
 
 function parseJson(text: string): unknown {
