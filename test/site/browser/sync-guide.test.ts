@@ -1,10 +1,10 @@
-// Runs the nightly jobs of the guide as a partner does: downloaded from the site, with the client beside them.
+// Runs the sync jobs of the guide as a partner does: downloaded from the site, with the client beside them, from the line for cron.
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, inject, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { exampleOrigin } from '../../../src/site/example-origin.ts'
 import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
 
@@ -12,44 +12,91 @@ const { origin, partners } = inject('site')
 const { demo } = partners
 const run = promisify(execFile)
 
+/** Returns the first block of this language that contains the text. */
+function findBlock(guide: string, language: string, text: string): string {
+  const blocks = [...guide.matchAll(/```(\w+)\n([^]*?)```/g)]
+  const code = blocks.find(([, name, block = '']) => name === language && block.includes(text))?.[2]
+  if (code === undefined) throw new Error(`sync.md has no ${language} with ${text}.`)
+  return code.replaceAll(exampleOrigin, origin)
+}
+
+interface CopiedPlan {
+  identifier: string
+  removedAt?: string
+}
+
 test.each([
   ['python', 'sync.py', 'investment_plans.py', 'python3'],
   ['js', 'sync.mjs', 'investment-plans.mts', process.execPath],
-])('the nightly job in %s offers every plan once, and stops before it delists most of them', async (...names) => {
-  const [language, file, client, interpreter] = names
-  const folder = await mkdtemp(join(tmpdir(), 'sync-'))
-  const guide = await (await fetch(`${origin}/sync.md`)).text()
-  const code = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(guide)?.[1] ?? ''
-  await writeFile(join(folder, file), code.replaceAll(exampleOrigin, origin))
-  await writeFile(join(folder, client), await (await fetch(`${origin}/client/${client}`)).text())
-  const env = {
-    ...process.env,
-    CLIENT_ID: demo.clientId,
-    CLIENT_SECRET: demo.clientSecret,
-    SHORT_NAME: demo.shortName,
-    NODE_NO_WARNINGS: '1',
-  }
-  const sync = async (...args: string[]) => {
-    const { stdout } = await run(interpreter, [file, ...args], { cwd: folder, env })
-    return stdout.split('\n').filter(Boolean)
-  }
-  const plans = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).listPlans()
-  expect(await sync()).toEqual(plans.map(({ identifier }) => `offer ${identifier}`))
-  expect(await sync()).toEqual([])
+])(
+  'the sync job in %s offers every plan once, keeps removed plans, and stops before it removes most',
+  async (...names) => {
+    const [language, file, client, interpreter] = names
+    const folder = await mkdtemp(join(tmpdir(), 'sync-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const guide = await (await fetch(`${origin}/sync.md`)).text()
+    // As `npm init -y` writes it.
+    await writeFile(join(folder, 'package.json'), '{ "type": "commonjs" }')
+    await writeFile(join(folder, file), findBlock(guide, language, 'removedAt'))
+    await writeFile(join(folder, client), await (await fetch(`${origin}/client/${client}`)).text())
+    const credentials = { CLIENT_ID: demo.clientId, CLIENT_SECRET: demo.clientSecret, SHORT_NAME: demo.shortName }
+    await run('sh', ['-c', findBlock(guide, 'sh', 'credentials.env')], { cwd: folder, env: credentials })
+    expect((await stat(join(folder, 'credentials.env'))).mode & 0o777).toBe(0o600)
 
-  // As after a move to a country with other plans.
-  const copyFile = join(folder, 'plans.json')
-  const copy = await readFile(copyFile, 'utf8')
-  await writeFile(copyFile, copy.replaceAll(/(?<="identifier": ?")/g, 'old-'))
-  for (let night = 1; night <= 2; night++) await expect(sync()).rejects.toThrow('More than half of the plans are gone')
-  const confirmed = await sync('--confirmed')
-  expect(confirmed).toContain(`offer ${plans[0]?.identifier}`)
-  expect(confirmed).toContain(`stop offering old-${plans[0]?.identifier}`)
-  await rm(join(folder, 'plans-state.json'))
-  expect(await sync()).toEqual([])
-  expect((await readdir(folder)).filter((name) => name.startsWith('plans')).toSorted()).toEqual([
-    'plans-state.json',
-    'plans.json',
-  ])
-  await rm(folder, { recursive: true })
-})
+    const line = findBlock(guide, 'text', 'credentials.env')
+      .replace('>> sync.log 2>&1', '')
+      .replace('/srv/plans', folder)
+    const [, command = ''] = /^\d+ \* \* \* \* (.*)$/m.exec(line) ?? []
+    const env = { PATH: process.env['PATH'], NODE_NO_WARNINGS: '1' }
+    const sync = async (...args: string[]) => {
+      const { stdout } = await run(
+        'sh',
+        ['-c', command.replace('python3 sync.py', [interpreter, file, ...args].join(' '))],
+        { env },
+      )
+      return stdout.split('\n').filter(Boolean)
+    }
+    const copyFile = join(folder, 'plans.json')
+    const readCopy = async (): Promise<CopiedPlan[]> => JSON.parse(await readFile(copyFile, 'utf8'))
+
+    const plans = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).listPlans()
+    expect(await sync()).toEqual(plans.map(({ identifier }) => `offer ${identifier}`))
+    expect(await sync()).toEqual([])
+    expect(await readCopy()).toEqual(plans)
+
+    // A plan that is listed again, one that is being removed, and one that was removed before.
+    const [first = { identifier: '' }, ...others] = plans
+    const removedAt = '2026-01-01T00:00:00+00:00'
+    const before = [
+      { ...first, removedAt },
+      ...others,
+      { ...first, identifier: 'new' },
+      { ...first, identifier: 'old', removedAt },
+    ]
+    await writeFile(copyFile, JSON.stringify(before))
+    expect(await sync()).toEqual([`offer ${first.identifier}`, 'stop offering new'])
+    const after = await readCopy()
+    expect(after.slice(0, plans.length)).toEqual(plans)
+    expect(after.slice(plans.length)).toEqual([
+      { ...first, identifier: 'new', removedAt: expect.stringMatching(/^20\d\d-.*(\+00:00|Z)$/) as string },
+      { ...first, identifier: 'old', removedAt },
+    ])
+    expect(await sync()).toEqual([])
+    expect(await readCopy()).toEqual(after)
+
+    // As after a move to a country with other plans.
+    const copy = await readFile(copyFile, 'utf8')
+    await writeFile(copyFile, copy.replaceAll(/(?<="identifier": ?")/g, 'old-'))
+    for (let attempt = 1; attempt <= 2; attempt++)
+      await expect(sync()).rejects.toThrow('More than half of the plans were removed')
+    const confirmed = await sync('--confirmed')
+    expect(confirmed).toContain(`offer ${first.identifier}`)
+    expect(confirmed).toContain(`stop offering old-${first.identifier}`)
+    await rm(join(folder, 'plans-state.json'))
+    expect(await sync()).toEqual([])
+    expect((await readdir(folder)).filter((name) => name.startsWith('plans')).toSorted()).toEqual([
+      'plans-state.json',
+      'plans.json',
+    ])
+  },
+)

@@ -154,7 +154,7 @@ test.each(['baseUrl', 'clientId', 'clientSecret', 'shortName'])('refuses an empt
 
 test('refuses an address without a scheme, and an unknown filter, before any request', async () => {
   expect(() => createClient({ baseUrl: 'catalog.example.com' })).toThrow('baseUrl must start with https://')
-  const unknown = { curency: 'KES' }
+  const unknown: object = { curency: 'KES' }
   const refused = new TypeError('There is no filter curency. The filters are categoryId, fundType, currency.')
   await expect(createClient().listPlans(unknown)).rejects.toThrow(refused)
   await expect(createClient().watchPlans({ filter: unknown }).next()).rejects.toThrow(refused)
