@@ -403,7 +403,8 @@ class InvestmentPlansClient:
         except FutureTimeoutError:
             raise InvestmentPlansError(f"There was no complete response within {limit:g} seconds.", "timeout") from None
         except (OSError, http.client.HTTPException) as error:
-            raise InvestmentPlansError(f"There was no complete response: {error}", "connection_failed") from error
+            reason = getattr(error, "reason", error)
+            raise InvestmentPlansError(f"There was no complete response: {reason}", "connection_failed") from error
         body = _parse_json(data)
         if 200 <= status < 300 or status == 304:
             return status, answer_headers, body
