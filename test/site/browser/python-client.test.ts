@@ -63,12 +63,12 @@ test('the Python client lists what the TypeScript client lists, and its next run
 test('watch_plans starts with the difference to the copy, also when the stored list is unchanged', async () => {
   const code = `
 copy = json.loads(json.dumps(client.list_plans()))
-gone = copy.pop(0)
+missing = copy.pop(0)
 copy[0]["name"] = "Old name"
-copy.append({**gone, "identifier": "removed"})
+copy.append({**missing, "identifier": "removed"})
 changes = next(client.watch_plans(copy=copy, interval_seconds=0.01))
 ids = lambda plans: [p["identifier"] for p in plans]
-print(json.dumps([ids(changes.added) == [gone["identifier"]], ids(changes.removed), [b["name"] for b, a in changes.changed], changes.removed_share > 0]))`
+print(json.dumps([ids(changes.added) == [missing["identifier"]], ids(changes.removed), [b["name"] for b, a in changes.changed], changes.removed_share > 0]))`
   expect(await runPython(code)).toEqual([true, ['removed'], ['Old name'], true])
 })
 

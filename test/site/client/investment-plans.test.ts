@@ -375,10 +375,10 @@ test('watchPlans yields what was added, removed and changed, and nothing while t
 test('watchPlans starts with the difference to the copy, also when the stored list is unchanged', async () => {
   const store = createStore()
   const [first, ...others] = await createClient({ store }).listPlans()
-  const gone = makePlan({ id: 99 })
+  const removed = makePlan({ id: 99 })
   exchanges = []
-  const watch = createClient({ store }).watchPlans({ copy: [...others, gone] })
-  expect((await watch.next()).value).toMatchObject({ added: [first], removed: [gone], changed: [] })
+  const watch = createClient({ store }).watchPlans({ copy: [...others, removed] })
+  expect((await watch.next()).value).toMatchObject({ added: [first], removed: [removed], changed: [] })
   expect(exchanges).toEqual([`/${partner.shortName}/plans 304`])
 })
 
@@ -399,7 +399,7 @@ test('a store that fails once fails one request, and loses no difference', async
   expect(failures).toEqual([])
 })
 
-test('comparePlans finds a change in an amount, and an amount that is gone', () => {
+test('comparePlans finds a change in an amount, and an amount that is missing', () => {
   const amounts = [{ KES: 1, USD: 2 }, { KES: 1, USD: 3 }, { KES: 1 }]
   const [first, ...others] = amounts.map((minTopUpAmounts) => makePlan({ id: 1, minTopUpAmounts }))
   for (const other of others)
@@ -448,7 +448,7 @@ test('watchPlans survives failures with longer pauses, and ends with an error th
   expect(failures).toMatchObject([{ status: 503 }, { status: 429 }])
 })
 
-test('comparePlans tells which share of the plans is gone', () => {
+test('comparePlans tells which share of the plans was removed', () => {
   const plans = [1, 2, 3, 4].map((id) => makePlan({ id }))
   expect(comparePlans(plans, [])).toMatchObject({ removedShare: 1, removed: plans })
   expect(comparePlans(plans, plans.slice(1)).removedShare).toBe(0.25)
