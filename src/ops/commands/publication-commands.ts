@@ -30,8 +30,8 @@ type ChangeRun = Parameters<Handlers<Declarations>['cancel']>[1]
 
 export const publicationCommands: Handlers<Declarations> = {
   async log(input, { store }) {
-    const { plan, since, pending: isPending, verify } = input
-    if (verify) return showVerified('The record of the catalog', await verifyRecord(store))
+    const { plan, since, pending: isPending, verify, keep } = input
+    if (verify) return showVerified('The record of the catalog', store, verifyRecord, keep)
     const seconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const rows = await listPublications(store, { plan, since: seconds, isPending })
     const note = rows.length === 0 ? describeEmptyLog(input) : undefined

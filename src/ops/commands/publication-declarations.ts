@@ -2,6 +2,7 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Declaration, Verbs } from './declaration.ts'
+import { checkKeep, keepFlag } from './shared-flags.ts'
 
 /** @throws UserError unless it is the number of a publication. */
 function parseNumber(text: string): number {
@@ -33,11 +34,12 @@ export const publicationDeclarations = {
       },
       pending: { help: 'only publications that wait for their time or for approval' },
       verify: { help: 'compute every hash of the record again, and name the first publication that does not fit' },
+      keep: keepFlag,
     },
-    rule: ({ plan, since, pending, verify }) =>
+    rule: ({ plan, since, pending, verify, keep }) =>
       verify === true && (plan !== undefined || since !== undefined || pending === true)
         ? '--verify checks the whole record: leave --plan, --since and --pending out.'
-        : undefined,
+        : checkKeep(verify, keep),
     json: 'an array, the latest first; with --verify an object',
     progress: 'Reading the record',
   },

@@ -19,7 +19,7 @@ import type { Database } from '../../db/database.ts'
 import { selectMigrations } from '../../db/health-queries.ts'
 import { readPages } from '../../db/pages.ts'
 import { selectNowSeconds } from '../../db/publication-queries.ts'
-import { readPath } from '../../json.ts'
+import { parseJson, readPath } from '../../json.ts'
 import { isUncertain } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import { describeMigration } from '../shared/target.ts'
@@ -154,7 +154,7 @@ async function checkFile(openLines: OpenLines): Promise<{ header: Header; sha256
     first ??= line
     last = line
   }
-  const header = parse(first)
+  const header = parseJson(first ?? '')
   if (readPath(header, 'format') !== format) {
     throw new UserError('The file is not a backup of this service. Name a file that the command backup wrote.')
   }
@@ -162,21 +162,13 @@ async function checkFile(openLines: OpenLines): Promise<{ header: Header; sha256
   if (found !== version) {
     throw new UserError(`The backup has version ${String(found)}. Restore it with the code that wrote it.`)
   }
-  const sha256 = readPath(parse(last), 'sha256')
+  const sha256 = readPath(parseJson(last ?? ''), 'sha256')
   if (typeof sha256 !== 'string' || sha256 !== hash.digest('hex')) {
     throw new UserError('The backup is damaged or not complete: its SHA-256 does not fit. Use another copy.')
   }
   // A file whose hash fits was written by readBackup.
   const checked: Header = JSON.parse(first ?? '')
   return { header: checked, sha256 }
-}
-
-function parse(line: string | undefined): unknown {
-  try {
-    return JSON.parse(line ?? '')
-  } catch {
-    return undefined
-  }
 }
 
 function checkSchema({ target }: Store, { migrations, tables }: Header, applied: readonly string[]): void {

@@ -12,7 +12,7 @@ import { selectNowSeconds } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
-import { checkNextEntry, refuseRecord, type VerifiedRecord } from './record-chain.ts'
+import { checkKept, checkLength, checkNextEntry, refuseRecord, type VerifiedRecord } from './record-chain.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export type { ChangeEntry, EntryFilter }
@@ -60,9 +60,10 @@ export function readDatabaseSeconds({ read }: Store): Promise<number> {
 
 /**
  * Computes the chain of hashes again, and compares partners with their last entries.
+ * @param kept what was verified earlier.
  * @throws UserError that names the first entry that does not fit, or each partner that was changed without an entry.
  */
-export async function verifyChangeRecord({ read }: Store): Promise<VerifiedRecord> {
+export async function verifyChangeRecord({ read }: Store, kept?: VerifiedRecord): Promise<VerifiedRecord> {
   // First: an outdated database fails here. Drizzle's queries would read the names of columns that it lacks as texts.
   const unrecorded = await selectUnrecordedPartners(read)
   let verified: VerifiedRecord = { entryCount: 0, hash: await hashEntry(undefined) }
@@ -70,8 +71,10 @@ export async function verifyChangeRecord({ read }: Store): Promise<VerifiedRecor
     for (const entry of page) {
       checkNextEntry(entry, verified)
       verified = { entryCount: entry.id, hash: await hashEntry(entry) }
+      checkKept(verified, kept)
     }
   }
+  checkLength(verified, kept)
   if (unrecorded.length === 0) return verified
   throw refuseRecord(...unrecorded.map((shortName) => `The partner ${shortName} was changed without an entry.`))
 }

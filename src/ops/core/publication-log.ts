@@ -18,7 +18,7 @@ import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
-import { checkNextEntry, refuseRecord, type VerifiedRecord } from './record-chain.ts'
+import { checkKept, checkLength, checkNextEntry, refuseRecord, type VerifiedRecord } from './record-chain.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export interface LogFilter {
@@ -75,9 +75,10 @@ const maxAttempts = 10
 
 /**
  * Computes every hash of the record again, and compares states and plans with it.
+ * @param kept what was verified earlier.
  * @throws UserError that names what does not fit, at the earliest place.
  */
-export async function verifyRecord({ read }: Store): Promise<VerifiedRecord> {
+export async function verifyRecord({ read }: Store, kept?: VerifiedRecord): Promise<VerifiedRecord> {
   let verified: VerifiedRecord = { entryCount: 0, hash: null }
   let last: string | undefined
   let revision = 0
@@ -92,6 +93,7 @@ export async function verifyRecord({ read }: Store): Promise<VerifiedRecord> {
         }
         checkedIds.add(publicationId)
         verified = { entryCount: id, hash: await hashRecord(entry) }
+        checkKept(verified, kept)
         last = `entry ${id}, about publication ${publicationId}`
         revision = newRevision ?? revision
       }
@@ -102,6 +104,7 @@ export async function verifyRecord({ read }: Store): Promise<VerifiedRecord> {
     const [wrongState] = (await selectPublications(read, {})).flatMap((row) => findWrongState(row) ?? [])
     if (wrongState !== undefined) throw refuseRecord(wrongState)
     if (!isSame) throw refuseRecord('The revision of the catalog was changed without a publication.')
+    checkLength(verified, kept)
     await checkRecorded(catalog)
     return verified
   }

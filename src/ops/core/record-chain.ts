@@ -1,4 +1,5 @@
 // The record of the catalog, and that of partners and keys: each entry holds the hash of the one before.
+import { isJsonObject, parseJson } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** The part of a record that fits. */
@@ -29,6 +30,36 @@ export function checkNextEntry(
       ? 'is the first one, and holds a wrong hash'
       : `holds another hash of ${last}. One of them was changed after it was written`
   throw refuseRecord(`Entry ${id} of the record does not fit: it ${problem}.`)
+}
+
+/**
+ * Checks each state of a record that grows against the one that was kept.
+ * @throws UserError when the entries up to the kept one were written again.
+ */
+export function checkKept({ entryCount, hash }: VerifiedRecord, kept: VerifiedRecord | undefined): void {
+  if (entryCount !== kept?.entryCount || hash === kept.hash) return
+  throw refuseRecord(`Entry ${entryCount} of the record, or one before, was changed after its hash was kept.`)
+}
+
+/** @throws UserError when entries are gone that the record had when its hash was kept. */
+export function checkLength({ entryCount }: VerifiedRecord, kept: VerifiedRecord | undefined): void {
+  if (kept === undefined || kept.entryCount <= entryCount) return
+  throw refuseRecord(`The record ends with entry ${entryCount}. It had ${kept.entryCount} when its hash was kept.`)
+}
+
+/**
+ * @param text what --keep wrote, or nothing.
+ * @returns undefined for an empty text.
+ * @throws UserError when --keep did not write it.
+ */
+export function parseKept(text: string): VerifiedRecord | undefined {
+  if (text.trim() === '') return undefined
+  const kept = parseJson(text)
+  if (isJsonObject(kept)) {
+    const { entryCount, hash } = kept
+    if (typeof entryCount === 'number' && (typeof hash === 'string' || hash === null)) return { entryCount, hash }
+  }
+  throw new UserError('The file of --keep has no hash of a record. Name the file that --keep wrote.')
 }
 
 /** @returns the error to throw. */

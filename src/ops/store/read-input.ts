@@ -31,6 +31,17 @@ export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | 
 }
 
 /**
+ * @param file a path as above.
+ * @param fix what to name instead.
+ * @throws UserError when it can't be read.
+ */
+export async function readText(file: string, fix: string): Promise<string> {
+  let text = ''
+  for await (const piece of readPieces(file, fix, 'utf8')) text += String(piece)
+  return text
+}
+
+/**
  * Reads the lines of a file, which may be read again. Only "\n" ends a line: JSON text may hold other line separators.
  * @throws UserError when it can't be read.
  */

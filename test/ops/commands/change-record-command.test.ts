@@ -1,4 +1,7 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { readTable, refused, runCommand } from '../support/run-ops.ts'
@@ -101,6 +104,14 @@ describe('partner log --since', () => {
   })
 })
 
+async function makeFile(content: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'kept.json')
+  await writeFile(file, content)
+  return file
+}
+
 describe('--verify', () => {
   test('says that the record is intact', async () => {
     await emptyDatabase(bindings())
@@ -114,6 +125,47 @@ describe('--verify', () => {
     expect(await readJson('keys', 'log', '--verify')).toEqual({ entryCount: 1, hash })
     await run(['partner', 'suspend', 'acme'])
     expect((await readJson('partner', 'log'))[0]?.['previousHash']).toBe(hash)
+  })
+
+  test('with --keep compares the hash of the file, and then writes the newest one to it', async () => {
+    await emptyDatabase(bindings())
+    const create = (shortName: string) =>
+      run(['partner', 'create', '--short-name', shortName, '--name', shortName, '--country', 'KE'])
+    await create('acme')
+    const file = await makeFile('')
+    const verify = () => run(['partner', 'log', '--verify', '--keep', file])
+    expect(await verify()).toMatchObject({ code: 0, stderr: 'No hash was kept before: nothing was compared.\n' })
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(await readJson('partner', 'log', '--verify'))
+    await create('boda')
+    expect(await verify()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/ intact up to entry 2\..* The hash that was kept at entry 1 fits\.\n$/) as string,
+      stderr: '',
+    })
+    const kept = await readFile(file, 'utf8')
+    expect(JSON.parse(kept)).toMatchObject({ entryCount: 2 })
+    // No other entry holds the hash of the newest one.
+    await change(`update change_record set actor = 'somebody' where id = 2`)
+    expect(await run(['keys', 'log', '--verify'])).toMatchObject({ code: 0 })
+    expect(await verify()).toEqual(
+      refused(
+        'Entry 2 of the record, or one before, was changed after its hash was kept.\nCompare the record with a backup.\n',
+      ),
+    )
+    expect(await readFile(file, 'utf8')).toBe(kept)
+  })
+
+  test.each([
+    [
+      'no file',
+      undefined,
+      /^Can't read ".*missing": .*\. Name the file that --keep wrote; to begin, an empty file\.\n$/,
+    ],
+    ['another file', '{}', /^The file of --keep has no hash of a record\. Name the file that --keep wrote\.\n$/],
+    ['a part of a file', '{"entryCount":1,', /^The file of --keep has no hash of a record\. /],
+  ])('with --keep refuses %s', async (_, content, message) => {
+    const file = content === undefined ? join(tmpdir(), 'no-folder', 'missing') : await makeFile(content)
+    expect(await run(['keys', 'log', '--verify', '--keep', file])).toEqual(refused(expect.stringMatching(message)))
   })
 
   test('names the first entry that does not fit', async () => {
@@ -132,6 +184,7 @@ test.each([
     ['keys', 'log', '--verify', '--since', '7d'],
     '--verify checks the whole record: leave the short name and --since out.',
   ],
+  [['keys', 'log', '--keep', 'FILE'], '--keep belongs to --verify: add it.'],
   [
     ['partner', 'log', '--since', 'yesterday'],
     '--since must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is "yesterday".',

@@ -177,6 +177,7 @@ test.each([
     'catalog log --verify --since 7d',
     /^--verify checks the whole record: leave --plan, --since and --pending out\.\n$/,
   ],
+  ['catalog log --keep FILE', /^--keep belongs to --verify: add it\.\n$/],
   ['catalog log --since yesterday', /^--since must be a duration such as 7d, a date .*; it is "yesterday"\.\n$/],
   ['plan open cash --as ', /^The actor must be 1 to 100 visible characters on one line; it is ""\.\n$/],
 ])('%s is refused in one line, and changes nothing', async (words, message) => {

@@ -296,13 +296,20 @@ const unrecorded = 'The partner acme was changed without an entry.'
 const describeMismatch = (id: number) =>
   `Entry ${id} of the record does not fit: it holds another hash of entry ${id - 1}. One of them was changed after it was written.`
 
-async function insertKeyEntries(count: number): Promise<ChangeEntry[]> {
+async function insertKeyEntries(count: number, { actor } = attribution): Promise<ChangeEntry[]> {
   const entries: ChangeEntry[] = []
   for (let id = 1; id <= count; id++) {
     const ofPartner = { partner: null, name: null, country: null, suspendedAt: null, closedAt: null }
     const added = { clientId: null, secretFingerprint: null, tokensValidFrom: null }
     const ofKey = { id, changedAt: id, kind: 'keys-rotate', kid: `K${id}` } as const
-    entries.push({ ...attribution, ...ofPartner, ...added, ...ofKey, previousHash: await hashEntry(entries.at(-1)) })
+    entries.push({
+      ...attribution,
+      actor,
+      ...ofPartner,
+      ...added,
+      ...ofKey,
+      previousHash: await hashEntry(entries.at(-1)),
+    })
   }
   await env.DB.prepare(
     `insert into change_record (id, changed_at, actor, command, note, kind, kid, previous_hash)
@@ -394,6 +401,28 @@ describe('verifyChangeRecord', () => {
     await verifyChangeRecord(store)
     await editRecords(env.DB, ...changes)
     expect(await readProblem()).toBe(problem)
+  })
+
+  test('compares a hash that was kept: a record grows, and is never written again or cut off', async () => {
+    await insertKeyEntries(2)
+    const kept = await verifyChangeRecord(store)
+    const findProblem = () => findRecordProblem(verifyChangeRecord(store, kept))
+    const write = async (count: number, actor: string) => {
+      await editRecords(env.DB, 'delete from change_record')
+      await insertKeyEntries(count, { ...attribution, actor })
+    }
+    await write(3, attribution.actor)
+    expect(await findProblem()).toBeUndefined()
+    const rewritten = 'Entry 2 of the record, or one before, was changed after its hash was kept.'
+    for (const count of [2, 3]) {
+      await write(count, 'somebody')
+      expect([count, await readProblem(), await findProblem()]).toEqual([count, undefined, rewritten])
+    }
+    for (const count of [0, 1]) {
+      await write(count, attribution.actor)
+      const cutOff = `The record ends with entry ${count}. It had 2 when its hash was kept.`
+      expect([count, await readProblem(), await findProblem()]).toEqual([count, undefined, cutOff])
+    }
   })
 
   test('reads the record in pages', async () => {

@@ -393,13 +393,33 @@ describe('verifyRecord', () => {
   })
 
   test('finds a rewritten entry, because every later hash depends on it', async () => {
-    const { hash } = await verifyRecord(store)
+    const kept = await verifyRecord(store)
     await change(`update publications set actor = 'nobody' where id = ${first}`)
     await rewriteHashes(3)
     expect(await readProblem()).toContain('another hash of entry 2, about publication')
     // A copy of the last hash outside the database shows that somebody rewrote all of them.
     await rewriteHashes()
-    expect((await verifyRecord(store)).hash).not.toBe(hash)
+    await closePlan(store, 'gold', 'Sold out.', request)
+    expect(await readProblem()).toBeUndefined()
+    expect(await findRecordProblem(verifyRecord(store, kept))).toBe(
+      'Entry 4 of the record, or one before, was changed after its hash was kept.',
+    )
+  })
+
+  test('finds a record that was cut off, because its hash was kept', async () => {
+    const before = await verifyRecord(store)
+    const { id } = await close('gold', careful)
+    await rejectPublication(store, id, boris)
+    const kept = await verifyRecord(store, before)
+    await change(
+      `delete from publication_entries where publication_id = ${id}`,
+      `delete from plan_versions where publication_id = ${id}`,
+      `delete from publications where id = ${id}`,
+    )
+    expect(await verifyRecord(store, before)).toEqual(before)
+    expect(await findRecordProblem(verifyRecord(store, kept))).toBe(
+      'The record ends with entry 4. It had 5 when its hash was kept.',
+    )
   })
 
   /** What somebody does who knows the chain: computes every hash but that of one entry again. */
