@@ -128,10 +128,12 @@ export function wrapModule(mainModule: string): string {
   return `import worker from './${mainModule}'
 async function wrap({ RECORDER, DATASET, ...env }, ctx) {
   const isOutage = (await (await fetch(RECORDER)).text()) === 'outage'
-  const fail = () => { throw new Error('D1_ERROR: injected outage') }
+  const fail = async () => { throw new Error('D1_ERROR: injected outage') }
+  const statement = { bind: () => statement, all: fail, first: fail, raw: fail, run: fail }
+  const failing = { prepare: () => statement, withSession: () => failing, batch: fail }
   const writeDataPoint = (point) =>
     ctx.waitUntil(fetch(RECORDER + '/' + DATASET, { method: 'POST', body: JSON.stringify(point) }))
-  return { ...env, ...(DATASET && { USAGE: { writeDataPoint } }), ...(isOutage && { DB: { prepare: fail, withSession: fail, batch: fail } }) }
+  return { ...env, ...(DATASET && { USAGE: { writeDataPoint } }), ...(isOutage && { DB: failing }) }
 }
 export default {
   fetch: async (request, env, ctx) => worker.fetch(request, await wrap(env, ctx), ctx),

@@ -370,7 +370,7 @@ test('while D1 fails, watch exits with 3, and afterwards with 0', async () => {
   )
   expect(output).toMatch(/^problem {2}smoke: an unknown client returns 401 .* it is 503$/m)
   runtime.recorder.isOutage = false
-  account.analytics.age(2400)
+  account.analytics.age(3600)
   expect(await follow(watch)).not.toMatch(/^(warning|problem)/m)
 })
 
