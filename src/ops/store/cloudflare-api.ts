@@ -1,6 +1,6 @@
 // Cloudflare's HTTP API. Account and token come from wrangler.toml and from the variables that wrangler reads.
 import { abbreviate } from '../../abbreviate.ts'
-import { isJsonObject, readPath } from '../../json.ts'
+import { isJsonObject, parseJson, readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { classifyAnswer, CloudflareError } from './failure.ts'
 import { retry } from './retry.ts'
@@ -144,13 +144,8 @@ function openAnalytics({ account, authorization, permissions }: Access): Ask {
 
 /** A refused query is answered with plain text, a refused token as by the rest of the API. */
 function readEnvelope(text: string): Record<string, unknown> {
-  try {
-    const answer: unknown = JSON.parse(text)
-    if (isJsonObject(answer)) return answer
-  } catch {
-    // It is no JSON.
-  }
-  return { errors: [{ message: abbreviate(text.trim()) }] }
+  const answer = parseJson(text)
+  return isJsonObject(answer) ? answer : { errors: [{ message: abbreviate(text.trim()) }] }
 }
 
 async function send(url: string, request: RequestInit): Promise<Response> {
