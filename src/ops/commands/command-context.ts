@@ -15,7 +15,7 @@ export interface CommandContext {
   clock: Clock
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   openKeyRing: (target: Target) => KeyRing | Promise<KeyRing>
-  openUsage: (target: Target) => Promise<QueryUsage>
+  openUsage: (target: Target, others?: string) => Promise<QueryUsage>
   inspectEnvironment: (target: Target) => Promise<Environment>
   findOrigin: (target: Target) => Promise<string>
   /** The actor that the environment names. */
@@ -37,7 +37,7 @@ export function createCommandContext(io: Io, argv: readonly string[], changes?: 
     clock: systemClock,
     withStore: async (target, work) => (await import('../store/open-store.ts')).withStore(target, work, changes),
     openKeyRing: async (target) => (await import('./open-key-ring.ts')).openKeyRing(target),
-    openUsage: async (target) => (await import('../store/usage-dataset.ts')).openUsageDataset(target),
+    openUsage: async (...args) => (await import('../store/usage-dataset.ts')).openUsageDataset(...args),
     inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),
     findOrigin: async (target) => (await import('../store/origin.ts')).findOrigin(target),
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),

@@ -19,7 +19,8 @@ export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'comple
 
   async watch({ url, query }, run) {
     const { target, openUsage, findOrigin, variables, print } = run
-    const ask = await openUsage(target)
+    const others = query === undefined ? ', D1 Read, Workers KV Storage Edit and Workers Scripts Read' : ''
+    const ask = await openUsage(target, others)
     const asked = usageQueries.get(query ?? '')
     if (asked) {
       let sql = ''
