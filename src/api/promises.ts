@@ -17,6 +17,8 @@ export const freshnessSeconds = 120
 
 /** While D1 fails, a copy in memory or in KV, of a partner or of a list, may be used for this long. */
 export const staleIfErrorHours = 30
+/** Copies in KV are renewed when a request finds them older than this. */
+export const copyRenewalHours = 1
 
 /** The next version of the API is announced this long before the current one ends. */
 export const breakingChangeNoticeDays = 180

@@ -100,8 +100,8 @@ export async function announce(target: Target, origin: string, isEmpty: boolean)
 function describeDemo(origin: string, target: Target, credentials: Credentials): string {
   const { shortName, country, clientId, clientSecret } = credentials
   const api = `${origin}/api/v3/partners`
-  const cases = Object.entries(demoCases).map(([code, { list }]) => `${code} ${list}`)
-  const partner = ['--short-name', 'test', '--name', 'Test', '--country', 'EG']
+  const cases = Object.entries(demoCases).map(([code, { list }]) => `${code} (${list})`)
+  const partner = ['--short-name', 'test-eg', '--name', 'Test', '--country', 'EG']
   const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
   return `
 The API is served at ${api}, with a demo catalog and a demo partner:
@@ -118,7 +118,7 @@ Get a token and list the partner's plans, in another terminal:
 Or set the variables that the samples and npm run smoke read:
   export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
 
-Cases for tests, by country: ${cases.join(', ')}. Create a partner there:
+Countries with cases for tests: ${cases.join(', ')}. Create a partner in one:
   ${describeCommand(target, 'partner', 'create', ...partner)}
 
 `

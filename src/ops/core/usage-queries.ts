@@ -48,7 +48,7 @@ const quietMinutes = 180
 
 export const alerts = {
   availability: {
-    rule: `Of the requests for tokens, or of those for lists, more fail with 500 or 503 than the target allows (${budgetPercent} %): ${burnRates.map(describeBurnRate).join(', or ')}. Fewer than ${minFailures} failures are too few to judge.`,
+    rule: `Of the requests for tokens, or of those for lists, too many fail with 500 or 503: ${burnRates.map(describeBurnRate).join('; or ')}. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
     write: (dataset) =>
       `SELECT blob1 AS route, ${windows.map((minutes) => `sumIf(_sample_interval, ${since(minutes)}) AS requests_${minutes}, sumIf(_sample_interval, ${since(minutes)} AND ${failed}) AS failures_${minutes}`).join(', ')} FROM ${dataset} WHERE ${since(Math.max(...windows))} AND ${promised} GROUP BY route`,
     judge: (rows) =>
@@ -57,7 +57,7 @@ export const alerts = {
         : rows.map(judgeAvailability),
   },
   versions: {
-    rule: `In an hour, more than ${newVersion.percent} % of the requests to the newest version fail with 500 or 503, and more than ${newVersion.factor} times as many of a hundred as of the versions before.`,
+    rule: `In an hour, over ${newVersion.percent} % of the requests to the newest version fail with 500 or 503, and that share is over ${newVersion.factor} times the share of the older versions.`,
     write: (dataset) =>
       `SELECT blob7 AS version, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, ${p99}, MIN(timestamp) AS since FROM ${dataset} WHERE ${since(60)} AND blob7 != '' GROUP BY version ORDER BY since`,
     judge: judgeVersions,
@@ -76,7 +76,7 @@ export const alerts = {
           ),
   },
   'rate-limited': {
-    rule: `In ${recentMinutes} minutes, more than ${maxRefusals} token requests of a partner, or of nobody, are refused with 429.`,
+    rule: `In ${recentMinutes} minutes, over ${maxRefusals} token requests of one partner, or without a known partner, are refused with 429.`,
     write: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(recentMinutes)} AND blob5 = 'rate_limited' GROUP BY partner HAVING refusals > ${maxRefusals}`,
     judge: (rows) =>
@@ -128,7 +128,8 @@ const overviews = {
 export const usageQueries: ReadonlyMap<string, UsageQuery> = new Map(Object.entries({ ...alerts, ...overviews }))
 
 function describeBurnRate({ factor, longMinutes, shortMinutes }: (typeof burnRates)[number]): string {
-  return `${factor} times as many in ${formatMinutes(longMinutes)} and its last ${formatMinutes(shortMinutes)}`
+  const percent = Number((factor * budgetPercent).toFixed(6))
+  return `over ${percent} % in the last ${formatMinutes(longMinutes)} and also in the last ${formatMinutes(shortMinutes)}`
 }
 
 function judgeAvailability(row: Row): Finding {

@@ -98,7 +98,8 @@ function readRefusal(
   // The answer was lost after its first line: the call may have had its effect.
   const isCutOff = ok && success !== false
   const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || 'it gave no reason'
-  if (status === 401 || status === 403) {
+  // 6003: the header can't be a token.
+  if (status === 401 || status === 403 || codes.includes(6003)) {
     const fix = describeTokenCheck(permissions)
     return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${fix}`, { codes })
   }

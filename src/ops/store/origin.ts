@@ -4,7 +4,7 @@ import { UserError } from '../shared/user-error.ts'
 import type { Target } from '../shared/target.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { readConfiguredEnvironment } from './deployment.ts'
-import { refuse } from './failure.ts'
+import { CloudflareError } from './failure.ts'
 
 /**
  * Finds the custom domain in wrangler.toml, otherwise the Worker's address at workers.dev.
@@ -16,6 +16,9 @@ export async function findOrigin({ env = '' }: Target): Promise<string> {
   if (domain !== undefined) return `https://${domain}`
   if (hasRoute) throw new UserError(`The route of [env.${env}] in wrangler.toml names no host. Add --url.`)
   const { call } = await openAccount({ remote: true, env }, 'Workers Scripts Read')
-  const subdomain = readPath(await call('GET', '/workers/subdomain').catch(refuse), 'subdomain')
+  const answer = await call('GET', '/workers/subdomain').catch((error: unknown) => {
+    throw error instanceof CloudflareError ? new UserError(`${error.message} Or name the service with --url.`) : error
+  })
+  const subdomain = readPath(answer, 'subdomain')
   return `https://${worker}.${String(subdomain)}.workers.dev`
 }

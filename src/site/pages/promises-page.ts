@@ -4,6 +4,7 @@ import {
   availabilityDays,
   availabilityTargetPercent,
   breakingChangeNoticeDays,
+  copyRenewalHours,
   freshnessSeconds,
   inProductionSince,
   securityEmail,
@@ -48,7 +49,8 @@ export function renderPromises(): Markup {
 
     <h2 id="outage">If our database fails</h2>
     <p>
-      You can list plans and get tokens for up to ${staleIfErrorHours} hours after your last request. We answer
+      You can list plans and get tokens for at least ${staleIfErrorHours - copyRenewalHours} hours after your last
+      request. We answer
       <a href="/caching#during-an-outage">from copies</a> of the list of your country, and of your account. During this
       time:
     </p>

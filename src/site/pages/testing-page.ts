@@ -28,8 +28,8 @@ export function renderTesting(): Markup {
     )}
     <p>
       Ask <a href="mailto:${support.email}">support</a> for the address of the sandbox, and for credentials in each
-      country that you want to test. In the longest texts of EG, numbers count the characters: a text that was cut shows
-      where.
+      country that you want to test. The longest texts of EG contain the positions of their characters, so you see where
+      a program cut them.
     </p>
 
     <h2 id="mock-server">Mock server</h2>
@@ -42,7 +42,8 @@ export function renderTesting(): Markup {
     <h2 id="errors">Errors</h2>
     <p>
       <a href="/errors">Errors</a> has a request for each error code: to the service, or to the mock server for codes
-      that you can’t or should not cause. <a href="/try#rehearse">Try it</a> sends the former from your browser.
+      that you can’t or should not cause. <a href="/try#rehearse">Try it</a> sends requests to the service from your
+      browser.
     </p>
   </article>`
 }

@@ -1,5 +1,5 @@
 // The ages of the freshness policy, in one place.
-import { freshnessSeconds, staleIfErrorHours } from '../../api/promises.ts'
+import { copyRenewalHours, freshnessSeconds, staleIfErrorHours } from '../../api/promises.ts'
 
 /** A check of up to this age is used without any I/O. */
 export const maxAgeMs = 60_000
@@ -15,7 +15,7 @@ export const outagePauseMs = 10_000
 /** After that, one request asks D1. The others use old copies for this long: a little longer than D1's deadline. */
 export const outageProbeMs = 6000
 /** A copy in KV is written again when it is older than this, so that an outage always finds a recent copy. */
-export const kvRewriteMs = 3600_000
+export const kvRewriteMs = copyRenewalHours * 3600_000
 
 /** After KV refused a copy, an isolate tries again after this time. */
 export const kvRetryMs = 60_000
