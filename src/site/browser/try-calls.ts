@@ -4,7 +4,7 @@ import { readPath } from '../../json.ts'
 import { encodeBase64 } from '../client/investment-plans.mts'
 import type { Markup } from '../page-shell.ts'
 import { isErrorCode } from '../error-advice.ts'
-import { rehearsals } from '../error-rehearsals.ts'
+import { reproductions } from '../error-reproductions.ts'
 import { find, onSubmit, readForm } from './dom.ts'
 import { describeRefusal, renderFailure, unreachable, type Failure } from './failure.ts'
 
@@ -50,14 +50,14 @@ onSubmit(plansForm, async ({ accessToken: text = '', shortName = '', isCondition
   })
 })
 
-for (const button of document.querySelectorAll<HTMLButtonElement>('[data-rehearse]')) {
-  button.addEventListener('click', () => void rehearse(button.dataset['rehearse'] ?? ''))
+for (const button of document.querySelectorAll<HTMLButtonElement>('[data-reproduce]')) {
+  button.addEventListener('click', () => void reproduce(button.dataset['reproduce'] ?? ''))
 }
 
-async function rehearse(code: string): Promise<void> {
-  const rehearsal = isErrorCode(code) ? rehearsals[code] : undefined
-  if (!rehearsal || 'prefer' in rehearsal) return
-  const { method, path, authorization } = rehearsal
+async function reproduce(code: string): Promise<void> {
+  const reproduction = isErrorCode(code) ? reproductions[code] : undefined
+  if (!reproduction || 'prefer' in reproduction) return
+  const { method, path, authorization } = reproduction
   const { shortName = '', accessToken: text = '' } = readForm(plansForm)
   const { clientId = '' } = readForm(tokenForm)
   const value = authorization?.value.replace('$TOKEN', readToken(text)).replace('$CLIENT_ID', clientId.trim()) ?? ''
@@ -69,12 +69,12 @@ async function rehearse(code: string): Promise<void> {
       message: 'This error needs an access token.',
       fix: 'Get a token above, then press the button again.',
     }
-    find('#rehearsal-outcome', HTMLElement).innerHTML = String(await renderFailure(noToken))
-    find('#rehearsal-response', HTMLElement).replaceChildren()
+    find('#reproduction-outcome', HTMLElement).innerHTML = String(await renderFailure(noToken))
+    find('#reproduction-response', HTMLElement).replaceChildren()
     return
   }
   const fullPath = path.replace('$SHORT_NAME', encodeURIComponent(shortName.trim() || 'your-short-name'))
-  await call('rehearsal', method, fullPath, headers ?? {}, () => undefined)
+  await call('reproduction', method, fullPath, headers ?? {}, () => undefined)
 }
 
 /** A token copied from a terminal can contain line breaks, and one copied from a header its scheme. */
@@ -101,7 +101,7 @@ interface Exchange {
 
 /** @param describe returns the meaning of a successful response, and undefined for any other response. */
 async function call(
-  name: 'token' | 'plans' | 'rehearsal',
+  name: 'token' | 'plans' | 'reproduction',
   method: string,
   path: string,
   headers: Record<string, string>,

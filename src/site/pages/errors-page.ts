@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { support } from '../../api/promises.ts'
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { advice, isErrorCode } from '../error-advice.ts'
-import { formatCurl, formatMockCurl, rehearsals } from '../error-rehearsals.ts'
+import { formatCurl, formatMockCurl, reproductions } from '../error-reproductions.ts'
 import { renderCode } from '../markdown.ts'
 import type { Markup } from '../page-shell.ts'
 
@@ -29,7 +29,7 @@ export function renderErrors(): Markup {
     <p>
       See each error before your customers do. The requests below change nothing, and they don’t lock your account. They
       use the variables of the <a href="/">start page</a> and a token, which you get with this command.
-      <a href="/try#rehearse">Try it</a> has a button for every code that a request can provoke.
+      <a href="/try#reproduce">Try it</a> has a button for every code that a request can cause.
     </p>
     ${renderCode(`TOKEN=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" |\n  curl -sS --config - -X POST "$API/api/v3/partners/auth" | jq -r .access_token)`, 'sh')}
     <div class="table" tabindex="0">
@@ -69,8 +69,8 @@ export function renderErrors(): Markup {
               <dd>${advice[code].fix}</dd>
             </div>
             <div>
-              <dt>Rehearse</dt>
-              <dd>${renderRehearsal(code)}</dd>
+              <dt>Reproduce</dt>
+              <dd>${renderReproduction(code)}</dd>
             </div>
           </dl>
         </section>`,
@@ -98,10 +98,10 @@ export function renderErrors(): Markup {
   </article>`
 }
 
-function renderRehearsal(code: ErrorCode): Markup | string {
-  const rehearsal = rehearsals[code]
-  if ('prefer' in rehearsal)
-    return html`${rehearsal.reason} Let the <a href="/testing#mock-server">mock server</a> answer with it:
-      <code>${formatMockCurl(rehearsal)}</code>`
-  return html`<code>${formatCurl(rehearsal)}</code>`
+function renderReproduction(code: ErrorCode): Markup | string {
+  const reproduction = reproductions[code]
+  if ('prefer' in reproduction)
+    return html`${reproduction.reason} Make the <a href="/testing#mock-server">mock server</a> return it:
+      <code>${formatMockCurl(reproduction)}</code>`
+  return html`<code>${formatCurl(reproduction)}</code>`
 }

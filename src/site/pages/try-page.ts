@@ -1,7 +1,7 @@
 // The page that makes both API calls by hand and shows requests and responses. Its program is browser/try-calls.ts.
 import { html } from 'hono/html'
 import { planFilters } from '../../catalog/plan-filters.ts'
-import { rehearsals } from '../error-rehearsals.ts'
+import { reproductions } from '../error-reproductions.ts'
 import type { Markup } from '../page-shell.ts'
 import { clientFields, javaScriptNotice, secretNote, shortNameField } from './credential-fields.ts'
 
@@ -51,21 +51,21 @@ export function renderTry(): Markup {
       <div id="plans-outcome" class="outcome" role="status"></div>
       <div id="plans-response" class="response"></div>
     </section>
-    <section aria-labelledby="rehearse">
-      <h2 id="rehearse">3. Rehearse an error</h2>
+    <section aria-labelledby="reproduce">
+      <h2 id="reproduce">3. Reproduce an error</h2>
       <p>
         Each button sends a request that is refused with this code. They use the client ID, token and short name from
-        above. No request provokes the other codes: <a href="/errors">Errors</a> has the causes and fixes.
+        above. No request causes the other codes: <a href="/errors">Errors</a> has the causes and fixes.
       </p>
-      <p class="rehearsals">
-        ${Object.entries(rehearsals).map(
-          ([code, rehearsal]) =>
-            !('prefer' in rehearsal) &&
-            html`<button class="quiet" type="button" data-rehearse="${code}">${code}</button> `,
+      <p class="reproductions">
+        ${Object.entries(reproductions).map(
+          ([code, reproduction]) =>
+            !('prefer' in reproduction) &&
+            html`<button class="quiet" type="button" data-reproduce="${code}">${code}</button> `,
         )}
       </p>
-      <div id="rehearsal-outcome" class="outcome" role="status"></div>
-      <div id="rehearsal-response" class="response"></div>
+      <div id="reproduction-outcome" class="outcome" role="status"></div>
+      <div id="reproduction-response" class="response"></div>
     </section>
   </article>`
 }

@@ -112,21 +112,21 @@ async function listPlans(page: Page, shortName: string): Promise<string> {
   return (await page.locator('#plans-outcome, #plans-response').allInnerTexts()).join('\n')
 }
 
-test('each button of "Rehearse an error" is refused with its code', async () => {
+test('each button of "Reproduce an error" is refused with its code', async () => {
   await visit('/try', async ({ page }) => {
-    await page.locator('[data-rehearse=forbidden]').click()
+    await page.locator('[data-reproduce=forbidden]').click()
     await page.getByText('This error needs an access token.').waitFor()
     await getToken(page, demo)
     // A token pasted with its scheme.
     const token = await page.locator('[name=accessToken]').inputValue()
     await page.locator('[name=accessToken]').fill(`Bearer ${token}`)
     expect(await listPlans(page, demo.shortName)).toContain(`${plans.length} plans`)
-    const codes = await page.locator('[data-rehearse]').allInnerTexts()
+    const codes = await page.locator('[data-reproduce]').allInnerTexts()
     expect(codes.length).toBe(7)
     for (const code of codes) {
-      await page.locator(`[data-rehearse=${code}]`).click()
-      await page.locator('#rehearsal-response', { hasText: `"error": "${code}"` }).waitFor()
-      expect(await page.locator('#rehearsal-outcome').innerText()).toContain(`More about ${code}`)
+      await page.locator(`[data-reproduce=${code}]`).click()
+      await page.locator('#reproduction-response', { hasText: `"error": "${code}"` }).waitFor()
+      expect(await page.locator('#reproduction-outcome').innerText()).toContain(`More about ${code}`)
     }
   })
 })

@@ -1,7 +1,7 @@
-// How a partner's developer provokes each error code, for the errors page and for the buttons of "Try it".
+// How a partner's developer reproduces each error code, for the errors page and for the buttons of "Try it".
 import type { ErrorCode } from '../api/error-codes.ts'
 
-export interface RehearsedRequest {
+export interface ReproducedRequest {
   method: string
   /** `$SHORT_NAME` stands for the partner's short name. */
   path: string
@@ -9,7 +9,7 @@ export interface RehearsedRequest {
   authorization?: { scheme: 'Basic' | 'Bearer'; value: string }
 }
 
-/** A request to a mock of openapi.json, for a code that no request to the service can or should provoke. */
+/** A request to a mock of openapi.json, for a code that no request to the service can or should cause. */
 export interface MockedRequest {
   reason: string
   method: string
@@ -23,7 +23,7 @@ const plans = '/api/v3/partners/$SHORT_NAME/plans'
 const ownToken = { scheme: 'Bearer', value: '$TOKEN' } as const
 
 /** Requests that are refused with the code and have no other effect. */
-export const rehearsals: Record<ErrorCode, RehearsedRequest | MockedRequest> = {
+export const reproductions: Record<ErrorCode, ReproducedRequest | MockedRequest> = {
   invalid_request: { method: 'GET', path: `${plans}?currency=12`, authorization: ownToken },
   invalid_client: { method: 'POST', path: token, authorization: { scheme: 'Basic', value: '$CLIENT_ID:wrong' } },
   missing_token: { method: 'GET', path: plans },
@@ -32,7 +32,7 @@ export const rehearsals: Record<ErrorCode, RehearsedRequest | MockedRequest> = {
   forbidden: { method: 'GET', path: '/api/v3/partners/somebody-else/plans', authorization: ownToken },
   not_found: { method: 'GET', path: '/api/v3/nothing' },
   method_not_allowed: { method: 'GET', path: token },
-  rate_limited: mock('Don’t provoke it: your own servers would be refused, too.', 'POST', token, 'code=429'),
+  rate_limited: mock('Don’t cause it: your own servers would be refused, too.', 'POST', token, 'code=429'),
   internal_error: mock('Only we can cause it.', 'GET', plans, 'code=500'),
   unavailable: mock('Only we can cause it.', 'GET', plans, 'code=503'),
 }
@@ -47,7 +47,7 @@ export function formatMockCurl({ method, path, prefer }: MockedRequest): string 
   return `curl -i -X ${method} ${credentials} -H "Prefer: ${prefer}" "http://127.0.0.1:4010${path}"`
 }
 
-export function formatCurl({ method, path, authorization }: RehearsedRequest): string {
+export function formatCurl({ method, path, authorization }: ReproducedRequest): string {
   const credentials =
     authorization?.scheme === 'Basic'
       ? `-u "${authorization.value}" `
