@@ -27,3 +27,13 @@ export const breakingChangeNoticeDays = 180
 export const support = { name: 'Partner support', email: 'support@catalog.example.com' }
 /** For vulnerabilities. */
 export const securityEmail = 'security@catalog.example.com'
+
+/**
+ * Questions of partners that only the owner can answer, for the page about the catalog. An answer is Markdown without blocks.
+ * Null: the page says "Ask support".
+ */
+export const ownerAnswers: Record<string, string | null> = {
+  'What may you do with the texts, figures and artwork (license)?': null,
+  'Which disclaimers do we require?': null,
+  'When does support answer?': null,
+}

@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { hasVisibleCharacter } from '../visible-text.ts'
 import { isCountryCode } from './country-codes.ts'
 
-const maxDigits = 15
+/** Of an amount or a return. */
+export const maxDigits = 15
 /** Below MAX_SAFE_INTEGER, which the filter categoryId uses for larger numbers. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
 

@@ -7,40 +7,65 @@ import { Marked } from 'marked'
 import { exampleOrigin } from './example-origin.ts'
 import type { Markup } from './page-shell.ts'
 
-const marked = new Marked({
-  async: false,
-  renderer: {
-    // ```ts file=client/investment-plans.mts shows that file of src/site instead of the block's own text.
-    code({ text, lang = '' }) {
-      const [language = 'text', ...settings] = lang.split(' ')
-      const file = settings.find((setting) => setting.startsWith('file='))?.slice('file='.length)
-      return highlight(file === undefined ? text : readSiteFile(file), language)
-    },
-    heading({ tokens, depth, text }) {
-      const content = this.parser.parseInline(tokens)
-      return depth === 1 ? `<h1>${content}</h1>\n` : `<h${depth} id="${createSlug(text)}">${content}</h${depth}>\n`
-    },
-    table({ header, rows }) {
-      const head = header.map(({ tokens }) => `<th scope="col">${this.parser.parseInline(tokens)}</th>`).join('')
-      const body = rows
-        .map((cells) => `<tr>${cells.map(({ tokens }) => `<td>${this.parser.parseInline(tokens)}</td>`).join('')}</tr>`)
-        .join('\n')
-      return `<div class="table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>\n${body}</tbody></table></div>\n`
-    },
-  },
-})
+/** Makes a converter for one page, because no two of its headings and table rows get the same ID. */
+function createMarked(): Marked {
+  const ids = new Set<string>()
 
-/** Reads a page of src/site/pages; its title is the level-1 heading. */
-export function readProse(file: string): { title: string; body: Markup } {
-  const text = readSiteFile(`pages/${file}`)
+  function createId(text: string): string {
+    const slug = createSlug(text)
+    let id = slug
+    for (let number = 2; ids.has(id); number++) id = `${slug}-${number}`
+    ids.add(id)
+    return id
+  }
+
+  return new Marked({
+    async: false,
+    renderer: {
+      // ```ts file=client/investment-plans.mts shows that file of src/site instead of the block's own text.
+      code({ text, lang = '' }) {
+        const [language = 'text', ...settings] = lang.split(' ')
+        const file = settings.find((setting) => setting.startsWith('file='))?.slice('file='.length)
+        return highlight(file === undefined ? text : readSiteFile(file), language)
+      },
+      heading({ tokens, depth, text }) {
+        const content = this.parser.parseInline(tokens)
+        return depth === 1 ? `<h1>${content}</h1>\n` : `<h${depth} id="${createId(text)}">${content}</h${depth}>\n`
+      },
+      // Each row has an ID, so that the search finds it.
+      table({ header, rows }) {
+        const head = header.map(({ tokens }) => `<th scope="col">${this.parser.parseInline(tokens)}</th>`).join('')
+        const body = rows
+          .map(([first, ...cells]) => {
+            const id = createId(first?.text ?? '')
+            const name = `<th scope="row" id="${id}">${this.parser.parseInline(first?.tokens ?? [])}</th>`
+            return `<tr>${name}${cells.map(({ tokens }) => `<td>${this.parser.parseInline(tokens)}</td>`).join('')}</tr>`
+          })
+          .join('\n')
+        return `<div class="table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>\n${body}</tbody></table></div>\n`
+      },
+    },
+  })
+}
+
+/**
+ * Reads a page of src/site/pages; its title is the level-1 heading.
+ * @param blocks Markdown by name: `<!-- values -->` stands for the block "values".
+ */
+export function readProse(file: string, blocks: Record<string, string> = {}): { title: string; body: Markup } {
+  const text = readSiteFile(`pages/${file}`).replaceAll(/<!-- (\w+) -->/g, (_, name: string) => {
+    const block = blocks[name]
+    if (block === undefined) throw new Error(`${file} needs the block "${name}".`)
+    return block
+  })
   const title = /^# (.+)$/m.exec(text)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
-  return { title, body: html`<article class="prose">${raw(marked.parse(text))}</article>` }
+  return { title, body: html`<article class="prose">${raw(createMarked().parse(text))}</article>` }
 }
 
 /** Markdown without blocks, such as a description with `code` in it. */
 export function renderInline(text: string): Markup {
-  return raw(marked.parseInline(text))
+  return raw(createMarked().parseInline(text))
 }
 
 export function renderCode(text: string, language: string): Markup {

@@ -1,4 +1,7 @@
 // The table of contents: every page, with its title and address. Node only.
+import { ownerAnswers, support } from '../api/promises.ts'
+import { maxDigits } from '../catalog/plan-schema.ts'
+import { formatSizes, formatTable, formatValues } from './demo-facts.ts'
 import { readProse } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 import { renderErrors } from './pages/errors-page.ts'
@@ -42,8 +45,11 @@ export function listSections(): Section[] {
         readProsePage('/tokens', 'How to get, reuse and renew an access token.'),
         readProsePage('/filters', 'Which plans a list contains, and how to filter it.'),
         readProsePage('/caching', 'How to request a list only if it has changed, and how fresh a list is.'),
-        readProsePage('/sync', 'How to apply changes of the list to your own copy, and how to read the fields.'),
-        readProsePage('/limits', 'Rate limits, sizes, lifetimes and timeouts.'),
+        readProsePage('/sync', 'How to apply changes of the list to your own copy.'),
+        readProsePage('/limits', 'Rate limits, lifetimes and timeouts.'),
+        readProsePage('/operations', 'TLS, IP addresses, the size of a list, two countries and request IDs.', {
+          sizes: formatSizes(),
+        }),
         {
           path: '/testing',
           title: 'Testing',
@@ -63,6 +69,11 @@ export function listSections(): Section[] {
           description: 'Both endpoints, and every field of a plan with its type, meaning and an example.',
           body: renderReference(),
         },
+        readProsePage('/catalog', 'Which values to expect, and how to read and show numbers, texts and artwork.', {
+          values: formatValues(),
+          digits: String(maxDigits),
+          questions: formatQuestions(),
+        }),
         {
           path: '/errors',
           title: 'Errors',
@@ -82,7 +93,13 @@ export function listSections(): Section[] {
   ]
 }
 
-/** The page `/tokens` is in pages/tokens.md. */
-function readProsePage(path: string, description: string): Page {
-  return { path, description, ...readProse(`${path.slice(1)}.md`) }
+/** The page `/tokens` is in pages/tokens.md. @param blocks see `readProse`. */
+function readProsePage(path: string, description: string, blocks?: Record<string, string>): Page {
+  return { path, description, ...readProse(`${path.slice(1)}.md`, blocks) }
+}
+
+function formatQuestions(): string {
+  const askSupport = `Ask [support](mailto:${support.email}).`
+  const answers = Object.entries(ownerAnswers).map(([question, answer]) => [question, answer ?? askSupport])
+  return formatTable(['Question', 'Answer'], Object.fromEntries(answers))
 }
