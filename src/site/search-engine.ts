@@ -11,6 +11,8 @@ export interface SearchEntry {
   text: string
   /** The names in the code. Results don't show them. */
   names: string
+  /** Other words for its subject. Results don't show them. */
+  synonyms?: string
 }
 
 export interface SearchResult {
@@ -23,7 +25,7 @@ export interface SearchResult {
 export function createSearchEngine(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
   const index = new MiniSearch<SearchEntry>({
     idField: 'url',
-    fields: ['title', 'page', 'text', 'names'],
+    fields: ['title', 'page', 'text', 'names', 'synonyms'],
     tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
     processTerm: listTerms,
   })
@@ -32,7 +34,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
   const find = (query: string, combineWith: 'AND' | 'OR') =>
     index.search(query, {
       combineWith,
-      boost: { title: 4, page: 2, names: 0.5 },
+      boost: { title: 4, synonyms: 2, page: 2, names: 0.5 },
       // A guide explains what many parts of the reference only mention.
       boostDocument: (url) => (String(url).startsWith('/reference') ? 0.5 : 1),
       prefix: true,

@@ -2,34 +2,76 @@
 import type { SearchEntry } from './search-engine.ts'
 import type { Page, Section } from './page-shell.ts'
 
-/** Everything that a link can point to: a heading, or the first cell of a row. */
-const target = /<(h[1-3]|th)\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g
+/** Words that partners use, and the pages don't, by the part of a page that they are for. */
+const synonyms: Record<string, string> = {
+  '/tokens#get-a-token': 'API key authentication login',
+  '/tokens#use-an-oauth-2-library': 'client_secret_post client_secret_basic',
+  '/tokens#reuse-and-renew-tokens': 'refresh session expiration',
+  '/promises#availability': 'SLA uptime downtime',
+  '/promises#changes': 'deprecation sunset end of life',
+  '/promises#incorrect-data': 'wrong figures performance mistake bug',
+  '/changes': 'versioning deprecation changelog release notes compatibility',
+  '/limits': 'throttling quota',
+  '/errors#rate_limited': 'throttling 429',
+  '/errors#invalid_client': 'wrong secret password',
+  '/errors#unavailable': '503',
+  '/operations#tls': 'HTTPS SSL encryption',
+  '/operations#ip-addresses': 'whitelist allowlist',
+  '/catalog#performancedate': 'timezone UTC frequency',
+  '/catalog#questions-for-support': 'licence legal copyright terms of use',
+  '/caching': 'conditional request',
+  '/sync': 'polling interval schedule delisted',
+}
+
+const heading = /<(h[1-3])\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g
+/** A row whose first cell has an ID. */
+const row = /<tr>\s*<th\b[^>]* id="([^"]+)"[^>]*>([^]*?)<\/th>([^]*?)<\/tr>/g
 
 export async function buildSearchIndex(sections: readonly Section[]): Promise<SearchEntry[]> {
-  const entries = await Promise.all(sections.flatMap(({ pages }) => pages).map(listEntries))
-  return entries.flat()
+  const entries = (await Promise.all(sections.flatMap(({ pages }) => pages).map(listEntries))).flat()
+  for (const [url, words] of Object.entries(synonyms)) {
+    const entry = entries.find((each) => each.url === url)
+    if (entry === undefined) throw new Error(`No page has ${url}, for which the search has synonyms.`)
+    entry.synonyms = words
+  }
+  return entries
 }
 
 async function listEntries(page: Page): Promise<SearchEntry[]> {
   const body = String(await page.body).replaceAll(/<(svg|form)\b[^]*?<\/\1>/g, '')
-  const targets = [...body.matchAll(target)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
+  const headings = [...body.matchAll(heading)].filter(([, tag, id]) => tag === 'h1' || id !== undefined)
   let section = ''
-  return targets.map((match, index) => {
+  return headings.flatMap((match, index) => {
     const [whole, tag, id = '', content = ''] = match
-    const end = targets[index + 1]?.index ?? body.length
-    const part = body.slice(match.index + whole.length, end)
-    const text = readText(part.replaceAll(code, ''))
+    const part = body.slice(match.index + whole.length, headings[index + 1]?.index ?? body.length)
+    const rest = part.replaceAll(row, ' ')
+    const text = readText(rest.replaceAll(code, ''))
     const title = readText(content)
     if (tag === 'h2') section = title
-    return {
+    const entry: SearchEntry = {
       url: id === '' ? page.path : `${page.path}#${id}`,
       page: tag === 'h3' ? `${page.title}: ${section}` : page.title,
-      // A row says what it belongs to only in its ID, such as `Plan.currency`.
-      title: tag === 'th' && id.endsWith(`.${title}`) ? id : title,
+      title,
       text: tag === 'h1' ? `${page.description} ${text}` : text,
-      names: listNames(part),
+      names: listNames(rest),
     }
+    return [
+      entry,
+      ...[...part.matchAll(row)].map(([, rowId = '', first = '', cells = '']) => readRow(page, rowId, first, cells)),
+    ]
   })
+}
+
+function readRow(page: Page, id: string, first: string, cells: string): SearchEntry {
+  const title = readText(first)
+  return {
+    url: `${page.path}#${id}`,
+    page: page.title,
+    // A row of a schema says what it belongs to only in its ID, such as `Plan.currency`.
+    title: id.endsWith(`.${title}`) ? id : title,
+    text: readText(cells),
+    names: '',
+  }
 }
 
 const code = /<pre\b[^]*?<\/pre>/g

@@ -16,12 +16,12 @@ test('every page, error code and field of a plan has an entry, as readable text'
 })
 
 test.each([
-  ['lockin', '/reference#Plan.lockInPeriod'],
-  ['lock in period', '/reference#Plan.lockInPeriod'],
+  ['partialw', '/reference#Plan.partialWithdrawable'],
+  ['lock in period', '/catalog#lockinperiod'],
   ['invalid_client', '/errors#invalid_client'],
   ['wrong secret', '/errors#invalid_client'],
   ['rate limit', '/errors#rate_limited'],
-  ['expires_in', '/reference#AccessToken.expires_in'],
+  ['expires_in', '/tokens#expires-in'],
   ['nightly sync', '/sync#the-sync-job'],
   ['poll', '/sync#how-often-to-poll'],
   ['InvestmentPlansError', '/client#what-the-clients-do'],
@@ -35,6 +35,60 @@ test.each([
   ['fund mannager', '/reference#Plan.fundManager'],
 ])('"%s" finds %s first', (query, url) => {
   expect(find(query)[0]?.entry.url).toBe(url)
+})
+
+/** What partners may type, and the page or the part of a page that answers it. */
+const queries = {
+  'api key': '/tokens',
+  SLA: '/promises#availability',
+  deprecation: '/promises#changes',
+  throttling: '/limits',
+  timezone: '/catalog#performancedate',
+  TLS: '/operations#tls',
+  proxy: '/operations#ip-addresses',
+  licence: '/catalog#questions-for-support',
+  versioning: '/changes',
+  'IP whitelist': '/operations#ip-addresses',
+  'status page': '/operations#status-page',
+  'polling interval': '/sync',
+  'refresh token': '/tokens#reuse-and-renew-tokens',
+  'token lifetime': '/limits#lifetime-of-a-token',
+  client_secret_post: '/tokens#use-an-oauth-2-library',
+  '429': '/errors#rate_limited',
+  '503': '/errors#unavailable',
+  'too many requests': '/errors#rate_limited',
+  'short name does not match': '/errors#forbidden',
+  pagination: '/limits#pagination',
+  webhook: '/limits#webhooks',
+  CORS: '/limits#browser-origins',
+  'timeout retry': '/limits#timeouts',
+  etag: '/caching',
+  'If-None-Match': '/reference#listPlans.If-None-Match',
+  'stale data': '/caching',
+  'database outage': '/caching#during-an-outage',
+  'wrong performance figures': '/promises#incorrect-data',
+  'missing plan': '/filters#which-plans',
+  'closed plan isInvestable': '/filters#which-plans',
+  'minimum investment': '/reference#Plan.minInvestableAmounts',
+  'decimal places': '/catalog#how-many-decimal-places-does-an-amount-have',
+  'risk levels': '/catalog#productrisklevel-name',
+  'fund types': '/catalog#fundtype',
+  hotlink: '/catalog#artwork-and-documents',
+  'gzip compression': '/operations#size-and-compression',
+  'two countries': '/operations#two-countries',
+  'request id': '/operations#request-ids',
+  'postman environment': '/collections#postman',
+  'typescript sdk': '/client',
+}
+
+test('of 40 queries that partners may type, at least 38 find their page among the first three results', () => {
+  const failures = Object.entries(queries).flatMap(([query, target]) => {
+    const urls = find(query).map(({ entry }) => entry.url)
+    const best = urls.slice(0, 3)
+    return best.some((url) => url === target || url.startsWith(`${target}#`)) ? [] : [`${query}: ${best.join(', ')}`]
+  })
+  expect(Object.keys(queries).length).toBe(40)
+  expect(failures.length, failures.join('\n')).toBeLessThanOrEqual(2)
 })
 
 test('words of which only some occur still find something, and an unknown word nothing', () => {

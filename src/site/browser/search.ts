@@ -1,4 +1,5 @@
 // The search dialog. every-page.ts loads it, and this loads the index and the styles, when the reader opens it.
+import { support } from '../../api/promises.ts'
 import { createSearchEngine, cutExcerpt, type SearchEntry, type SearchResult } from '../search-engine.ts'
 
 const maxResults = 12
@@ -30,7 +31,7 @@ export function createSearchDialog(): () => void {
       if (query !== input.value.trim()) return
       const results = query === '' ? [] : find(query)
       list.replaceChildren(...results.slice(0, maxResults).map(renderResult))
-      status.textContent = describeCount(query, results.length)
+      status.replaceChildren(...describeCount(query, results.length))
     } catch {
       engine = undefined
       list.replaceChildren()
@@ -71,10 +72,12 @@ async function loadEngine(): Promise<ReturnType<typeof createSearchEngine>> {
   return createSearchEngine(entries)
 }
 
-function describeCount(query: string, count: number): string {
-  if (query === '') return 'Arrow keys choose a result, Enter opens it, Escape closes the search.'
-  if (count === 0) return 'No page matches. Try fewer or other words.'
-  return count === 1 ? '1 result' : `${count > maxResults ? `The best ${maxResults} of ${count}` : count} results`
+function describeCount(query: string, count: number): (string | HTMLElement)[] {
+  if (query === '') return ['Arrow keys choose a result, Enter opens it, Escape closes the search.']
+  if (count === 1) return ['1 result']
+  if (count > 1) return [`${count > maxResults ? `The best ${maxResults} of ${count}` : count} results`]
+  const address = make('a', { href: `mailto:${support.email}`, textContent: support.email })
+  return ['No page matches. Try fewer or other words, or ask ', address, '.']
 }
 
 function renderResult({ entry, terms }: SearchResult): HTMLElement {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { support } from '../../../src/api/promises.ts'
 import { findViolations, visit } from './visit.ts'
 
 test('the keyboard alone finds a field and opens it; nothing is loaded before', async () => {
@@ -10,18 +11,20 @@ test('the keyboard alone finds a field and opens it; nothing is loaded before', 
 
     await page.keyboard.press('Control+k')
     await page.getByRole('searchbox').waitFor()
-    await page.keyboard.type('lockin')
-    await page.getByRole('link', { name: 'Plan.lockInPeriod' }).waitFor()
-    expect(await page.getByRole('searchbox').inputValue()).toBe('lockin')
+    await page.keyboard.type('partialw')
+    await page.getByRole('link', { name: 'Plan.partialWithdrawable' }).waitFor()
+    expect(await page.getByRole('searchbox').inputValue()).toBe('partialw')
     expect(await page.getByRole('dialog').getByRole('status').innerText()).toBe('3 results')
-    expect(await page.locator('dialog mark').first().innerText()).toBe('lockInPeriod')
+    expect(await page.locator('dialog mark').first().innerText()).toBe('partialWithdrawable')
     await page.keyboard.press('ArrowDown')
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toBe('/reference#Plan.lockInPeriod')
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toBe(
+      '/reference#Plan.partialWithdrawable',
+    )
     await page.keyboard.press('ArrowUp')
     expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('INPUT')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
-    await page.waitForURL('**/reference#Plan.lockInPeriod')
+    await page.waitForURL('**/reference#Plan.partialWithdrawable')
     expect(complaints).toEqual([])
   })
 })
@@ -63,6 +66,8 @@ test('says when nothing matches, and when the index can’t be loaded', async ()
     await page.getByText('The search index can’t be loaded.').waitFor()
     await page.getByRole('searchbox').fill('zebra')
     await page.getByText('No page matches.').waitFor()
+    const address = page.getByRole('dialog').getByRole('link', { name: support.email })
+    expect(await address.getAttribute('href')).toBe(`mailto:${support.email}`)
     await page.getByRole('searchbox').fill('<b>filters')
     await page.locator('dialog li').first().waitFor()
     expect(await page.locator('dialog b').count()).toBe(0)
