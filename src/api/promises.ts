@@ -35,5 +35,5 @@ export const securityEmail = 'security@catalog.example.com'
 export const ownerAnswers: Record<string, string | null> = {
   'What may you do with the texts, figures and artwork (license)?': null,
   'Which disclaimers do we require?': null,
-  'When does support answer?': null,
+  'What are the hours of support?': null,
 }

@@ -31,7 +31,7 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
   })
   index.addAll(entries)
   const byUrl = new Map(entries.map((entry) => [entry.url, entry]))
-  const find = (query: string, combineWith: 'AND' | 'OR') =>
+  const find = (query: string, combineWith: 'AND' | 'OR', readTerm: (term: string) => string | null) =>
     index.search(query, {
       combineWith,
       boost: { title: 4, synonyms: 2, page: 2, names: 0.5 },
@@ -41,15 +41,34 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
       // Allows one or two typing errors, but none in a short word.
       fuzzy: (term) => (term.length > 4 ? 0.2 : false),
       // Only the index splits names at capitals: "lockIn" is to match `lockInPeriod` as its prefix, and not every "in".
-      processTerm: (term) => term.toLowerCase(),
+      processTerm: readTerm,
     })
   return (query) => {
-    const all = find(query, 'AND')
-    return (all.length > 0 ? all : find(query, 'OR')).flatMap(({ id, terms }) => {
+    const best = [
+      () => find(query, 'AND', readWord),
+      () => find(query, 'AND', readStem),
+      () => find(query, 'OR', readWord),
+    ]
+    return (best.map((attempt) => attempt()).find((results) => results.length > 0) ?? []).flatMap(({ id, terms }) => {
       const entry = byUrl.get(String(id))
       return entry ? [{ entry, terms }] : []
     })
   }
+}
+
+const questionWords = new Set(
+  'a an and are can do does for how i in is it my of on or the to what when where which who'.split(' '),
+)
+
+/** Returns null for a word that says nothing about the subject of a question. */
+function readWord(term: string): string | null {
+  const word = term.toLowerCase()
+  return questionWords.has(word) ? null : word
+}
+
+/** "deprecated" and "deprecation" have the same stem, which is a prefix of both. */
+function readStem(term: string): string | null {
+  return readWord(term)?.replace(/(?<=.{3})(?:ing|ion|ed|s)$/, '') ?? null
 }
 
 /** `lockInPeriod` is found by "lockin", by "period", and by "lock in". */

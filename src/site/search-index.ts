@@ -10,7 +10,7 @@ const synonyms: Record<string, string> = {
   '/promises#availability': 'SLA uptime downtime',
   '/promises#changes': 'deprecation sunset end of life',
   '/promises#incorrect-data': 'wrong figures performance mistake bug',
-  '/changes': 'versioning deprecation changelog release notes compatibility',
+  '/changes': 'deprecation changelog release notes compatibility',
   '/limits': 'throttling quota',
   '/errors#rate_limited': 'throttling 429',
   '/errors#invalid_client': 'wrong secret password',
@@ -20,7 +20,7 @@ const synonyms: Record<string, string> = {
   '/catalog#performancedate': 'timezone UTC frequency',
   '/catalog#questions-for-support': 'licence legal copyright terms of use',
   '/caching': 'conditional request',
-  '/sync': 'polling interval schedule delisted',
+  '/sync': 'poll interval schedule delist',
 }
 
 const heading = /<(h[1-3])\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g

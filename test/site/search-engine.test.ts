@@ -32,6 +32,8 @@ test.each([
   ['breaking change', '/promises#changes'],
   ['sandbox', '/testing#sandbox'],
   ['mock server', '/testing#mock-server'],
+  ['hotlinking', '/catalog#artwork-and-documents'],
+  ['where to test', '/testing'],
   ['fund mannager', '/reference#Plan.fundManager'],
 ])('"%s" finds %s first', (query, url) => {
   expect(find(query)[0]?.entry.url).toBe(url)
