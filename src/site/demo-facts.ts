@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { parseCatalog } from '../catalog/catalog-file.ts'
 import { storePlan } from '../catalog/plan-document.ts'
+import type { demoCases } from '../catalog/demo-cases.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 
-/** The cases at the limits of each field, which are no examples. */
-const limitCases = 'EG'
+/** The country with values at their limits, which are no examples. */
+const limitCases: keyof typeof demoCases = 'EG'
 
 const listedPlans = 10_000
 
@@ -17,18 +18,21 @@ function readExamples(): CatalogPlan[] {
   return parsed.plans.filter(({ viewableIn }) => !viewableIn.includes(limitCases))
 }
 
+function listOnce(values: readonly string[]): string {
+  return [...new Set(values)].map((value) => `\`${value}\``).join(', ')
+}
+
 /** A table of the fields with a set of values, and the values in the order of the catalog or of their IDs. */
 export function formatValues(): string {
   const plans = readExamples()
-  const list = (values: readonly string[]) => [...new Set(values)].map((value) => `\`${value}\``).join(', ')
   const listNames = (read: (plan: CatalogPlan) => { id: number; name: string } | null) => {
     const objects = plans.map(read).filter((value) => value !== null)
-    return list(objects.toSorted((one, other) => one.id - other.id).map(({ name }) => name))
+    return listOnce(objects.toSorted((one, other) => one.id - other.id).map(({ name }) => name))
   }
   const rows = {
-    '`fundType`': list(plans.map(({ fundType }) => fundType)),
-    '`profitType`': list(plans.map(({ profitType }) => profitType)),
-    '`tenor`': list(plans.map(({ tenor }) => tenor)),
+    '`fundType`': listOnce(plans.map(({ fundType }) => fundType)),
+    '`profitType`': listOnce(plans.map(({ profitType }) => profitType)),
+    '`tenor`': listOnce(plans.map(({ tenor }) => tenor)),
     '`category.name`': listNames(({ category }) => category),
     '`planType.name`': listNames(({ planType }) => planType),
     '`productRiskLevel.name`': listNames(({ productRiskLevel }) => productRiskLevel),
@@ -41,7 +45,15 @@ export function formatSizes(): string {
   const documents = readExamples().map((plan) => storePlan(plan).document)
   const list = Buffer.from(`[${documents.join()}]`)
   const bytesPerPlan = list.byteLength / documents.length
-  return `A plan of the demo catalog has ${(bytesPerPlan / 1000).toFixed(1)} KB of JSON on average. A list of these ${documents.length} plans has ${Math.round(list.byteLength / 1000)} KB, and ${Math.round(gzipSync(list).byteLength / 1000)} KB with gzip; ${listedPlans.toLocaleString('en')} plans would have ${Math.round((bytesPerPlan * listedPlans) / 1_000_000)} MB.`
+  return [
+    `A plan of the demo catalog has ${(bytesPerPlan / 1000).toFixed(1)} KB of JSON on average.`,
+    `A list of these ${documents.length} plans has ${formatKilobytes(list)}, and ${formatKilobytes(gzipSync(list))} with gzip;`,
+    `${listedPlans.toLocaleString('en')} plans would have ${Math.round((bytesPerPlan * listedPlans) / 1_000_000)} MB.`,
+  ].join(' ')
+}
+
+function formatKilobytes({ byteLength }: Uint8Array): string {
+  return `${Math.round(byteLength / 1000)} KB`
 }
 
 /** @param rows the second cell by the first, as Markdown without blocks. */

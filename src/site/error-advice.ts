@@ -6,7 +6,7 @@ import type { ErrorCode } from '../api/error-codes.ts'
 export const advice: Record<ErrorCode, { cause: string; fix: string }> = {
   invalid_request: {
     cause:
-      'On a token request, the Authorization header is missing, is not Basic or can’t be decoded. On a plan request, a filter is repeated or has an invalid value. On any request: the URL starts with http:// instead of https://.',
+      'On a token request, the Authorization header is missing (an OAuth 2 library may send the credentials in the body), is not Basic or can’t be decoded. On a plan request, a filter is repeated or has an invalid value. On any request: the URL starts with http:// instead of https://.',
     fix: 'Change the request as the message says.',
   },
   invalid_client: {

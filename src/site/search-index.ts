@@ -55,10 +55,10 @@ async function listEntries(page: Page): Promise<SearchEntry[]> {
       text: tag === 'h1' ? `${page.description} ${text}` : text,
       names: listNames(rest),
     }
-    return [
-      entry,
-      ...[...part.matchAll(row)].map(([, rowId = '', first = '', cells = '']) => readRow(page, rowId, first, cells)),
-    ]
+    const rows = [...part.matchAll(row)].map(([, rowId = '', first = '', cells = '']) =>
+      readRow(page, rowId, first, cells),
+    )
+    return [entry].concat(rows)
   })
 }
 
