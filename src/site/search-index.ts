@@ -12,6 +12,7 @@ const synonyms: Record<string, string> = {
   '/promises#incorrect-data': 'wrong figures performance mistake bug',
   '/changes': 'deprecation changelog release notes compatibility',
   '/limits': 'throttling quota',
+  '/limits#lifetime-of-a-token': 'long live valid TTL',
   '/errors#rate_limited': 'throttling 429',
   '/errors#invalid_client': 'wrong secret password',
   '/errors#unavailable': '503',

@@ -54,7 +54,7 @@ const queries = {
   'status page': '/operations#status-page',
   'polling interval': '/sync',
   'refresh token': '/tokens#reuse-and-renew-tokens',
-  'token lifetime': '/limits#lifetime-of-a-token',
+  'how long does a token live': '/limits#lifetime-of-a-token',
   client_secret_post: '/tokens#use-an-oauth-2-library',
   '429': '/errors#rate_limited',
   '503': '/errors#unavailable',
