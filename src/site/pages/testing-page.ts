@@ -42,10 +42,8 @@ export function renderTesting(): Markup {
     <h2 id="errors">Errors</h2>
     <p>
       <a href="/errors">Errors</a> has a request for each error code: to the service, or to the mock server for codes
-      <<<<<<< HEAD that you can’t or should not cause. <a href="/try#rehearse">Try it</a> sends requests to the service
-      from your browser. ======= that you can’t or should not cause. <a href="/try#reproduce">Try it</a> sends the
-      former from your browser. >>>>>>> ee59c32 (The site says "reproduce an error", "data centers" and "must check with
-      us"; the code has the same names)
+      that you can’t or should not cause. <a href="/try#reproduce">Try it</a> sends requests to the service from your
+      browser.
     </p>
   </article>`
 }
