@@ -2,12 +2,11 @@
 import { readBackup, restoreBackup } from '../core/backup.ts'
 import { examine } from '../core/doctor.ts'
 import { throwIfProblem, type HealthCheck } from '../core/health-check.ts'
-import { findIncompleteCredentials } from '../core/smoke-test.ts'
 import { usageQueries } from '../core/usage-queries.ts'
 import { watch } from '../core/watch.ts'
 import { readLines } from '../store/read-input.ts'
+import { checkHasUsage, type QueryUsage } from '../store/usage-dataset.ts'
 import { writePrivateFile } from '../store/write-output.ts'
-import { UserError } from '../shared/user-error.ts'
 import type { Handlers } from './declaration.ts'
 import type { Run } from './run.ts'
 import type { serviceDeclarations } from './service-declarations.ts'
@@ -17,21 +16,20 @@ export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'comple
     printChecks(run, await examineTarget(run), 2)
   },
 
-  async watch({ url, query }, run) {
-    const { target, openUsage, findOrigin, variables, print } = run
-    const others = query === undefined ? ', D1 Read, Workers KV Storage Edit and Workers Scripts Read' : ''
-    const ask = await openUsage(target, others)
-    const asked = usageQueries.get(query ?? '')
+  async watch({ url, query: name }, run) {
+    const { target, clock, openUsage, findOrigin, variables, print } = run
+    checkHasUsage(target)
+    const others = name === undefined ? ', D1 Read, Workers KV Storage Edit and Workers Scripts Read' : ''
+    const query: QueryUsage = async (write) => (await openUsage(target, others))(write)
+    const asked = usageQueries.get(name ?? '')
     if (asked) {
       let sql = ''
-      const rows = await ask((dataset) => (sql = asked.write(dataset)))
+      const rows = await query((dataset) => (sql = asked.write(dataset)))
       print({ value: rows, text: rows.map(toText), note: sql })
       return
     }
-    const incomplete = findIncompleteCredentials(variables)
-    if (incomplete !== undefined) throw new UserError(incomplete)
-    const tools = { query: ask, examine: () => examineTarget(run), findOrigin: async () => url ?? findOrigin(target) }
-    printChecks(run, await watch({ ...tools, variables }), 3)
+    const tools = { query, examine: () => examineTarget(run), findOrigin: async () => url ?? findOrigin(target) }
+    printChecks(run, await watch({ ...tools, variables, clock }), 3)
   },
 
   async backup({ file }, { store, update, warn }) {

@@ -1,4 +1,5 @@
 // What a check of a service found, and how the checks of a command are run beside each other.
+import { ConfigError } from '../../api/config.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -38,7 +39,8 @@ export async function runChecks(
 
 /** @throws the error unless it is expected. */
 export function describeFailure(error: unknown): Finding {
-  const failure = error instanceof UserError ? error : findCloudflareError(error)
+  const isKnown = error instanceof UserError || error instanceof ConfigError
+  const failure = isKnown ? error : findCloudflareError(error)
   if (failure === undefined) throw error
   return problem(failure.message.replaceAll('\n', ' '))
 }

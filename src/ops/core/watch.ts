@@ -1,8 +1,9 @@
 // Whether an environment keeps its promises: what happened to requests, what an operator must fix, and how the service answers now.
 import type { QueryUsage } from '../store/usage-dataset.ts'
-import { systemClock } from './clock.ts'
+import { UserError } from '../shared/user-error.ts'
+import type { Clock } from './clock.ts'
 import { describeFailure, ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
-import { runSmokeTest, type SmokeTarget } from './smoke-test.ts'
+import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
 import { alerts } from './usage-queries.ts'
 
 interface WatchTools {
@@ -12,26 +13,53 @@ interface WatchTools {
   findOrigin: () => Promise<string>
   /** The credentials of the smoke test. */
   variables: SmokeTarget['variables']
+  clock: Clock
 }
 
+/** A command of an operator may wait longer for Cloudflare. Who watches needs an answer. */
+const deadlineMs = 120_000
+
+/** One lost connection is no outage: the smoke test is repeated after this time. */
+const pauseMs = 5000
+
 /** Whatever can't be asked is a problem, too: silence is none. */
-export async function watch({ query, examine, findOrigin, variables }: WatchTools): Promise<HealthCheck[]> {
+export async function watch({ query, examine, findOrigin, variables, clock }: WatchTools): Promise<HealthCheck[]> {
+  const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const questions = Object.entries(alerts).map(([name, { write, judge }]) => [
     name,
-    async () => judge(await query(write)),
+    async () => judge(await within(query(write)), smokePartner),
   ])
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),
-    examine().catch((error: unknown) => [{ name: 'doctor', ...describeFailure(error) }]),
-    runChecks({ smoke: async () => checkFromOutside({ origin: await findOrigin(), variables }) }),
+    within(examine()).catch((error: unknown) => [{ name: 'doctor', ...describeFailure(error) }]),
+    runChecks({
+      smoke: async () => checkFromOutside({ origin: await within(findOrigin()), variables }, clock),
+    }),
   ])
   return [...usage, ...health, ...smoke]
 }
 
-async function checkFromOutside(target: SmokeTarget): Promise<Finding | Finding[]> {
-  const lines: string[] = []
-  const outcome = await runSmokeTest(target, systemClock, (line) => lines.push(line))
+async function within<T>(work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const message = `Cloudflare did not answer within ${deadlineMs / 1000} s. See https://www.cloudflarestatus.com.`
+  const timer = setTimeout(() => reject(new UserError(message)), deadlineMs)
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer))
+}
+
+async function checkFromOutside(target: SmokeTarget, clock: Clock): Promise<Finding | Finding[]> {
   const { origin, variables } = target
+  const incomplete = findIncompleteCredentials(variables)
+  if (incomplete !== undefined) return problem(incomplete)
+  let lines: string[] = []
+  const test = async () => {
+    lines = []
+    return runSmokeTest(target, clock, (line) => lines.push(line))
+  }
+  let outcome = await test()
+  if (outcome !== 'passed') {
+    await clock.sleep(pauseMs)
+    outcome = await test()
+  }
   if (outcome === 'unreachable') return problem(`${origin} does not answer: ${lines.at(-1)?.replace(/^FAIL +/, '')}`)
   if (outcome === 'failed') return lines.filter((line) => line.startsWith('FAIL')).map((line) => problem(line.slice(6)))
   const message = `${origin}: ${lines.at(-1)}.`

@@ -7,12 +7,17 @@ import type { Target } from '../shared/target.ts'
 /** Asks the dataset of an environment. @param write gets its name, and returns SQL. */
 export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
 
+/** @throws UserError for a local state, whose requests nobody counts. */
+export function checkHasUsage({ remote }: Target): void {
+  if (!remote) throw new UserError('There is no data locally: add --remote --env NAME.')
+}
+
 /**
  * @param others permissions that the token needs for what comes later.
  * @throws UserError when there is no dataset, as locally, or Cloudflare refuses.
  */
 export async function openUsageDataset(target: Target, others = ''): Promise<QueryUsage> {
-  if (!target.remote) throw new UserError('There is no data locally: add --remote --env NAME.')
+  checkHasUsage(target)
   const { wrangler, ask } = await openAccount(target, `Account Analytics Read${others}`)
   const dataset = wrangler.analytics_engine_datasets.find(({ binding }) => binding === 'USAGE')?.dataset
   if (dataset === undefined) {

@@ -8,7 +8,7 @@ import type { AppEnv } from './app-env.ts'
  */
 const slowMs = 500
 /** The lists from memory of each second that have a line, in one isolate. */
-const maxLinesPerSecond = 20
+export const maxLinesPerSecond = 5
 /** Beyond that, one list from memory in a hundred has a line, on average. */
 const sampledWeight = 100
 

@@ -1,6 +1,7 @@
-// Lines and data points of real requests, beyond the 20 lines per second of lists from memory.
+// Lines and data points of real requests, beyond the lines per second that lists from memory have.
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { maxLinesPerSecond as limit } from '../../../src/worker/http/line-weight.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { breakD1 } from '../support/broken-bindings.ts'
@@ -68,11 +69,11 @@ async function sendBurst(requests: number): Promise<string[]> {
 }
 
 describe('of a burst of lists from memory', () => {
-  test('the first 20 of each second have a line, and every one has a data point', async () => {
+  test('the first ones of each second have a line, and every one has a data point', async () => {
     await prepareIsolate(never)
     const ids = await sendBurst(32)
     expect(readLines().map(({ weight, requestId }) => [weight, requestId])).toEqual(
-      ids.slice(0, 20).map((id) => [1, id]),
+      ids.slice(0, limit).map((id) => [1, id]),
     )
     expect(new Set(readLines().map(({ status, tier }) => `${status} ${tier}`))).toEqual(
       new Set(['200 memory', '304 memory']),
@@ -90,7 +91,7 @@ describe('of a burst of lists from memory', () => {
     const draws = [0.5, 0.009, 0.01, 0.5]
     await prepareIsolate(() => draws.shift() ?? never())
     const ids = await sendBurst(24)
-    expect(readLines().slice(20)).toMatchObject([{ weight: 100, requestId: ids[21] }])
+    expect(readLines().slice(limit)).toMatchObject([{ weight: 100, requestId: ids[limit + 1] }])
   })
 
   test('every one has a line in other tests, for the search for leaks', async () => {
@@ -131,14 +132,14 @@ describe('after a burst, a line is written of', () => {
     // One second has too many lines.
     vi.setSystemTime(Date.now() + idleMs)
     breakD1(d1Down)
-    for (let sent = 0; sent < 20; sent++) await requestPlans({ shortName: partner.shortName, token })
+    for (let sent = 0; sent < limit; sent++) await requestPlans({ shortName: partner.shortName, token })
     lines = []
     const response = await requestPlans({ shortName: partner.shortName, token })
     expect(response.headers.get('Cache-Status')).toContain('storage-unavailable')
     return response
   }
 
-  test('a slow list from memory, besides 20 others of the second', async () => {
+  test('a slow list from memory, besides the others of the second', async () => {
     vi.setSystemTime(Date.now() + idleMs)
     breakD1((call) => {
       vi.setSystemTime(Date.now() + 501)
@@ -147,7 +148,7 @@ describe('after a burst, a line is written of', () => {
     for (let sent = 0; sent < 25; sent++) await requestPlans({ shortName: partner.shortName, token })
     expect(readLines().map(({ tier, durationMs }) => [tier, durationMs])).toEqual([
       ['memory', 501],
-      ...Array.from({ length: 20 }, () => ['memory', 0]),
+      ...Array.from({ length: limit }, () => ['memory', 0]),
     ])
   })
 })
