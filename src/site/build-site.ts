@@ -161,4 +161,11 @@ function resolvePackaged(name: string, file: string): string {
   return join(dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`))), file)
 }
 
-if (import.meta.main) await buildSite(join(source, '../../dist/site'))
+/** Wrangler sets the variable for its build command. Partners would send their secrets to the host that an example names. */
+const isUpload = ['deploy', 'versions upload'].includes(process.env['WRANGLER_COMMAND'] ?? '')
+if (import.meta.main && isUpload && !process.env['SITE_ORIGIN']) {
+  process.stderr.write(
+    `SITE_ORIGIN is not set, so the site would name the host of an example. Deploy with "npm run deploy -- --env NAME", which finds the origin; or set SITE_ORIGIN to the origin of the service, or for a dry run to ${exampleOrigin}.\n`,
+  )
+  process.exitCode = 1
+} else if (import.meta.main) await buildSite(join(source, '../../dist/site'))

@@ -11,33 +11,35 @@ import {
   runProjectCheck,
   type ConfiguredEnvironment,
 } from '../store/deployment.ts'
+import { findOrigin } from '../store/origin.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Handler } from './declaration.ts'
 import type { deployDeclaration } from './programs.ts'
 import { parseOrigin } from './shared-flags.ts'
 
 export const deployCommand: Handler<typeof deployDeclaration> = async (
-  { env, url: flag, allowDirty, skipCheck },
+  { env, url, allowDirty, skipCheck },
   { io, variables, report },
 ) => {
   const environment = await readConfiguredEnvironment(env)
   // An unset variable of CI is empty.
-  const url = flag ?? (variables['SMOKE_URL'] ? parseOrigin(variables['SMOKE_URL']) : undefined)
+  const origin = url ?? (variables['SITE_ORIGIN'] ? parseOrigin(variables['SITE_ORIGIN']) : undefined)
   const incomplete = findIncompleteCredentials(variables)
   if (incomplete !== undefined) throw new UserError(incomplete)
   // As wrangler decides whether to ask, started by deployWithWrangler.
   const hasTerminal = Boolean(io.stdin.isTTY && io.stdout.isTTY && !variables['CI'])
   await deployGuarded(
     environment,
-    { url, allowDirty, skipCheck, hasTerminal },
-    openDeploySteps(environment, variables, report),
+    { allowDirty, skipCheck, hasTerminal },
+    openDeploySteps(environment, origin, variables, report),
     report,
   )
 }
 
-/** @param report gets the lines of the smoke test. @param variables have its credentials. */
+/** @param origin of the service; undefined: to be found. @param report gets the lines of the smoke test. @param variables have its credentials. */
 export function openDeploySteps(
   environment: ConfiguredEnvironment,
+  origin: string | undefined,
   variables: SmokeTarget['variables'],
   report: (line: string) => void,
 ): DeploySteps {
@@ -45,9 +47,10 @@ export function openDeploySteps(
   return {
     readState: (allowDirty) => readDeployState(environment, allowDirty),
     listLiveVersions: () => listServiceVersions(env),
+    findOrigin: async () => origin ?? findOrigin({ env }),
     check: runProjectCheck,
-    deploy: () => deployWithWrangler(env),
+    deploy: (site) => deployWithWrangler(env, site),
     lacksNameOrCertificate,
-    smokeTest: (origin, id) => runSmokeTest({ origin, version: { worker, id }, variables }, systemClock, report),
+    smokeTest: (site, id) => runSmokeTest({ origin: site, version: { worker, id }, variables }, systemClock, report),
   }
 }

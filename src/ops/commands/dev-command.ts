@@ -1,6 +1,7 @@
 // The code of npm run dev: prepares the local state, starts `wrangler dev` on it, and creates a demo partner.
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { parseArgs } from 'node:util'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -11,7 +12,11 @@ import { announce, ensureSigningKey, prepareState } from './dev-state.ts'
 import type { devDeclaration, prepareDevDeclaration } from './programs.ts'
 
 export const devCommand: Handler<typeof devDeclaration> = async ({ empty, persistTo }, { argv }) => {
-  const options = { env: { type: 'string', short: 'e' }, var: { type: 'string', multiple: true } } as const
+  const options = {
+    env: { type: 'string', short: 'e' },
+    port: { type: 'string' },
+    var: { type: 'string', multiple: true },
+  } as const
   const { values } = parseArgs({ args: [...argv], options, strict: false, allowPositionals: true })
   if (values.env !== undefined) {
     throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
@@ -19,18 +24,37 @@ export const devCommand: Handler<typeof devDeclaration> = async ({ empty, persis
   const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
   const target = persistTo === undefined ? {} : { persistTo }
   await prepareState(target, Object.fromEntries(pairs), empty)
-  await serve(
-    argv.filter((word) => word !== '--empty'),
-    target,
-    empty,
-  )
+  const isPortGiven = values.port !== undefined
+  const port = isPortGiven ? String(values.port) : String(await findFreePort())
+  const args = [...argv.filter((word) => word !== '--empty'), ...(isPortGiven ? [] : ['--port', port])]
+  await serve(args, `http://localhost:${port}`, target, empty)
 }
 
-/** Ends with the server. @throws UserError unless a signal ended it. */
-async function serve(args: readonly string[], target: Target, isEmpty: boolean): Promise<void> {
+/** Wrangler's default port, otherwise any. */
+async function findFreePort(): Promise<number> {
+  for (const port of [8787, 0]) {
+    const server = createServer().listen(port, 'localhost')
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    )
+    const address = server.address()
+    server.close()
+    if (isFree && address !== null && typeof address === 'object') return address.port
+  }
+  throw new UserError('No port of this machine is free.')
+}
+
+/**
+ * Ends with the server.
+ * @param origin of the server. The site names it, and is built before the server starts.
+ * @throws UserError unless a signal ended it.
+ */
+async function serve(args: readonly string[], origin: string, target: Target, isEmpty: boolean): Promise<void> {
   // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
   const flags = ['dev', '--env', '', '--test-scheduled', ...args]
-  const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], { DEV_STATE: 'prepared' })
+  const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: process.env['SITE_ORIGIN'] || origin }
+  const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], variables)
   let isStopped = false
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -39,10 +63,8 @@ async function serve(args: readonly string[], target: Target, isEmpty: boolean):
     })
   }
   const ended = once(server, 'exit')
-  // Its only message: it is ready, and on which port.
-  const announced = once(server, 'message').then(([message]) => {
-    const { port }: { port: number } = JSON.parse(String(message))
-    const origin = `http://localhost:${port}`
+  // Its only message: it is ready.
+  const announced = once(server, 'message').then(() => {
     startDevSchedule(origin, (reason) => {
       if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
     })

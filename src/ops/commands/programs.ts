@@ -70,7 +70,7 @@ not committed, and when npm run check fails.`,
     env,
     url: {
       value: '<url>',
-      help: 'where the smoke test finds the service; otherwise SMOKE_URL, or where wrangler deployed it',
+      help: 'the address of the service; otherwise SITE_ORIGIN, its custom domain, or its address at workers.dev',
       parse: parseOrigin,
     },
     allowDirty: { help: 'deploy files that are not committed' },

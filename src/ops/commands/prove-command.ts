@@ -21,8 +21,8 @@ const minPauseMs = 2000
 
 export const proveCommand: Handler<typeof proveDeclaration> = async ({ env, location, keyWait, report }, run) => {
   const { PROOF_WEAK_TOKEN: weakToken } = process.env
-  // Not for the programs that it starts: a secret of one experiment, and the origin of another environment's site.
-  for (const variable of ['PROOF_WEAK_TOKEN', 'SITE_ORIGIN']) delete process.env[variable]
+  // Not for the programs that it starts: a secret of one experiment.
+  delete process.env['PROOF_WEAK_TOKEN']
   const name = report ?? `proof-${new Date().toISOString().slice(0, 10)}.md`
   const file = resolve(process.env['INIT_CWD'] ?? '.', name)
   await withProjectCopy((folder) => prove(run, { env, location, keyWaitSeconds: keyWait, weakToken }, folder, file))

@@ -14,8 +14,6 @@ import type { SmokeOutcome } from './smoke-test.ts'
 export interface DeployOptions {
   allowDirty: boolean
   skipCheck: boolean
-  /** Where the smoke test finds the service. By default, where wrangler says. */
-  url: string | undefined
   /** Whether wrangler can ask the user. */
   hasTerminal: boolean
 }
@@ -25,13 +23,15 @@ export interface DeploySteps {
   readState: (allowDirty: boolean) => Promise<DeployState>
   /** The versions that answer requests; none before the first deploy. */
   listLiveVersions: () => Promise<LiveVersion[]>
+  /** Where partners will find the service: the site names it, and the smoke test calls it. */
+  findOrigin: () => Promise<string>
   /** `npm run check`. */
   check: () => Promise<boolean>
   /** `wrangler deploy`. */
-  deploy: () => ReturnType<typeof deployWithWrangler>
-  lacksNameOrCertificate: (url: string) => Promise<boolean>
+  deploy: (origin: string) => ReturnType<typeof deployWithWrangler>
+  lacksNameOrCertificate: (origin: string) => Promise<boolean>
   /** Waits until the version answers. */
-  smokeTest: (url: string, versionId: string) => Promise<SmokeOutcome>
+  smokeTest: (origin: string, versionId: string) => Promise<SmokeOutcome>
 }
 
 /**
@@ -50,34 +50,29 @@ export async function deployGuarded(
   const state = await steps.readState(options.allowDirty)
   const obstacles = findObstacles(env, state, options.hasTerminal)
   if (obstacles.length > 0) throw new UserError(obstacles)
+  const origin = await steps.findOrigin()
   if (!options.skipCheck && !(await steps.check())) {
     throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
   }
 
   const before = pickMainVersion(await steps.listLiveVersions())
-  const deployed = await steps.deploy()
+  const deployed = await steps.deploy(origin)
   if ('failureCode' in deployed) throw new UserError(await describeFailure(env, before, deployed.failureCode, steps))
-  const { versionId, targets } = deployed
+  const { versionId } = deployed
   const wayBack = describeWayBack(env, before)
-  const url = options.url ?? pickUrl(targets)
-  if (url === undefined) {
-    throw new UserError(
-      `Version ${versionId} is deployed to ${env}, and not tested: wrangler names no host. Run: npm run -s smoke -- --url https://HOST; next time, add --url. ${wayBack}`,
-    )
-  }
-  report(`Version ${versionId} is deployed to ${env}: ${url}`)
-  const outcome = await steps.smokeTest(url, versionId)
-  if (outcome === 'unreachable' && (await steps.lacksNameOrCertificate(url))) {
-    const smoke = `npm run -s smoke -- --url ${url} --version ${environment.worker}=${versionId}`
-    const notice = `It is not tested: ${url} does not answer yet, for lack of its DNS record or its certificate. When it does, run: ${smoke}`
-    if (!state.newDomains.includes(new URL(url).hostname)) throw new UserError(`${notice} ${wayBack}`)
+  report(`Version ${versionId} is deployed to ${env}: ${origin}`)
+  const outcome = await steps.smokeTest(origin, versionId)
+  if (outcome === 'unreachable' && (await steps.lacksNameOrCertificate(origin))) {
+    const smoke = `npm run -s smoke -- --url ${origin} --version ${environment.worker}=${versionId}`
+    const notice = `It is not tested: ${origin} does not answer yet, for lack of its DNS record or its certificate. When it does, run: ${smoke}`
+    if (!state.newDomains.includes(new URL(origin).hostname)) throw new UserError(`${notice} ${wayBack}`)
     // The name of a new domain spreads, and Cloudflare issues its certificate, after the deploy.
     report(notice)
     report(wayBack)
     return
   }
   if (outcome !== 'passed') {
-    const problem = outcome === 'failed' ? 'The smoke test failed' : `The service does not answer at ${url}`
+    const problem = outcome === 'failed' ? 'The smoke test failed' : `The service does not answer at ${origin}`
     throw new UserError(`${problem}, and version ${versionId} is live. ${wayBack}`)
   }
   report(wayBack)
@@ -173,14 +168,4 @@ function listSome(names: readonly string[]): string {
 /** @returns the version to go back to: the one with most of the requests. */
 export function pickMainVersion(versions: readonly LiveVersion[]): string | undefined {
   return versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId
-}
-
-/** @param targets of a deploy, as wrangler lists them: hosts, routes and schedules. */
-export function pickUrl(targets: readonly string[]): string | undefined {
-  const hosts = targets.flatMap(
-    (target) => /^(?:https:\/\/)?([\w.-]+\.[\w-]+(?::\d+)?)(?: \(.*\))?$/.exec(target)?.[1] ?? [],
-  )
-  // A domain of its own, if there is one.
-  const host = hosts.find((name) => !name.endsWith('.workers.dev')) ?? hosts[0]
-  return host === undefined ? undefined : `https://${host}`
 }

@@ -7,7 +7,7 @@ import { openDeploySteps } from '../commands/deploy-command.ts'
 import type { Run } from '../commands/run.ts'
 import { readBackup, restoreBackup } from '../core/backup.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
-import { deployGuarded, pickMainVersion, pickUrl } from '../core/guarded-deploy.ts'
+import { deployGuarded, pickMainVersion } from '../core/guarded-deploy.ts'
 import { rotateKeys } from '../core/key-ring.ts'
 import { changePartner, createPartner } from '../core/partner-accounts.ts'
 import { closePlan } from '../core/plan-changes.ts'
@@ -116,13 +116,12 @@ export async function runProof(
   /** As `npm run deploy` does it. */
   const deploy = async () => {
     const environment = await readConfiguredEnvironment(env)
-    const steps = openDeploySteps(environment, credentials, report)
+    const steps = openDeploySteps(environment, undefined, credentials, report)
     const found = {
-      deploy: async () => {
+      findOrigin: async () => (origin = await steps.findOrigin()),
+      deploy: (site: string) => {
         signal.throwIfAborted()
-        const deployed = await steps.deploy()
-        origin = ('targets' in deployed ? pickUrl(deployed.targets) : undefined) ?? ''
-        return deployed
+        return steps.deploy(site)
       },
       smokeTest: async (url: string, versionId: string) => {
         const outcome = await steps.smokeTest(url, versionId)
@@ -131,7 +130,7 @@ export async function runProof(
         return outcome === 'failed' && smokes[0] === 'failed' ? 'passed' : outcome
       },
     }
-    const options = { allowDirty: true, skipCheck: true, url: undefined, hasTerminal: false }
+    const options = { allowDirty: true, skipCheck: true, hasTerminal: false }
     await deployGuarded(environment, options, { ...steps, ...found }, () => {})
   }
   await runStep('Deploy, and run the smoke test', deploy)
@@ -221,7 +220,7 @@ export async function runProof(
 
   const secondVersion = await runStep('Deploy a second version, with another variable', async () => {
     signal.throwIfAborted()
-    const deployed = await deployWithWrangler(env, ['--var', `TOKEN_LIFETIME_SECONDS:${secondLifetime}`])
+    const deployed = await deployWithWrangler(env, origin, ['--var', `TOKEN_LIFETIME_SECONDS:${secondLifetime}`])
     if ('failureCode' in deployed) throw new UserError('wrangler deploy failed: see its message above.')
     expectLifetime((await waitForVersion('deploy', deployed.versionId, 'list')).reply, secondLifetime)
     return deployed.versionId

@@ -3,7 +3,7 @@ import type { ConfiguredEnvironment, DeployState } from '../../../src/ops/store/
 import type { LiveVersion } from '../../../src/ops/store/worker-versions.ts'
 import { findIncompleteCredentials } from '../../../src/ops/core/smoke-test.ts'
 import { readOrigin } from '../../../src/api/origin.ts'
-import { deployGuarded, pickUrl, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'
+import { deployGuarded, type DeployOptions, type DeploySteps } from '../../../src/ops/core/guarded-deploy.ts'
 
 const staging: ConfiguredEnvironment = {
   env: 'staging',
@@ -16,7 +16,7 @@ const staging: ConfiguredEnvironment = {
   hasVersionBinding: true,
 }
 const ready: DeployState = { pendingMigrations: [], missingSecrets: [], newDomains: [], changedFiles: [] }
-const flags: DeployOptions = { allowDirty: false, skipCheck: false, url: undefined, hasTerminal: false }
+const flags: DeployOptions = { allowDirty: false, skipCheck: false, hasTerminal: false }
 const back = 'To go back to the version before: npx wrangler rollback old --env staging'
 
 interface Situation extends Partial<DeploySteps> {
@@ -32,8 +32,9 @@ async function run({ environment = {}, options = {}, state = {}, ...overrides }:
   const steps: DeploySteps = {
     readState: () => Promise.resolve({ ...ready, ...state }),
     listLiveVersions: () => Promise.resolve([{ versionId: 'old', percentage: 100 }]),
+    findOrigin: () => Promise.resolve('https://catalog.acme.workers.dev'),
     check: () => Promise.resolve(true),
-    deploy: () => Promise.resolve({ versionId: 'new', targets: ['catalog.acme.workers.dev', 'schedule: * * * * *'] }),
+    deploy: () => Promise.resolve({ versionId: 'new' }),
     lacksNameOrCertificate: () => Promise.resolve(false),
     smokeTest: () => Promise.resolve('passed'),
     ...overrides,
@@ -41,7 +42,7 @@ async function run({ environment = {}, options = {}, state = {}, ...overrides }:
   const watched: DeploySteps = {
     ...steps,
     check: () => (ran.push('check'), steps.check()),
-    deploy: () => (ran.push('deploy'), steps.deploy()),
+    deploy: (origin) => (ran.push(`deploy ${origin}`), steps.deploy(origin)),
     smokeTest: (url, versionId) => (ran.push(`smoke ${url} ${versionId}`), steps.smokeTest(url, versionId)),
   }
   const error = await deployGuarded(
@@ -59,7 +60,7 @@ async function run({ environment = {}, options = {}, state = {}, ...overrides }:
 test('a deploy checks the project, deploys, tests the new version, and says how to go back', async () => {
   const host = 'https://catalog.acme.workers.dev'
   expect(await run()).toEqual({
-    ran: ['check', 'deploy', `smoke ${host} new`],
+    ran: ['check', `deploy ${host}`, `smoke ${host} new`],
     lines: [`Version new is deployed to staging: ${host}`, back],
     error: undefined,
   })
@@ -107,6 +108,13 @@ test.each<[string, Situation]>([
     { check: () => Promise.resolve(false) },
   ],
   [
+    'The route of [env.staging] in wrangler.toml names no host. Add --url.',
+    {
+      findOrigin: () =>
+        Promise.reject(new Error('The route of [env.staging] in wrangler.toml names no host. Add --url.')),
+    },
+  ],
+  [
     // All at once.
     'The database lacks 1.sql. Run: npm run -s migrate -- --remote --env staging\nThe checkout has changes in a. Commit them, or add --allow-dirty.',
     { state: { pendingMigrations: ['1.sql'], changedFiles: ['a'] } },
@@ -114,17 +122,16 @@ test.each<[string, Situation]>([
 ])('a deploy is refused: %s', async (message, situation) => {
   const { ran, lines, error } = await run(situation)
   expect([error, lines]).toEqual([message, []])
-  expect(ran).not.toContain('deploy')
+  expect(ran.join()).not.toContain('deploy')
 })
 
 test('flags allow files that are not committed, and skip the check', async () => {
   const asked: boolean[] = []
   const readState = (allowDirty: boolean) => (asked.push(allowDirty), Promise.resolve(ready))
   const { ran, error } = await run({ readState, options: { allowDirty: true, skipCheck: true } })
-  expect([asked, ran[0], error]).toEqual([[true], 'deploy', undefined])
+  expect([asked, ran[0], error]).toEqual([[true], 'deploy https://catalog.acme.workers.dev', undefined])
 })
 
-const deployTo = (target: string) => () => Promise.resolve({ versionId: 'new', targets: [target] })
 const failWith = (failureCode?: number) => () => Promise.resolve({ failureCode })
 /** @param later what Cloudflare answers after the deploy. */
 function changeVersions(later: () => Promise<LiveVersion[]>): DeploySteps['listLiveVersions'] {
@@ -137,7 +144,7 @@ function changeVersions(later: () => Promise<LiveVersion[]>): DeploySteps['listL
 }
 const url = 'https://catalog.example.com'
 const unprepared: Situation = {
-  deploy: deployTo('catalog.example.com (custom domain)'),
+  findOrigin: () => Promise.resolve(url),
   smokeTest: () => Promise.resolve('unreachable'),
   lacksNameOrCertificate: () => Promise.resolve(true),
 }
@@ -150,10 +157,6 @@ test.each<[string, Situation]>([
     { smokeTest: () => Promise.resolve('unreachable') },
   ],
   [`${notice} ${back}`, unprepared],
-  [
-    `Version new is deployed to staging, and not tested: wrangler names no host. Run: npm run -s smoke -- --url https://HOST; next time, add --url. ${back}`,
-    { deploy: deployTo('a.example/*') },
-  ],
   ['wrangler deploy failed, and nothing changed in staging: see its message above.', { deploy: failWith(10021) }],
   [
     'wrangler deploy failed, and nothing changed in staging. Analytics Engine is off in this account. Switch it on at https://dash.cloudflare.com/?to=/:account/workers/analytics-engine, wait two minutes, and deploy again.',
@@ -181,7 +184,7 @@ test.each<[string, Situation]>([
 test('a missing name or certificate is no failed deploy of a new domain', async () => {
   const state = { newDomains: ['catalog.example.com'] }
   expect(await run({ ...unprepared, options: { hasTerminal: true }, state })).toEqual({
-    ran: ['check', 'deploy', `smoke ${url} new`],
+    ran: ['check', `deploy ${url}`, `smoke ${url} new`],
     lines: [`Version new is deployed to staging: ${url}`, notice, back],
     error: undefined,
   })
@@ -193,18 +196,6 @@ test.each<[string, LiveVersion[]]>([
   [back, ['canary', 'old'].map((versionId, index) => ({ versionId, percentage: index * 80 + 10 }))],
 ])('the way back: %s', async (line, versions) => {
   expect((await run({ listLiveVersions: () => Promise.resolve(versions) })).lines.at(-1)).toBe(line)
-})
-
-test('the smoke test uses the URL of the flag', async () => {
-  expect((await run({ options: { url: 'http://localhost:1' } })).ran.at(-1)).toBe('smoke http://localhost:1 new')
-})
-
-test.each([
-  [['schedule: * * * * *', 'a.b.workers.dev'], 'https://a.b.workers.dev'],
-  [['a.b.workers.dev', 'catalog.example.com (custom domain)'], 'https://catalog.example.com'],
-  [['example.com/*', 'schedule: * * * * *'], undefined],
-])('the host among the targets %j is %s', (targets, expected) => {
-  expect(pickUrl(targets)).toBe(expected)
 })
 
 test.each([

@@ -11,13 +11,14 @@ import {
   lacksNameOrCertificate,
   readConfiguredEnvironment,
 } from '../../../src/ops/store/deployment.ts'
+import { findOrigin } from '../../../src/ops/store/origin.ts'
 import { inspectEnvironment } from '../../../src/ops/store/environment.ts'
 
-/** Wrangler’s own program is not started: it says which value of CI it got. */
+/** Wrangler’s own program is not started: it says which variables it got. */
 vi.mock('../../../src/ops/store/wrangler.ts', async () => {
   const { spawn } = await import('node:child_process')
   const program = `
-    const entry = { type: 'deploy', version_id: process.env.CI }
+    const entry = { type: 'deploy', version_id: process.env.CI + ' ' + process.env.SITE_ORIGIN }
     require('node:fs').writeFileSync(process.env.WRANGLER_OUTPUT_FILE_PATH, JSON.stringify(entry))`
   return {
     startWrangler: (_: unknown, stdio: 'inherit', variables: object) =>
@@ -25,6 +26,7 @@ vi.mock('../../../src/ops/store/wrangler.ts', async () => {
   }
 })
 const project = process.cwd()
+const domain = 'https://catalog.example.com'
 afterEach(() => {
   process.chdir(project)
   vi.unstubAllEnvs()
@@ -56,7 +58,7 @@ test.each([
 ])('with %s and CI=%s, wrangler gets CI=%s: only then it asks in the same terminals', async (name, CI, expected) => {
   vi.stubEnv(name, '7')
   vi.stubEnv('CI', CI)
-  expect(await deployWithWrangler('staging')).toMatchObject({ versionId: expected })
+  expect(await deployWithWrangler('staging', domain)).toEqual({ versionId: `${expected} ${domain}` })
   // Wrangler’s rule, from ci-info.
   const source = await readFile(join(project, 'node_modules/wrangler/wrangler-dist/cli.js'), 'utf8')
   expect(source).toMatch(/isCI = !!\(env\d*\.CI !== "false" &&/)
@@ -83,6 +85,14 @@ test.each([
   ['route = "a.example/*"', []],
 ])('the domains of %s are %j', async (settings, domains) => {
   expect(await readStaging(settings)).toMatchObject({ hasRoute: true, domains })
+})
+
+test('the origin of a service is its custom domain; a route that is none has to be named', async () => {
+  const find = (routes: string) => inFolder(`[env.staging]\n${routes}`, () => findOrigin({ env: 'staging' }))
+  expect(await find('routes = [{ pattern = "a.example", custom_domain = true }, "b.example/*"]')).toBe(
+    'https://a.example',
+  )
+  await expect(find('route = "a.example/*"')).rejects.toThrow('names no host. Add --url.')
 })
 
 test('the binding of the version is seen, and missed by doctor', async () => {
