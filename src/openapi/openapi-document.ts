@@ -67,13 +67,11 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
           ),
           required: false,
         },
-        TransportSecurity: describeHeader('This host is reached over HTTPS only (RFC 6797).', {
-          const: 'max-age=31536000',
-        }),
-        ContentTypeOptions: describeHeader('The content is of the type that Content-Type says.', { const: 'nosniff' }),
+        TransportSecurity: describeHeader('This host is reached over HTTPS only (RFC 6797).', {}, 'max-age=31536000'),
+        ContentTypeOptions: describeHeader('The content is of the type that Content-Type says.', {}, 'nosniff'),
         ETag: describeHeader(
-          'Identifies this version of the list (RFC 9110 section 8.8.3). Send it as If-None-Match with the next request.',
-          { pattern: '^"[A-Za-z0-9_-]{22}"$' },
+          'Identifies this version of the list (RFC 9110 section 8.8.3). Send it unchanged as If-None-Match with the next request. A compressed response can have the weak form, which begins with `W/`: both forms match.',
+          { pattern: '^(W/)?"[A-Za-z0-9_-]{22}"$' },
           '"MDfm93pYf5ukiPWD3U3ZBQ"',
         ),
         CacheControl: describeHeader(
@@ -81,9 +79,11 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
           { const: 'private, no-cache' },
         ),
         NoStore: describeHeader('Do not store this response (RFC 9111).', { const: 'no-store' }),
-        Vary: describeHeader('The list depends on the partner that the access token belongs to.', {
-          const: 'Authorization',
-        }),
+        Vary: describeHeader(
+          'The list depends on the partner that the access token belongs to. A compressed response can add Accept-Encoding.',
+          {},
+          'Authorization',
+        ),
         CacheStatus: describeHeader(
           'Which cache of the service answered, and for how many more seconds its copy is fresh (RFC 9211).',
           {},

@@ -159,21 +159,24 @@ function byDefault(code: ErrorCode): Refusal {
  */
 function describeRefusals(schema: 'ErrorResponse' | 'TokenErrorResponse', cases: readonly Refusal[]) {
   const isToken = schema === 'TokenErrorResponse'
-  const describe = (description: string, codes: readonly Refusal[], headers: object = {}) => ({
-    description,
-    headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore'), ...headers },
-    content: {
-      'application/json': {
-        schema: { $ref: `#/components/schemas/${schema}` },
-        examples: Object.fromEntries(
-          codes.map(([error, message]) => {
-            const body = { message, error, requestId: exampleRequestId }
-            return [error, { value: isToken ? { ...body, error_description: message } : body }]
-          }),
-        ),
+  const describe = (description: string, codes: readonly Refusal[], headers: object = {}) => {
+    const examples = Object.fromEntries(
+      codes.map(([error, message]) => {
+        const body = { message, error, requestId: exampleRequestId }
+        return [error, { value: isToken ? { ...body, error_description: message } : body }]
+      }),
+    )
+    return {
+      description,
+      headers: { ...commonHeaders(), 'Cache-Control': referToHeader('NoStore'), ...headers },
+      content: {
+        'application/json': {
+          schema: { $ref: `#/components/schemas/${schema}` },
+          ...(codes.length > 0 && { examples }),
+        },
       },
-    },
-  })
+    }
+  }
   const responses = {
     default: describe('Any other status. Handle an error code that you do not know by its status.', []),
   }

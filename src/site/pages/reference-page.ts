@@ -139,7 +139,7 @@ function renderResponse(operationId: string, status: string, { description, head
   const schema = body && readName(body.schema)
   return html`${renderHeading(3, `${operationId}-${status}`, status === 'default' ? 'Other statuses' : `Status ${status}`)}
     ${
-      body?.examples && status !== 'default'
+      body?.examples
         ? html`<ul>
             ${Object.entries(body.examples).map(
               ([code, { value }]) =>
