@@ -44,7 +44,7 @@ function mock(reason: string, method: string, path: string, prefer: string): Moc
 /** The mock listens at Prism's default port. It requires an Authorization header, with any value. */
 export function formatMockCurl({ method, path, prefer }: MockedRequest): string {
   const credentials = method === 'POST' ? '-u any:any' : '-H "Authorization: Bearer any"'
-  return `curl -i -X ${method} ${credentials} -H "Prefer: ${prefer}" "http://127.0.0.1:4010${path}"`
+  return `curl -i -X ${method} ${credentials} -H "Prefer: ${prefer}" \\\n  "http://127.0.0.1:4010${path}"`
 }
 
 export function formatCurl({ method, path, authorization }: ReproducedRequest): string {
@@ -54,5 +54,5 @@ export function formatCurl({ method, path, authorization }: ReproducedRequest): 
       : authorization
         ? `-H "Authorization: Bearer ${authorization.value}" `
         : ''
-  return `curl -i ${method === 'GET' ? '' : `-X ${method} `}${credentials}"$API${path}"`
+  return `curl -i ${method === 'GET' ? '' : `-X ${method} `}${credentials}\\\n  "$API${path}"`
 }

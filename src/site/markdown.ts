@@ -7,6 +7,9 @@ import { Marked } from 'marked'
 import { exampleOrigin } from './example-origin.ts'
 import type { Markup } from './page-shell.ts'
 
+// Shorter than the default: a page has up to a thousand of them.
+highlighter.configure({ classPrefix: 'h-' })
+
 /** Makes a converter for one page, because no two of its headings and table rows get the same ID. */
 function createMarked(): Marked {
   const ids = new Set<string>()

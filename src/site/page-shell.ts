@@ -1,5 +1,5 @@
 // The HTML around every page's content: head, header, navigation and footer. Pure.
-import { html } from 'hono/html'
+import { html, raw } from 'hono/html'
 import { support } from '../api/promises.ts'
 
 export type Markup = ReturnType<typeof html>
@@ -36,7 +36,8 @@ export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
   return path === '/' ? '/index.md' : `${path}.md`
 }
 
-export function renderPage(page: Page, sections: Section[], lastChange: Change): Markup {
+export async function renderPage(page: Page, sections: Section[], lastChange: Change): Promise<Markup> {
+  const body = await page.body
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
   return html`<!doctype html>
     <html lang="en">
@@ -77,7 +78,8 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
                 </div>`,
             )}
           </nav>
-          <main id="content" tabindex="-1">${page.body}</main>
+          ${renderContents(String(body))}
+          <main id="content" tabindex="-1">${body}</main>
         </div>
         <footer class="site">
           <p>
@@ -91,6 +93,24 @@ export function renderPage(page: Page, sections: Section[], lastChange: Change):
         </footer>
       </body>
     </html> `
+}
+
+/** A page with fewer sections has no "On this page". */
+const minSections = 4
+
+function renderContents(body: string): Markup | '' {
+  const headings = [...body.matchAll(/<h2 id="([^"]+)">([^]*?)<\/h2>/g)]
+  if (headings.length < minSections) return ''
+  return html`<nav class="contents" aria-label="On this page">
+    <details>
+      <summary>On this page</summary>
+      <ul>
+        ${headings.map(
+          ([, id, content = '']) => html`<li><a href="#${id}">${raw(content.replaceAll(/<[^>]*>/g, ''))}</a></li>`,
+        )}
+      </ul>
+    </details>
+  </nav>`
 }
 
 function renderLink({ path, title }: Page, current: Page): Markup {

@@ -10,6 +10,10 @@ if (pageNavigation && current) {
   pageNavigation.scrollLeft += current.getBoundingClientRect().left - pageNavigation.clientWidth / 2
 }
 
+// On a wide screen, "On this page" is beside the text: styles.css.
+const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')
+if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
+
 // Ctrl+K and Command+K open the search. No key without a modifier does: speech input would press it (WCAG 2.1.4).
 const searchButton = document.querySelector('button.search')
 const searchLabel = document.querySelector<HTMLElement>('button.search span')

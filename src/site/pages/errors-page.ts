@@ -26,12 +26,6 @@ export function renderErrors(): Markup {
       <a href="mailto:${support.email}">support</a>. Errors of the token endpoint also have
       <code>error_description</code>, with the text of <code>message</code>: OAuth 2 libraries show it.
     </p>
-    <p>
-      See each error before your customers do. The requests below change nothing, and they don’t lock your account. They
-      use the variables of the <a href="/">start page</a> and a token, which you get with this command.
-      <a href="/try#reproduce">Try it</a> has a button for every code that a request can cause.
-    </p>
-    ${renderCode(`TOKEN=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" |\n  curl -sS --config - -X POST "$API/api/v3/partners/auth" | jq -r .access_token)`, 'sh')}
     <div class="table" tabindex="0">
       <table>
         <thead>
@@ -55,6 +49,13 @@ export function renderErrors(): Markup {
         </tbody>
       </table>
     </div>
+    <h2 id="reproduce">Reproduce an error</h2>
+    <p>
+      See each error before your customers do. The requests below change nothing, and they don’t lock your account. They
+      use the variables of the <a href="/">start page</a> and a token, which you get with this command.
+      <a href="/try#reproduce">Try it</a> has a button for every code that a request can cause.
+    </p>
+    ${renderCode(`TOKEN=$(printf 'user = "%s:%s"' "$CLIENT_ID" "$CLIENT_SECRET" |\n  curl -sS --config - -X POST "$API/api/v3/partners/auth" | jq -r .access_token)`, 'sh')}
     ${codes.map(
       (code) =>
         html`<section>
@@ -68,11 +69,8 @@ export function renderErrors(): Markup {
               <dt>Fix</dt>
               <dd>${advice[code].fix}</dd>
             </div>
-            <div>
-              <dt>Reproduce</dt>
-              <dd>${renderReproduction(code)}</dd>
-            </div>
           </dl>
+          ${renderReproduction(code)}
         </section>`,
     )}
     <section>
@@ -98,10 +96,11 @@ export function renderErrors(): Markup {
   </article>`
 }
 
-function renderReproduction(code: ErrorCode): Markup | string {
+function renderReproduction(code: ErrorCode): Markup {
   const reproduction = reproductions[code]
-  if ('prefer' in reproduction)
-    return html`${reproduction.reason} Make the <a href="/testing#mock-server">mock server</a> return it:
-      <code>${formatMockCurl(reproduction)}</code>`
-  return html`<code>${formatCurl(reproduction)}</code>`
+  if (!('prefer' in reproduction))
+    return html`<p>Reproduce it:</p>
+      ${renderCode(formatCurl(reproduction), 'sh')}`
+  return html`<p>${reproduction.reason} Make the <a href="/testing#mock-server">mock server</a> return it:</p>
+    ${renderCode(formatMockCurl(reproduction), 'sh')}`
 }

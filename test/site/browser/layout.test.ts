@@ -1,0 +1,119 @@
+// What axe doesn't see: text over text, text beyond the screen, and targets of links behind the header.
+import { expect, test } from 'vitest'
+import { listSections } from '../../../src/site/table-of-contents.ts'
+import { visit } from './visit.ts'
+
+const paths = [...listSections().flatMap(({ pages }) => pages.map(({ path }) => path))]
+const reducedMotion = { reducedMotion: 'reduce' } as const
+
+test('no page has text over other text or beyond the screen, at any width', async () => {
+  await visit(
+    '/',
+    async ({ page }) => {
+      const found: string[] = []
+      for (const path of paths) {
+        await page.goto(path)
+        for (const width of [1280, 1024, 768, 390, 320]) {
+          await page.setViewportSize({ width, height: 900 })
+          found.push(...(await page.evaluate(findLayoutFaults)).map((fault) => `${path} at ${width}: ${fault}`))
+        }
+      }
+      expect(found).toEqual([])
+    },
+    reducedMotion,
+  )
+})
+
+test.each([
+  [320, 700],
+  [350, 700],
+  // 1,280 by 1,024 pixels at a zoom of 400 %.
+  [320, 256],
+  [1280, 400],
+  [768, 900],
+])('at %s by %s pixels, the header does not cover the target of a link', async (width, height) => {
+  const viewport = { width, height }
+  await visit(
+    '/errors#forbidden',
+    async ({ page }) => {
+      const target = await page.locator('#forbidden').boundingBox()
+      const header = await page.locator('header.site').boundingBox()
+      expect(target?.y).toBeGreaterThanOrEqual(Math.max(0, (header?.y ?? 0) + (header?.height ?? 0)))
+      expect(target?.y).toBeLessThan(height)
+    },
+    { ...reducedMotion, viewport },
+  )
+})
+
+test.each([
+  [1280, 'open beside the text, and stays there', true],
+  [390, 'folded above the text', false],
+])('at %s pixels, "On this page" is %s', async (width, _, isOpen) => {
+  const viewport = { width, height: 900 }
+  await visit(
+    '/reference',
+    async ({ page }) => {
+      const contents = page.getByRole('navigation', { name: 'On this page' })
+      expect(await contents.getByRole('link', { name: 'PlanCategory' }).isVisible()).toBe(isOpen)
+      await page.evaluate(() => scrollTo(0, 3000))
+      expect(((await contents.boundingBox())?.y ?? 0) > 0).toBe(isOpen)
+    },
+    { ...reducedMotion, viewport },
+  )
+})
+
+/** Runs in the page. */
+function findLayoutFaults(): string[] {
+  interface Line {
+    element: Element
+    text: string
+    left: number
+    right: number
+    top: number
+    bottom: number
+  }
+  /** The part of a line that its scrolling or clipping ancestors show. */
+  const clip = (line: Line): Line => {
+    const shown = { ...line }
+    for (let parent: Element | null = line.element; parent && parent !== document.body; parent = parent.parentElement) {
+      if (getComputedStyle(parent).overflowX === 'visible') continue
+      const frame = parent.getBoundingClientRect()
+      shown.left = Math.max(shown.left, frame.left)
+      shown.right = Math.min(shown.right, frame.right)
+      shown.top = Math.max(shown.top, frame.top)
+      shown.bottom = Math.min(shown.bottom, frame.bottom)
+    }
+    return shown
+  }
+  const lines: Line[] = []
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    const text = texts.currentNode.textContent?.trim() ?? ''
+    const element = texts.currentNode.parentElement
+    // The opaque button that copies a block lies over the end of its first line.
+    if (text === '' || !element?.checkVisibility({ visibilityProperty: true }) || element.matches('.copy, .skip'))
+      continue
+    const range = document.createRange()
+    range.selectNodeContents(texts.currentNode)
+    for (const { left, right, top, bottom } of range.getClientRects()) {
+      const line = clip({ element, text: text.slice(0, 40), left, right, top, bottom })
+      if (line.right - line.left > 1 && line.bottom - line.top > 1) lines.push(line)
+    }
+  }
+  const faults = lines
+    .filter(({ left, right }) => left < -1 || right > innerWidth + 1)
+    .map(({ text }) => `"${text}" is beyond the screen`)
+  if (document.documentElement.scrollWidth > innerWidth) faults.push('the page scrolls sideways')
+  lines.sort((one, other) => one.top - other.top)
+  for (const [index, one] of lines.entries()) {
+    for (let next = index + 1; next < lines.length; next++) {
+      const other = lines[next]
+      // Boxes of neighboring lines may touch: half of a line is text over text.
+      const overlapped = other && Math.min(one.bottom, other.bottom) - other.top
+      if (!other || overlapped === undefined || overlapped <= 0) break
+      const width = Math.min(one.right, other.right) - Math.max(one.left, other.left)
+      if (width > 2 && overlapped > (other.bottom - other.top) / 2) faults.push(`"${other.text}" is over "${one.text}"`)
+    }
+  }
+  return faults
+}
