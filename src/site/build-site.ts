@@ -11,11 +11,19 @@ import { writeBrunoCollection } from './collections/bruno-collection.ts'
 import { readCollection } from './collections/collection-requests.ts'
 import { writePostmanCollection, writePostmanEnvironment } from './collections/postman-collection.ts'
 import { buildSearchIndex } from './search-index.ts'
-import { formatApiCatalog, formatLlmsFull, formatLlmsTxt, formatSecurityTxt } from './machine-files.ts'
+import {
+  formatApiCatalog,
+  formatAuthorizationServer,
+  formatLlmsFull,
+  formatLlmsTxt,
+  formatSecurityTxt,
+  formatSitemap,
+} from './machine-files.ts'
 import { exampleOrigin } from './example-origin.ts'
 import { renderMarkdown } from './page-markdown.ts'
-import { getMarkdownPath, renderPage } from './page-shell.ts'
+import { getMarkdownPath, renderPage, type Page } from './page-shell.ts'
 import { listSections } from './table-of-contents.ts'
+import { notFoundPage } from './pages/not-found-page.ts'
 import { sampleFiles } from './pages/start-page.ts'
 
 const source = import.meta.dirname
@@ -61,6 +69,8 @@ async function writeSite(folder: string): Promise<void> {
   const origin = readSiteOrigin(process.env['SITE_ORIGIN'] || exampleOrigin)
   const nameOrigin = (text: string) => text.replaceAll(exampleOrigin, origin)
   const writeText = (file: string, text: string) => writeFile(join(folder, file), nameOrigin(text))
+  const writePage = async (file: string, page: Page) =>
+    writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange))))
   const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
   const collection = readCollection(openapi)
   for (const name of ['.well-known', 'collections']) await mkdir(join(folder, name))
@@ -69,10 +79,11 @@ async function writeSite(folder: string): Promise<void> {
       .flatMap(({ pages }) => pages)
       .map(async (page) => {
         const file = page.path === '/' ? 'index.html' : `${page.path}.html`
-        await writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange))))
+        await writePage(file, page)
         await writeText(getMarkdownPath(page), await renderMarkdown(page))
       }),
-    ...['favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
+    writePage('404.html', notFoundPage),
+    ...['favicon.ico', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
     writeText('openapi.json', origin === exampleOrigin ? openapi : makeAbsolute(openapi, origin)),
     writeText('collections/investment-plans.postman_collection.json', writePostmanCollection(collection)),
@@ -88,6 +99,9 @@ async function writeSite(folder: string): Promise<void> {
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(sections)),
     writeText('llms-full.txt', await formatLlmsFull(sections)),
+    writeText('robots.txt', `User-agent: *\nAllow: /\nSitemap: ${origin}/sitemap.xml\n`),
+    writeText('sitemap.xml', formatSitemap(origin, sections)),
+    writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin, collection.tokenPath)),
     writeText('.well-known/api-catalog', formatApiCatalog(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...[

@@ -1,4 +1,4 @@
-// The files for programs: llms.txt, the API catalog and security.txt. Node only.
+// The files for programs: llms.txt, the sitemap and those in /.well-known. Node only.
 import { securityEmail } from '../api/promises.ts'
 import { renderMarkdown } from './page-markdown.ts'
 import { getMarkdownPath, type Section } from './page-shell.ts'
@@ -33,6 +33,26 @@ export function formatApiCatalog(origin: string): string {
     'service-meta': link('/llms.txt', 'text/plain'),
   }
   return `${JSON.stringify({ linkset: [api] }, null, 2)}\n`
+}
+
+/** RFC 8414: OAuth 2 libraries find the token endpoint with it. The token endpoint reads no body, so it needs no `scope`. */
+export function formatAuthorizationServer(origin: string, tokenPath: string): string {
+  const metadata = {
+    issuer: origin,
+    token_endpoint: `${origin}${tokenPath}`,
+    token_endpoint_auth_methods_supported: ['client_secret_basic'],
+    grant_types_supported: ['client_credentials'],
+    // Required, and empty: there is no authorization endpoint.
+    response_types_supported: [],
+    service_documentation: `${origin}/tokens`,
+  }
+  return `${JSON.stringify(metadata, null, 2)}\n`
+}
+
+/** https://www.sitemaps.org/protocol.html */
+export function formatSitemap(origin: string, sections: readonly Section[]): string {
+  const urls = sections.flatMap(({ pages }) => pages.map(({ path }) => `<url><loc>${origin}${path}</loc></url>\n`))
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('')}</urlset>\n`
 }
 
 /** RFC 9116. Every deploy builds the site, so the date of a service in use stays in the future. */

@@ -25,12 +25,7 @@ function createMarked(): Marked {
   return new Marked({
     async: false,
     renderer: {
-      // ```ts file=client/investment-plans.mts shows that file of src/site instead of the block's own text.
-      code({ text, lang = '' }) {
-        const [language = 'text', ...settings] = lang.split(' ')
-        const file = settings.find((setting) => setting.startsWith('file='))?.slice('file='.length)
-        return highlight(file === undefined ? text : readSiteFile(file), language)
-      },
+      code: ({ text, lang = 'text' }) => highlight(text, lang),
       heading({ tokens, depth, text }) {
         const content = this.parser.parseInline(tokens)
         return depth === 1 ? `<h1>${content}</h1>\n` : `<h${depth} id="${createId(text)}">${content}</h${depth}>\n`
@@ -52,18 +47,22 @@ function createMarked(): Marked {
 }
 
 /**
- * Reads a page of src/site/pages; its title is the level-1 heading.
+ * Reads a page of src/site/pages; its title is the level-1 heading. The line ```ts file=client/investment-plans.mts begins a block
+ * with that file of src/site.
  * @param blocks Markdown by name: `<!-- values -->` stands for the block "values".
  */
-export function readProse(file: string, blocks: Record<string, string> = {}): { title: string; body: Markup } {
-  const text = readSiteFile(`pages/${file}`).replaceAll(/<!-- (\w+) -->/g, (_, name: string) => {
-    const block = blocks[name]
-    if (block === undefined) throw new Error(`${file} needs the block "${name}".`)
-    return block
-  })
-  const title = /^# (.+)$/m.exec(text)?.[1]
+export function readProse(file: string, blocks: Record<string, string> = {}) {
+  const markdown = readSiteFile(`pages/${file}`)
+    .replaceAll(/<!-- (\w+) -->/g, (_, name: string) => {
+      const block = blocks[name]
+      if (block === undefined) throw new Error(`${file} needs the block "${name}".`)
+      return block
+    })
+    .replaceAll(/^<!-- .* -->\n\n?/gm, '')
+    .replaceAll(/^(```\w+) file=(\S+)\n/gm, (_, fence: string, source: string) => `${fence}\n${readSiteFile(source)}`)
+  const title = /^# (.+)$/m.exec(markdown)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
-  return { title, body: html`<article class="prose">${raw(createMarked().parse(text))}</article>` }
+  return { title, body: html`<article class="prose">${raw(createMarked().parse(markdown))}</article>`, markdown }
 }
 
 /** Markdown without blocks, such as a description with `code` in it. */

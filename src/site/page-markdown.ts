@@ -1,12 +1,18 @@
 // Every page as Markdown, for people who paste it and for language models. Node only.
 import { gfm } from '@joplin/turndown-plugin-gfm'
 import Turndown from 'turndown'
-import type { Page } from './page-shell.ts'
+import { exampleOrigin } from './example-origin.ts'
+import { getMarkdownPath, type Page } from './page-shell.ts'
 
 const turndown = new Turndown({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' })
 turndown.use(gfm)
 turndown.remove(['script', 'noscript', 'form', 'button'])
 turndown.remove(({ nodeName }) => nodeName === 'svg' || nodeName === 'SVG')
+// A card repeats the JSON beside it; a section with a form is its heading and fields.
+turndown.remove(
+  ({ className, nodeName, innerHTML }) =>
+    className === 'card' || (nodeName === 'SECTION' && innerHTML.includes('<form')),
+)
 turndown.addRule('deep link', {
   filter: (node) => node.className === 'deep-link',
   replacement: (content) => content,
@@ -20,6 +26,14 @@ turndown.addRule('code block', {
   },
 })
 
+/** Names the page's address, and links to the Markdown of other pages: a reader may have nothing but this text. */
 export async function renderMarkdown(page: Page): Promise<string> {
-  return `${turndown.turndown(String(await page.body)).trim()}\n`
+  const text = page.markdown ?? turndown.turndown(String(await page.body))
+  const linked = text.replaceAll(/\]\((\/[^\s)#]*)/g, (_, path: string) => `](${exampleOrigin}${getTwinPath(path)}`)
+  return `${linked.trim().replace('\n', `\n\nAddress: ${exampleOrigin}${page.path}\n`)}\n`
+}
+
+/** The path of a file, such as `/openapi.json`, has a dot; that of a page has none. */
+function getTwinPath(path: string): string {
+  return path.includes('.') ? path : getMarkdownPath({ path })
 }

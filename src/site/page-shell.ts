@@ -1,6 +1,7 @@
 // The HTML around every page's content: head, header, navigation and footer. Pure.
 import { html, raw } from 'hono/html'
 import { support } from '../api/promises.ts'
+import { exampleOrigin } from './example-origin.ts'
 
 export type Markup = ReturnType<typeof html>
 
@@ -11,6 +12,8 @@ export interface Page {
   /** For search engines. */
   description: string
   body: Markup
+  /** The page as Markdown, where that is its source. */
+  markdown?: string
   /** The name of the page's own script in src/site/browser, which runs besides every-page. */
   script?: string
 }
@@ -47,7 +50,11 @@ export async function renderPage(page: Page, sections: Section[], lastChange: Ch
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <meta name="description" content="${page.description}" />
-        <link rel="alternate" type="text/markdown" href="${getMarkdownPath(page)}" />
+        ${
+          sections.some(({ pages }) => pages.includes(page)) &&
+          html`<link rel="canonical" href="${exampleOrigin}${page.path}" />
+            <link rel="alternate" type="text/markdown" href="${getMarkdownPath(page)}" />`
+        }
         <link rel="alternate" type="application/atom+xml" title="Changes of the API" href="/changes.xml" />
         <link rel="service-desc" type="application/json" href="/openapi.json" />
         <link rel="api-catalog" href="/.well-known/api-catalog" />

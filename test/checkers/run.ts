@@ -56,7 +56,11 @@ function listChecks(
   const pages = files.filter((file) => file.endsWith('.html'))
   return {
     'html-validate: every page of dist/site': () =>
-      run(tool('html-validate'), ['--preset', 'standard,a11y', ...pages.map((page) => join(site, page))]),
+      run(tool('html-validate'), [
+        '--preset',
+        'standard,a11y',
+        ...[...pages, '404.html'].map((page) => join(site, page)),
+      ]),
 
     'linkinator: every link, fragment and file on this host': () => checkLinks(service, start),
 
@@ -178,11 +182,11 @@ function tool(name: string): string {
   return join(root, 'test/checkers/node_modules/.bin', name)
 }
 
-/** Without the file that Cloudflare reads. */
+/** Without the files that have no address of their own. */
 async function listFiles(): Promise<string[]> {
   const entries = await readdir(site, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
-  return files.map((file) => relative(site, file)).filter((file) => file !== '_headers')
+  return files.map((file) => relative(site, file)).filter((file) => !['_headers', '404.html'].includes(file))
 }
 
 function getUrl(origin: string, file: string): string {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { listSections } from '../../../src/site/table-of-contents.ts'
 import { visit } from './visit.ts'
 
-const paths = [...listSections().flatMap(({ pages }) => pages.map(({ path }) => path))]
+const paths = [...listSections().flatMap(({ pages }) => pages.map(({ path }) => path)), '/nothing']
 const reducedMotion = { reducedMotion: 'reduce' } as const
 
 test('no page has text over other text or beyond the screen, at any width', async () => {

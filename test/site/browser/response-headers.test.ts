@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { securityEmail } from '../../../src/api/promises.ts'
+import { visit } from './visit.ts'
 
 const { origin } = inject('site')
 const samplesFolder = resolve(import.meta.dirname, '../../../src/site/samples')
@@ -59,6 +60,22 @@ test('the files for programs have their types, and name the API and the contact'
   expect(securityTxt).toMatch(/^Policy: \S+\/promises#security$/m)
   expect(Date.parse(/^Expires: (.*)$/m.exec(securityTxt)?.[1] ?? '')).toBeGreaterThan(Date.now() + 300 * 86_400_000)
 
+  const server = await read('/.well-known/oauth-authorization-server')
+  expect(server.type).toBe('application/json')
+  expect(JSON.parse(server.text)).toMatchObject({
+    token_endpoint: expect.stringMatching(/\/api\/v3\/partners\/auth$/) as string,
+    grant_types_supported: ['client_credentials'],
+    response_types_supported: [],
+  })
+
+  expect((await read('/robots.txt')).text).toMatch(/^Sitemap: \S+\/sitemap\.xml$/m)
+  expect((await read('/sitemap.xml')).text).toMatch(/<loc>https:\/\/[^<]*\/tokens<\/loc>/)
+  const icon = await fetch(`${origin}/favicon.ico`)
+  expect([icon.headers.get('Content-Type'), (await icon.bytes()).subarray(0, 4)]).toEqual([
+    expect.stringMatching(/^image\/.*icon$/),
+    Uint8Array.of(0, 0, 1, 0),
+  ])
+
   const feed = await read('/changes.xml')
   expect(feed.type).toBe('application/atom+xml; charset=utf-8')
   expect(feed.text).toMatch(/<entry>[^]*<title>Version 3\.0\.0<\/title>/)
@@ -70,12 +87,20 @@ test('the files for programs have their types, and name the API and the contact'
   for (const path of pages) {
     const page = await read(path)
     expect([path, page.type]).toEqual([path, 'text/markdown; charset=utf-8'])
-    expect(page.text).toMatch(/^# /m)
+    expect(page.text).toMatch(/^# .*\n\nAddress: https:\/\/\S+\n/)
+    expect(page.text).not.toMatch(/\]\(\/|^(#+) .*\n\n+\1 /m)
     expect(all).toContain(page.text)
   }
 })
 
-test('a path without a file returns the 404 of the API', async () => {
-  const response = await fetch(`${origin}/nothing`)
-  expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ error: 'not_found' })])
+test('a path without a file returns a page that leads home, and below /api/ the 404 of the API', async () => {
+  await visit('/nothing', async ({ page }) => {
+    expect(await page.getByRole('heading').innerText()).toBe('Page not found')
+    await page.getByRole('link', { name: 'start page' }).click()
+    expect(new URL(page.url()).pathname).toBe('/')
+    const nowhere = await page.goto('/no/where')
+    expect(nowhere?.status()).toBe(404)
+    const api = await page.goto('/api/nothing')
+    expect([api?.status(), await api?.json()]).toEqual([404, expect.objectContaining({ error: 'not_found' })])
+  })
 })

@@ -92,6 +92,7 @@ async function startWorker(): Promise<Miniflare> {
           assets: {
             directory: join(project, assets.directory),
             hasUserWorker: true,
+            ...(assets.not_found_handling && { notFoundHandling: assets.not_found_handling }),
             ...(assets.run_worker_first !== undefined && { runWorkerFirst: assets.run_worker_first }),
           },
         },
