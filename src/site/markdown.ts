@@ -7,9 +7,6 @@ import { Marked } from 'marked'
 import { exampleOrigin } from './example-origin.ts'
 import type { Markup } from './page-shell.ts'
 
-// Shorter than the default: a page has up to a thousand of them.
-highlighter.configure({ classPrefix: 'h-' })
-
 /** Makes a converter for one page, because no two of its headings and table rows get the same ID. */
 function createMarked(): Marked {
   const ids = new Set<string>()
@@ -78,10 +75,30 @@ export function readSiteFile(file: string): string {
   return readFileSync(join(import.meta.dirname, file), 'utf8')
 }
 
+/** The scopes of highlight.js that styles.css colors, by their color. */
+const colors: Record<string, string> = Object.fromEntries(
+  Object.entries({
+    soft: ['comment', 'meta'],
+    key: ['attr', 'attribute', 'property', 'title', 'variable'],
+    text: ['string'],
+    word: ['keyword', 'literal', 'number', 'built_in', 'type'],
+  }).flatMap(([color, scopes]) => scopes.map((scope) => [scope, color])),
+)
+
+/** Shortens the markup of highlight.js: a page has more than a thousand spans. */
+function shorten(markup: string): string {
+  return markup
+    .replaceAll(/<span class="hljs-(\w+)[^"]*">/g, (_, scope: string) => {
+      const color = colors[scope]
+      return color === undefined ? '<i>' : `<i class="${color}">`
+    })
+    .replaceAll('</span>', '</i>')
+}
+
 /** The block takes the focus, so that it can be scrolled with the keyboard. */
 function highlight(text: string, language: string): string {
   const { value } = highlighter.highlight(text.trimEnd(), { language })
-  const code = value.replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
+  const code = shorten(value).replaceAll(exampleOrigin, `<span data-origin>${exampleOrigin}</span>`)
   return `<pre tabindex="0" data-language="${language}"><code>${code}</code></pre>\n`
 }
 
