@@ -2,7 +2,7 @@
 import { readDatabaseSeconds, verifyChangeRecord, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { readPartnerStatus } from '../core/partner-accounts.ts'
-import { parseKept, type VerifiedRecord } from '../core/record-chain.ts'
+import { parseKept, recordNames, type RecordKey, type VerifiedRecord } from '../core/record-chain.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import { readText } from '../store/read-input.ts'
 import type { Store } from '../store/store.ts'
@@ -20,7 +20,7 @@ export function createLogHandler(
   list: (store: Store, filter: EntryFilter) => Promise<ChangeEntry[]>,
 ): (input: LogInput, run: { store: Store }) => Promise<Output> {
   return async ({ shortName, since, verify, keep }, { store }) => {
-    if (verify) return showVerified('The change record of partners and keys', store, verifyChangeRecord, keep)
+    if (verify) return showVerified('partners', store, verifyChangeRecord, keep)
     const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const entries = await list(store, { shortName, since: sinceSeconds })
     const whose = shortName ?? `a ${subject.toLowerCase()}`
@@ -35,21 +35,22 @@ export function createLogHandler(
 
 /** @param keep the file with the hash of an earlier time, which then gets the newest one. */
 export async function showVerified(
-  record: string,
+  record: RecordKey,
   store: Store,
   verify: (store: Store, kept: VerifiedRecord | undefined) => Promise<VerifiedRecord>,
   keep: string | undefined,
 ): Promise<Output> {
   const fix = 'the file that --keep wrote; to begin, an empty file'
-  const kept = keep === undefined ? undefined : parseKept(await readText(keep, fix))
+  const kept = keep === undefined ? undefined : parseKept(await readText(keep, fix), record)
   const verified = await verify(store, kept)
-  if (keep !== undefined) await writeOutput(keep, `${JSON.stringify(verified)}\n`)
+  const value = { record, ...verified }
+  if (keep !== undefined) await writeOutput(keep, `${JSON.stringify(value)}\n`)
   const { entryCount, hash } = verified
   const next = hash === null ? '' : ` The next entry will hold the hash ${hash}.`
   const compared = kept ? ` The hash that was kept at entry ${kept.entryCount} fits.` : ''
   return {
-    value: verified,
-    text: `${record} is intact up to entry ${entryCount}.${next}${compared}\n`,
+    value,
+    text: `The ${recordNames[record]} is intact up to entry ${entryCount}.${next}${compared}\n`,
     note: keep !== undefined && kept === undefined ? 'No hash was kept before: nothing was compared.' : undefined,
   }
 }

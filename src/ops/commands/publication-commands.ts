@@ -31,7 +31,7 @@ type ChangeRun = Parameters<Handlers<Declarations>['cancel']>[1]
 export const publicationCommands: Handlers<Declarations> = {
   async log(input, { store }) {
     const { plan, since, pending: isPending, verify, keep } = input
-    if (verify) return showVerified('The record of the catalog', store, verifyRecord, keep)
+    if (verify) return showVerified('catalog', store, verifyRecord, keep)
     const seconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const rows = await listPublications(store, { plan, since: seconds, isPending })
     const note = rows.length === 0 ? describeEmptyLog(input) : undefined

@@ -67,6 +67,7 @@ export async function verifyChangeRecord({ read }: Store, kept?: VerifiedRecord)
   // First: an outdated database fails here. Drizzle's queries would read the names of columns that it lacks as texts.
   const unrecorded = await selectUnrecordedPartners(read)
   let verified: VerifiedRecord = { entryCount: 0, hash: await hashEntry(undefined) }
+  checkKept(verified, kept)
   for await (const page of readEntries(read)) {
     for (const entry of page) {
       checkNextEntry(entry, verified)

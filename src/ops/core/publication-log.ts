@@ -80,6 +80,7 @@ const maxAttempts = 10
  */
 export async function verifyRecord({ read }: Store, kept?: VerifiedRecord): Promise<VerifiedRecord> {
   let verified: VerifiedRecord = { entryCount: 0, hash: null }
+  checkKept(verified, kept)
   let last: string | undefined
   let revision = 0
   const checkedIds = new Set<number>()

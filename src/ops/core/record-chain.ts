@@ -9,6 +9,13 @@ export interface VerifiedRecord {
   hash: string | null
 }
 
+/** What the texts call each record. Its key names it in the file of --keep. */
+export const recordNames = {
+  catalog: 'record of the catalog',
+  partners: 'change record of partners and keys',
+}
+export type RecordKey = keyof typeof recordNames
+
 interface ChainedEntry {
   id: number
   previousHash: string | null
@@ -33,12 +40,14 @@ export function checkNextEntry(
 }
 
 /**
- * Checks each state of a record that grows against the one that was kept.
+ * Checks each state of a record that grows, from the empty one on, against the one that was kept.
  * @throws UserError when the entries up to the kept one were written again.
  */
 export function checkKept({ entryCount, hash }: VerifiedRecord, kept: VerifiedRecord | undefined): void {
   if (entryCount !== kept?.entryCount || hash === kept.hash) return
-  throw refuseRecord(`Entry ${entryCount} of the record, or one before, was changed after its hash was kept.`)
+  throw entryCount === 0
+    ? new UserError('The file of --keep has a hash that no empty record has. Name the file that --keep wrote.')
+    : refuseRecord(`Entry ${entryCount} of the record, or one before, was changed after its hash was kept.`)
 }
 
 /** @throws UserError when entries are gone that the record had when its hash was kept. */
@@ -50,16 +59,30 @@ export function checkLength({ entryCount }: VerifiedRecord, kept: VerifiedRecord
 /**
  * @param text what --keep wrote, or nothing.
  * @returns undefined for an empty text.
- * @throws UserError when --keep did not write it.
+ * @throws UserError when --keep did not write it, or wrote it for another record.
  */
-export function parseKept(text: string): VerifiedRecord | undefined {
-  if (text.trim() === '') return undefined
+export function parseKept(text: string, expected: RecordKey): VerifiedRecord | undefined {
+  if (text === '') return undefined
   const kept = parseJson(text)
   if (isJsonObject(kept)) {
-    const { entryCount, hash } = kept
-    if (typeof entryCount === 'number' && (typeof hash === 'string' || hash === null)) return { entryCount, hash }
+    const { record, entryCount, hash } = kept
+    const isHash = typeof hash === 'string' || hash === null
+    if (isRecordKey(record) && isEntryCount(entryCount) && isHash) {
+      if (record === expected) return { entryCount, hash }
+      throw new UserError(
+        `The file of --keep has a hash of the ${recordNames[record]}. Name the file that --keep wrote for the ${recordNames[expected]}.`,
+      )
+    }
   }
   throw new UserError('The file of --keep has no hash of a record. Name the file that --keep wrote.')
+}
+
+function isRecordKey(value: unknown): value is RecordKey {
+  return typeof value === 'string' && Object.hasOwn(recordNames, value)
+}
+
+function isEntryCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
 /** @returns the error to throw. */

@@ -122,7 +122,7 @@ describe('--verify', () => {
       /^The change record of partners and keys is intact up to entry 1\. The next entry will hold the hash ([0-9a-f]{64})\.\n$/.exec(
         stdout,
       ) ?? []
-    expect(await readJson('keys', 'log', '--verify')).toEqual({ entryCount: 1, hash })
+    expect(await readJson('keys', 'log', '--verify')).toEqual({ record: 'partners', entryCount: 1, hash })
     await run(['partner', 'suspend', 'acme'])
     expect((await readJson('partner', 'log'))[0]?.['previousHash']).toBe(hash)
   })
@@ -162,7 +162,33 @@ describe('--verify', () => {
       /^Can't read ".*missing": .*\. Name the file that --keep wrote; to begin, an empty file\.\n$/,
     ],
     ['another file', '{}', /^The file of --keep has no hash of a record\. Name the file that --keep wrote\.\n$/],
-    ['a part of a file', '{"entryCount":1,', /^The file of --keep has no hash of a record\. /],
+    ['a part of a file', '{"record":"partners","entryCount":1,', /^The file of --keep has no hash of a record\. /],
+    ['no record', '{"entryCount":0,"hash":null}', /^The file of --keep has no hash of a record\. /],
+    [
+      'an unknown record',
+      '{"record":"toString","entryCount":0,"hash":null}',
+      /^The file of --keep has no hash of a record\. /,
+    ],
+    [
+      'a negative count',
+      '{"record":"partners","entryCount":-1,"hash":null}',
+      /^The file of --keep has no hash of a record\. /,
+    ],
+    [
+      'half an entry',
+      '{"record":"partners","entryCount":0.5,"hash":null}',
+      /^The file of --keep has no hash of a record\. /,
+    ],
+    [
+      'a hash that no empty record has',
+      '{"record":"partners","entryCount":0,"hash":"abc"}',
+      /^The file of --keep has a hash that no empty record has\. Name the file that --keep wrote\.\n$/,
+    ],
+    [
+      'the file of the other record',
+      '{"record":"catalog","entryCount":1,"hash":"abc"}',
+      /^The file of --keep has a hash of the record of the catalog\. Name the file that --keep wrote for the change record of partners and keys\.\n$/,
+    ],
   ])('with --keep refuses %s', async (_, content, message) => {
     const file = content === undefined ? join(tmpdir(), 'no-folder', 'missing') : await makeFile(content)
     expect(await run(['keys', 'log', '--verify', '--keep', file])).toEqual(refused(expect.stringMatching(message)))

@@ -1,4 +1,7 @@
-import { beforeEach, expect, test } from 'vitest'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
@@ -146,6 +149,33 @@ test('catalog log --verify names the first entry that does not fit', async () =>
     refused(
       'Entry 3 of the record does not fit: it holds another hash of entry 2, about publication 2. One of them was changed after it was written.\nCompare the record with a backup.\n',
     ),
+  )
+})
+
+test.each([
+  [
+    '{"record":"catalog","entryCount":0,"hash":null}',
+    0,
+    /^The record of the catalog is intact .* at entry 0 fits\.\n$/,
+  ],
+  ['{"record":"catalog","entryCount":0,"hash":"abc"}', 2, /^The file of --keep has a hash that no empty record has\. /],
+  [
+    '{"record":"partners","entryCount":1,"hash":"abc"}',
+    2,
+    /^The file of --keep has a hash of the change record of partners and keys\. Name .* wrote for the record of the catalog\.\n$/,
+  ],
+])('catalog log --verify --keep compares %s', async (kept, expectedCode, message) => {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'kept.json')
+  await writeFile(file, kept)
+  const { code, stdout, stderr } = await ops(`catalog log --verify --keep ${file}`)
+  expect([code, `${stdout}${stderr}`]).toEqual([expectedCode, expect.stringMatching(message)])
+  const [{ record, entryCount }, wasKept] = [JSON.parse(await readFile(file, 'utf8')), JSON.parse(kept)]
+  expect({ record, entryCount }).toEqual(
+    expectedCode === 0
+      ? { record: 'catalog', entryCount: 1 }
+      : { record: wasKept.record, entryCount: wasKept.entryCount },
   )
 })
 
