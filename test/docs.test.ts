@@ -65,6 +65,17 @@ test('workflows run scripts that exist, and pin actions to a commit', () => {
   expect(actions.filter((action) => !/^\.\/|@[0-9a-f]{40}$/.test(action))).toEqual([])
 })
 
+test('nightly looks up the hashes under the key that it saved them with, and fails when they are not there', () => {
+  const steps = read('.github/workflows/nightly.yml').split(/^ {6}- /m)
+  const saveIndex = steps.findIndex((step) => step.includes('uses: actions/cache/save@'))
+  const [save = '', lookup = ''] = steps.slice(saveIndex)
+  const readInputs = (step: string) =>
+    Object.fromEntries([...step.matchAll(/^ {10}(\S+): (.+)$/gm)].map((line) => line.slice(1)))
+  expect(readInputs(save)).toEqual({ path: expect.any(String) as string, key: expect.any(String) as string })
+  expect(lookup).toContain('uses: actions/cache/restore@')
+  expect(readInputs(lookup)).toEqual({ ...readInputs(save), 'lookup-only': 'true', 'fail-on-cache-miss': 'true' })
+})
+
 function unwrap(text: string): string {
   return text.replaceAll(/\s+/g, ' ')
 }

@@ -317,6 +317,7 @@ async function runNight({ isFirst = false } = {}): Promise<string[]> {
       'success()': failed.length === 0,
       '!cancelled()': true,
       '!cancelled() && inputs.first': isFirst,
+      '!cancelled() && !inputs.first': !isFirst,
     }[condition]
     if (isDue === undefined) throw new Error(`this test does not know the condition ${condition}`)
     if (isDue && (await operator().type(command)).code !== 0) failed.push(command)
@@ -330,6 +331,7 @@ test('the nightly workflow passes on the first and the second night', async () =
   // GitHub sets a secret that is missing to an empty text. Without a hash of the night before, the records fail as well.
   expect(await runNight()).toEqual([
     expect.stringContaining('openssl'),
+    expect.stringContaining('test -s'),
     expect.stringContaining('catalog log --verify'),
     expect.stringContaining('partner log --verify'),
   ])
@@ -344,6 +346,8 @@ test('the nightly workflow passes on the first and the second night', async () =
   expect(account.calls.filter((call) => !allowed.test(call))).toEqual([])
   await follow('npm run -s ops -- partner rename smoke "Smoke" --remote --env production')
   expect(await runNight()).toEqual([])
+  await follow(': > "$RUNNER_TEMP/hashes/partners"')
+  expect(await runNight()).toEqual([expect.stringContaining('test -s')])
 })
 
 test('a backup replaces a lost database', async () => {
