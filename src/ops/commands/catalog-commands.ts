@@ -26,6 +26,7 @@ import { describeUndoneWork } from '../core/undone-work.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Store } from '../store/store.ts'
 import { writeOutput } from '../store/write-output.ts'
+import { freshness } from '../shared/freshness-phrase.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { catalogDeclarations } from './catalog-declarations.ts'
 import type { Handlers, Input } from './declaration.ts'
@@ -60,7 +61,7 @@ export const catalogCommands: Handlers<Declarations> = {
 
   async invalidate(_, { store, attribution }) {
     const revision = await invalidateLists(store, attribution)
-    const sentence = 'Every cached plan list is invalid. Requests read the database within two minutes.'
+    const sentence = `Every cached plan list is invalid. Requests read the database within ${freshness}.`
     return { value: { revision }, text: `${sentence}\n` }
   },
 

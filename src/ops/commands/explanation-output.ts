@@ -4,6 +4,7 @@ import { abbreviate } from '../../abbreviate.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { PendingChange, PlanExplanation } from '../core/plan-explanation.ts'
+import { freshness } from '../shared/freshness-phrase.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 
@@ -72,7 +73,7 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
 /** @param seconds Unix seconds: until when some isolates may not know the last change. @param atSeconds of a past moment. */
 export function describeSettling(seconds: number, atSeconds?: number): string {
   const [had, get] = atSeconds === undefined ? ['has', 'get'] : ['had', 'have got']
-  return `The plan or the partner ${had} changed less than two minutes before: until ${formatIsoTime(seconds)}, partners may ${get} the answer from before.`
+  return `The plan or the partner ${had} changed less than ${freshness} before: until ${formatIsoTime(seconds)}, partners may ${get} the answer from before.`
 }
 
 /** @param country the partner's; without it, every country counts. */

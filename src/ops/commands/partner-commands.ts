@@ -24,6 +24,7 @@ import { describeCommand, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readInput } from '../store/read-input.ts'
 import { decodeLeniently } from '../store/text-encoding.ts'
+import { freshness } from '../shared/freshness-phrase.ts'
 import { formatPairs } from '../terminal/table.ts'
 import type { Handlers } from './declaration.ts'
 import { readFilter } from './filter-flags.ts'
@@ -183,11 +184,10 @@ async function change(
   return { value: partnerToJson(changed.partner), text: `${describe(changed)}\n` }
 }
 
-/** Isolates of the Worker check a partner at most two minutes after a change. */
 function describeStatus({ partner, isChanged }: PartnerChange): string {
   const status = readPartnerStatus(partner)
   const verb = isChanged ? 'is now' : 'already is'
-  const when = isChanged ? ' Every data center knows it within two minutes.' : ''
+  const when = isChanged ? ` Every data center knows it within ${freshness}.` : ''
   return `${partner.shortName} ${verb} ${status}, with the plans of ${partner.country}.${when}`
 }
 
@@ -197,7 +197,7 @@ function describeClosing(target: Target, { partner: { shortName, closedAt }, isC
 }
 
 function describeCountry({ partner, isChanged }: PartnerChange): string {
-  const when = isChanged ? ', everywhere within two minutes' : ''
+  const when = isChanged ? `, everywhere within ${freshness}` : ''
   const sentence = `${partner.shortName} ${isChanged ? 'now' : 'already'} lists the plans of ${partner.country}${when}.`
   return partner.suspendedAt === null ? sentence : `${sentence} It is still suspended.`
 }
@@ -213,7 +213,7 @@ function describeContact({ partner, isChanged }: PartnerChange): string {
 
 function describeTokens({ partner }: PartnerChange): string {
   const later = partner.suspendedAt === null ? 'Later ones work at once.' : 'It is still suspended: it gets no token.'
-  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within two minutes. ${later}`
+  return `Tokens of ${partner.shortName} from before ${formatIsoTime(partner.tokensValidFrom ?? 0)} are refused everywhere within ${freshness}. ${later}`
 }
 
 /** @throws UserError when nothing is piped in: a terminal would show the secret. */

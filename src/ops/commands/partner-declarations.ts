@@ -1,6 +1,7 @@
 // ops partner …
 import { abbreviate } from '../../abbreviate.ts'
 import { parseDuration } from '../core/time-arguments.ts'
+import { freshness } from '../shared/freshness-phrase.ts'
 import { UserError } from '../shared/user-error.ts'
 import { filterFlags } from './filter-flags.ts'
 import { declareLog } from './keys-declarations.ts'
@@ -83,7 +84,7 @@ export const partnerDeclarations = {
     json: 'an object with clientId, clientSecret, shortName, country, tokensValidFrom and the message to the partner',
   },
   endTokens: {
-    help: 'end all tokens that a partner has got so far, within two minutes; its secrets still work, and get new tokens',
+    help: `end all tokens that a partner has got so far, within ${freshness}; its secrets still work, and get new tokens`,
     example: 'partner end-tokens acme --note "A token was in a log."',
     ...change,
   },

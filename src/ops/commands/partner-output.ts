@@ -11,6 +11,7 @@ import {
   type PartnerSummary,
 } from '../core/partner-accounts.ts'
 import type { PartnerUsage } from '../core/partner-usage.ts'
+import { freshness } from '../shared/freshness-phrase.ts'
 import { formatAge } from '../terminal/age.ts'
 import { formatPairs } from '../terminal/table.ts'
 
@@ -32,7 +33,7 @@ export function formatLockdownMessage(
     : 'Then request a new access token.'
   return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
-- Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within two minutes.
+- Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
 - You get a new client secret from us separately. Put it in place of the old one now. ${next}
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `

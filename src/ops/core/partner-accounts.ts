@@ -222,9 +222,9 @@ export type PartnerRequest = Extract<
 >
 
 /**
- * Changes a partner. After `suspend` and `close`, its token requests are refused, and its live tokens within two minutes.
+ * Changes a partner. After `suspend` and `close`, its token requests are refused, and its live tokens within `freshnessSeconds`.
  * `close` is for good: secrets and contact are deleted, the short name stays taken, and the history stays. `end-tokens` always
- * has an effect: tokens that were issued until now are refused within two minutes, later ones are not.
+ * has an effect: tokens that were issued until now are refused within `freshnessSeconds`, later ones are not.
  *
  * Deletes KV's copy of the partner as well, also when there is nothing to change, because an earlier run may have stopped before.
  * `rename` and `set-contact` leave it: it holds neither.

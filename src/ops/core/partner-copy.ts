@@ -6,6 +6,7 @@ import { isCausedBy } from '../../db/database.ts'
 import { findRefusal } from '../../db/refusal.ts'
 import { readPath } from '../../json.ts'
 import type { Store } from '../store/store.ts'
+import { freshness } from '../shared/freshness-phrase.ts'
 import { outdatedSchema } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -32,7 +33,7 @@ export async function changeWithoutCopy<T>(
   const outcome = await tryToDelete(store, partner)
   if (!outcome.isGone) {
     const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again to delete it.`
-    warn(`${outcome.sentence} The change was made, and takes effect within two minutes. ${advice}`)
+    warn(`${outcome.sentence} The change was made, and takes effect within ${freshness}. ${advice}`)
   }
   return changed
 }

@@ -6,6 +6,7 @@ import type { SmokeOutcome } from '../core/smoke-test.ts'
 import { alerts, usageQueries } from '../core/usage-queries.ts'
 import { CloudflareError } from '../store/failure.ts'
 import { openUsageDataset } from '../store/usage-dataset.ts'
+import { freshness } from '../shared/freshness-phrase.ts'
 import type { Target } from '../shared/target.ts'
 import { conclude, type Experiment } from './experiment.ts'
 import { send, type Reply, type Service, type Wait } from './measurements.ts'
@@ -69,13 +70,13 @@ export const serviceExperiments: Experiment<ServiceLab>[] = [
     },
   },
   {
-    assumption: 'A publication is visible within two minutes.',
+    assumption: `A publication is visible within ${freshness}.`,
     source: project,
     experiment: 'Lists, once a second, after a plan was closed.',
     run: async ({ waits }) => concludeWait(waits, 'publish to visible'),
   },
   {
-    assumption: 'Tokens of a suspended partner are refused within two minutes.',
+    assumption: `Tokens of a suspended partner are refused within ${freshness}.`,
     source: project,
     experiment: 'Lists with its token, once a second, after a suspension.',
     run: async ({ waits }) => concludeWait(waits, 'suspend to refused'),

@@ -245,7 +245,7 @@ test('catalog invalidate raises the revision, and changes nothing else', async (
   const readRevision = async () => (await selectCatalogOrigin(openDatabase(bindings().DB))).revision
   const [revision, exported] = [await readRevision(), await exportPlans()]
   expect(await catalog(['invalidate'])).toEqual(
-    printed('Every cached plan list is invalid. Requests read the database within two minutes.\n'),
+    printed('Every cached plan list is invalid. Requests read the database within 2 minutes.\n'),
   )
   const next = await readRevision()
   expect(next).toBeGreaterThan(revision)

@@ -203,11 +203,11 @@ async function expectPrinted(commands: readonly (readonly [command: string, stdo
 
 test('partner suspend, resume and set-country print the partner as it is now', async () => {
   await create('acme')
-  const soon = 'Every data center knows it within two minutes.'
+  const soon = 'Every data center knows it within 2 minutes.'
   await expectPrinted([
     ['suspend acme', `acme is now suspended, with the plans of KE. ${soon}`],
     ['suspend acme', 'acme already is suspended, with the plans of KE.'],
-    ['set-country acme UG', 'acme now lists the plans of UG, everywhere within two minutes. It is still suspended.'],
+    ['set-country acme UG', 'acme now lists the plans of UG, everywhere within 2 minutes. It is still suspended.'],
     ['resume acme', `acme is now active, with the plans of UG. ${soon}`],
     ['set-country acme UG', 'acme already lists the plans of UG.'],
   ])
@@ -229,7 +229,7 @@ test('partner set-country warns when no plan is viewable in the new country', as
   await create('acme')
   expect(await partner(['set-country', 'acme', 'FR'])).toEqual({
     code: 0,
-    stdout: 'acme now lists the plans of FR, everywhere within two minutes.\n',
+    stdout: 'acme now lists the plans of FR, everywhere within 2 minutes.\n',
     stderr: 'No plan is viewable in FR: the list of acme is empty.\n',
   })
 })
@@ -271,7 +271,7 @@ test('partner end-tokens says from when tokens are valid, and partner show and l
   const { code, stdout, stderr } = await partner(['end-tokens', 'acme'])
   expect([code, stderr]).toEqual([0, ''])
   const [, validFrom] =
-    /^Tokens of acme from before (\S+Z) are refused everywhere within two minutes\. Later ones work at once\.\n$/.exec(
+    /^Tokens of acme from before (\S+Z) are refused everywhere within 2 minutes\. Later ones work at once\.\n$/.exec(
       stdout,
     ) ?? []
   expect((await partner(['show', 'acme'])).stdout).toMatch(`\ntokens valid from  ${validFrom}\n`)
@@ -280,7 +280,7 @@ test('partner end-tokens says from when tokens are valid, and partner show and l
   expect(await readJson(['end-tokens', 'acme'])).toEqual({ ...shown, tokensValidFrom: time })
   await partner(['suspend', 'acme'])
   expect((await partner(['end-tokens', 'acme'])).stdout).toMatch(
-    / within two minutes\. It is still suspended: it gets no token\.\n$/,
+    / within 2 minutes\. It is still suspended: it gets no token\.\n$/,
   )
 })
 
@@ -292,7 +292,7 @@ describe('partner lockdown', () => {
     next: string,
   ) => `A client secret of your account acme (client ID ${id}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
-- Access tokens that were issued before ${validFrom} are refused with 401 invalid_token, everywhere within two minutes.
+- Access tokens that were issued before ${validFrom} are refused with 401 invalid_token, everywhere within 2 minutes.
 - You get a new client secret from us separately. Put it in place of the old one now. ${next}
 Your client ID stays the same. Remove the old secret from every place where others could read it.
 `

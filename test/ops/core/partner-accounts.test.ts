@@ -486,7 +486,7 @@ describe('the cached copy of a partner', () => {
     await create()
     await suspendOn(storeWithoutCache)
     expect(warnings).toEqual([
-      'The cached copy of acme could not be deleted: KV is down. The change was made, and takes effect within two minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',
+      'The cached copy of acme could not be deleted: KV is down. The change was made, and takes effect within 2 minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',
     ])
     expect((await find()).suspendedAt).not.toBeNull()
   })
