@@ -320,7 +320,8 @@ async function runNight({ isFirst = false } = {}): Promise<string[]> {
       '!cancelled() && !inputs.first': !isFirst,
     }[condition]
     if (isDue === undefined) throw new Error(`this test does not know the condition ${condition}`)
-    if (isDue && (await operator().type(command)).code !== 0) failed.push(command)
+    // The links of the demo catalog lead nowhere: its hosts do not exist.
+    if (isDue && (await operator().type(command.replace(' --links', ''))).code !== 0) failed.push(command)
   }
   return failed
 }
