@@ -186,7 +186,7 @@ const renewalPauseMs = 30_000
 const maxLists = 100
 /** The longest pause of `watchPlans` after failures. */
 const maxBackOffMs = 15 * 60_000
-/** The longest pause of `watchPlans` that `Retry-After` can ask for. A timer takes at most 24.8 days. */
+/** The longest time limit, and the longest pause of `watchPlans` that `Retry-After` can ask for. A timer takes at most 24.8 days. */
 const maxPauseMs = 24 * 3600_000
 
 export class InvestmentPlansClient {
@@ -197,11 +197,16 @@ export class InvestmentPlansClient {
   #loading: Promise<void> | undefined
   #saving: Promise<void> = Promise.resolve()
 
-  /** @throws TypeError when the address or a credential is empty, such as an environment variable that is not set */
+  /**
+   * @throws TypeError when the address or a credential is empty, such as an environment variable that is not set, or when
+   * the address contains a password
+   */
   constructor(options: ClientOptions) {
     const { baseUrl, clientId, clientSecret, shortName } = options
     for (const [name, value] of Object.entries({ baseUrl, clientId, clientSecret, shortName }))
       if (!value) throw new TypeError(`${name} is empty.`)
+    // `fetch` would refuse it, with the password in its error.
+    if (baseUrl.includes('@')) throw new TypeError('baseUrl must not contain @, such as after a password.')
     if (!/^https?:\/\//.test(baseUrl)) throw new TypeError(`baseUrl must start with https://, not ${baseUrl}`)
     this.#options = { ...options, baseUrl: baseUrl.replace(/\/$/, '') }
   }
@@ -267,13 +272,13 @@ export class InvestmentPlansClient {
 
   /** @param signal ends the pauses, not the request in flight */
   async #fetchPlans(query: string, signal?: AbortSignal): Promise<PlanList> {
-    this.#loading ??= this.#load()
+    const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
+    const endMs = performance.now() + deadlineMs
+    this.#loading ??= this.#load(endMs)
     await this.#loading.catch((error: unknown) => {
       this.#loading = undefined
       throw error
     })
-    const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
-    const endMs = performance.now() + deadlineMs
     for (let retries = 0; ; retries++) {
       try {
         const list = await this.#attempt(query, endMs)
@@ -316,7 +321,7 @@ export class InvestmentPlansClient {
     if (etag !== null) this.#lists.set(query, { etag, plans })
     const [oldest] = this.#lists.keys()
     if (this.#lists.size > maxLists && oldest !== undefined) this.#lists.delete(oldest)
-    this.#save()
+    this.#save(endMs)
     return { plans, isUnchanged: known !== undefined && known.etag === etag }
   }
 
@@ -331,7 +336,8 @@ export class InvestmentPlansClient {
       return await this.#tokenRequest
     } catch (error) {
       if (!known || Date.now() >= known.expiresAtMs || !isTransient(error)) throw error
-      known.renewAtMs = Date.now() + Math.max(renewalPauseMs, 1000 * (error.retryAfterSeconds ?? 0))
+      const pauseMs = Math.max(renewalPauseMs, 1000 * (error.retryAfterSeconds ?? 0))
+      known.renewAtMs = Math.min(Date.now() + pauseMs, known.expiresAtMs)
       return known.value
     }
   }
@@ -341,22 +347,24 @@ export class InvestmentPlansClient {
     const headers = { Authorization: `Basic ${encodeBase64(`${clientId}:${clientSecret}`)}` }
     const requestedAtMs = Date.now()
     const { response, body } = await this.#send('/auth', { method: 'POST', headers }, endMs)
-    const { access_token: value, expires_in: lifetimeSeconds = 0 }: { access_token?: string; expires_in?: number } =
+    const { access_token: value, expires_in: lifetimeSeconds }: { access_token?: string; expires_in?: number } =
       Object(body)
-    if (typeof value !== 'string') throw createForeignError(response)
+    if (typeof value !== 'string' || typeof lifetimeSeconds !== 'number') throw createForeignError(response)
     const lifetimeMs = 1000 * lifetimeSeconds
     this.#token = {
       value,
       renewAtMs: requestedAtMs + usableLifetimeShare * lifetimeMs,
       expiresAtMs: requestedAtMs + lifetimeMs,
     }
-    this.#save()
+    this.#save(endMs)
     return value
   }
 
   /** State of other credentials, or of another format, counts as none. */
-  async #load(): Promise<void> {
-    const text = await this.#options.store?.read()
+  async #load(endMs: number): Promise<void> {
+    const { store } = this.#options
+    const text =
+      store && (await endAfter(endMs - performance.now(), 'The store did not answer', async () => store.read()))
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `save` wrote it
     const state = (text === undefined ? undefined : parseJson(text)) as StoredState | undefined
     if (state?.format !== stateFormat || !Array.isArray(state.lists)) return
@@ -374,7 +382,7 @@ export class InvestmentPlansClient {
   }
 
   /** One write at a time. */
-  #save(): void {
+  #save(endMs: number): void {
     const { store, clientId, baseUrl } = this.#options
     if (!store) return
     this.#saving = this.#saving
@@ -382,7 +390,8 @@ export class InvestmentPlansClient {
       .then(() => {
         const lists = [...this.#lists]
         const state: StoredState = { format: stateFormat, clientId, baseUrl, token: this.#token, lists }
-        return store.write(JSON.stringify(state))
+        const write = async () => store.write(JSON.stringify(state))
+        return endAfter(endMs - performance.now(), 'The store did not answer', write)
       })
     // `#saved` reports the failure.
     this.#saving.catch(() => {})
@@ -398,22 +407,21 @@ export class InvestmentPlansClient {
     endMs: number,
   ): Promise<{ response: Response; body: unknown }> {
     const { baseUrl, fetch: send = fetch, timeoutMs = 15_000 } = this.#options
-    const limitMs = Math.max(0, Math.ceil(Math.min(timeoutMs, endMs - performance.now())))
-    const signal = AbortSignal.timeout(limitMs)
+    const limitMs = Math.min(timeoutMs, endMs - performance.now())
     // Workers send none of their own, and Cloudflare can refuse a request without one.
     const headers = { 'User-Agent': `investment-plans-typescript/${clientVersion}`, ...init.headers }
-    let response: Response
-    let text: string
-    try {
-      // A redirect would send the credentials to another address.
-      response = await send(`${baseUrl}/api/v3/partners${path}`, { ...init, headers, redirect: 'manual', signal })
-      text = await response.text()
-    } catch (error) {
-      if (signal.aborted)
-        throw new InvestmentPlansError(`There was no complete response within ${limitMs} ms.`, { code: 'timeout' })
-      const cause = error instanceof Error ? (error.cause ?? error) : error
-      throw new InvestmentPlansError(`There was no complete response: ${String(cause)}`, { code: 'connection_failed' })
-    }
+    const problem = 'There was no complete response'
+    const { response, text } = await endAfter(limitMs, problem, async (signal) => {
+      try {
+        // A redirect would send the credentials to another address.
+        const request = { ...init, headers, redirect: 'manual', signal } as const
+        const answer = await send(`${baseUrl}/api/v3/partners${path}`, request)
+        return { response: answer, text: await answer.text() }
+      } catch (error) {
+        const cause = error instanceof Error ? (error.cause ?? error) : error
+        throw new InvestmentPlansError(`${problem}: ${String(cause)}`, { code: 'connection_failed' })
+      }
+    })
     const body = parseJson(text)
     if (response.ok || response.status === 304) return { response, body }
     throw createError(response, body ?? { message: `${describe(response)}, and no JSON: ${text.slice(0, 100)}` })
@@ -473,6 +481,27 @@ function isPermanent(error: unknown): boolean {
   return error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status)
 }
 
+/**
+ * Ends at the limit, also if the action ignores the signal: `fetch` and the store are yours.
+ * @throws InvestmentPlansError `timeout`, with a message that starts with the problem
+ */
+async function endAfter<Value>(
+  ms: number,
+  problem: string,
+  act: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const limitMs = Math.max(0, Math.ceil(Math.min(ms, maxPauseMs)))
+  const signal = AbortSignal.timeout(limitMs)
+  const end = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', reject)
+  })
+  try {
+    return await Promise.race([act(signal), end])
+  } catch (error) {
+    throw signal.aborted ? new InvestmentPlansError(`${problem} within ${limitMs} ms.`, { code: 'timeout' }) : error
+  }
+}
+
 /** Ends early when the signal aborts. */
 function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
@@ -507,13 +536,18 @@ function formatQuery(filter: PlanFilter): string {
 
 function createError(response: Response, body: unknown): InvestmentPlansError {
   const { message, error, requestId }: { message?: string; error?: string; requestId?: string } = Object(body)
-  const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN)
   return new InvestmentPlansError(message ?? `${describe(response)}.`, {
     status: response.status,
     code: error ?? 'unknown',
     requestId: requestId ?? response.headers.get('X-Request-Id') ?? undefined,
-    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    retryAfterSeconds: parseRetryAfter(response.headers.get('Retry-After') ?? ''),
   })
+}
+
+/** Takes seconds, or a date (RFC 9110, section 10.2.3). */
+function parseRetryAfter(value: string): number | undefined {
+  const seconds = /^[\d.]+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
 }
 
 /** A proxy may answer instead of the service, with any status and body. */

@@ -10,10 +10,13 @@ customer's device, your client secret would not stay secret.
 from __future__ import annotations
 
 import base64
+import contextlib
+import email.utils
 import http.client
 import json
 import os
 import random
+import socket
 import tempfile
 import threading
 import time
@@ -23,7 +26,7 @@ import urllib.request
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypedDict, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypedDict
 
 CLIENT_VERSION = "3.4.0"
 """This file last changed in this version. The history at /changes on the site of the service says what is new since your copy."""
@@ -202,12 +205,53 @@ RENEWAL_PAUSE_SECONDS = 30.0
 MAX_BACK_OFF_SECONDS = 15 * 60.0
 """The longest pause of watch_plans after failures."""
 MAX_PAUSE_SECONDS = 24 * 3600.0
-"""The longest pause of watch_plans that Retry-After can ask for."""
+"""The longest timeout, and the longest pause of watch_plans that Retry-After can ask for."""
 MAX_LISTS = 100
 """The client keeps at most this many lists with their ETags, one per set of filters."""
 STATE_FORMAT = 2
 
-Result = TypeVar("Result")
+
+class _Request(urllib.request.Request):
+    """Another thread can end it."""
+
+    _socket: Optional[socket.socket] = None
+    _is_ended = False
+
+    def start(self, connected: socket.socket) -> None:
+        self._socket = connected
+        if self._is_ended:
+            self.end()
+
+    def end(self) -> None:
+        """Wakes the thread that reads from the socket."""
+        self._is_ended = True
+        if self._socket:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(urllib.request.AbstractHTTPHandler):
+    """Gives each request its socket."""
+
+    def do_open(self, http_class: Any, req: Any, **arguments: Any) -> Any:
+        def connect(host: str, **options: Any) -> Any:
+            def start(connected: socket.socket, *args: Any, **kwargs: Any) -> http.client.HTTPResponse:
+                req.start(connected)
+                return http.client.HTTPResponse(connected, *args, **kwargs)
+
+            connection = http_class(host, **options)
+            connection.response_class = start
+            return connection
+
+        return super().do_open(connect, req, **arguments)
+
+
+class _HttpHandler(_Handler, urllib.request.HTTPHandler):
+    pass
+
+
+class _HttpsHandler(_Handler, urllib.request.HTTPSHandler):
+    pass
 
 
 class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
@@ -225,7 +269,7 @@ class InvestmentPlansClient:
     as list_plans, with all its requests and pauses. retry_delays_seconds are the pauses before the first, second and third retry of a
     call; with an empty one, there are no retries.
 
-    Raises ValueError when the address or a credential is empty.
+    Raises ValueError when the address or a credential is empty, or when the address contains a password.
     """
 
     def __init__(
@@ -244,6 +288,9 @@ class InvestmentPlansClient:
         for name, value in {"base_url": base_url, **credentials}.items():
             if not value:
                 raise ValueError(f"{name} is empty.")
+        # The errors of urllib would show the password.
+        if "@" in base_url:
+            raise ValueError("base_url must not contain @, such as after a password.")
         if not base_url.startswith(("https://", "http://")):
             raise ValueError(f"base_url must start with https://, not {base_url}")
         self._base_url = base_url.rstrip("/")
@@ -258,7 +305,7 @@ class InvestmentPlansClient:
         self._renew_at = 0.0
         self._expires_at = 0.0
         self._lists: Dict[str, Dict[str, Any]] = {}
-        self._opener = urllib.request.build_opener(_RefuseRedirects)
+        self._opener = urllib.request.build_opener(_RefuseRedirects, _HttpHandler, _HttpsHandler)
         self._load()
 
     def list_plans(self, filter: PlanFilter = {}) -> List[Plan]:
@@ -363,17 +410,18 @@ class InvestmentPlansClient:
         except InvestmentPlansError as error:
             if not self._token or time.time() >= self._expires_at or not _is_transient(error):
                 raise
-            self._renew_at = time.time() + max(RENEWAL_PAUSE_SECONDS, error.retry_after_seconds or 0.0)
+            pause = max(RENEWAL_PAUSE_SECONDS, error.retry_after_seconds or 0.0)
+            self._renew_at = min(time.time() + pause, self._expires_at)
             return self._token
 
     def _request_token(self, end: float) -> str:
         credentials = base64.b64encode(f"{self._client_id}:{self._client_secret}".encode()).decode()
         requested_at = time.time()
         status, headers, body = self._send("POST", "/auth", {"Authorization": f"Basic {credentials}"}, end)
-        token = body.get("access_token") if isinstance(body, dict) else None
-        if not isinstance(token, str):
+        fields = body if isinstance(body, dict) else {}
+        token, lifetime = fields.get("access_token"), fields.get("expires_in")
+        if not isinstance(token, str) or not isinstance(lifetime, (int, float)):
             raise _create_foreign_error(status, headers)
-        lifetime = body.get("expires_in", 0)
         self._token = token
         self._renew_at = requested_at + USABLE_LIFETIME_SHARE * lifetime
         self._expires_at = requested_at + lifetime
@@ -382,27 +430,36 @@ class InvestmentPlansClient:
 
     def _send(self, method: str, path: str, headers: Dict[str, str], end: float) -> Tuple[int, Mapping[str, str], Any]:
         """Returns a response with a status of 2xx or 304: status, headers, and body as JSON."""
-        request = urllib.request.Request(
+        request = _Request(
             f"{self._base_url}/api/v3/partners{path}",
             method=method,
             headers={"User-Agent": f"investment-plans-python/{CLIENT_VERSION}", **headers},
         )
-        limit = max(0.0, min(self._timeout_seconds, end - time.monotonic()))
+        limit = max(0.0, min(self._timeout_seconds, end - time.monotonic(), MAX_PAUSE_SECONDS))
+        # urllib's own timeout starts again with each byte, and doesn't cover DNS.
+        answer: Future[Tuple[int, Mapping[str, str], bytes]] = Future()
 
-        def exchange() -> Tuple[int, Mapping[str, str], bytes]:
+        def exchange() -> None:
             try:
-                # This timeout only ends a thread that nobody waits for any more.
-                response: Any = self._opener.open(request, timeout=limit + 1)
-            except urllib.error.HTTPError as error:
-                response = error
-            with response:
-                return response.status, response.headers, response.read()
+                try:
+                    # This timeout ends a thread that nobody waits for any more, if it is not connected yet.
+                    response: Any = self._opener.open(request, timeout=limit + 1)
+                except urllib.error.HTTPError as error:
+                    response = error
+                with response:
+                    result = response.status, response.headers, response.read()
+                answer.set_result(result)
+            except BaseException as error:
+                answer.set_exception(error)
 
+        threading.Thread(target=exchange, daemon=True).start()
         try:
-            status, answer_headers, data = _call_within(limit, exchange)
+            status, answer_headers, data = answer.result(limit)
         except FutureTimeoutError:
+            request.end()
             raise InvestmentPlansError(f"There was no complete response within {limit:g} seconds.", "timeout") from None
-        except (OSError, http.client.HTTPException) as error:
+        # UnicodeError: the address has a host name that can't exist.
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
             reason = getattr(error, "reason", error)
             raise InvestmentPlansError(f"There was no complete response: {reason}", "connection_failed") from error
         body = _parse_json(data)
@@ -421,12 +478,13 @@ class InvestmentPlansClient:
             state = _parse_json(file.read())
         if not isinstance(state, dict) or state.get("format") != STATE_FORMAT:
             return
-        if not isinstance(state.get("lists"), dict):
-            return
         if state.get("client") != [self._base_url, self._client_id]:
             return
-        self._token, self._renew_at, self._expires_at = state.get("token"), state.get("renew_at", 0.0), state.get("expires_at", 0.0)
-        self._lists = state["lists"]
+        token, renew_at, expires_at, lists = (state.get(name) for name in ("token", "renew_at", "expires_at", "lists"))
+        if isinstance(token, str) and isinstance(renew_at, (int, float)) and isinstance(expires_at, (int, float)):
+            self._token, self._renew_at, self._expires_at = token, renew_at, expires_at
+        if isinstance(lists, dict):
+            self._lists = {query: known for query, known in lists.items() if _is_list(known)}
 
     def _save(self) -> None:
         """Replaces the file at once, so that a crash leaves the old one. mkstemp makes it readable by its owner only."""
@@ -469,6 +527,10 @@ def compare_plans(before: Sequence[Plan], after: Sequence[Plan]) -> PlanChanges:
     )
 
 
+def _is_list(known: Any) -> bool:
+    return isinstance(known, dict) and isinstance(known.get("etag"), str) and isinstance(known.get("plans"), list)
+
+
 def _is_transient(error: InvestmentPlansError) -> bool:
     """Whether the same request can succeed a little later."""
     return error.status is None or error.status == 429 or error.status >= 500
@@ -492,33 +554,28 @@ def _format_query(filter: PlanFilter) -> str:
 
 def _create_error(status: int, body: Any, headers: Mapping[str, str]) -> InvestmentPlansError:
     known = body if isinstance(body, dict) else {}
-    retry_after = headers.get("Retry-After") or ""
     return InvestmentPlansError(
         known.get("message") or f"The service answered with status {status}.",
         known.get("error") or "unknown",
         status,
         known.get("requestId") or headers.get("X-Request-Id"),
-        float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None,
+        _parse_retry_after(headers.get("Retry-After") or ""),
     )
+
+
+def _parse_retry_after(value: str) -> Optional[float]:
+    """Takes seconds, or a date (RFC 9110, section 10.2.3)."""
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
 
 
 def _create_foreign_error(status: int, headers: Mapping[str, str]) -> InvestmentPlansError:
     """A proxy may answer instead of the service, with any status and body."""
     return _create_error(status, {"message": "The response did not come from the service."}, headers)
-
-
-def _call_within(seconds: float, call: Callable[[], Result]) -> Result:
-    """Raises FutureTimeoutError after this time. urllib's own timeout starts again with each byte, and doesn't cover DNS."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future.result(seconds)
 
 
 def _parse_json(data: bytes) -> Any:

@@ -152,6 +152,15 @@ test.each(['baseUrl', 'clientId', 'clientSecret', 'shortName'])('refuses an empt
     expect(() => createClient({ [name]: empty })).toThrow(new TypeError(`${name} is empty.`))
 })
 
+test.each(['https://user:hunter2@catalog.example.com', 'user:hunter2@catalog.example.com'])(
+  'refuses a password in the address, and does not print it: %s',
+  (baseUrl) => {
+    expect(() => createClient({ baseUrl })).toThrow(
+      new TypeError('baseUrl must not contain @, such as after a password.'),
+    )
+  },
+)
+
 test('refuses an address without a scheme, and an unknown filter, before any request', async () => {
   expect(() => createClient({ baseUrl: 'catalog.example.com' })).toThrow('baseUrl must start with https://')
   const unknown: object = { curency: 'KES' }
@@ -273,6 +282,26 @@ test.each([
   expect(String(error)).toMatch(/^InvestmentPlansError: There was no complete response within (19|20) ms\.$/)
 })
 
+test('a fetch or a store that never answers does not outlast the deadline, and a later call starts anew', async () => {
+  const never = () => new Promise<never>(() => {})
+  const expected = { name: 'InvestmentPlansError', code: 'timeout', status: undefined }
+  const fetch = vi.fn<NonNullable<ClientOptions['fetch']>>(sendToWorker).mockImplementationOnce(never)
+  const client = createClient({ fetch, timeoutMs: 1_000 })
+  await expect(client.listPlans()).rejects.toMatchObject(expected)
+  expect(await client.listPlans()).toHaveLength(2)
+  const body = createClient({ fetch: async () => new Response(new ReadableStream()), deadlineMs: 20 })
+  await expect(body.listPlans()).rejects.toMatchObject(expected)
+
+  // The token's write, and the list's.
+  for (const methods of [['read'], ['write', 'write']] as const) {
+    const store = createStore()
+    for (const method of methods) vi.spyOn(store, method).mockImplementationOnce(never)
+    const stored = createClient({ store, deadlineMs: 1_000 })
+    await expect(stored.listPlans()).rejects.toMatchObject(expected)
+    expect(await stored.listPlans()).toHaveLength(2)
+  }
+})
+
 test('a connection that fails is an error of the client, with the cause', async () => {
   const fetch = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))
   const error = await createClient({ fetch })
@@ -309,6 +338,39 @@ test('a token that cannot be renewed is used until it expires', async () => {
   }
   vi.setSystemTime(startMs + 3601_000)
   await expect(client.listPlans()).rejects.toMatchObject({ status: 503, code: 'unavailable' })
+})
+
+test('Retry-After does not delay the renewal of a token beyond its end', async () => {
+  let tokenRequests = 0
+  const client = createClient({
+    fetch: async (url, init) => {
+      if (!url.endsWith('/auth') || ++tokenRequests !== 2) return sendToWorker(url, init)
+      return Response.json({}, { status: 503, headers: { 'Retry-After': '86400' } })
+    },
+  })
+  const startMs = Date.now()
+  for (const afterMs of [0, 0.95 * 3600_000, 3601_000]) {
+    vi.setSystemTime(startMs + afterMs)
+    expect(await client.listPlans()).toHaveLength(2)
+  }
+  expect(tokenRequests).toBe(3)
+  expect(exchanges.filter((exchange) => exchange.endsWith(' 401'))).toEqual([])
+})
+
+test.each([
+  ['Thu, 01 Jan 2026 00:00:30 GMT', 30],
+  ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
+  ['soon', undefined],
+])('Retry-After can be a date: %s', async (date, retryAfterSeconds) => {
+  vi.setSystemTime(Date.UTC(2026, 0, 1))
+  const fetch = async () => Response.json({}, { status: 503, headers: { 'Retry-After': date } })
+  await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject({ status: 503, retryAfterSeconds })
+})
+
+test('a token without a lifetime is an error of the client', async () => {
+  const fetch = vi.fn<() => Promise<Response>>(async () => Response.json({ access_token: 'a.b.c', expires_in: null }))
+  await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject({ status: 200, code: 'unknown' })
+  expect(fetch).toHaveBeenCalledTimes(1)
 })
 
 test('encodes credentials as UTF-8', async () => {
