@@ -40,7 +40,8 @@ test.each([
     await writeFile(join(folder, file), findBlock(guide, language, 'removedAt'))
     await writeFile(join(folder, client), await (await fetch(`${origin}/client/${client}`)).text())
     const credentials = { CLIENT_ID: demo.clientId, CLIENT_SECRET: demo.clientSecret, SHORT_NAME: demo.shortName }
-    await run('sh', ['-c', findBlock(guide, 'sh', 'credentials.env')], { cwd: folder, env: credentials })
+    const writeCredentials = findBlock(guide, 'sh', 'credentials.env').replace('/srv/plans', folder)
+    await run('sh', ['-c', writeCredentials], { env: credentials })
     expect((await stat(join(folder, 'credentials.env'))).mode & 0o777).toBe(0o600)
 
     const line = findBlock(guide, 'text', 'credentials.env')
