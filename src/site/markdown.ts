@@ -44,8 +44,7 @@ function createMarked(): Marked {
 }
 
 /**
- * Reads a page of src/site/pages; its title is the level-1 heading. The line ```ts file=client/investment-plans.mts begins a block
- * with that file of src/site.
+ * Reads a page of src/site/pages; its title is the level-1 heading.
  * @param blocks Markdown by name: `<!-- values -->` stands for the block "values".
  */
 export function readProse(file: string, blocks: Record<string, string> = {}) {
@@ -56,7 +55,6 @@ export function readProse(file: string, blocks: Record<string, string> = {}) {
       return block
     })
     .replaceAll(/^<!-- .* -->\n\n?/gm, '')
-    .replaceAll(/^(```\w+) file=(\S+)\n/gm, (_, fence: string, source: string) => `${fence}\n${readSiteFile(source)}`)
   const title = /^# (.+)$/m.exec(markdown)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
   return { title, body: html`<article class="prose">${raw(createMarked().parse(markdown))}</article>`, markdown }
