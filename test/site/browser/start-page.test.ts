@@ -44,7 +44,7 @@ test('"Copy page" copies the page as Markdown', async () => {
       const copied = await page.evaluate(() => navigator.clipboard.readText())
       expect(copied).toMatch(/^# Tokens\n/)
       expect(copied).toContain('```sh\nexport API=http://')
-      expect(copied).toContain('| `token_type` | Always `Bearer`. |')
+      expect(copied).toMatch(/\| `token_type` +\| Always `Bearer`\./)
     },
     { permissions },
   )
