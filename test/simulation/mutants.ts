@@ -21,7 +21,7 @@ export const mutants: Record<string, Mutant> = {
   'ten-minutes': {
     mistake: 'a check is used for ten minutes',
     file: 'freshness.ts',
-    replace: 'staleWhileRevalidateMs = 120_000',
+    replace: 'staleWhileRevalidateMs = freshnessSeconds * 1000',
     by: 'staleWhileRevalidateMs = 600_000',
     caughtBy: ['fresh-list', 'fresh-access'],
   },
