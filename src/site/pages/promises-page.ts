@@ -34,10 +34,8 @@ export function renderPromises(): Markup {
     <p>
       A request fails if its response has the status 500 or 503. Every other response counts as a success, also a
       refusal such as 401 or 429. Our command <code>watch</code> computes both shares from what the service records of
-      each request, and reports when failures come so fast that we would miss the target. A request that doesn’t reach
-      the service, or that Cloudflare ends there, is not recorded, for example while the network in front of it fails.
-      To find this, <code>watch</code>
-      also sends requests from outside.
+      each request, and reports when failures come so fast that we would miss the target. We don’t record a request that
+      fails before it reaches the service. To notice such failures, we also send requests from outside.
     </p>
 
     <h2 id="freshness">Freshness</h2>
