@@ -4,6 +4,7 @@ import { examine } from '../core/doctor.ts'
 import { throwIfProblem, type HealthCheck } from '../core/health-check.ts'
 import { usageQueries } from '../core/usage-queries.ts'
 import { watch } from '../core/watch.ts'
+import { inspectionPermissions } from '../store/cloudflare-api.ts'
 import { readLines } from '../store/read-input.ts'
 import { checkHasUsage, type QueryUsage } from '../store/usage-dataset.ts'
 import { writePrivateFile } from '../store/write-output.ts'
@@ -19,7 +20,7 @@ export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'comple
   async watch({ url, query: name }, run) {
     const { target, clock, openUsage, findOrigin, variables, print } = run
     checkHasUsage(target)
-    const others = name === undefined ? ', D1 Read, Workers KV Storage Edit and Workers Scripts Read' : ''
+    const others = name === undefined ? `, ${inspectionPermissions}` : ''
     const query: QueryUsage = async (write) => (await openUsage(target, others))(write)
     const asked = usageQueries.get(name ?? '')
     if (asked) {

@@ -24,6 +24,9 @@ export type Call = (
 /** Lists the `result` of every page of a path that has a query and a cursor. */
 export type ListPages = (path: string) => Promise<unknown[]>
 
+/** What `doctor` needs: the role `watch` in DEPLOY.md, without the usage. */
+export const inspectionPermissions = 'D1 Read, Workers KV Storage Edit and Workers Scripts Read'
+
 /**
  * @param permissions of the token, by their names in Cloudflare's dashboard. By default, those of the role that deploys.
  * @throws UserError that names every missing or malformed variable, and never its value.

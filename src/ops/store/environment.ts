@@ -1,7 +1,7 @@
 // What surrounds a store: the migrations of this checkout, its wrangler.toml, and what Cloudflare says about a deployed
 // environment.
 import { readPath } from '../../json.ts'
-import { openAccount } from './cloudflare-api.ts'
+import { inspectionPermissions, openAccount } from './cloudflare-api.ts'
 import { listMigrationFiles } from './migrations.ts'
 import type { Target } from '../shared/target.ts'
 import { openWorkerSecrets } from './worker-secrets.ts'
@@ -19,7 +19,7 @@ export async function inspectEnvironment(target: Target) {
 
 async function inspectDeployment(target: Target) {
   const [{ wrangler, call }, topLevel] = await Promise.all([
-    openAccount(target, 'D1 Read, Workers KV Storage Edit and Workers Scripts Read'),
+    openAccount(target, inspectionPermissions),
     readWranglerConfig(undefined),
   ])
   const bindings = new Set(listBindings(wrangler))

@@ -61,7 +61,7 @@ test.each([
     const readCopy = async (): Promise<CopiedPlan[]> => JSON.parse(await readFile(copyFile, 'utf8'))
 
     const plans = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).listPlans()
-    expect(await sync()).toEqual(plans.map(({ identifier }) => `offer ${identifier}`))
+    expect(await sync()).toEqual(plans.map(({ identifier }) => `show ${identifier}`))
     expect(await sync()).toEqual([])
     expect(await readCopy()).toEqual(plans)
 
@@ -75,7 +75,7 @@ test.each([
       { ...first, identifier: 'old', removedAt },
     ]
     await writeFile(copyFile, JSON.stringify(before))
-    expect(await sync()).toEqual([`offer ${first.identifier}`, 'stop offering new'])
+    expect(await sync()).toEqual([`show ${first.identifier}`, 'stop offering new'])
     const after = await readCopy()
     expect(after.slice(0, plans.length)).toEqual(plans)
     expect(after.slice(plans.length)).toEqual([
@@ -91,7 +91,7 @@ test.each([
     for (let attempt = 1; attempt <= 2; attempt++)
       await expect(sync()).rejects.toThrow('More than half of the plans were removed')
     const confirmed = await sync('--confirmed')
-    expect(confirmed).toContain(`offer ${first.identifier}`)
+    expect(confirmed).toContain(`show ${first.identifier}`)
     expect(confirmed).toContain(`stop offering old-${first.identifier}`)
     await rm(join(folder, 'plans-state.json'))
     expect(await sync()).toEqual([])
