@@ -191,3 +191,35 @@ test('random methods, paths, headers and bodies get a documented refusal', async
     }),
   )
 })
+
+test.each([
+  ['authorization', 'Bearer'],
+  ['authorization', 'Basic'],
+  ['if-none-match', ''],
+  ['accept', ''],
+])('a long %s %s takes time that grows with its length only', async (name, scheme) => {
+  // workerd reads the bytes of a header as UTF-8, and `.` of a regular expression stops at this character.
+  const lineSeparator = '\u2028'
+  const startedAt = performance.now()
+  for (const unit of [
+    ' ',
+    '\t',
+    ' \t',
+    ',',
+    ', ',
+    'W/"',
+    '%',
+    lineSeparator,
+    ` ${lineSeparator}`,
+    `,${lineSeparator}`,
+  ]) {
+    const value = `${scheme} ${unit.repeat(100_000 / unit.length)}${lineSeparator}${lineSeparator}x`
+    const authorization = name === 'authorization' ? value : `Bearer ${token}`
+    for (const path of [tokenPath, `/api/v3/partners/${partner.shortName}/plans`, '/elsewhere']) {
+      const method = path === tokenPath ? 'POST' : 'GET'
+      await send(path, { method, headers: { [name]: value, authorization } }, cheap)
+    }
+  }
+  // A quadratic rule takes seconds for one of these thirty requests.
+  expect(performance.now() - startedAt).toBeLessThan(3000)
+})
