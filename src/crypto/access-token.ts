@@ -20,7 +20,7 @@ export interface AccessTokenClaims {
   partner: string
   /** The partner's country when the token was issued, ISO 3166-1 alpha-2. May be outdated: never authorize with it. */
   country?: string
-  /** Unix seconds. */
+  /** Unix seconds: when D1 last confirmed the partner that the token relies on. */
   iat: number
   /** Unix seconds. */
   exp: number
@@ -44,19 +44,13 @@ export type VerifiedToken =
   | { kind: 'expired' }
   | { kind: 'invalid'; reason: TokenDefect }
 
-interface IssueOptions {
-  key: Pick<SigningKey, 'jwk'>
-  nowSeconds: number
-  lifetimeSeconds: number
-  /** The `jti` claim. Default: a random UUID. */
-  tokenId?: string
-}
-
+/** @param tokenId the `jti` claim */
 export function issueAccessToken(
-  { sub, partner, country }: Pick<AccessTokenClaims, 'sub' | 'partner' | 'country'>,
-  { key, nowSeconds: iat, lifetimeSeconds, tokenId: jti = crypto.randomUUID() }: IssueOptions,
+  { sub, partner, country, iat, exp }: AccessTokenClaims,
+  key: Pick<SigningKey, 'jwk'>,
+  tokenId: string = crypto.randomUUID(),
 ): Promise<string> {
-  const claims = { iss: issuer, aud: audience, sub, partner, country, iat, exp: iat + lifetimeSeconds, jti }
+  const claims = { iss: issuer, aud: audience, sub, partner, country, iat, exp, jti: tokenId }
   return sign(claims, key.jwk, 'HS256')
 }
 

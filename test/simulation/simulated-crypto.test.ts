@@ -77,15 +77,16 @@ describe('the stand-in of crypto.subtle', () => {
 
   test('runs the real code of secrets, tokens and seals, in microtasks alone', async () => {
     const keySet = JSON.stringify({ keys: [jwk] })
-    const claims = { sub: 'client', partner: 'acme', country: 'KE' }
+    const claims = { sub: 'client', partner: 'acme', country: 'KE', iat: 0, exp: 60 }
+    const credentials = { clientId: 'client', clientSecret: 'secret' }
     const signIn = async () => {
       const [key] = await importSigningKeys(keySet)
       const hash = await hashSecret('secret', 10)
       const secrets = createVerifiedSecrets({ maxSecrets: 1, lifetimeMs: 1000 })
-      await secrets.remember('secret', hash, 0)
-      const known = await secrets.recall('secret', 1)
+      await secrets.remember(credentials, hash, 0)
+      const known = await secrets.recall(credentials, 1)
       const matching = await findMatchingHash('secret', [hash], 10)
-      const token = await issueAccessToken(claims, { key, nowSeconds: 0, lifetimeSeconds: 60 })
+      const token = await issueAccessToken(claims, key)
       const mac = await createSeal([key]).sign('text')
       return { hash, known: known?.hash, matching, token, mac }
     }

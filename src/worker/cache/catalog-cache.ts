@@ -41,6 +41,8 @@ export type OpenCatalog = (context: CacheContext, request: CatalogRequest) => Pr
 export interface SignIn {
   /** Undefined if no partner has the client ID, or while D1 fails, if there is no copy. */
   partner: PartnerAccess | undefined
+  /** Unix milliseconds at which D1 was asked. */
+  checkedAtMs: number
   /** Given while D1 fails. Then `partner` is an old copy, which may lack a newer secret. */
   failure: StorageError | undefined
   /** Call it only after the secret was verified. Keeps the check, and gets the partner's list from KV after the response. */
@@ -82,7 +84,7 @@ export function createCatalogCache(
           checks.keep(context, clientId, asked)
           if (asked.partner) context.waitUntil(prefetchList(context, asked.partner))
         }
-        return { partner: asked.partner, failure: undefined, accept }
+        return { ...asked, failure: undefined, accept }
       } catch (error) {
         if (!(error instanceof StorageError)) throw error
         return serveOld(context, await checks.readOld(context, clientId, 'failed'), error)
@@ -97,7 +99,7 @@ export function createCatalogCache(
       context.warn({ event: 'served_stale', reason: describeError(failure) })
       if (partner) context.waitUntil(prefetchList(context, partner))
     }
-    return { partner, failure, accept }
+    return { partner, checkedAtMs: old?.checkedAtMs ?? 0, failure, accept }
   }
 
   const openCatalog: OpenCatalog = async (requestContext, { clientId, countryHint, filter }) => {

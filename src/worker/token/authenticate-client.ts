@@ -4,7 +4,7 @@ import type { PartnerAccess } from '../../db/client-queries.ts'
 import type { CacheContext } from '../cache/cache-context.ts'
 import type { SignIn, SignIns } from '../cache/catalog-cache.ts'
 import type { ClientCredentials } from './basic-credentials.ts'
-import { countAttempt, type RateLimits } from './rate-limit.ts'
+import { countAttempt, countKnownClient, type RateLimits } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
 
 /** Why a client is refused. For the log; callers see only `invalid_client`. */
@@ -12,7 +12,7 @@ export type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secr
 
 /** `shortName` is the short name of the partner, if the client ID exists and was looked up. */
 export type ClientAuthentication =
-  | { kind: 'authenticated'; shortName: string; partner: PartnerAccess }
+  | { kind: 'authenticated'; shortName: string; partner: PartnerAccess; checkedAtMs: number }
   | { kind: 'rate_limited'; shortName: string | undefined }
   | { kind: 'refused'; reason: ClientRefusal; shortName: string | undefined }
   /** D1 fails, and no copy has the secret: it may be a new one. */
@@ -27,21 +27,24 @@ interface Dependencies {
 }
 
 /**
- * A derivation costs about 12 ms of CPU, so both rate limits come before it, and before D1. A secret that this isolate
- * remembers costs no derivation and is not limited if it is this client's; otherwise it is limited after D1 was read.
- * A refusal always costs two derivations, and in the seconds after a failure of D1 four, known client or not. So does the
- * answer that nobody can decide.
+ * A derivation costs about 12 ms of CPU, so the limits come before it, and before D1. Credentials that this isolate remembers
+ * cost no derivation and have a limit of their own, unless the secret was replaced: then they count like any others after D1
+ * was read. A refusal always costs two derivations, and in the seconds after a failure of D1 four, known client or not. So
+ * does the answer that nobody can decide.
  */
 export async function authenticateClient(
   { signIns, rateLimits, verifiedSecrets, pbkdf2Iterations }: Dependencies,
-  { clientId, clientSecret }: ClientCredentials,
+  credentials: ClientCredentials,
   address: string | undefined,
   context: CacheContext,
 ): Promise<ClientAuthentication> {
+  const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
-  const known = await verifiedSecrets.recall(clientSecret, nowMs)
-  let isWithinLimits = known === undefined ? await countAttempt(rateLimits, { address, clientId }, warn) : undefined
-  if (isWithinLimits === false) return { kind: 'rate_limited', shortName: undefined }
+  const known = await verifiedSecrets.recall(credentials, nowMs)
+  const countUnknown = () => countAttempt(rateLimits, { address, clientId }, warn)
+  const isWithinLimits = known ? await countKnownClient(rateLimits, clientId, warn) : await countUnknown()
+  if (!isWithinLimits) return { kind: 'rate_limited', shortName: undefined }
+  let isCounted = known === undefined
 
   // In a pause after a failure of D1, a copy gives a token at once. D1 is asked before anybody is refused.
   const paused = await signIns.readPaused(context, clientId)
@@ -49,23 +52,23 @@ export async function authenticateClient(
   if (early?.kind === 'authenticated' || early?.kind === 'rate_limited') return early
   return decide(await signIns.read(context, clientId))
 
-  async function decide({ partner, failure, accept }: SignIn): Promise<ClientAuthentication> {
+  async function decide({ partner, checkedAtMs, failure, accept }: SignIn): Promise<ClientAuthentication> {
     const shortName = partner?.shortName
     const hashes = listLiveHashes(partner, nowMs / 1000)
     if (partner && known !== undefined && hashes.includes(known.hash)) {
       known.renew()
       accept()
-      return { kind: 'authenticated', shortName: partner.shortName, partner }
+      return { kind: 'authenticated', shortName: partner.shortName, partner, checkedAtMs }
     }
-    // The remembered secret is not this client's, or was rotated. It costs derivations, so it is limited here, after D1.
-    isWithinLimits ??= await countAttempt(rateLimits, { address, clientId }, warn)
-    if (!isWithinLimits) return { kind: 'rate_limited', shortName }
+    // The remembered secret was replaced. It costs derivations from now on.
+    if (!isCounted && !(await countUnknown())) return { kind: 'rate_limited', shortName }
+    isCounted = true
 
     const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     if (partner && matchingHash !== undefined) {
-      await verifiedSecrets.remember(clientSecret, matchingHash, nowMs)
+      await verifiedSecrets.remember(credentials, matchingHash, nowMs)
       accept()
-      return { kind: 'authenticated', shortName: partner.shortName, partner }
+      return { kind: 'authenticated', shortName: partner.shortName, partner, checkedAtMs }
     }
     if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', shortName }
     if (failure) return { kind: 'undecided', failure, shortName }

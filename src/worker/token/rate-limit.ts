@@ -1,4 +1,4 @@
-// Limits how often a key is derived: by network and by client.
+// Limits sign-ins: by network and by client before a key is derived, and by client when the credentials are known to be right.
 import { withDeadline } from '../deadline.ts'
 import { describeError, type Warn } from '../log.ts'
 
@@ -31,19 +31,29 @@ export async function countAttempt(
   { address, clientId }: TokenAttempt,
   warn: Warn,
 ): Promise<boolean> {
-  const isAllowed = async (name: keyof RateLimits, key: string) => {
-    try {
-      const limit = limits[name]?.limit({ key }) ?? Promise.reject(new Error(`${name} is not bound`))
-      return (await withDeadline(limit, deadlineMs, name)).success
-    } catch (error) {
-      warn({ event: 'rate_limiter_failed', reason: describeError(error) })
-      return true
-    }
-  }
   // The network comes first: once it is over its limit, its attempts no longer count against the client.
   return (
-    (await isAllowed('AUTH_ADDRESS_RATE_LIMIT', getNetwork(address))) && (await isAllowed('AUTH_RATE_LIMIT', clientId))
+    (await isAllowed(limits, 'AUTH_ADDRESS_RATE_LIMIT', getNetwork(address), warn)) &&
+    (await isAllowed(limits, 'AUTH_RATE_LIMIT', `unknown:${clientId}`, warn))
   )
+}
+
+/**
+ * Counts a sign-in with credentials that this isolate has verified. Strangers who know only the client ID count under another
+ * key, so they can't use up this limit. Both keys have a prefix, or a stranger could send `known:…` as the client ID.
+ */
+export function countKnownClient(limits: RateLimits, clientId: string, warn: Warn): Promise<boolean> {
+  return isAllowed(limits, 'AUTH_RATE_LIMIT', `known:${clientId}`, warn)
+}
+
+async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string, warn: Warn): Promise<boolean> {
+  try {
+    const limit = limits[name]?.limit({ key }) ?? Promise.reject(new Error(`${name} is not bound`))
+    return (await withDeadline(limit, deadlineMs, name)).success
+  } catch (error) {
+    warn({ event: 'rate_limiter_failed', reason: describeError(error) })
+    return true
+  }
 }
 
 /** Returns an IPv4 address unchanged, and the first 64 bits of an IPv6 address: one customer has a whole /64 (RFC 6177). */

@@ -36,12 +36,12 @@ export function createTokenRoute({ readConfig, verifiedSecrets, signIns }: Token
         if (client.kind !== 'authenticated') throw createClientRefusal(client)
 
         const { shortName, country, tokensValidFrom } = client.partner
-        // D1's clock may be ahead, and a token that is issued now must be valid.
-        const nowSeconds = Math.max(Math.floor(context.nowMs / 1000), tokensValidFrom ?? 0)
-        const accessToken = await issueAccessToken(
-          { sub: credentials.clientId, partner: shortName, country },
-          { key: signingKeys[0], nowSeconds, lifetimeSeconds: tokenLifetimeSeconds },
-        )
+        // The time of the check or copy: a change of the partner that it does not know yet ends the token. D1's clock may be
+        // ahead, and a token that is issued right after a lockdown must be valid.
+        const iat = Math.max(Math.floor(client.checkedAtMs / 1000), tokensValidFrom ?? 0)
+        const exp = Math.floor(context.nowMs / 1000) + tokenLifetimeSeconds
+        const claims = { sub: credentials.clientId, partner: shortName, country, iat, exp }
+        const accessToken = await issueAccessToken(claims, signingKeys[0])
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
           { headers: { ...commonHeaders(c), 'Cache-Control': 'no-store' } },

@@ -6,7 +6,7 @@ import { createVerifiedTokens } from '../../../src/worker/access/verified-tokens
 const nowSeconds = 1_800_000_000
 const importKeys = (...keys: object[]) => importSigningKeys(JSON.stringify({ keys }))
 const issue = (key: Awaited<ReturnType<typeof importKeys>>[0], tokenId = 'id') =>
-  issueAccessToken({ sub: 'client', partner: 'acme' }, { key, nowSeconds, lifetimeSeconds: 60, tokenId })
+  issueAccessToken({ sub: 'client', partner: 'acme', iat: nowSeconds, exp: nowSeconds + 60 }, key, tokenId)
 
 afterEach(() => {
   vi.restoreAllMocks()

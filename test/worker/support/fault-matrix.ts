@@ -307,8 +307,8 @@ function send(path: string, init: RequestInit): Promise<Response> {
 async function prepare({ ageMs, isInMemory }: CacheState): Promise<void> {
   const { signingKeys } = await parseConfig(env)
   const { clientId, shortName, country } = partner
-  const issued = { key: signingKeys[0], nowSeconds: startMs / secondMs, lifetimeSeconds: (30 * dayMs) / secondMs }
-  token = await issueAccessToken({ sub: clientId, partner: shortName, country }, issued)
+  const times = { iat: startMs / secondMs, exp: (startMs + 30 * dayMs) / secondMs }
+  token = await issueAccessToken({ sub: clientId, partner: shortName, country, ...times }, signingKeys[0])
   if (ageMs !== undefined) await requestList()
   await pause(5)
   await env.DB.batch([
