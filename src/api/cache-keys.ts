@@ -7,6 +7,16 @@ export function getPlanListKey(country: string, filter: PlanFilter): string {
 
 export const partnerKeyPrefix = 'partner:v3:'
 
+/**
+ * The metadata of the mark that takes the place of a partner's copy when an operator ends access. Who reads it uses nothing
+ * about the partner from before that time.
+ */
+export interface PartnerMark {
+  shortName: string
+  /** Unix milliseconds. */
+  endedAtMs: number
+}
+
 export function getPartnerKey(clientId: string): string {
   return `${partnerKeyPrefix}${clientId}`
 }

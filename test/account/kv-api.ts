@@ -48,6 +48,21 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
     return {}
   }
 
+  interface Entry {
+    key: string
+    value: string
+    metadata: object
+    expiration_ttl: number
+  }
+
+  const writeEntries = async (id: string, entries: readonly Entry[]) => {
+    const kv = await open(id)
+    for (const { key, value, metadata, expiration_ttl } of entries) {
+      await kv.put(key, value, { metadata, expirationTtl: expiration_ttl })
+    }
+    return { successful_key_count: entries.length, unsuccessful_keys: [] }
+  }
+
   const deleteNames = async (id: string, names: readonly string[]) => {
     const kv = await open(id)
     for (const name of names) await kv.delete(name)
@@ -67,6 +82,8 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
     'PUT /storage/kv/namespaces/:id/values/:name': (call, id = '', name = '') => write(call, id, name),
     'DELETE /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') =>
       deleteNames(id, [decodeURIComponent(name)]),
+    'PUT /storage/kv/namespaces/:id/bulk': (call, id = '') =>
+      writeEntries(id, JSON.parse(call.body.toString()) as Entry[]),
     'DELETE /storage/kv/namespaces/:id/bulk': (call, id = '') =>
       deleteNames(id, JSON.parse(call.body.toString()) as string[]),
   }

@@ -224,7 +224,7 @@ export function createRules(
   }
 
   function checkSuspension(request: SimulatedRequest, clientId: string): void {
-    if (getMisleadingMs(request) === 0 && partners.mustBeForgotten(request.isolate, clientId)) {
+    if (getMisleadingMs(request) === 0 && partners.mustBeForgotten(clientId)) {
       report('suspension-holds', `${clientId} (isolate ${request.isolate.id})`)
     }
   }

@@ -20,8 +20,6 @@ export interface SimulatedIsolate {
   clockSteppedAtMs: number
   /** After the clock stepped back, what was idle since before seems younger than it is: until when, in true time, and by how much. */
   misleadingClock: { untilMs: number; byMs: number }
-  /** The clients of which this isolate heard from D1 that their partner is active. */
-  knownClients: Set<string>
   /** The last answers of D1 about each client, and the order in which they were asked for. */
   answers: Map<string, { access: string; order: number; atMs: number; isSignIn: boolean }[]>
   maxListBytes: number

@@ -1,5 +1,7 @@
 // Workers KV as Cloudflare documents it: one central store, and in each city copies of what was read there, misses included,
 // for 60 s. A key takes one write a second; a faster one is refused with 429.
+import type { PartnerMark } from '../../src/api/cache-keys.ts'
+import { staleIfErrorHours } from '../../src/api/promises.ts'
 import type { CopyStore } from '../../src/worker/cache/kv-copies.ts'
 import type { Outages } from './outages.ts'
 import type { Random } from './random.ts'
@@ -147,8 +149,14 @@ export function createSimulatedKv(options: SimulatedKvOptions) {
       const value = readCentral(key)
       return value && clock.now() - value.writtenAtMs > cityCacheMs + 10_000 ? value : undefined
     },
-    /** As an operator's command does it. */
+    /** As an operator's commands do it. */
     delete: (key: string) => void central.delete(key),
+    mark: (key: string, metadata: PartnerMark) => {
+      const nowMs = clock.now()
+      const lifetimeMs = staleIfErrorHours * 3600_000
+      const bytes = new Uint8Array()
+      central.set(key, { bytes, metadata, isGarbled: false, writtenAtMs: nowMs, expiresAtMs: nowMs + lifetimeMs })
+    },
   }
 }
 

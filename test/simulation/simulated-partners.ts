@@ -1,4 +1,4 @@
-// Partners, their secrets, and the commands that change them and delete their copies in KV.
+// Partners, their secrets, and the commands that change them, and mark or delete their copies in KV.
 import { getPartnerKey } from '../../src/api/cache-keys.ts'
 import { hashSecret } from '../../src/crypto/client-secret.ts'
 import type { PartnerAccess } from '../../src/db/client-queries.ts'
@@ -6,13 +6,13 @@ import type { OpenSession } from '../../src/worker/cache/catalog-source.ts'
 import type { CatalogHistory } from './catalog-history.ts'
 import type { Outages } from './outages.ts'
 import type { Random } from './random.ts'
-import type { SimulatedIsolate, SimulatedRequest } from './simulated-isolate.ts'
+import type { SimulatedRequest } from './simulated-isolate.ts'
 import type { SimulatedKv } from './simulated-kv.ts'
 import type { Poller } from './traffic.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
-/** A deleted copy can still be found for a minute in a city, and for another one in an isolate. */
-const forgetMs = 130_000
+/** An isolate uses a young check for two minutes. The copy from before a mark is found for a minute in a city, and in an isolate. */
+const forgetMs = 250_000
 /** An isolate that froze can write what it read before a suspension. */
 const maxWriteDelayMs = 5 * 60_000
 
@@ -43,7 +43,7 @@ interface Options {
 export type SimulatedPartners = ReturnType<typeof createSimulatedPartners>
 
 export function createSimulatedPartners({ clock, random, history, outages, kv, secrets }: Options) {
-  const suspensions = new Map<string, { atMs: number; isCopyDeleted: boolean }>()
+  const suspensions = new Map<string, { atMs: number; isMarked: boolean }>()
   /** When an isolate last heard from D1 that a partner is active. */
   const activeAtMs = new Map<string, number>()
 
@@ -51,11 +51,12 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
 
   const find = (clientId: string): PartnerAccess => history.newest().partners.get(clientId)!
 
-  /** @returns whether KV's copy was deleted */
-  function change(clientId: string, next: Partial<PartnerAccess>): boolean {
+  /** @returns whether KV's copy was marked or deleted */
+  function change(clientId: string, next: Partial<PartnerAccess>, isEnd = false): boolean {
     history.setPartner(clock.now(), clientId, next)
     const isKvUp = outages.kv(0) === 'up'
-    if (isKvUp) kv.delete(getPartnerKey(clientId))
+    if (isKvUp && isEnd) kv.mark(getPartnerKey(clientId), { shortName: `of-${clientId}`, endedAtMs: clock.now() })
+    else if (isKvUp) kv.delete(getPartnerKey(clientId))
     return isKvUp
   }
 
@@ -83,12 +84,12 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
 
     move: (clientId: string, country: string) => change(clientId, { country }),
 
-    endTokens: (clientId: string) => change(clientId, { tokensValidFrom: Math.floor(clock.now() / 1000) + 1 }),
+    endTokens: (clientId: string) => change(clientId, { tokensValidFrom: Math.floor(clock.now() / 1000) + 1 }, true),
 
     suspend: (clientId: string): void => {
       const wasSuspended = find(clientId).isSuspended
-      const isCopyDeleted = change(clientId, { isSuspended: true })
-      if (!wasSuspended) suspensions.set(clientId, { atMs: clock.now(), isCopyDeleted })
+      const isMarked = change(clientId, { isSuspended: true }, true)
+      if (!wasSuspended) suspensions.set(clientId, { atMs: clock.now(), isMarked })
     },
 
     resume: (clientId: string): void => {
@@ -112,10 +113,7 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
             const answer = { access: formatAccess(check.partner), order, atMs: clock.now(), isSignIn }
             const answers = isolate.answers.get(clientId) ?? []
             isolate.answers.set(clientId, [...answers.slice(-9), answer])
-            if (check.partner?.isSuspended === false) {
-              isolate.knownClients.add(clientId)
-              activeAtMs.set(clientId, clock.now())
-            }
+            if (check.partner?.isSuspended === false) activeAtMs.set(clientId, clock.now())
             return check
           },
         }
@@ -129,10 +127,10 @@ export function createSimulatedPartners({ clock, random, history, outages, kv, s
       return answers.some(({ order, access: answered }) => order >= last && answered === formatAccess(access))
     },
 
-    /** Whether an isolate must not know any more that a partner was active. SECURITY.md says what can still know it. */
-    mustBeForgotten: ({ knownClients }: SimulatedIsolate, clientId: string): boolean => {
+    /** Whether no isolate may know any more that a partner was active. SECURITY.md says what can still know it. */
+    mustBeForgotten: (clientId: string): boolean => {
       const suspension = suspensions.get(clientId)
-      if (suspension?.isCopyDeleted !== true || knownClients.has(clientId)) return false
+      if (suspension?.isMarked !== true) return false
       const { atMs } = suspension
       return clock.now() > atMs + forgetMs && (activeAtMs.get(clientId) ?? 0) < atMs - maxWriteDelayMs
     },

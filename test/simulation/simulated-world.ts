@@ -101,7 +101,6 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       ...createCatalogCache(isolateBounds, () => Math.floor(clock.now()) + isolate.clockErrorMs),
       verifiedSecrets: createVerifiedSecrets({ maxSecrets: 100, lifetimeMs: 10 * 60_000 }),
       weighLine: createWeighLine(() => lineRandom.between(0, 1)),
-      knownClients: new Set(),
       answers: new Map(),
       clockSteppedAtMs: -Infinity,
       misleadingClock: { untilMs: -Infinity, byMs: 0 },
@@ -130,7 +129,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       isolate.clockSteppedAtMs = clock.now()
       if (byMs > 0) return
       const { untilMs, byMs: beforeMs } = isolate.misleadingClock
-      const steppedMs = (untilMs > clock.now() ? beforeMs : 0) - byMs
+      const steppedMs = (untilMs + isolate.maxIdleMs > clock.now() ? beforeMs : 0) - byMs
       isolate.misleadingClock = { untilMs: clock.now() + steppedMs + 130_000, byMs: steppedMs }
     }
     clock.at(clock.now() + isolateRandom.exponential(shape.isolates.meanFreezeIntervalMs), () => {

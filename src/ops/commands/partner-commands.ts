@@ -8,6 +8,7 @@ import {
   findEmptyList,
   findOpenPartner,
   findPartner,
+  getFate,
   listLiveSecrets,
   listPartners,
   readPartnerStatus,
@@ -95,14 +96,14 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
   },
 
   async rotate({ shortName, grace, replaceNewest, json }, { store, attribution, ...run }) {
-    const known = await findOpenPartner(store, shortName, run.warn)
+    const replacement = replaceNewest
+      ? ({ kind: 'replace-newest' } as const)
+      : ({ kind: 'rotate', graceSeconds: grace.seconds } as const)
+    const known = await findOpenPartner(store, shortName, getFate(replacement), run.warn)
     const isImmediate = grace.seconds === 0
     const graceEnd = isImmediate ? 'all earlier ones stop working now' : `the old one works for another ${grace.text}`
     const effect = replaceNewest ? 'the newest one stops working now' : graceEnd
     await run.confirm(`${shortName} gets a new secret; ${effect}.`)
-    const replacement = replaceNewest
-      ? ({ kind: 'replace-newest' } as const)
-      : ({ kind: 'rotate', graceSeconds: grace.seconds } as const)
     const show = (made: Credentials) => run.print(formatCredentials(made))
     const { olderExpiresAt } = await replaceSecret(store, known, replacement, { attribution, warn: run.warn, show })
     if (json) return
@@ -115,7 +116,7 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
   },
 
   async lockdown({ shortName, json }, { store, attribution, ...run }) {
-    const known = await findOpenPartner(store, shortName, run.warn)
+    const known = await findOpenPartner(store, shortName, 'end', run.warn)
     await run.confirm(`${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`)
     const isSuspended = known.suspendedAt !== null
     const show = (made: NewCredentials) => {

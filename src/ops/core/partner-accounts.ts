@@ -19,7 +19,7 @@ import type { Attribution } from './attribution.ts'
 import { findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { findLineProblem } from './line-problem.ts'
-import { changeWithoutCopy, deleteCopyOnFailure, type Warn, patienceMs } from './partner-copy.ts'
+import { changeWithCopy, guardCopy, patienceMs, type CopyFate, type Warn } from './partner-copy.ts'
 import { writeRecorded } from './recorded-change.ts'
 import { throwProblems, UserError } from '../shared/user-error.ts'
 
@@ -83,13 +83,11 @@ export async function findPartner({ read, target }: Store, shortName: string): P
 }
 
 /**
- * Finds a partner to change it. While the database fails, deletes KV's copy of the partner, and says what remains.
+ * Finds a partner to change it. While the database fails, does to KV's copy what the change does, and says what remains.
  * @throws UserError when there is no such partner, or it is closed.
  */
-export function findOpenPartner(store: Store, shortName: string, warn: Warn): Promise<Partner> {
-  return deleteCopyOnFailure(store, { shortName }, warn, async () =>
-    checkOpen(store, await findPartner(store, shortName)),
-  )
+export function findOpenPartner(store: Store, shortName: string, fate: CopyFate, warn: Warn): Promise<Partner> {
+  return guardCopy(store, { shortName }, fate, warn, async () => checkOpen(store, await findPartner(store, shortName)))
 }
 
 /** The secrets that still work, the oldest first. */
@@ -135,7 +133,7 @@ export async function findEmptyList(
 }
 
 /**
- * Replaces client secrets, and deletes KV's copy of the partner.
+ * Replaces client secrets, and ends or deletes KV's copy of the partner.
  *
  * - `rotate`: the old secret works for another `graceSeconds`.
  * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
@@ -150,7 +148,7 @@ export function replaceSecret(
   { attribution, warn, show }: Operator,
 ): Promise<NewCredentials> {
   const { shortName, clientId, country } = partner
-  return changeWithoutCopy(store, partner, warn, async () => {
+  return changeWithCopy(store, partner, getFate(replacement), warn, async () => {
     const before = await listLiveSecrets(store, partner)
     const olderExpiresAt = before.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null
     throwProblems([findMisfit(store.target, checkOpen(store, partner), replacement, olderExpiresAt)])
@@ -171,6 +169,22 @@ export function replaceSecret(
     await show?.(made)
     return made
   })
+}
+
+export function getFate(change: SecretReplacement | PartnerRequest): CopyFate {
+  switch (change.kind) {
+    case 'suspend':
+    case 'close':
+    case 'end-tokens':
+    case 'lockdown':
+      return 'end'
+    case 'rotate':
+      return change.graceSeconds === 0 ? 'end' : 'renew'
+    case 'resume':
+      return 'resume'
+    default:
+      return 'renew'
+  }
 }
 
 /** There are at most two live secrets, and `replace-newest` ends the newest of two. */
@@ -226,7 +240,7 @@ export type PartnerRequest = Extract<
  * `close` is for good: secrets and contact are deleted, the short name stays taken, and the history stays. `end-tokens` always
  * has an effect: tokens that were issued until now are refused within `freshnessSeconds`, later ones are not.
  *
- * Deletes KV's copy of the partner as well, also when there is nothing to change, because an earlier run may have stopped before.
+ * Ends or deletes KV's copy of the partner as well, also when there is nothing to change, because an earlier run may have stopped before.
  * `rename` and `set-contact` leave it: it holds neither.
  * @throws UserError when the value is not valid, there is no such partner, or it is closed.
  */
@@ -244,9 +258,10 @@ export async function changePartner(
       if (kind !== 'close') checkOpen(store, known)
       return hasEffect(known, change) ? change : undefined
     })
+  const fate = getFate(change)
   const isCopied = kind !== 'rename' && kind !== 'set-contact'
   const isChanged = isCopied
-    ? await changeWithoutCopy(store, await deleteCopyOnFailure(store, { shortName }, warn, find), warn, write)
+    ? await changeWithCopy(store, await guardCopy(store, { shortName }, fate, warn, find), fate, warn, write)
     : await write()
   // Read back: the clock of the database decides the time of a suspension.
   const partner = await find().catch((error: unknown) => {

@@ -1,6 +1,6 @@
 // KV's copy of a partner. It decides access only while D1 fails. The Worker also reads it after a response, to
 // save a write.
-import { getPartnerKey, partnerKeyPrefix } from '../../api/cache-keys.ts'
+import { getPartnerKey, partnerKeyPrefix, type PartnerMark } from '../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
 import { isCausedBy } from '../../db/database.ts'
 import { findRefusal } from '../../db/refusal.ts'
@@ -19,48 +19,57 @@ interface CopiedPartner {
   clientId?: string
 }
 
+/**
+ * What a change does to KV's copy. `end`: access must end, also while the database fails, so a mark with the time takes the
+ * copy's place. `resume`: deletes copy or mark, also while the database fails. `renew`: deletes the copy once the change was made.
+ */
+export type CopyFate = 'end' | 'resume' | 'renew'
+
 /** A change must reach the copy soon, although Cloudflare's API waits for minutes for a database that hangs. */
 export const patienceMs = 5000
 
-/** Makes a change of a partner, and deletes KV's copy of it, so that it does not outlive the change. */
-export async function changeWithoutCopy<T>(
+/** Makes a change of a partner, and ends or deletes KV's copy of it, so that it does not outlive the change. */
+export async function changeWithCopy<T>(
   store: Store,
   partner: CopiedPartner,
+  fate: CopyFate,
   warn: Warn,
   change: () => Promise<T>,
 ): Promise<T> {
-  const changed = await deleteCopyOnFailure(store, partner, warn, change)
-  const outcome = await tryToDelete(store, partner)
-  if (!outcome.isGone) {
-    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again to delete it.`
+  const changed = await guardCopy(store, partner, fate, warn, change)
+  const outcome = await tryToUpdate(store, partner, fate)
+  if (!outcome.isDone) {
+    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
     warn(`${outcome.sentence} The change was made, and takes effect within ${freshness}. ${advice}`)
   }
   return changed
 }
 
 /**
- * Reads or changes a partner in the database. When the database fails, or does not answer for some seconds, deletes KV's copy
- * and says what remains: the change may have taken effect. When the work is refused before that, the copy stays.
- * A copy that can't be deleted is only a warning.
+ * Reads or changes a partner in the database. When the database fails, or does not answer for some seconds, ends or deletes KV's
+ * copy, if `fate` asks for that, and says what remains: the change may have taken effect. When the work is refused before that,
+ * the copy stays. A copy that can't be reached is only a warning.
  */
-export async function deleteCopyOnFailure<T>(
+export async function guardCopy<T>(
   store: Store,
   partner: CopiedPartner,
+  fate: CopyFate,
   warn: Warn,
   work: () => Promise<T>,
 ): Promise<T> {
-  let deletion: Promise<void> | undefined
+  if (fate === 'renew') return work()
+  let update: Promise<void> | undefined
   const timer = setTimeout(() => {
-    warn(`The database takes longer than ${patienceMs / 1000} s. Deleting the cached copy of ${partner.shortName} …`)
-    deletion = tryToDelete(store, partner).then(({ sentence }) => warn(`${sentence} Waiting for the database …`))
+    warn(`The database takes longer than ${patienceMs / 1000} s. Updating the cache …`)
+    update = tryToUpdate(store, partner, fate).then(({ sentence }) => warn(`${sentence} Waiting for the database …`))
   }, patienceMs)
   try {
     return await work().finally(() => {
       clearTimeout(timer)
-      return deletion
+      return update
     })
   } catch (error) {
-    if (!isRefusal(error)) await reportFailure(store, partner, warn)
+    if (!isRefusal(error)) await reportFailure(store, partner, fate, warn)
     throw error
   }
 }
@@ -71,31 +80,30 @@ function isRefusal(error: unknown): boolean {
   return findRefusal(error) !== undefined || isCausedBy(error, outdatedSchema)
 }
 
-async function reportFailure(store: Store, partner: CopiedPartner, warn: Warn): Promise<void> {
-  const { shortName, clientId } = partner
-  const outcome = await tryToDelete(store, partner)
+async function reportFailure(store: Store, partner: CopiedPartner, fate: CopyFate, warn: Warn): Promise<void> {
   const failure =
-    clientId === undefined
+    partner.clientId === undefined
       ? 'The database did not answer, and nothing was changed in it.'
       : 'The database did not answer.'
-  const who = outcome.isGone ? `isolates that already know ${shortName} treat` : 'the service treats'
-  const limit = `until the database answers, for up to ${staleIfErrorHours} hours`
-  const condition = clientId === undefined ? 'Meanwhile' : 'Unless the change was made'
-  warn(
-    `${failure} ${outcome.sentence} ${condition}, ${who} the partner as before ${limit}. Then run the command again.`,
-  )
+  const { sentence } = await tryToUpdate(store, partner, fate)
+  warn(`${failure} ${sentence} When the database answers, run the command again.`)
 }
 
-async function tryToDelete(store: Store, { shortName, clientId }: CopiedPartner) {
+async function tryToUpdate(store: Store, { shortName, clientId }: CopiedPartner, fate: CopyFate) {
   try {
     const names = clientId === undefined ? await findCopies(store, shortName) : [getPartnerKey(clientId)]
+    if (names.length === 0) return { isDone: true, sentence: `${shortName} has no cached copy.` }
+    if (fate === 'end') {
+      const mark: PartnerMark = { shortName, endedAtMs: Date.now() }
+      await store.putKeys(names, mark, staleIfErrorHours * 3600)
+      const effect = 'while the database fails, it gets no token and no list after about three minutes'
+      return { isDone: true, sentence: `${shortName} is marked in the cache: ${effect}.` }
+    }
     for (const name of names) await store.deleteKey(name)
-    const sentence =
-      names.length === 0 ? `${shortName} has no cached copy.` : `The cached copy of ${shortName} was deleted.`
-    return { isGone: true, sentence }
+    return { isDone: true, sentence: `The cached copy of ${shortName} was deleted.` }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    return { isGone: false, sentence: `The cached copy of ${shortName} could not be deleted: ${reason}` }
+    return { isDone: false, sentence: `The cached copy of ${shortName} could not be updated: ${reason}` }
   }
 }
 

@@ -115,6 +115,9 @@ function openBindings(d1: Runtime['db'], kv: Runtime['kv'], changes: Changes): O
   return {
     ...openHandles(query, changes),
     listKeys: (prefix) => retry(() => listBindingKeys(kv, prefix), ['busy']),
+    putKeys: async (names, metadata, expirationTtl) => {
+      for (const name of names) await retry(() => kv.put(name, '', { metadata, expirationTtl }), ['busy'])
+    },
     deleteKey: (name) => retry(() => kv.delete(name), ['busy']),
   }
 }

@@ -49,13 +49,17 @@ export async function withRemoteStore<T>(
   }
 }
 
-function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'deleteKey'> {
+function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 'listKeys' | 'putKeys' | 'deleteKey'> {
   return {
     listKeys: async (prefix) => {
       const keys = await listPages(`${path}/keys?prefix=${encodeURIComponent(prefix)}`)
       return keys.flatMap((key) =>
         isJsonObject(key) ? [{ name: String(key['name']), metadata: key['metadata'] }] : [],
       )
+    },
+    putKeys: async (names, metadata, lifetimeSeconds) => {
+      const entries = names.map((key) => ({ key, value: '', metadata, expiration_ttl: lifetimeSeconds }))
+      await call('PUT', `${path}/bulk`, entries, true)
     },
     deleteKey: async (name) => {
       await call('DELETE', `${path}/bulk`, [name])

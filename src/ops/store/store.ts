@@ -24,6 +24,8 @@ export interface Store {
   noteOutcome: (outcome: Outcome) => void
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>
+  /** Writes entries of the KV cache without values. */
+  putKeys: (names: readonly string[], metadata: object, lifetimeSeconds: number) => Promise<void>
   /** Deletes an entry of the KV cache. */
   deleteKey: (name: string) => Promise<void>
   /** The variables of wrangler.toml. */

@@ -65,25 +65,33 @@ export interface PartnerCopy {
   checkedAtMs: number
 }
 
+/** What KV has about a partner. */
+export interface StoredPartner {
+  copy: PartnerCopy | undefined
+  /** Unix milliseconds at which an operator ended the partner's access (PartnerMark), 0 if nobody did. */
+  endedAtMs: number
+}
+
 /**
- * The seal proves the shape, too: the version in the key changes with the format.
+ * The seal proves the shape, too: the version in the key changes with the format. A mark has no seal: it gives no access.
  * @returns null when KV fails
  */
-export async function readPartnerCopy(context: KvContext, clientId: string): Promise<PartnerCopy | undefined | null> {
+export async function readStoredPartner(context: KvContext, clientId: string): Promise<StoredPartner | null> {
   const key = getPartnerKey(clientId)
-  const copy = await readCopy(context, 'partner', key)
-  if (!copy) return copy
-  const { shortName, checkedAtMs, mac } = copy.metadata
-  const body = new TextDecoder().decode(copy.body)
+  const stored = await readCopy(context, 'partner', key)
+  if (!stored) return stored === null ? null : { copy: undefined, endedAtMs: 0 }
+  const { shortName, endedAtMs, checkedAtMs, mac } = stored.metadata
+  if (typeof endedAtMs === 'number') return { copy: undefined, endedAtMs }
+  const body = new TextDecoder().decode(stored.body)
   if (typeof shortName === 'string' && typeof checkedAtMs === 'number' && typeof mac === 'string') {
     if (await context.seal.verify(formatSealed(key, checkedAtMs, shortName, body), mac)) {
       const access: Omit<PartnerAccess, 'shortName'> = JSON.parse(body)
       const isUsable = isUsableInOutage(checkedAtMs, context.nowMs)
-      return isUsable ? { partner: { shortName, ...access }, checkedAtMs } : undefined
+      return { copy: isUsable ? { partner: { shortName, ...access }, checkedAtMs } : undefined, endedAtMs: 0 }
     }
   }
   context.warn({ event: 'kv_garbled', entry: 'partner' })
-  return undefined
+  return { copy: undefined, endedAtMs: 0 }
 }
 
 /**

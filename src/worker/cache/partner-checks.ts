@@ -10,7 +10,7 @@ import {
   maxAgeMs,
   staleWhileRevalidateMs,
 } from './freshness.ts'
-import { readPartnerCopy, writePartnerCopy, type PartnerCopy } from './kv-copies.ts'
+import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
 import type { NewestRevision } from './newest-revision.ts'
 import type { D1Failure, Outage } from './outage.ts'
 import { createSharedWork } from './shared-work.ts'
@@ -40,24 +40,22 @@ export function createPartnerChecks(
 ) {
   const checks = createBoundedMap<HeldCheck>(maxPartners)
   /**
-   * KV's copies, read while D1 fails. They have no revision, so they must not become checks. A missing one is remembered for a
-   * partner that memory knows: otherwise random client IDs would fill this.
+   * What KV has, read while D1 fails. Copies have no revision, so they must not become checks. A missing one is remembered for
+   * a partner that memory knows: otherwise random client IDs would fill this.
    */
-  const copies = createBoundedMap<{ copy: PartnerCopy | undefined; readAtMs: number }>(maxPartners)
+  const storedPartners = createBoundedMap<StoredPartner & { readAtMs: number }>(maxPartners)
   const shareCheck = createSharedWork<HeldCheck>(clock)
   let lastOrder = 0
 
   /** Reads KV once a minute. */
-  async function readCopy(context: CacheContext, clientId: string): Promise<PartnerCopy | undefined> {
-    let known = copies.get(clientId)
-    if (known === undefined || computeAgeMs(known.readAtMs, clock()) >= maxAgeMs) {
-      const read = await readPartnerCopy(context, clientId)
-      // While KV fails, too, the copy that it had a minute ago is better than none.
-      known = { copy: read === null ? known?.copy : read, readAtMs: clock() }
-      if (known.copy || checks.get(clientId)) copies.set(clientId, known)
-    }
-    const { copy } = known
-    return copy && isUsableInOutage(copy.checkedAtMs, context.nowMs) ? copy : undefined
+  async function readStored(context: CacheContext, clientId: string): Promise<StoredPartner> {
+    const known = storedPartners.get(clientId)
+    if (known && computeAgeMs(known.readAtMs, clock()) < maxAgeMs) return known
+    // While KV fails, too, what it had a minute ago is better than nothing.
+    const read = (await readStoredPartner(context, clientId)) ?? known ?? { copy: undefined, endedAtMs: 0 }
+    const stored = { ...read, readAtMs: clock() }
+    if (stored.copy || stored.endedAtMs > 0 || checks.get(clientId)) storedPartners.set(clientId, stored)
+    return stored
   }
 
   async function ask(
@@ -73,10 +71,12 @@ export function createPartnerChecks(
   function keep(context: CacheContext, clientId: string, asked: AskedCheck): HeldCheck {
     const held = checks.get(clientId)
     if (held && held.order >= asked.order) return held
-    const check = { ...asked, storedAtMs: held?.storedAtMs ?? 0 }
+    const isMarked = (storedPartners.get(clientId)?.endedAtMs ?? 0) > 0
+    const check = { ...asked, storedAtMs: isMarked ? 0 : (held?.storedAtMs ?? 0) }
     checks.set(clientId, check)
-    copies.delete(clientId)
-    context.waitUntil(storeCopy(context, clientId, check, held?.partner))
+    storedPartners.delete(clientId)
+    const isNewest = () => checks.get(clientId) === check
+    context.waitUntil(storeCopy(context, clientId, check, held?.partner, isNewest))
     return check
   }
 
@@ -107,20 +107,26 @@ export function createPartnerChecks(
 
     keep,
 
-    /** While D1 fails: the newer one of memory's check and KV's copy. In a pause, a young check, without waiting for KV. */
+    /**
+     * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
+     * In a pause, a young check, without waiting for KV.
+     */
     readOld: async (context: CacheContext, clientId: string, d1Failure: D1Failure) => {
       const held = checks.get(clientId)
-      const old = held && isUsableInOutage(held.checkedAtMs, context.nowMs) ? held : undefined
-      if (old && d1Failure === 'paused' && computeAgeMs(old.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs)
-        return old
-      const copy = await readCopy(context, clientId)
-      return old && old.checkedAtMs >= (copy?.checkedAtMs ?? 0) ? old : copy
+      if (held && d1Failure === 'paused' && computeAgeMs(held.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs)
+        return held
+      const { copy, endedAtMs } = await readStored(context, clientId)
+      const isUsable = (old: HeldCheck | PartnerCopy | undefined) =>
+        old && old.checkedAtMs >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
+      const [check, stored] = [isUsable(held) ? held : undefined, isUsable(copy) ? copy : undefined]
+      return check && check.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? check : stored
     },
   }
 }
 
 /**
- * Writes a partner to KV if it changed, or if the copy is old and no other isolate has written it.
+ * Writes a partner to KV if it changed, or if the copy is old and no other isolate has written it. Never writes an answer of D1
+ * that is not the newest any more, or that is older than an operator's mark.
  * @param before the partner of the previous check, undefined if this isolate had none
  */
 async function storeCopy(
@@ -128,6 +134,7 @@ async function storeCopy(
   clientId: string,
   check: HeldCheck,
   before: PartnerAccess | undefined,
+  isNewest: () => boolean,
 ): Promise<void> {
   const { partner, checkedAtMs } = check
   if (partner === undefined) return
@@ -135,11 +142,12 @@ async function storeCopy(
   const isChanged = before !== undefined && !isSamePartner(before, partner)
   if (!isChanged && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
   check.storedAtMs = checkedAtMs
-  const copy = isChanged ? undefined : await readPartnerCopy(context, clientId)
+  const { copy, endedAtMs } = (await readStoredPartner(context, clientId)) ?? { copy: undefined, endedAtMs: 0 }
+  if (!isNewest()) return
   const isRecent =
     copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs
   if (isRecent) check.storedAtMs = copy.checkedAtMs
-  else if (!(await writePartnerCopy(context, clientId, { partner, checkedAtMs }))) {
+  else if (endedAtMs > checkedAtMs || !(await writePartnerCopy(context, clientId, { partner, checkedAtMs }))) {
     check.storedAtMs = checkedAtMs - kvRewriteMs + kvRetryMs
   }
 }

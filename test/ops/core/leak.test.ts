@@ -1,9 +1,8 @@
 // What the Worker answers after the commands for a leak.
-import { env } from 'cloudflare:workers'
-import { beforeEach, expect, test } from 'vitest'
-import { partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { findOpenPartner, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
-import { staleIfErrorMs } from '../../../src/worker/cache/freshness.ts'
+import { d1Down } from '../../support/unreliable-stores.ts'
+import { breakD1 } from '../../worker/support/broken-bindings.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from '../../worker/support/requests.ts'
 import { emptyStores } from '../support/full-database.ts'
@@ -11,6 +10,10 @@ import { createChanges } from '../support/partner-changes.ts'
 import { storeWithoutDatabase } from '../support/worker-store.ts'
 
 beforeEach(emptyStores)
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 const { create, change, lockDown } = createChanges()
 
@@ -56,13 +59,21 @@ test('a suspended partner stays suspended after a lockdown', async () => {
   expect(await signIn(renewed)).toBe('200')
 })
 
-test('a command finds the copy that the Worker wrote by its short name, while the database fails', async () => {
-  await fetchToken(await create())
-  const listCopies = async () => (await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys
-  expect(await listCopies()).toMatchObject([{ metadata: { shortName: 'acme' } }])
+test('a lockdown while the database fails ends access in about three minutes, also in isolates that knew the partner', async () => {
+  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
+  const credentials = await create()
+  const token = await fetchToken(credentials)
+  expect(await list(token)).toBe('200')
+  breakD1(d1Down)
   const warnings: string[] = []
-  const attempt = findOpenPartner(storeWithoutDatabase, 'acme', (warning) => warnings.push(warning))
+  const attempt = findOpenPartner(storeWithoutDatabase, 'acme', 'end', (warning) => warnings.push(warning))
   await expect(attempt).rejects.toThrow('D1 is down')
-  expect(warnings).toEqual([expect.stringContaining(` for up to ${staleIfErrorMs / 3600_000} hours. `)])
-  expect(await listCopies()).toEqual([])
+  expect(warnings).toEqual([expect.stringContaining('acme is marked in the cache')])
+  vi.setSystemTime(Date.now() + 181_000)
+  for (const _ of ['an isolate that knew the partner', 'a new one']) {
+    expect([await list(token), await signIn(credentials)]).toEqual(['503 unavailable', '503 unavailable'])
+    startNewIsolate()
+  }
+  vi.restoreAllMocks()
+  expect([await list(token), await signIn(credentials)]).toEqual(['200', '200'])
 })

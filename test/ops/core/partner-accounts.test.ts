@@ -208,14 +208,14 @@ test('end-tokens sets the time from which tokens are valid to after now, and eac
 })
 
 describe('a lockdown', () => {
-  test('shows the secret before the copy in KV is deleted', async () => {
+  test('shows the secret before the copy in KV is ended', async () => {
     await create()
     const order: string[] = []
-    const deleteKey = async () => void order.push('copy deleted')
+    const putKeys = async () => void order.push('copy ended')
     const show = ({ clientSecret, tokensValidFrom }: NewCredentials) =>
       void order.push(`${clientSecret.slice(0, 4)} ${typeof tokensValidFrom}`)
-    await replaceSecret({ ...store, deleteKey }, await find(), { kind: 'lockdown' }, { ...operator, show })
-    expect(order).toEqual(['pcs_ number', 'copy deleted'])
+    await replaceSecret({ ...store, putKeys }, await find(), { kind: 'lockdown' }, { ...operator, show })
+    expect(order).toEqual(['pcs_ number', 'copy ended'])
   })
 
   test('ends every secret and token, makes a new secret, and deletes the cached copy', async () => {
@@ -302,7 +302,7 @@ const changes = [
   () => rotate(0),
   () => rotate(hour),
   () => lockDown(),
-  () => findOpenPartner(store, 'acme', operator.warn),
+  () => findOpenPartner(store, 'acme', 'end', operator.warn),
 ]
 
 describe('close', () => {
@@ -389,8 +389,9 @@ describe('the cached copy of a partner', () => {
   const listening = { attribution, warn: (warning: string) => warnings.push(warning) }
   const suspendOn = (on: typeof store) => createChanges(listening).change('suspend', on)
   const nothingChanged = 'The database did not answer, and nothing was changed in it.'
-  const remains =
-    'isolates that already know acme treat the partner as before until the database answers, for up to 30 hours. Then run the command again.'
+  const ended =
+    'acme is marked in the cache: while the database fails, it gets no token and no list after about three minutes.'
+  const again = 'When the database answers, run the command again.'
   beforeEach(() => void warnings.splice(0))
 
   test('is deleted again when there is nothing to change', async () => {
@@ -403,13 +404,11 @@ describe('the cached copy of a partner', () => {
       new CloudflareError('D1 hangs.', { kind: 'unknown' }),
       new UserError('D1 hangs. The change was not made: try again.'),
     ],
-  ])('is deleted when the write fails, because it may have taken effect: %s', async (failure, reported) => {
+  ])('is ended when the write fails, because it may have taken effect: %s', async (failure, reported) => {
     const broken = interceptChanges(store, () => Promise.reject(failure))
     const isKept = await keepsCopy(() => expect(suspendOn(broken)).rejects.toThrow(reported))
     expect(isKept).toBe(false)
-    expect(warnings).toEqual([
-      `The database did not answer. The cached copy of acme was deleted. Unless the change was made, ${remains}`,
-    ])
+    expect(warnings).toEqual([`The database did not answer. ${ended} ${again}`])
   })
 
   test('is found by its short name while the database does not answer', async () => {
@@ -419,17 +418,19 @@ describe('the cached copy of a partner', () => {
     }
     await env.CATALOG_CACHE.put(getPartnerKey('d'), 'no metadata')
     await expect(suspendOn(storeWithoutDatabase)).rejects.toThrow('D1 is down')
-    await expect(findOpenPartner(storeWithoutDatabase, 'acme', listening.warn)).rejects.toThrow('D1 is down')
+    await expect(findOpenPartner(storeWithoutDatabase, 'acme', 'end', listening.warn)).rejects.toThrow('D1 is down')
     const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
-    expect(keys.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
-    for (const { name } of keys) await env.CATALOG_CACHE.delete(name)
-    expect(warnings).toEqual([
-      `${nothingChanged} The cached copy of acme was deleted. Meanwhile, ${remains}`,
-      `${nothingChanged} acme has no cached copy. Meanwhile, ${remains}`,
-    ])
+    const mark = { shortName: 'acme', endedAtMs: expect.any(Number) }
+    expect(keys.map(({ metadata }) => metadata)).toMatchObject([mark, { shortName: 'boda' }, mark, undefined])
+    await expect(createChanges(listening).change('resume', storeWithoutDatabase)).rejects.toThrow('D1 is down')
+    const { keys: left } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
+    expect(left.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
+    for (const { name } of left) await env.CATALOG_CACHE.delete(name)
+    const resumed = `${nothingChanged} The cached copy of acme was deleted. ${again}`
+    expect(warnings).toEqual([`${nothingChanged} ${ended} ${again}`, `${nothingChanged} ${ended} ${again}`, resumed])
   })
 
-  test('is deleted after 5 s while the database does not answer, and again when that has changed', async () => {
+  test('is ended after 5 s while the database does not answer, and again when that has changed', async () => {
     await env.CATALOG_CACHE.put(getPartnerKey('a'), '{}', { metadata: { shortName: 'acme' } })
     const answer = Promise.withResolvers<never>()
     const hanging = { ...store, read: hangUntil(answer.promise) }
@@ -442,13 +443,12 @@ describe('the cached copy of a partner', () => {
       vi.useRealTimers()
       await vi.waitFor(() => expect(warnings).toHaveLength(2))
       expect(warnings).toEqual([
-        'The database takes longer than 5 s. Deleting the cached copy of acme …',
-        'The cached copy of acme was deleted. Waiting for the database …',
+        'The database takes longer than 5 s. Updating the cache …',
+        `${ended} Waiting for the database …`,
       ])
-      expect((await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })).keys).toEqual([])
       answer.reject(new Error('D1 is down'))
       expect(await failure).toBe('Error: D1 is down')
-      expect(warnings.slice(2)).toEqual([`${nothingChanged} acme has no cached copy. Meanwhile, ${remains}`])
+      expect(warnings.slice(2)).toEqual([`${nothingChanged} ${ended} ${again}`])
     } finally {
       vi.useRealTimers()
     }
@@ -475,18 +475,16 @@ describe('the cached copy of a partner', () => {
   })
 
   test('is reported when neither the database nor the cache answers', async () => {
-    const { listKeys, deleteKey } = storeWithoutCache
-    await expect(suspendOn({ ...storeWithoutDatabase, listKeys, deleteKey })).rejects.toThrow('D1 is down')
-    expect(warnings).toEqual([
-      `${nothingChanged} The cached copy of acme could not be deleted: KV is down. Meanwhile, the service treats the partner as before until the database answers, for up to 30 hours. Then run the command again.`,
-    ])
+    const { listKeys, putKeys } = storeWithoutCache
+    await expect(suspendOn({ ...storeWithoutDatabase, listKeys, putKeys })).rejects.toThrow('D1 is down')
+    expect(warnings).toEqual([`${nothingChanged} The cached copy of acme could not be updated: KV is down. ${again}`])
   })
 
-  test('is only a warning when it can’t be deleted', async () => {
+  test('is only a warning when it can’t be ended', async () => {
     await create()
     await suspendOn(storeWithoutCache)
     expect(warnings).toEqual([
-      'The cached copy of acme could not be deleted: KV is down. The change was made, and takes effect within 2 minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again to delete it.',
+      'The cached copy of acme could not be updated: KV is down. The change was made, and takes effect within 2 minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again.',
     ])
     expect((await find()).suspendedAt).not.toBeNull()
   })

@@ -16,6 +16,9 @@ export function openBindingStore(
     ...openHandles(DB),
     noteOutcome: () => {},
     listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
+    putKeys: async (names, metadata, expirationTtl) => {
+      for (const name of names) await CATALOG_CACHE.put(name, '', { metadata, expirationTtl })
+    },
     deleteKey: (name) => CATALOG_CACHE.delete(name),
     config,
   }

@@ -45,6 +45,7 @@ export const storeWithoutDatabase: Store = {
 export const storeWithoutCache: Store = {
   ...store,
   listKeys: () => Promise.reject(new CloudflareError('KV is down.')),
+  putKeys: () => Promise.reject(new CloudflareError('KV is down.')),
   deleteKey: () => Promise.reject(new CloudflareError('KV is down.')),
 }
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { PlanFilter } from '../../../src/catalog/plan-filters.ts'
 import { StorageError } from '../../../src/db/database.ts'
 import type { PartnerAccess } from '../../../src/db/client-queries.ts'
-import { getPartnerKey, getPlanListKey } from '../../../src/api/cache-keys.ts'
+import { getPartnerKey, getPlanListKey, type PartnerMark } from '../../../src/api/cache-keys.ts'
 import type { CacheContext } from '../../../src/worker/cache/cache-context.ts'
 import { createCatalogCache, type OpenCatalog, type SignIns } from '../../../src/worker/cache/catalog-cache.ts'
 import type { CatalogSession } from '../../../src/worker/cache/catalog-source.ts'
@@ -321,6 +321,25 @@ describe('KV', () => {
     expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId), 'json')).toMatchObject({ isSuspended: true })
   })
 
+  test('never gets the copy of a check that is not the newest any more', async () => {
+    const reads: (() => void)[] = []
+    const getWithMetadata = async () => {
+      await new Promise<void>((resolve) => void reads.push(resolve))
+      return { value: null, metadata: null }
+    }
+    const put = env.CATALOG_CACHE.put.bind(env.CATALOG_CACHE)
+    const kv = { getWithMetadata, put } as unknown as CacheContext['kv']
+    await open({ kv }, { currency: 'XXX' }, '')
+    await vi.waitFor(() => expect(reads).toHaveLength(1))
+    db.partner = makePartner({ isSuspended: true })
+    nowMs = start + 121 * second
+    await open({}, { currency: 'XXX' }, '')
+    await vi.waitFor(async () => expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).not.toBeNull())
+    reads[0]?.()
+    await finishWork()
+    expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId), 'json')).toMatchObject({ isSuspended: true })
+  })
+
   test('expires a copy after 30 h', async () => {
     const put = vi.spyOn(env.CATALOG_CACHE, 'put')
     await request(0)
@@ -628,6 +647,50 @@ describe('while D1 fails', () => {
     expect(await isSuspended(2 * hour + 62 * second)).toBe(true)
   })
 
+  describe('an operator’s mark', () => {
+    const mark = (ageMs: number) =>
+      env.CATALOG_CACHE.put(getPartnerKey(clientId), '', {
+        metadata: { shortName: 'acme', endedAtMs: start + ageMs } satisfies PartnerMark,
+      })
+    const readMark = async () => (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
+
+    test('ends what isolates knew before it, until D1 answers and a copy takes its place', async () => {
+      await request(0)
+      await mark(10 * second)
+      db.isDown = true
+      expect((await request(2 * minute)).partner).toEqual(makePartner())
+      await expect(request(2 * minute + second)).rejects.toThrow(StorageError)
+      await expect(request(2 * minute + 2 * second)).rejects.toThrow(StorageError)
+      const here = openCatalog
+      startNewIsolate()
+      await expect(request(3 * minute)).rejects.toThrow(StorageError)
+      db.isDown = false
+      openCatalog = here
+      await request(4 * minute)
+      db.isDown = true
+      expect((await request(hour)).partner).toEqual(makePartner())
+      startNewIsolate()
+      expect((await request(hour)).partner).toEqual(makePartner())
+    })
+
+    test('leaves a check from after it', async () => {
+      await mark(-second)
+      await request(0, {}, { kv: { ...env.CATALOG_CACHE, put: () => Promise.reject(new Error('KV failed')) } })
+      db.isDown = true
+      const { partner } = await open({ nowMs: (nowMs = start + hour) })
+      expect(partner).toEqual(makePartner())
+      await finishWork()
+    })
+
+    test('is not replaced by an answer from before it', async () => {
+      await mark(second)
+      await request(0)
+      expect(await readMark()).toHaveProperty('endedAtMs')
+      await request(121 * second)
+      expect(await readMark()).toHaveProperty('checkedAtMs')
+    })
+  })
+
   test('a new isolate reads KV’s copy of a partner once a minute', async () => {
     await request(0)
     startNewIsolate()
@@ -702,6 +765,22 @@ describe('a sign-in', () => {
     ;(await newer).accept()
     await finishWork()
     expect(await request(second)).toMatchObject({ text: 'second', tier: 'd1' })
+  })
+
+  test('keeps the answer to the latest question, also when an earlier one comes later', async () => {
+    const answers: ((partner: PartnerAccess) => void)[] = []
+    const checkPartner = async () => {
+      const partner = await new Promise<PartnerAccess>((resolve) => void answers.push(resolve))
+      return { partner, revision: 7 }
+    }
+    const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
+    const [older, newer] = [signIns.read(context, clientId), signIns.read(context, clientId)]
+    answers[1]?.(makePartner({ isSuspended: true }))
+    ;(await newer).accept()
+    answers[0]?.(makePartner())
+    ;(await older).accept()
+    await finishWork()
+    expect((await request(second)).partner).toEqual(makePartner({ isSuspended: true }))
   })
 
   test('keeps nothing before the secret was verified', async () => {
