@@ -11,16 +11,16 @@ const maxLiveSecrets = 2
  * Finds client secrets in any text. The source of a regular expression for JavaScript and for RE2, which scanners such as
  * gitleaks use. Without word boundaries: before a secret may be `ACME_`, the `n` of an escaped line feed or a `3D` of a URL.
  */
-export const clientSecretPattern = 'pcs_[0-9A-Za-z]{40}'
+export const clientSecretPattern = 'pcs_[0-9A-Za-z]{36}'
 
 /** Has the right checksum, and is nobody's secret. For documentation. */
-export const exampleClientSecret = 'pcs_ExampleOnlyNotASecretOfAnyPartner04S0iLK'
+export const exampleClientSecret = 'pcs_ExampleOnlyNotASecretOfAnybody4Bi5Y3'
 
 /** The digits of base 62. */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const clientIdLength = 16
 const secretPrefix = 'pcs_'
-const secretRandomLength = 34
+const secretRandomLength = 30
 const checksumLength = 6
 const saltBytes = 16
 const digestBytes = 32
@@ -32,18 +32,13 @@ export function generateClientId(random = randomBytes): string {
   return randomText(clientIdLength, random)
 }
 
-/** `pcs_`, 34 characters out of 62, which are 202 bits, and their checksum. */
 export function generateClientSecret(random = randomBytes): string {
   const text = randomText(secretRandomLength, random)
   return `${secretPrefix}${text}${computeChecksum(text)}`
 }
 
-/**
- * Whether a text can be a client secret at all: it has the right checksum, or the form of earlier secrets, which are 40
- * letters and digits. The Worker doesn't ask: to it, a secret is any text.
- */
+/** Whether a text has the form and the checksum of a client secret. The Worker doesn't ask: to it, a secret is any text. */
 export function isClientSecret(text: string): boolean {
-  if (/^[0-9A-Za-z]{40}$/.test(text)) return true
   const end = secretPrefix.length + secretRandomLength
   const isFormed = new RegExp(`^${clientSecretPattern}$`).test(text)
   return isFormed && text.slice(end) === computeChecksum(text.slice(secretPrefix.length, end))

@@ -7,25 +7,22 @@ import type { OnProgress } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /**
- * Finds the secret in a text: the only one with the right checksum, also if its `pcs_` was not copied, or else 40 letters and
- * digits, the form of earlier secrets.
+ * Finds the only secret with the right checksum in a text, also in Base64 and form-encoded.
  * @throws UserError when there is none, or several.
  */
 export function findClientSecret(text: string): string {
-  const alone = text.trim()
   const decoded = text.replaceAll(/[A-Za-z0-9+/=]{40,}/g, (base64) => Buffer.from(base64, 'base64').toString('latin1'))
-  const matches = `${text} ${decoded} pcs_${alone}`.match(new RegExp(clientSecretPattern, 'g')) ?? []
+  const matches = `${text} ${decoded}`.replaceAll(/%5f/gi, '_').match(new RegExp(clientSecretPattern, 'g')) ?? []
   const [found, ...others] = new Set(matches.filter(isClientSecret))
   if (others.length > 0) throw new UserError('This text has several secrets. Pass each of them alone.')
   if (found !== undefined) return found
-  if (isClientSecret(alone)) return alone
   if (/\beyJ[\w-]+\.[\w-]+\.[\w-]+/.test(text)) {
     throw new UserError(
       'This looks like an access token, which names its partner: see "A secret leaked" in src/ops/README.md, step 2.',
     )
   }
   throw new UserError(
-    'This is no secret of this service: a secret is pcs_ and 40 letters and digits, with the right checksum. An earlier one is 40 letters and digits: pass it alone.',
+    'This is no secret of this service: a secret is pcs_ and 36 letters and digits, with the right checksum.',
   )
 }
 

@@ -20,7 +20,7 @@ import { emptyDatabase, interceptChanges, interruptFirstWrite, listKeysAfter } f
 import { attribution, operator, store, storeWithoutCache, storeWithoutDatabase } from '../support/worker-store.ts'
 
 const hour = 3600
-const secretPattern = /^pcs_\w{40}$/
+const secretPattern = /^pcs_\w{36}$/
 
 beforeEach(() => emptyDatabase(env))
 
