@@ -94,6 +94,9 @@ function listChecks(
     'tsc: the TypeScript client, in a CommonJS folder without the DOM library': () =>
       run(process.execPath, ['test/checkers/typescript-client.ts', '--url', origin], { env: credentials }),
 
+    'openid-client, oauth4webapi, @badgateway/oauth2-client, curl with base64: a token each': () =>
+      run(process.execPath, ['test/checkers/oauth-clients.mjs', '--url', origin], { env: credentials }),
+
     // These two don't go through Prism, which answers 500 to HEAD: it reads the empty body as JSON.
     'newman: the collection for Postman': async () => {
       const environment = join(folder, 'environment.json')

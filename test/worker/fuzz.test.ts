@@ -41,7 +41,7 @@ const utf8Base64 = (value: string) => btoa(String.fromCharCode(...new TextEncode
 /** The text with one to three of its characters replaced, dropped or doubled. */
 const corrupt = (value: string) =>
   fc
-    .array(fc.tuple(fc.nat(value.length - 1), fc.constantFrom('', 'A', '-', '.', '=', ' ', '\u00e9', 'double')), {
+    .array(fc.tuple(fc.nat(value.length - 1), fc.constantFrom('', 'A', '-', '.', '=', ' ', '%', '\u00e9', 'double')), {
       minLength: 1,
       maxLength: 3,
     })
@@ -76,6 +76,10 @@ test('random credentials are refused, and only the exact ones get a token', asyn
     fc.tuple(wellFormed, wellFormed).map(([id, secret]) => `Basic ${utf8Base64(`${id}:${secret}`)}`),
     wellFormed.map((secret) => `Basic ${utf8Base64(`${partner.clientId}:${secret}`)}`),
     fc.constant(null).chain(() => corrupt(basic(partner.clientId, partner.clientSecret))),
+    fc
+      .constantFrom('%5F', '%0A', '%')
+      .chain((escaped) => corrupt(`${partner.clientId}:${partner.clientSecret.replace('_', escaped)}`))
+      .map((userPass) => `Basic ${utf8Base64(userPass)}`),
   )
   await fc.assert(
     fc.asyncProperty(header, async (authorization) => {

@@ -1,4 +1,4 @@
-// Reads client credentials from an Authorization header (RFC 7617).
+// Reads client credentials from an Authorization header (RFC 7617, RFC 6749 section 2.3.1).
 import { decodeBase64 } from '../../crypto/base64.ts'
 
 export interface ClientCredentials {
@@ -19,23 +19,41 @@ const controlCharacter = /[\u0000-\u001f\u007f]/
 
 /**
  * The scheme is case-insensitive (RFC 9110 section 11.1), the Base64 must be canonical, the bytes are UTF-8, and the first
- * colon separates ID and secret. An empty ID or secret is well formed.
+ * colon separates ID and secret, which strict OAuth libraries form-encode. An empty ID or secret is well formed.
  */
 export function parseBasic(header: string | undefined): BasicResult {
   if (header === undefined || header === '') return { kind: 'missing' }
-  // RFC 9110 section 5.5: spaces and tabs at the end are not part of the value; a no-break space is. Without the lookbehind,
-  // the time would be quadratic.
-  const [scheme = '', ...rest] = header.replace(/(?<![ \t])[ \t]+$/, '').split(/ +/)
+  const [scheme = ''] = header.split(' ', 1)
   if (scheme.toLowerCase() !== 'basic') return { kind: 'not-basic' }
-  const [encoded, ...surplus] = rest
-  if (encoded === undefined || surplus.length > 0 || encoded.length > maxBase64Length) return { kind: 'malformed' }
+  const encoded = trimBlanks(header.slice(scheme.length))
+  if (encoded.length > maxBase64Length) return { kind: 'malformed' }
 
   const userPass = decodeUtf8(decodeBase64(encoded))
-  if (userPass === undefined || controlCharacter.test(userPass)) return { kind: 'malformed' }
-  const colon = userPass.indexOf(':')
-  if (colon === -1) return { kind: 'malformed' }
-  const credentials = { clientId: userPass.slice(0, colon), clientSecret: userPass.slice(colon + 1) }
-  return { kind: 'credentials', credentials }
+  const colon = userPass?.indexOf(':') ?? -1
+  if (userPass === undefined || colon === -1) return { kind: 'malformed' }
+  const clientId = decodePart(userPass.slice(0, colon))
+  const clientSecret = decodePart(userPass.slice(colon + 1))
+  if (controlCharacter.test(clientId + clientSecret)) return { kind: 'malformed' }
+  return { kind: 'credentials', credentials: { clientId, clientSecret } }
+}
+
+const isBlank = (character: string | undefined) => character === ' ' || character === '\t'
+
+/** Spaces and tabs around a value are not part of it (RFC 9110 section 5.5). `trim` also drops a no-break space. */
+function trimBlanks(text: string): string {
+  let [start, end] = [0, text.length]
+  while (isBlank(text[start])) start++
+  while (end > start && isBlank(text[end - 1])) end--
+  return text.slice(start, end)
+}
+
+/** Our client IDs and secrets have no `%`. A part with a malformed escape stays as it is, and matches none. */
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 function decodeUtf8(bytes: Uint8Array | undefined): string | undefined {

@@ -86,6 +86,14 @@ describe('the right secret', () => {
   })
 })
 
+test('accepts credentials that a strict OAuth library has form-encoded, once', async () => {
+  const { clientId, clientSecret } = partner
+  const sendEncoded = (underscore: string) => requestToken(basic(clientId, clientSecret.replace('_', underscore)))
+  expect((await sendEncoded('%5F')).status).toBe(200)
+  for (const wrong of ['%255F', '%zz']) await expectRefusal(await sendEncoded(wrong), 401, 'invalid_client')
+  for (const control of ['%00', '%0A']) await expectRefusal(await sendEncoded(control), 400, 'invalid_request')
+})
+
 test('accepts whitespace after the credentials, which is not part of the header', async () => {
   const { clientId, clientSecret } = partner
   for (const end of [' ', '\t', ' \t ']) {
