@@ -3,7 +3,7 @@ import type { AccessTokenClaims, TokenDefect } from '../../crypto/access-token.t
 import type { SigningKey } from '../../crypto/signing-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { ApiError } from '../http/api-error.ts'
-import { readCredentials } from '../http/authorization-header.ts'
+import { cutScheme } from '../http/authorization-header.ts'
 import type { VerifyToken } from './verified-tokens.ts'
 
 /** Why a request is refused. `reason` is for the log only. */
@@ -19,7 +19,7 @@ export async function authenticateBearer(
   keys: readonly SigningKey[],
   nowSeconds: number,
 ): Promise<AccessTokenClaims> {
-  const token = readCredentials(authorization, 'Bearer')
+  const token = cutScheme(authorization ?? '', 'Bearer')
   if (!token) throw createChallenge({ code: 'missing_token' })
   const verified = await verifyToken(token, keys, nowSeconds)
   switch (verified.kind) {

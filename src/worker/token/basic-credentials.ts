@@ -1,5 +1,6 @@
 // Reads client credentials from an Authorization header (RFC 7617, RFC 6749 section 2.3.1).
 import { decodeBase64 } from '../../crypto/base64.ts'
+import { cutScheme } from '../http/authorization-header.ts'
 
 export interface ClientCredentials {
   clientId: string
@@ -23,9 +24,8 @@ const controlCharacter = /[\u0000-\u001f\u007f]/
  */
 export function parseBasic(header: string | undefined): BasicResult {
   if (header === undefined || header === '') return { kind: 'missing' }
-  const [scheme = ''] = header.split(' ', 1)
-  if (scheme.toLowerCase() !== 'basic') return { kind: 'not-basic' }
-  const encoded = trimBlanks(header.slice(scheme.length))
+  const encoded = cutScheme(header, 'Basic')
+  if (encoded === undefined) return { kind: 'not-basic' }
   if (encoded.length > maxBase64Length) return { kind: 'malformed' }
 
   const userPass = decodeUtf8(decodeBase64(encoded))
@@ -35,16 +35,6 @@ export function parseBasic(header: string | undefined): BasicResult {
   const clientSecret = decodePart(userPass.slice(colon + 1))
   if (controlCharacter.test(clientId + clientSecret)) return { kind: 'malformed' }
   return { kind: 'credentials', credentials: { clientId, clientSecret } }
-}
-
-const isBlank = (character: string | undefined) => character === ' ' || character === '\t'
-
-/** Spaces and tabs around a value are not part of it (RFC 9110 section 5.5). `trim` also drops a no-break space. */
-function trimBlanks(text: string): string {
-  let [start, end] = [0, text.length]
-  while (isBlank(text[start])) start++
-  while (end > start && isBlank(text[end - 1])) end--
-  return text.slice(start, end)
 }
 
 /** Our client IDs and secrets have no `%`. A part with a malformed escape stays as it is, and matches none. */
