@@ -100,7 +100,8 @@ function readRefusal(
   const codes = refusals.map((refusal) => readPath(refusal, 'code'))
   // The answer was lost after its first line: the call may have had its effect.
   const isCutOff = ok && success !== false
-  const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || 'it gave no reason'
+  const otherwise = status >= 300 && status < 400 ? 'a redirect, which is not followed' : 'it gave no reason'
+  const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || otherwise
   // 6003: the header can't be a token.
   if (status === 401 || status === 403 || codes.includes(6003)) {
     const fix = describeTokenCheck(permissions)
@@ -152,9 +153,10 @@ function readEnvelope(text: string): Record<string, unknown> {
   return isJsonObject(answer) ? answer : { errors: [{ message: abbreviate(text.trim()) }] }
 }
 
+/** Follows no redirect: it would take the token, or a body with secrets, elsewhere. */
 async function send(url: string, request: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, { ...request, signal: AbortSignal.timeout(deadlineMs) })
+    return await fetch(url, { ...request, redirect: 'manual', signal: AbortSignal.timeout(deadlineMs) })
   } catch (error) {
     throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { kind: 'unknown' })
   }

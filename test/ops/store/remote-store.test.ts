@@ -1,6 +1,9 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
+import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
@@ -130,6 +133,19 @@ describe('a failure is one line that names the fix', () => {
     ],
   ])('--env %s', async (env, message) => {
     await expect(withRemoteStore({ remote: true, env }, listPartners)).rejects.toThrow(new UserError(message))
+  })
+
+  test('a redirect, which is not followed with the token', async () => {
+    const urls: string[] = []
+    const server = createServer(({ url = '' }, response) => {
+      urls.push(url)
+      response.writeHead(307, { Location: '/elsewhere' }).end()
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    vi.stubEnv('CLOUDFLARE_API_BASE_URL', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    await expect(remote(listPartners)).rejects.toThrow(/^Cloudflare answered 307: a redirect, which is not followed\./)
+    expect(urls).toEqual([expect.stringMatching(/^\/accounts\/.*\/raw$/)])
   })
 
   test('an empty ID in wrangler.toml is missing', async () => {
