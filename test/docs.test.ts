@@ -34,6 +34,19 @@ test('SECURITY.md quotes test names that exist', () => {
   expect(names.filter((name) => !sources.some((source) => source.includes(straighten(name))))).toEqual([])
 })
 
+test('ONCALL.md shows lines that watch prints', () => {
+  const windows = [5, 30, 60, 360].flatMap((minutes) => [`requests_${minutes}`, `failures_${minutes}`])
+  const none = Object.fromEntries(windows.map((column) => [column, '0']))
+  const findings = [
+    ['availability', alerts.availability.judge([{ ...none, route: '/api/v3/partners/auth', requests_360: '312' }])],
+    ['stale-lists', alerts['stale-lists'].judge([{ tier: 'kv', lists: '9', oldest_seconds: '431' }])],
+  ] as const
+  const lines = findings.flatMap(([name, found]) =>
+    [found].flat().map(({ level, message }) => `${level.padEnd(7)}  ${name}: ${message}\n`),
+  )
+  expect(read('src/worker/ONCALL.md')).toContain(`\n\`\`\`\n${lines.join('')}\`\`\`\n`)
+})
+
 test('the published pattern of client secrets is the one that finds them', () => {
   const guide = read('src/site/pages/tokens.md')
   const [rule] = readGroup(guide, /^regex = '''(.*)'''$/gm)
