@@ -25,7 +25,7 @@ export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'comple
     const asked = usageQueries.get(name ?? '')
     if (asked) {
       let sql = ''
-      const rows = await query((dataset) => (sql = asked.write(dataset)))
+      const rows = (await query((dataset) => (sql = asked.write(dataset)))) ?? []
       print({ value: rows, text: rows.map(toText), note: sql })
       return
     }

@@ -1,5 +1,6 @@
 // What `ops watch` asks the dataset of http/usage.ts, and what an answer means. ONCALL.md explains each alert.
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../api/promises.ts'
+import { UserError } from '../shared/user-error.ts'
 import { ok, problem, warning, type Finding } from './health-check.ts'
 
 /** Counts are texts. */
@@ -13,7 +14,10 @@ export interface UsageQuery {
 export interface Alert extends UsageQuery {
   /** When it needs somebody. The numbers were set without real traffic. */
   rule: string
-  /** @param smokePartner the short name of the partner that is no customer. */
+  /**
+   * @param smokePartner the short name of the partner that is no customer.
+   * @throws UserError when a row lacks a column.
+   */
   judge: (rows: readonly Row[], smokePartner: string) => Finding | Finding[]
 }
 
@@ -73,9 +77,8 @@ export const alerts = {
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
         : rows.map((row) => {
             const [lists, oldest] = [formatCount(row, 'lists'), formatCount(row, 'oldest_seconds')]
-            const message = `Lists from ${String(row['tier'])} that were up to ${oldest} s old: ${lists}.`
-            const count = rows.reduce((sum, { lists: some }) => sum + Number(some), 0)
-            return count < minFailures ? warning(message) : problem(message)
+            const message = `Lists from ${readText(row, 'tier')} that were up to ${oldest} s old: ${lists}.`
+            return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
           }),
   },
   'rate-limited': {
@@ -83,7 +86,7 @@ export const alerts = {
     write: (dataset) =>
       `SELECT blob6 AS reason, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(recentMinutes)} AND blob5 = 'rate_limited' GROUP BY reason`,
     judge: (rows) => {
-      const refusals = rows.reduce((sum, row) => sum + Number(row['refusals']), 0)
+      const refusals = sumCounts(rows, 'refusals')
       const message = `${refusals} token requests were refused in ${recentMinutes} minutes.`
       return refusals > maxRefusals ? problem(message) : ok(message)
     },
@@ -93,10 +96,11 @@ export const alerts = {
     write: (dataset) =>
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1') GROUP BY tier`,
     judge: (rows) => {
-      const count = (tier: string) => Number(rows.find((row) => row['tier'] === tier)?.['lists'] ?? 0)
-      const lists = count('kv') + count('d1')
-      const message = `${count('d1')} of ${lists} lists that memory did not have came from D1.`
-      const isTooMany = count('d1') * 100 > maxShareFromD1.percent * lists
+      const lists = sumCounts(rows, 'lists')
+      const rowsOfD1 = rows.filter((row) => readText(row, 'tier') === 'd1')
+      const fromD1 = sumCounts(rowsOfD1, 'lists')
+      const message = `${fromD1} of ${lists} lists that memory did not have came from D1.`
+      const isTooMany = fromD1 * 100 > maxShareFromD1.percent * lists
       return isTooMany && lists > maxShareFromD1.lists ? problem(message) : ok(message)
     },
   },
@@ -105,9 +109,9 @@ export const alerts = {
     write: (dataset) =>
       `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} GROUP BY partner`,
     judge: (rows, smokePartner) => {
-      const recent = rows.reduce((sum, row) => sum + Number(row['recent']), 0)
+      const recent = sumCounts(rows, 'recent')
       if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
-      const partners = rows.filter(({ partner }) => partner !== '' && partner !== smokePartner).length
+      const partners = rows.filter((row) => !['', smokePartner].includes(readText(row, 'partner'))).length
       const message = `${recent} requests in ${quietMinutes / 60} hours. Partners with requests in a day: ${partners}.`
       return partners === 0 ? warning(message) : ok(message)
     },
@@ -138,11 +142,13 @@ function describeBurnRate({ factor, longMinutes, shortMinutes }: (typeof burnRat
 }
 
 function judgeAvailability(row: Row): Finding {
-  const name = row['route'] === tokenRoute ? 'Tokens' : 'Lists'
+  const name = readText(row, 'route') === tokenRoute ? 'Tokens' : 'Lists'
   const count = (minutes: number) => ({
-    requests: Number(row[`requests_${minutes}`]),
-    failures: Number(row[`failures_${minutes}`]),
+    requests: readCount(row, `requests_${minutes}`),
+    failures: readCount(row, `failures_${minutes}`),
   })
+  // What follows skips some: a missing column must not depend on the others.
+  windows.forEach(count)
   const describe = (minutes: number) => {
     const { requests, failures } = count(minutes)
     return `${failures} of ${requests} in ${formatMinutes(minutes)}`
@@ -150,9 +156,6 @@ function judgeAvailability(row: Row): Finding {
   const burns = (factor: number, minutes: number) => {
     const { requests, failures } = count(minutes)
     return failures * 100 > factor * budgetPercent * requests
-  }
-  if (windows.some((minutes) => !Number.isFinite(count(minutes).requests + count(minutes).failures))) {
-    return problem(`${name}: Cloudflare's answer has no counts.`)
   }
   const burning = burnRates.filter(
     ({ factor, longMinutes, shortMinutes }) => burns(factor, longMinutes) && burns(factor, shortMinutes),
@@ -168,23 +171,41 @@ function judgeAvailability(row: Row): Finding {
 }
 
 function judgeVersions(rows: readonly Row[]): Finding | Finding[] {
-  const sum = (of: readonly Row[], field: string) => of.reduce((total, row) => total + Number(row[field]), 0)
-  const computePercent = (of: readonly Row[]) => (100 * sum(of, 'failures')) / Math.max(1, sum(of, 'requests'))
+  const computePercent = (of: readonly Row[]) =>
+    (100 * sumCounts(of, 'failures')) / Math.max(1, sumCounts(of, 'requests'))
   const worse = rows.flatMap((row) => {
+    const version = readText(row, 'version')
     const [percent, others] = [computePercent([row]), computePercent(rows.filter((other) => other !== row))]
     const isWorse = percent > worseVersion.percent && percent > worseVersion.factor * others
-    if (!isWorse || rows.length === 1 || Number(row['failures']) < minFailures) return []
+    if (!isWorse || rows.length === 1 || readCount(row, 'failures') < minFailures) return []
     const requests = formatCount(row, 'requests')
     return problem(
-      `${formatPercent(percent)} of ${requests} requests to version ${String(row['version'])} failed in an hour, of the other versions ${formatPercent(others)}.`,
+      `${formatPercent(percent)} of ${requests} requests to version ${version} failed in an hour, of the other versions ${formatPercent(others)}.`,
     )
   })
   if (worse.length > 0) return worse
   return ok(`${rows.length} ${rows.length === 1 ? 'version' : 'versions'} answered in an hour, none worse than others.`)
 }
 
-function formatCount(row: Row | undefined, field: string): string {
-  return Number(row?.[field]).toLocaleString('en')
+/** A missing column would be NaN, which is over no limit. */
+function readCount(row: Row, field: string): number {
+  const count = Number.parseFloat(String(row[field]))
+  if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the count "${field}".`)
+  return count
+}
+
+function sumCounts(rows: readonly Row[], field: string): number {
+  return rows.reduce((sum, row) => sum + readCount(row, field), 0)
+}
+
+function readText(row: Row, field: string): string {
+  const text = row[field]
+  if (typeof text !== 'string') throw new UserError(`Cloudflare's answer lacks the column "${field}".`)
+  return text
+}
+
+function formatCount(row: Row, field: string): string {
+  return readCount(row, field).toLocaleString('en')
 }
 
 function formatPercent(percent: number): string {

@@ -27,7 +27,10 @@ export async function watch({ query, examine, findOrigin, variables, clock }: Wa
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const questions = Object.entries(alerts).map(([name, { write, judge }]) => [
     name,
-    async () => judge(await within(query(write)), smokePartner),
+    async () => {
+      const rows = await within(query(write))
+      return rows === undefined ? warning('No requests yet.') : judge(rows, smokePartner)
+    },
   ])
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),

@@ -151,7 +151,7 @@ export const rollbackExperiments: Experiment<RollbackLab>[] = [
     run: async ({ target }) => {
       const query = await openUsageDataset(target)
       for (const { write } of usageQueries.values()) await query(write)
-      const [row] = await query(alerts.traffic.write)
+      const [row] = (await query(alerts.traffic.write)) ?? []
       const requests = Number(row?.['requests'] ?? 0)
       return conclude(requests > 0, `${usageQueries.size} queries were answered, and ${requests} requests are counted.`)
     },

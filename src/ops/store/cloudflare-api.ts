@@ -141,8 +141,10 @@ function openAnalytics({ account, authorization, permissions }: Access): Ask {
       throw readRefusal(response, readEnvelope(await response.text().catch(() => '')), permissions)
     }
     const rows = readPath(await response.json().catch(() => undefined), 'data')
-    if (!Array.isArray(rows)) throw new CloudflareError('Cloudflare answered a query without rows.')
-    return rows.filter((row) => isJsonObject(row))
+    if (!Array.isArray(rows) || !rows.every((row) => isJsonObject(row))) {
+      throw new CloudflareError('Cloudflare answered a query without rows.')
+    }
+    return rows
   }
   return (sql) => retry(() => askOnce(sql), ['busy', 'unknown'])
 }

@@ -4,8 +4,12 @@ import { openAccount } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import type { Target } from '../shared/target.ts'
 
-/** Asks the dataset of an environment. @param write gets its name, and returns SQL. */
-export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
+/**
+ * Asks the dataset of an environment.
+ * @param write gets its name, and returns SQL.
+ * @returns undefined when there is no dataset yet: Cloudflare creates it with the first data point.
+ */
+export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[] | undefined>
 
 /** @throws UserError for a local state, whose requests nobody counts. */
 export function checkHasUsage({ remote }: Target): void {
@@ -14,7 +18,7 @@ export function checkHasUsage({ remote }: Target): void {
 
 /**
  * @param others permissions that the token needs for what comes later.
- * @throws UserError when there is no dataset, as locally, or Cloudflare refuses.
+ * @throws UserError when no dataset is configured, as locally, or Cloudflare refuses.
  */
 export async function openUsageDataset(target: Target, others = ''): Promise<QueryUsage> {
   checkHasUsage(target)
@@ -23,5 +27,11 @@ export async function openUsageDataset(target: Target, others = ''): Promise<Que
   if (dataset === undefined) {
     throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
   }
-  return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
+  return (write) =>
+    ask(`${write(dataset)} FORMAT JSON`).catch(async (error: unknown) => {
+      // How Cloudflare refuses a query of a missing dataset is not documented, but this statement is.
+      const tables = await ask('SHOW TABLES FORMAT JSON').catch(() => refuse(error))
+      const isMissing = tables.every(({ dataset: name }) => typeof name === 'string' && name !== dataset)
+      return isMissing ? undefined : refuse(error)
+    })
 }

@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import { availabilityDays } from '../../../src/api/promises.ts'
 import { systemClock } from '../../../src/ops/core/clock.ts'
-import { alerts } from '../../../src/ops/core/usage-queries.ts'
+import { alerts, type Alert } from '../../../src/ops/core/usage-queries.ts'
+import { createAnalytics } from '../../account/analytics.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
@@ -43,7 +44,7 @@ const runWatch = (variables = {}) =>
 /** @returns what watch says of one name. Time has passed since what earlier tests recorded. */
 async function watch(name: string, requests: readonly Requests[]) {
   cloudflare().analytics.age(86_400)
-  for (const one of requests) record(one)
+  for (const one of [served(1, 10_000), ...requests]) record(one)
   const { code, stdout } = await runWatch()
   expect(code).toBe(3)
   return stdout.split('\n').filter((line) => line.slice(9).startsWith(`${name}: `))
@@ -197,6 +198,41 @@ test.each<[string, string, Requests[], string[]]>([
   ],
 ])('watch, %s: %s', async (name, _, requests, lines) => {
   expect((await watch(name, requests)).toSorted()).toEqual(lines.toSorted())
+})
+
+test('watch takes a dataset that does not exist yet for no requests, and any other answer for a problem', async () => {
+  const { analytics } = cloudflare()
+  const every = Object.keys(alerts).join(', ')
+  analytics.drop(dataset)
+  expect((await runWatch()).stdout).toContain(`warning  ${every}: No requests yet.\n`)
+  expect(await runCommand(['watch', '--query', 'refusals', ...remote])).toMatchObject({ code: 0 })
+  const { query } = analytics
+  const spy = vi.spyOn(analytics, 'query')
+  spy.mockImplementation((sql) => (sql.startsWith('SHOW') ? [{ name: dataset }] : query(sql)))
+  expect((await runWatch()).stdout).toContain(`problem  ${every}: Cloudflare answered 422: `)
+  spy.mockReturnValue([['7']] as never)
+  expect((await runWatch()).stdout).toContain(`problem  ${every}: Cloudflare answered a query without rows.\n`)
+  spy.mockReturnValue([{ lists: '7' }])
+  expect((await runWatch()).stdout).toMatch(/^problem {2}traffic: Cloudflare's answer lacks the count "recent"\.$/m)
+  spy.mockRestore()
+})
+
+test.each(Object.entries<Alert>(alerts))('a row without a column is no answer to %s', (name, { write, judge }) => {
+  const analytics = createAnalytics()
+  for (const version of ['old', 'new']) {
+    const blobs = [list, '500', 'KE', 'd1', 'rate_limited', '', version]
+    analytics.write(dataset, { indexes: ['acme'], blobs, doubles: [5, 500] }, new Date(), 9)
+  }
+  const rows = analytics.query(write(dataset))
+  expect(judge(rows, 'smoke')).toBeDefined()
+  const unjudged = new Set(['p99_ms', 'reason', name === 'traffic' ? 'requests' : ''])
+  const columns = Object.keys(rows[0] ?? {}).filter((column) => !unjudged.has(column))
+  expect(columns).not.toEqual([])
+  for (const column of columns) {
+    for (const value of [undefined, null]) {
+      expect(() => judge([...rows, { ...rows[0], [column]: value }], 'smoke')).toThrow(`"${column}"`)
+    }
+  }
 })
 
 test('watch says in one line what a wrong token can’t read, and has no data locally', async () => {
