@@ -253,7 +253,7 @@ test('without a terminal, a domain is not taken; on a domain, a rule of its zone
   await expectRefusal(inTerminal(`CONTINUOUS_INTEGRATION=1 ${deploy}`, 'n'), /used as a domain for "another-worker"/)
   expect(account.domains.get(domain)?.service).toBe('another-worker')
   account.domains.clear()
-  const blocked = /1010\)\. Switch Browser Integrity Check off for this host: see src\/worker\/DEPLOY\.md/
+  const blocked = /^FAIL .* 1010\)\. See "Browser Integrity Check" in src\/worker\/DEPLOY\.md/m
   await expectRefusal(inTerminal(deploy), blocked, /\b12 passed, 1 failed\b/, /^The smoke test failed, and version /m)
   expect(account.domains.get(domain)?.service).toBe(workerName('staging'))
   createRule(account.dashboard, readSection('Browser Integrity Check').text)

@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { isRefusedAgent, startFront } from '../account/front.ts'
 
 const program = resolve(import.meta.dirname, '../../src/ops/smoke.ts')
+const loopback = resolve(import.meta.dirname, '../account/loopback-fetch.ts')
 
 /** Answers as the Worker and the site do when there are no credentials. @param findVersion is asked for every request. */
 async function startService(findVersion: () => string): Promise<URL> {
@@ -36,9 +37,11 @@ async function startService(findVersion: () => string): Promise<URL> {
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
-async function smoke(...args: string[]): Promise<{ code: number; output: string }> {
+/** Requests for `targets` go to loopback. */
+async function smoke(args: string[], targets = {}): Promise<{ code: number; output: string }> {
   const env = { ...process.env, CLIENT_ID: '', CLIENT_SECRET: '', SHORT_NAME: '' }
-  const run = promisify(execFile)(process.execPath, [program, ...args], { env })
+  const variables = { ...env, LOOPBACK_TARGETS: JSON.stringify(targets) }
+  const run = promisify(execFile)(process.execPath, ['--import', loopback, program, ...args], { env: variables })
   return run.then(
     ({ stdout }) => ({ code: 0, output: stdout }),
     ({ code, stdout }: { code: number; stdout: string }) => ({ code, output: stdout }),
@@ -49,25 +52,35 @@ test('the smoke test waits until the wanted version answers every request', asyn
   let requests = 0
   // The version before answers the first three requests, and every other one of the next ten.
   const service = await startService(() => (++requests < 4 || (requests < 14 && requests % 2 === 0) ? 'old' : 'new'))
-  const { code, output } = await smoke('--url', service.origin, '--version', 'catalog=new')
+  const { code, output } = await smoke(['--url', service.origin, '--version', 'catalog=new'])
   expect(output).toContain('7 passed, 0 failed')
   expect([code, requests]).toEqual([0, 14])
 })
 
-test('Browser Integrity Check fails the smoke test, and the line names the fix', async () => {
+test.each([
+  ['fails the smoke test', 'catalog.example.com', 'FAIL', '6 passed, 1 failed', 3],
+  ['is a warning, because nobody can switch it off there', 'catalog.acme.workers.dev', 'WARN', '6 passed, 0 failed', 0],
+])('Browser Integrity Check %s: %s', async (_, host, level, summary, exitCode) => {
   const service = await startService(() => 'new')
   const front = await startFront(() => Promise.resolve(service), { isRefused: isRefusedAgent })
   onTestFinished(front.close)
-  const { code, output } = await smoke('--url', front.url, '--version', 'catalog=new')
-  expect(output).toMatch(
-    /^FAIL {2}Python’s urllib reaches the service .*\(403, error code: 1010\)\. Switch Browser Integrity Check off for this host: see src\/worker\/DEPLOY\.md$/m,
-  )
-  expect(output).toContain('6 passed, 1 failed')
+  const { code, output } = await smoke(['--url', `https://${host}`, '--version', 'catalog=new'], { [host]: front.url })
+  expect(output).toMatch(new RegExp(`^${level}  Python’s urllib reaches the service .*1010`, 'm'))
+  expect(output).toContain(summary)
+  expect(code).toBe(exitCode)
+})
+
+test('at workers.dev, any other failure fails the smoke test', async () => {
+  const host = 'catalog.acme.workers.dev'
+  const front = await startFront(() => Promise.resolve(undefined))
+  onTestFinished(front.close)
+  const { code, output } = await smoke(['--url', `https://${host}`], { [host]: front.url })
+  expect(output).toContain('0 passed, 6 failed')
   expect(code).toBe(3)
 })
 
 test('an address that does not answer ends the smoke test', async () => {
-  const { code, output } = await smoke('--url', 'http://127.0.0.1:1')
+  const { code, output } = await smoke(['--url', 'http://127.0.0.1:1'])
   expect(output).toMatch(/^FAIL {2}a token request without credentials returns 400 .*: fetch failed: .*\n$/)
   expect(code).toBe(2)
 })

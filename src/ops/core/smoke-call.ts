@@ -59,7 +59,7 @@ async function readAnswer(response: Response): Promise<Answer> {
   const text = await response.text()
   if (status === 403 && /\berror (code: )?1010\b/i.test(text)) {
     throw new BlockedError(
-      'Cloudflare refused the request before the service (403, error code: 1010). Switch Browser Integrity Check off for this host: see src/worker/DEPLOY.md',
+      'Cloudflare refused the request before the service (403, error code: 1010). See "Browser Integrity Check" in src/worker/DEPLOY.md',
     )
   }
   try {

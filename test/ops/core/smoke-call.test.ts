@@ -66,7 +66,7 @@ test.each(['error code: 1010', '<title>Access denied | Error 1010</title>'])(
   'the block before the service fails at once, with the fix: %s',
   async (body) => {
     const { call, getWaitedMs } = start([() => new Response(body, { status: 403 })])
-    await expect(call(url)).rejects.toThrow(/1010.*Browser Integrity Check off for this host/)
+    await expect(call(url)).rejects.toThrow(/1010.*"Browser Integrity Check" in src\/worker\/DEPLOY\.md/)
     expect(getWaitedMs()).toBe(0)
   },
 )
