@@ -1,6 +1,6 @@
 // The Markdown files name files and tests that exist.
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { alerts } from '../src/ops/core/usage-queries.ts'
 import { clientSecretPattern, exampleClientSecret } from '../src/crypto/client-secret.ts'
@@ -75,6 +75,22 @@ test('workflows run scripts that exist, and pin actions to a commit', () => {
   expect(runs).toContain('deploy')
   const actions = workflows.flatMap((text) => readGroup(text, /\buses: (\S+)/g))
   expect(actions.filter((action) => !/^\.\/|@[0-9a-f]{40}$/.test(action))).toEqual([])
+})
+
+test('what GitHub starts by itself needs no account, or runs only where the repository says so', () => {
+  const files = globSync('.github/workflows/*.yml', { cwd: root })
+  const needsAccount = files.filter((file) => {
+    const [, on = ''] = /^on:\n((?: .*\n)+)/m.exec(read(file)) ?? []
+    const isAutomatic = readGroup(on, /^ {2}(\w+):/gm).some((event) => !/^workflow_(call|dispatch)$/.test(event))
+    return isAutomatic && read(file).includes('secrets.')
+  })
+  expect(needsAccount.map((file) => basename(file)).toSorted()).toEqual(['nightly.yml', 'watch.yml'])
+  for (const file of needsAccount) {
+    const [, ...jobs] = (read(file).split(/^jobs:\n/m)[1] ?? '').split(/^ {2}(?=\w)/m)
+    expect(jobs).not.toEqual([])
+    for (const job of jobs) expect(job).toMatch(/^ {4}if: .* && vars\.PRODUCTION_WATCH == 'on'$/m)
+  }
+  expect(read('src/worker/DEPLOY.md')).toContain('`PRODUCTION_WATCH` of the repository')
 })
 
 test('nightly looks up the hashes under the key that it saved them with, and fails when they are not there', () => {
