@@ -8,11 +8,11 @@ import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishNow, publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare, type Outage } from './support/fake-cloudflare.ts'
-import { useLocalBindings } from './support/local-bindings.ts'
+import { useMemoryBindings } from './support/memory-bindings.ts'
 import { runCommand } from './support/run-ops.ts'
 import { emptyDatabase } from './support/test-database.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const cloudflare = useFakeCloudflare(bindings)
 const countries = ['KE', 'RW', 'UG']
 

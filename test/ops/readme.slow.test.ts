@@ -8,14 +8,14 @@ import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { readDemoPlans } from '../support/demo-plans.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare } from './support/fake-cloudflare.ts'
-import { useLocalBindings } from './support/local-bindings.ts'
+import { useMemoryBindings } from './support/memory-bindings.ts'
 import { runOnState, useLocalState } from './support/local-state.ts'
 import { runCommand, type Terminal } from './support/run-ops.ts'
 
 const project = resolve(import.meta.dirname, '../..')
 const demo = join(project, 'src/catalog/demo.json')
 const state = useLocalState()
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 useFakeCloudflare(bindings)
 
 let folder = ''

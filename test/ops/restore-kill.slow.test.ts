@@ -7,11 +7,11 @@ import { openDatabase } from '../../src/db/database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare, type Outage } from './support/fake-cloudflare.ts'
-import { useLocalBindings } from './support/local-bindings.ts'
+import { useMemoryBindings } from './support/memory-bindings.ts'
 import { runCommand } from './support/run-ops.ts'
 import { emptyDatabase } from './support/test-database.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const cloudflare = useFakeCloudflare(bindings)
 
 let folder = ''

@@ -9,10 +9,10 @@ import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { printed, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const about = 'Holds treasury bills. '.repeat(10)
 const before = [
   makePlan({ id: 1, viewableIn: ['KE', 'UG'] }),

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openBindingStore } from '../support/binding-store.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { readTable, refused, runCommand } from '../support/run-ops.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 
 /** Six commands take half a second, and most tests only read. */
 let isUnchanged = false

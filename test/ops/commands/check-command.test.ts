@@ -6,11 +6,11 @@ import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const today = new Date().toISOString().slice(0, 10)
 let server: Server | undefined
 let origin = ''

@@ -7,7 +7,7 @@ import { ops } from '../../../src/ops/commands/ops.ts'
 import { listEntries } from '../../../src/ops/commands/program.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
 import { openBindingStore } from '../support/binding-store.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { runCommand } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
@@ -15,7 +15,7 @@ const project = resolve(import.meta.dirname, '../../..')
 const demo = join(project, 'src/catalog/demo.json')
 const plan = 'dhahabu-gold-tracker'
 const kid = '20260101T000000Z_0a1b2c3d'
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 
 beforeEach(() => emptyDatabase(bindings()))
 

@@ -3,7 +3,7 @@ import type { CommandContext } from '../../../src/ops/commands/command-context.t
 import type { Key, KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { openBindingStore } from '../support/binding-store.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { printed, readTable, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
@@ -31,7 +31,7 @@ function makeKeyRing(overrides: Partial<KeyRing> = {}) {
   return { calls, ring }
 }
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 beforeEach(() => emptyDatabase(bindings()))
 
 const keys = (args: string[], ring = makeKeyRing().ring, terminal: Terminal = {}) => {

@@ -3,11 +3,11 @@ import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { printed, readTable, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 beforeEach(async () => {
   await emptyDatabase(bindings())
   await publishPlans(openDatabase(bindings().DB), [makePlan({ viewableIn: ['KE', 'UG'] })])

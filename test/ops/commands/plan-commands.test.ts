@@ -5,11 +5,11 @@ import { createPartner, changePartner } from '../../../src/ops/core/partner-acco
 import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { editRecords } from '../support/test-database.ts'
 import { printed, readTable, refused, runCommand } from '../support/run-ops.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const openStore = (target = {}) => openBindingStore(bindings(), target)
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })

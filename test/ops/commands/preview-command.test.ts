@@ -4,10 +4,10 @@ import { createPartner, changePartner } from '../../../src/ops/core/partner-acco
 import { openBindingStore } from '../support/binding-store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { printed, runCommand } from '../support/run-ops.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const openStore = (target = {}) => openBindingStore(bindings(), target)
 const attribution = { actor: 'test', command: 'test', note: null }
 const { viewableIn: _viewableIn, ...plan } = makePlan({ viewableIn: ['KE'] })

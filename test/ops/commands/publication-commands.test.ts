@@ -7,11 +7,11 @@ import { openBindingStore } from '../support/binding-store.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { printed, readTable, refused, runCommand, type Terminal } from '../support/run-ops.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 let approval = 'off'
 

@@ -2,10 +2,10 @@ import { beforeAll, expect, test } from 'vitest'
 import { createPartner } from '../../../src/ops/core/partner-accounts.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const cloudflare = useFakeCloudflare(bindings)
 const attribution = { actor: 'test', command: 'test', note: null }
 

@@ -4,10 +4,10 @@ import { systemClock } from '../../../src/ops/core/clock.ts'
 import { alerts, type Alert } from '../../../src/ops/core/usage-queries.ts'
 import { createAnalytics } from '../../account/analytics.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
 
-const cloudflare = useFakeCloudflare(useLocalBindings())
+const cloudflare = useFakeCloudflare(useMemoryBindings())
 const dataset = 'partner_investment_plan_catalog_staging'
 const [token, list] = ['/api/v3/partners/auth', '/api/v3/partners/:shortName/plans']
 const remote = ['--remote', '--env', 'staging']

@@ -1,9 +1,10 @@
-// What every store promises, tried on the local state, while another program has it open, and on a deployed environment.
+// What every store promises, tried on the local state, while another program has it open, on a deployed environment, and on the
+// store with which tests run commands.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { isCausedBy } from '../../../src/db/database.ts'
@@ -28,31 +29,58 @@ import { describeMigration, type Target } from '../../../src/ops/shared/target.t
 import { withStore } from '../../../src/ops/store/open-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { openBindingStore } from '../support/binding-store.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { migrate, useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { emptyDatabase, listKeysAfter } from '../support/test-database.ts'
 
 const persistTo = await mkdtemp(join(tmpdir(), 'catalog-'))
 afterAll(() => rm(persistTo, { recursive: true }))
 const bindings = {
-  local: useLocalBindings({ isMigrated: false, persistTo }),
-  remote: useLocalBindings({ isMigrated: false }),
+  local: useLocalBindings({ persistTo }),
+  remote: useLocalBindings(),
+  memory: useMemoryBindings(),
 }
 useFakeCloudflare(bindings.remote)
-const targets: Record<keyof typeof bindings, Target> = {
+const targets: Record<'local' | 'remote', Target> = {
   local: { persistTo },
   remote: { remote: true, env: 'staging' },
 }
+const errorsBeforeMigration = new Map<Target, unknown>()
+
+beforeAll(async () => {
+  for (const kind of ['local', 'remote'] as const) {
+    const { DB } = bindings[kind]()
+    await DB.prepare('select 1').run()
+    const error = await withStore(targets[kind], listPartners).catch((reason: unknown) => reason)
+    errorsBeforeMigration.set(targets[kind], error)
+    await migrate(DB)
+  }
+})
 
 const attribution = { actor: 'amina@example.com', command: 'test', note: null }
 const operator = { attribution, warn: (warning: string) => expect.unreachable(warning) }
 const acme = { shortName: 'acme', name: 'Acme', country: 'KE' }
 const plans = [makePlan({ id: 1, viewableIn: ['KE', 'UG'] }), makePlan({ id: 2, performance1: -0.25 })]
 
-describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
-  const target = targets[kind]
+describe.each(Object.entries(targets))('a command on a %s store', (_, target) => {
+  test('refuses a database that is not migrated, with the command that migrates it', () => {
+    const error = String(errorsBeforeMigration.get(target))
+    expect(error).toMatch(/^UserError: .* is not migrated\. Run: /)
+    expect(error).toContain(describeMigration(target))
+  })
+
+  test('gets no parameters of a query with an error', async () => {
+    const fail = ({ commit }: Store) => commit.run(sql`insert into partners (short_name) values (${'hidden'})`)
+    const error: unknown = await withStore(target, fail).catch((reason: unknown) => reason)
+    expect(inspect(error)).toContain('NOT NULL constraint failed')
+    expect(inspect(error)).not.toContain('hidden')
+  })
+})
+
+describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
   let opened: Store | undefined
-  let errorBeforeMigration: unknown
   const end = Promise.withResolvers<void>()
   /** In one store, because the local one takes a second to open. */
   const open = async <T>(work: (store: Store) => Promise<T>): Promise<T> => {
@@ -66,12 +94,12 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
   const change = (wanted: PartnerRequest) => open((store) => changePartner(store, wanted, operator))
 
   beforeAll(async () => {
-    const { DB } = bindings[kind]()
-    await DB.prepare('select 1').run()
-    errorBeforeMigration = await withStore(target, listPartners).catch((error: unknown) => error)
-    await migrate(DB)
+    if (kind === 'memory') {
+      opened = openBindingStore(bindings.memory(), { persistTo })
+      return
+    }
     const started = Promise.withResolvers<void>()
-    withStore(target, async (store) => {
+    withStore(targets[kind], async (store) => {
       // With quick hashes.
       opened = { ...store, config: { PBKDF2_ITERATIONS: 1 } }
       started.resolve()
@@ -81,11 +109,6 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
   })
   afterAll(() => end.resolve())
   beforeEach(() => emptyDatabase(bindings[kind]()))
-
-  test('refuses a database that is not migrated, with the command that migrates it', () => {
-    expect(String(errorBeforeMigration)).toMatch(/^UserError: .* is not migrated\. Run: /)
-    expect(String(errorBeforeMigration)).toContain(describeMigration(target))
-  })
 
   test('reads text, numbers and nulls as D1 has them', async () => {
     const rows = await open(({ read }) =>
@@ -114,11 +137,11 @@ describe.each(['local', 'remote'] as const)('a %s store', (kind) => {
     expect(await open(listPartners)).toEqual([])
   })
 
-  test('an error that leaves the store has no parameters of a query', async () => {
-    const fail = ({ commit }: Store) => commit.run(sql`insert into partners (short_name) values (${'hidden'})`)
-    const error: unknown = await withStore(target, fail).catch((reason: unknown) => reason)
-    expect(inspect(error)).toContain('NOT NULL constraint failed')
-    expect(inspect(error)).not.toContain('hidden')
+  test('a statement takes 100 parameters, and no more', async () => {
+    const list = (count: number) => sql.join(Array<SQL>(count).fill(sql`${'x'}`), sql`, `)
+    expect(await open(({ read }) => read.values(sql`select 1 where 'x' in (${list(100)})`))).toEqual([[1]])
+    const error = await catchError(({ read }) => read.values(sql`select 1 where 'x' in (${list(101)})`))
+    expect(isCausedBy(error, 'too many SQL variables')).toBe(true)
   })
 
   test('the refusal of a trigger is recognized', async () => {

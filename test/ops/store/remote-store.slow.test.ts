@@ -11,9 +11,9 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const cloudflare = useFakeCloudflare(bindings)
 const remote = <T>(work: (store: Store) => Promise<T>) => withRemoteStore({ remote: true, env: 'staging' }, work)
 const attribution = { actor: 'amina@example.com', command: 'test', note: null }

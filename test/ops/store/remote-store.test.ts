@@ -31,12 +31,12 @@ import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
-import { useLocalBindings } from '../support/local-bindings.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
 import { listKeysAfter } from '../support/test-database.ts'
 
 const target = { remote: true, env: 'staging' }
-const bindings = useLocalBindings()
+const bindings = useMemoryBindings()
 const cloudflare = useFakeCloudflare(bindings)
 
 const attribution = { actor: 'amina@example.com', command: 'test', note: null }

@@ -7,7 +7,7 @@ import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
 
-const bindings = useLocalBindings({ isMigrated: false })
+const bindings = useLocalBindings()
 const cloudflare = useFakeCloudflare(bindings)
 
 const remote = (...args: string[]) => runCommand([...args, '--remote', '--env', 'staging'])

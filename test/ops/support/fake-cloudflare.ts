@@ -17,7 +17,7 @@ import {
   type Services,
   type Upload,
 } from '../../account/workers.ts'
-import type { Bindings } from './local-bindings.ts'
+import type { Bindings } from './memory-bindings.ts'
 
 export type { Outage } from '../../account/d1-api.ts'
 

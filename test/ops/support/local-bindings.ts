@@ -1,21 +1,14 @@
-// A migrated D1 and a KV in the local runtime. Node only.
-import { readdir, readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+// A D1 and a KV in the local runtime. Node only.
+import { join } from 'node:path'
 import { Miniflare } from 'miniflare'
 import { afterAll, beforeAll } from 'vitest'
-
-export type Bindings = Pick<Env, 'DB' | 'CATALOG_CACHE'>
-
-const migrations = resolve(import.meta.dirname, '../../../migrations')
+import { migrations, type Bindings } from './memory-bindings.ts'
 
 /**
  * Opens the bindings before the first test of a file, and closes them after its last.
  * @param options with the state folder that `wrangler dev` would use; by default, everything is in memory.
  */
-export function useLocalBindings({
-  isMigrated = true,
-  persistTo,
-}: { isMigrated?: boolean; persistTo?: string } = {}): () => Bindings {
+export function useLocalBindings({ persistTo }: { persistTo?: string } = {}): () => Bindings {
   let bindings: Bindings | undefined
   let miniflare: Miniflare | undefined
   beforeAll(async () => {
@@ -39,7 +32,6 @@ export function useLocalBindings({
       DB: await miniflare.getD1Database('DB', 'app'),
       CATALOG_CACHE: (await miniflare.getKVNamespace('CATALOG_CACHE', 'app')) as unknown as KVNamespace,
     }
-    if (isMigrated) await migrate(bindings.DB)
   })
   afterAll(() => miniflare?.dispose())
   return () => {
@@ -50,7 +42,5 @@ export function useLocalBindings({
 
 /** The local D1 runs several statements in one text, which the deployed one does not. */
 export async function migrate(d1: D1Database): Promise<void> {
-  for (const file of (await readdir(migrations)).toSorted()) {
-    await d1.prepare(await readFile(join(migrations, file), 'utf8')).run()
-  }
+  for (const migration of migrations) await d1.prepare(migration).run()
 }

@@ -1,0 +1,107 @@
+// D1's interface over node:sqlite, and KV as a Map, with the methods that the command line and its tests call: a command needs no
+// runtime for its tests. test/ops/store/conformance.test.ts holds them to what the local runtime does.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { afterAll } from 'vitest'
+
+export type Bindings = Pick<Env, 'DB' | 'CATALOG_CACHE'>
+
+const folder = resolve(import.meta.dirname, '../../../migrations')
+
+/** The texts of the migrations, in order. */
+export const migrations = readdirSync(folder)
+  .toSorted()
+  .map((file) => readFileSync(join(folder, file), 'utf8'))
+
+/** Opens a migrated database and an empty namespace, and closes them after the last test of a file. */
+export function useMemoryBindings(): () => Bindings {
+  const database = new DatabaseSync(':memory:')
+  afterAll(() => database.close())
+  for (const migration of migrations) database.exec(migration)
+  const bindings = { DB: createD1(database), CATALOG_CACHE: createKv() }
+  return () => bindings
+}
+
+/** D1's limit. */
+const maxParameters = 100
+
+interface Statement {
+  bind: (...params: SQLInputValue[]) => Statement
+  all: () => Promise<object>
+  run: () => Promise<object>
+  raw: (options?: { columnNames?: boolean }) => Promise<unknown[]>
+  /** As `all`, and nothing else runs in between. */
+  allSync: () => object
+}
+
+function createD1(database: DatabaseSync): D1Database {
+  const prepare = (sql: string, params: SQLInputValue[] = []): Statement => {
+    const execute = <T>(read: (statement: StatementSync) => T): T => {
+      try {
+        if (params.length > maxParameters) throw new Error('too many SQL variables')
+        const statement = database.prepare(sql)
+        // SQLite ignores what follows the first statement.
+        if (statement.sourceSQL.length < sql.trimEnd().length) throw new Error('more than one statement')
+        return read(statement)
+      } catch (error) {
+        throw describeError(error)
+      }
+    }
+    const allSync = () => ({
+      success: true,
+      meta: {},
+      results: execute((statement) => statement.all(...params)),
+    })
+    return {
+      bind: (...values) => prepare(sql, values),
+      all: async () => allSync(),
+      run: async () => allSync(),
+      raw: async ({ columnNames = false } = {}) =>
+        execute((statement) => {
+          statement.setReturnArrays(true)
+          const rows: unknown[] = statement.all(...params)
+          return columnNames ? [statement.columns().map(({ name }) => name), ...rows] : rows
+        }),
+      allSync,
+    }
+  }
+  const batch = async (statements: Statement[]) => {
+    database.exec('begin')
+    try {
+      const results = statements.map(({ allSync }) => allSync())
+      database.exec('commit')
+      return results
+    } catch (error) {
+      database.exec('rollback')
+      throw error
+    }
+  }
+  return { prepare, batch } as never
+}
+
+/** D1 adds the name of SQLite's error, and repeats the text in the cause. */
+function describeError(error: unknown): Error {
+  const { message, errcode = 1 } = error as Error & { errcode?: number }
+  // The lowest byte of an extended code is the primary one. 19 is a constraint.
+  const text = `${message}: ${(errcode & 0xff) === 19 ? 'SQLITE_CONSTRAINT' : 'SQLITE_ERROR'}`
+  return new Error(`D1_ERROR: ${text}`, { cause: new Error(text) })
+}
+
+function createKv(): KVNamespace {
+  const entries = new Map<string, { name: string; metadata?: unknown }>()
+  const list = async ({ prefix, cursor, limit = 1000 }: KVNamespaceListOptions = {}) => {
+    const start = Number(cursor ?? 0)
+    const end = start + limit
+    const found = [...entries.values()].filter(({ name }) => name.startsWith(prefix ?? ''))
+    const keys = found.toSorted((a, b) => (a.name < b.name ? -1 : 1)).slice(start, end)
+    return end < found.length ? { keys, list_complete: false, cursor: String(end) } : { keys, list_complete: true }
+  }
+  return {
+    list,
+    // Only the Worker reads values.
+    put: async (name: string, _: string, { metadata }: KVNamespacePutOptions = {}) =>
+      void entries.set(name, { name, ...(metadata !== undefined && { metadata }) }),
+    delete: async (name: string) => void entries.delete(name),
+  } as never
+}
