@@ -89,19 +89,19 @@ function describeError(error: unknown): Error {
 }
 
 function createKv(): KVNamespace {
-  const entries = new Map<string, { name: string; metadata?: unknown }>()
+  const entries = new Map<string, { value: string; key: { name: string; metadata?: unknown } }>()
   const list = async ({ prefix, cursor, limit = 1000 }: KVNamespaceListOptions = {}) => {
     const start = Number(cursor ?? 0)
     const end = start + limit
-    const found = [...entries.values()].filter(({ name }) => name.startsWith(prefix ?? ''))
-    const keys = found.toSorted((a, b) => (a.name < b.name ? -1 : 1)).slice(start, end)
-    return end < found.length ? { keys, list_complete: false, cursor: String(end) } : { keys, list_complete: true }
+    const names = [...entries.keys()].filter((name) => name.startsWith(prefix ?? '')).toSorted()
+    const keys = names.slice(start, end).map((name) => entries.get(name)?.key)
+    return end < names.length ? { keys, list_complete: false, cursor: String(end) } : { keys, list_complete: true }
   }
   return {
     list,
-    // Only the Worker reads values.
-    put: async (name: string, _: string, { metadata }: KVNamespacePutOptions = {}) =>
-      void entries.set(name, { name, ...(metadata !== undefined && { metadata }) }),
+    get: async (name: string) => entries.get(name)?.value ?? null,
+    put: async (name: string, value: string, { metadata }: KVNamespacePutOptions = {}) =>
+      void entries.set(name, { value, key: { name, ...(metadata !== undefined && { metadata }) } }),
     delete: async (name: string) => void entries.delete(name),
   } as never
 }
