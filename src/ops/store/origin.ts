@@ -20,5 +20,7 @@ export async function findOrigin({ env = '' }: Target): Promise<string> {
     throw error instanceof CloudflareError ? new UserError(`${error.message} Or name the service with --url.`) : error
   })
   const subdomain = readPath(answer, 'subdomain')
-  return `https://${worker}.${String(subdomain)}.workers.dev`
+  // The smoke test sends a secret to this address, so it must be the account's own.
+  if (typeof subdomain !== 'string') throw new UserError('Cloudflare names no workers.dev subdomain. Add --url.')
+  return `https://${worker}.${subdomain}.workers.dev`
 }
