@@ -2,6 +2,7 @@
 import { ConfigError } from '../api/config.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
+import { answerNotFound } from './http/not-found.ts'
 import { createRoutes } from './http/routes.ts'
 import { createRequestLog, type LogDependencies } from './http/request-log.ts'
 import { requireHttps } from './http/require-https.ts'
@@ -17,11 +18,7 @@ export function createApp(isolate: LogDependencies & TokenDependencies & PlansDe
     .use(requireHttps)
     .route(tokenPath, createTokenRoute(isolate))
     .route('/api/v3/partners/:shortName/plans', createPlansRoute(isolate))
-    .notFound((c) => {
-      const refusal = new ApiError('not_found')
-      c.set('refusal', refusal)
-      return refusal.toResponse(c)
-    })
+    .notFound(answerNotFound)
     .onError((error, c) => {
       const refusal = createRefusal(error)
       c.set('refusal', refusal)

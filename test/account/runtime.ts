@@ -226,6 +226,8 @@ function describeBinding(binding: Binding, { id, createdAt }: Version): Environm
       return { type: 'rate-limit', namespace: String(namespace), simple: simple as { limit: number; period: 60 } }
     case 'analytics_engine':
       return { type: 'analytics-engine-dataset' }
+    case 'assets':
+      return { type: 'assets' }
     case 'version_metadata':
       return { type: 'json', value: { id, tag: '', timestamp: createdAt } }
     default:

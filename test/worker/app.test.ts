@@ -11,6 +11,10 @@ afterEach(() => {
 
 test.each([
   '/',
+  '/nothing',
+  '/api',
+  '/api/',
+  '//api/v3/partners/auth',
   '/api/v3/partners',
   '/api/v3/partners/auth/',
   '/api/v3/partners/acme',
@@ -22,8 +26,15 @@ test.each([
   '/API/v3/partners/auth',
   '/%ff',
 ])('returns 404 for %s', async (path) => {
-  for (const method of ['GET', 'POST']) await expectRefusal(await send(path, { method }), 404, 'not_found')
+  for (const method of ['GET', 'POST', 'PROPFIND']) {
+    await expectRefusal(await send(path, { method }), 404, 'not_found')
+  }
 })
+
+test.each(['/api', '/api/nothing', '//api/v3/partners/auth', '/API/v3/partners/auth'])(
+  'returns JSON for %s to a browser, too',
+  async (path) => expectRefusal(await send(path, { headers: { Accept: 'text/html' } }), 404, 'not_found'),
+)
 
 describe('over plain HTTP', () => {
   test.each([
@@ -144,7 +155,7 @@ describe('usage', () => {
   const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
   const counted = { ...env, USAGE: { writeDataPoint } } as Env
 
-  test('is one data point per request', async () => {
+  test('is one data point per request to the API', async () => {
     writeDataPoint.mockReset()
     const { clientId, clientSecret, shortName } = await seedPartner('UG')
     const response = await requestToken(basic(clientId, clientSecret), counted)
@@ -152,7 +163,9 @@ describe('usage', () => {
     await requestToken(basic('unknown', 'wrong'), counted)
     const path = `/api/v3/partners/${shortName}/plans`
     await send(path, { headers: { Authorization: `Bearer ${token}` } }, counted)
-    await send('/elsewhere', {}, counted)
+    await send('/api/elsewhere', {}, counted)
+    for (const elsewhere of ['/', '/elsewhere', '/apiary']) await send(elsewhere, {}, counted)
+    await sendTo('http://catalog.example.com', '/elsewhere', {}, counted)
 
     const version = env.VERSION.id
     const route = '/api/v3/partners/auth'

@@ -1,4 +1,4 @@
-// What Cloudflare serves, with status 404, for a path that the site doesn't have.
+// What the Worker answers a browser, with status 404, outside the API.
 import { html } from 'hono/html'
 import type { Page } from '../page-shell.ts'
 

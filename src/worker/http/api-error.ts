@@ -1,4 +1,4 @@
-// The JSON body that every refusal has. No other file sets a status of 400 or above.
+// The JSON body that every refusal has. Only not-found.ts also sets a status of 400 or above, for the page that browsers get.
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
 import { commonHeaders, type HeaderContext } from './common-headers.ts'
 

@@ -1,5 +1,5 @@
 // Decides which requests have a line in the log. Lists from memory are most of the requests and the least interesting ones, and
-// a line costs more than the rest of such a request.
+// a line costs more than the rest of such a request. Programs that look for holes ask for many paths outside the API.
 import type { AppEnv } from './app-env.ts'
 
 /**
@@ -7,14 +7,15 @@ import type { AppEnv } from './app-env.ts'
  * D1 that needs as long. Only I/O counts: the Worker's clock stands still while it computes.
  */
 const slowMs = 500
-/** The lists from memory of each second that have a line, in one isolate. */
+/** The sampled requests of each second that have a line, in one isolate. */
 export const maxLinesPerSecond = 5
-/** Beyond that, one list from memory in a hundred has a line, on average. */
+/** Beyond that, one in a hundred has a line, on average. */
 const sampledWeight = 100
 
 export interface AnsweredRequest {
   status: number
   durationMs: number
+  isOutsideApi?: boolean
   answeredBy: AppEnv['Variables']['answeredBy']
   /** Unix milliseconds. */
   endedAtMs: number
@@ -31,9 +32,10 @@ export function createWeighLine(random: () => number = Math.random): WeighLine {
   let secondBeganAtMs = -Infinity
   let lines = 0
 
-  return ({ status, durationMs, answeredBy, endedAtMs }) => {
+  return ({ status, durationMs, isOutsideApi, answeredBy, endedAtMs }) => {
     const isFromMemory = answeredBy?.tier === 'memory' && !answeredBy.isOld
-    if (!isFromMemory || status >= 400 || durationMs > slowMs) return 1
+    const isSampled = isOutsideApi ? status < 500 : isFromMemory && status < 400 && durationMs <= slowMs
+    if (!isSampled) return 1
     // A clock that stepped back must not prolong a second.
     if (Math.abs(endedAtMs - secondBeganAtMs) >= 1000) {
       secondBeganAtMs = endedAtMs

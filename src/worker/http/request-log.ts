@@ -1,9 +1,10 @@
-// One data point per request, and a log line for the requests that line-weight.ts selects.
+// One data point per request to the API, and a log line for the requests that line-weight.ts selects.
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import { log, readVersionId } from '../log.ts'
 import type { AppEnv } from './app-env.ts'
 import type { WeighLine } from './line-weight.ts'
+import { isApiPath } from './not-found.ts'
 import { recordUsage } from './usage.ts'
 
 export interface LogDependencies {
@@ -38,8 +39,9 @@ export function createRequestLog({ weighLine }: LogDependencies) {
       reason: refusal?.reason,
       version: readVersionId(c.env.VERSION),
     }
-    recordUsage(c.env.USAGE, usage)
-    const weight = weighLine({ status, durationMs, answeredBy, endedAtMs })
+    const isOutsideApi = !isApiPath(c.req.path)
+    if (!isOutsideApi) recordUsage(c.env.USAGE, usage)
+    const weight = weighLine({ status, durationMs, isOutsideApi, answeredBy, endedAtMs })
     if (weight === 0) return
     log(status < 500 ? 'info' : 'error', { event: 'request', weight, requestId, method: c.req.method, ...usage })
   })

@@ -1,4 +1,4 @@
-// One data point per request for Workers Analytics Engine.
+// One data point per request to the API, for Workers Analytics Engine.
 
 /** The facts of a request that are counted. Queries address the columns by number, so a field never changes its column. */
 export interface Usage {

@@ -93,14 +93,40 @@ test('the files for programs have their types, and name the API and the contact'
   }
 })
 
-test('a path without a file returns a page that leads home, and below /api/ the 404 of the API', async () => {
+test('a path without a file returns a page that leads home, and on paths of the API its 404', async () => {
   await visit('/nothing', async ({ page }) => {
     expect(await page.getByRole('heading').innerText()).toBe('Page not found')
     await page.getByRole('link', { name: 'start page' }).click()
     expect(new URL(page.url()).pathname).toBe('/')
     const nowhere = await page.goto('/no/where')
     expect(nowhere?.status()).toBe(404)
-    const api = await page.goto('/api/nothing')
-    expect([api?.status(), await api?.json()]).toEqual([404, expect.objectContaining({ error: 'not_found' })])
+    expect(await nowhere?.allHeaders()).toMatchObject({
+      'content-security-policy': expect.stringContaining("default-src 'none'") as string,
+      'cache-control': 'no-store',
+      'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+    })
+    for (const path of ['/api', '/api/nothing', '//api/nothing']) {
+      const api = await page.goto(origin + path)
+      expect([api?.status(), await api?.json()]).toEqual([404, expect.objectContaining({ error: 'not_found' })])
+    }
   })
+})
+
+test('programs get JSON on every path without a file, whatever the method, and are never redirected', async () => {
+  const paths = ['/api', '/api/', '//api/v3/partners/auth', '/API/v3/partners/auth', '/nothing', '//nothing/', '/%ff']
+  for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+    for (const path of paths) {
+      const response = await fetch(origin + path, { method, redirect: 'manual' })
+      const text = await response.text()
+      const { error } = text === '' ? { error: '' } : (JSON.parse(text) as { error: string })
+      expect([method, path, response.status, response.headers.get('Content-Type'), error]).toEqual([
+        method,
+        path,
+        404,
+        'application/json',
+        method === 'HEAD' ? '' : 'not_found',
+      ])
+      expect(response.headers.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/)
+    }
+  }
 })

@@ -88,6 +88,7 @@ async function startWorker(): Promise<Miniflare> {
             TOKEN_LIFETIME_SECONDS: text(String(tokenLifetimeSeconds)),
             AUTH_ADDRESS_RATE_LIMIT: rateLimit('1'),
             AUTH_RATE_LIMIT: rateLimit('2'),
+            ASSETS: { type: 'assets' },
           },
           assets: {
             directory: join(project, assets.directory),

@@ -32,6 +32,13 @@ test('HTTP 304 counts as a list', () => {
   expect(countLines(weighLine, [...repeat(15, list), ...repeat(15, { ...list, status: 304 })])).toBe(limit)
 })
 
+test('requests outside the API count as lists, except bugs', () => {
+  const elsewhere = { status: 404, durationMs: 501, isOutsideApi: true, answeredBy: undefined, endedAtMs: startMs }
+  const weighLine = createWeighLine(() => 0.01)
+  expect(countLines(weighLine, [...repeat(30, elsewhere), ...repeat(30, list)])).toBe(limit)
+  expect(countLines(weighLine, repeat(30, { ...elsewhere, status: 500 }))).toBe(30)
+})
+
 test.each([1, limit, limit + 1, 83, 1000, 9000])(
   'the weights of 100 seconds at %i requests a second add up to their number',
   (rate) => {

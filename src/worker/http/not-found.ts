@@ -1,0 +1,33 @@
+// The answer to a path that is neither a route nor a file of the site.
+import type { Context } from 'hono'
+import { ApiError } from './api-error.ts'
+import type { AppEnv } from './app-env.ts'
+import { commonHeaders } from './common-headers.ts'
+
+/** Whether a path is meant for the API, also with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
+export function isApiPath(path: string): boolean {
+  return /^\/+api(?:\/|$)/i.test(path)
+}
+
+/** JSON; the site's page for a browser that is not on a path of the API. */
+export async function answerNotFound(c: Context<AppEnv>): Promise<Response> {
+  const refusal = new ApiError('not_found')
+  c.set('refusal', refusal)
+  if (isApiPath(c.req.path) || !prefersHtml(c.req.header('Accept'))) return refusal.toResponse(c)
+  const { body, headers } = await c.env.ASSETS.fetch(new URL('/404', c.req.url))
+  const page = new Response(body, { status: 404, headers })
+  const own = { ...commonHeaders(c), 'Cache-Control': 'no-store' }
+  for (const [name, value] of Object.entries(own)) page.headers.set(name, value)
+  return page
+}
+
+/** Whether the header names `text/html`, with a higher quality than JSON or anything (RFC 9110 section 12.5.1). */
+export function prefersHtml(accept = ''): boolean {
+  const qualities: Record<string, number> = {}
+  for (const range of accept.toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+    qualities[type] = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1)
+  }
+  const { 'text/html': html = 0, '*/*': any = 0, 'application/json': json = any } = qualities
+  return html > json
+}
