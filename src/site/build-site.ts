@@ -28,21 +28,21 @@ import { sampleFiles } from './pages/start-page.ts'
 
 const source = import.meta.dirname
 
-/**
- * The origin that the deployed copy names, such as https://catalog.example.com. Scripts show the real one on every page; files
- * for programs need it here.
- */
-export function readSiteOrigin(text: string): string {
-  if (readOrigin(text) === text) return text
+/** Reads the variable that may hold the origin of the service. */
+export function readSiteOrigin(text = ''): string {
+  if (text === '' || readOrigin(text) === text) return text
   throw new Error(`SITE_ORIGIN must be an origin such as ${exampleOrigin}, not ${text}; http: only for this machine.`)
 }
 
-/** Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file. */
-export async function buildSite(folder: string): Promise<void> {
+/**
+ * Builds the site beside `folder`, then moves it there, so that a server of `folder` never lacks a file.
+ * @param origin of the service, if it is known: for files for programs, which name no origin without it. Pages need none.
+ */
+export async function buildSite(folder: string, origin = ''): Promise<void> {
   const draft = `${folder}.${process.pid}`
   try {
     await mkdir(draft, { recursive: true })
-    await writeSite(draft)
+    await writeSite(draft, origin)
     await replaceFiles(folder, draft)
   } finally {
     // After a failure, some files may still be written: then the folder is not empty yet.
@@ -62,15 +62,13 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
   for (const name of stale) await rm(join(folder, name), { recursive: true, force: true })
 }
 
-async function writeSite(folder: string): Promise<void> {
+async function writeSite(folder: string, origin: string): Promise<void> {
   const sections = listSections()
   const [lastChange] = readChanges()
-  // An unset variable of CI is empty.
-  const origin = readSiteOrigin(process.env['SITE_ORIGIN'] || exampleOrigin)
-  const nameOrigin = (text: string) => text.replaceAll(exampleOrigin, origin)
-  const writeText = (file: string, text: string) => writeFile(join(folder, file), nameOrigin(text))
+  const writeText = (file: string, text: string) =>
+    writeFile(join(folder, file), text.replaceAll(exampleOrigin, origin || exampleOrigin))
   const writePage = async (file: string, page: Page) =>
-    writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange))))
+    writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange, origin))))
   const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
   const collection = readCollection(openapi)
   for (const name of ['.well-known', 'collections']) await mkdir(join(folder, name))
@@ -85,23 +83,21 @@ async function writeSite(folder: string): Promise<void> {
     writePage('404.html', notFoundPage),
     ...['favicon.ico', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
-    writeText('openapi.json', origin === exampleOrigin ? openapi : makeAbsolute(openapi, origin)),
+    writeText('openapi.json', origin === '' ? openapi : makeAbsolute(openapi, origin)),
     writeText('collections/investment-plans.postman_collection.json', writePostmanCollection(collection)),
-    writeText(
-      'collections/investment-plans.postman_environment.json',
-      writePostmanEnvironment(collection, origin === exampleOrigin ? '' : origin),
-    ),
+    writeText('collections/investment-plans.postman_environment.json', writePostmanEnvironment(collection, origin)),
     writeFile(
       join(folder, 'collections/investment-plans-bruno.zip'),
       zipFolder('investment-plans', writeBrunoCollection(collection)),
     ),
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
-    writeText('llms.txt', formatLlmsTxt(sections)),
+    writeText('llms.txt', formatLlmsTxt(origin, sections)),
     writeText('llms-full.txt', await formatLlmsFull(sections)),
-    writeText('robots.txt', `User-agent: *\nAllow: /\nSitemap: ${origin}/sitemap.xml\n`),
-    writeText('sitemap.xml', formatSitemap(origin, sections)),
-    writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin, collection.tokenPath)),
+    writeText('robots.txt', `User-agent: *\nAllow: /\n${origin && `Sitemap: ${origin}/sitemap.xml\n`}`),
+    origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
+    origin &&
+      writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin, collection.tokenPath)),
     writeText('.well-known/api-catalog', formatApiCatalog(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...[
@@ -175,11 +171,4 @@ function resolvePackaged(name: string, file: string): string {
   return join(dirname(fileURLToPath(import.meta.resolve(`${name}/package.json`))), file)
 }
 
-/** Wrangler sets the variable for its build command. Partners would send their secrets to the host that an example names. */
-const isUpload = ['deploy', 'versions upload'].includes(process.env['WRANGLER_COMMAND'] ?? '')
-if (import.meta.main && isUpload && !process.env['SITE_ORIGIN']) {
-  process.stderr.write(
-    `SITE_ORIGIN is not set, so the site would name the host of an example. Deploy with "npm run deploy -- --env NAME", which finds the origin; or set SITE_ORIGIN to the origin of the service, or for a dry run to ${exampleOrigin}.\n`,
-  )
-  process.exitCode = 1
-} else if (import.meta.main) await buildSite(join(source, '../../dist/site'))
+if (import.meta.main) await buildSite(join(source, '../../dist/site'), readSiteOrigin(process.env['SITE_ORIGIN']))

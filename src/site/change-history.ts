@@ -1,5 +1,6 @@
 // The history of the API, from the table of the changes page: for the feed and for the footer of every page. Node only.
 import { html } from 'hono/html'
+import { exampleOrigin } from './example-origin.ts'
 import { readSiteFile } from './markdown.ts'
 import type { Change } from './page-shell.ts'
 
@@ -16,7 +17,7 @@ export async function formatFeed(origin: string): Promise<string> {
   const changes = readChanges()
   const feed = html`<feed xmlns="http://www.w3.org/2005/Atom">
     <title>Investment Plan Catalog: changes of the API</title>
-    <id>${origin}/changes</id>
+    <id>${exampleOrigin}/changes</id>
     <link rel="alternate" type="text/html" href="${origin}/changes" />
     <link rel="self" type="application/atom+xml" href="${origin}/changes.xml" />
     <updated>${changes[0].date}T00:00:00Z</updated>
@@ -25,7 +26,7 @@ export async function formatFeed(origin: string): Promise<string> {
       ({ date, version, text }) =>
         html`<entry>
           <title>Version ${version}</title>
-          <id>${origin}/changes#${date}-${version}</id>
+          <id>${exampleOrigin}/changes#${date}-${version}</id>
           <link rel="alternate" type="text/html" href="${origin}/changes#history" />
           <updated>${date}T00:00:00Z</updated>
           <content type="text">${text.replaceAll('`', '')}</content>

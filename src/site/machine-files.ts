@@ -7,13 +7,12 @@ const summary = `A partner's server exchanges a client ID and secret for a short
 offered in its country. Two operations: POST /api/v3/partners/auth and GET /api/v3/partners/{shortName}/plans.`
 
 /** https://llmstxt.org: links to every page as Markdown. */
-export function formatLlmsTxt(sections: readonly Section[]): string {
+export function formatLlmsTxt(origin: string, sections: readonly Section[]): string {
   const lists = sections.map(({ heading, pages }) => {
-    const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)
+    const links = pages.map((page) => `- [${page.title}](${origin}${getMarkdownPath(page)}): ${page.description}`)
     return `## ${heading}\n\n${links.join('\n')}\n`
   })
-  const others =
-    '- [openapi.json](/openapi.json): the API description\n- [All pages in one file](/llms-full.txt)\n- [API catalog](/.well-known/api-catalog), RFC 9727\n'
+  const others = `- [openapi.json](${origin}/openapi.json): the API description\n- [All pages in one file](${origin}/llms-full.txt)\n- [API catalog](${origin}/.well-known/api-catalog), RFC 9727\n`
   return `# Investment Plan Catalog\n\n> ${summary.replaceAll('\n', ' ')}\n\n${lists.join('\n')}\n## Optional\n\n${others}`
 }
 
@@ -63,8 +62,7 @@ export function formatSecurityTxt(origin: string, now: Date): string {
     `Contact: mailto:${securityEmail}`,
     `Expires: ${expires.toISOString()}`,
     'Preferred-Languages: en',
-    `Canonical: ${origin}/.well-known/security.txt`,
-    `Policy: ${origin}/promises#security`,
+    ...(origin ? [`Canonical: ${origin}/.well-known/security.txt`, `Policy: ${origin}/promises#security`] : []),
     '',
   ].join('\n')
 }

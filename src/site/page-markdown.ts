@@ -1,7 +1,6 @@
 // Every page as Markdown, for people who paste it and for language models. Node only.
 import { gfm } from '@joplin/turndown-plugin-gfm'
 import Turndown from 'turndown'
-import { exampleOrigin } from './example-origin.ts'
 import { getMarkdownPath, type Page } from './page-shell.ts'
 
 const turndown = new Turndown({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' })
@@ -26,11 +25,11 @@ turndown.addRule('code block', {
   },
 })
 
-/** Names the page's address, and links to the Markdown of other pages: a reader may have nothing but this text. */
+/** Names the page's address, and links to the Markdown of other pages. "Copy page" makes both absolute. */
 export async function renderMarkdown(page: Page): Promise<string> {
   const text = page.markdown ?? turndown.turndown(String(await page.body))
-  const linked = text.replaceAll(/\]\((\/[^\s)#]*)/g, (_, path: string) => `](${exampleOrigin}${getTwinPath(path)}`)
-  return `${linked.trim().replace('\n', `\n\nAddress: ${exampleOrigin}${page.path}\n`)}\n`
+  const linked = text.replaceAll(/\]\((\/[^\s)#]*)/g, (_, path: string) => `](${getTwinPath(path)}`)
+  return `${linked.trim().replace('\n', `\n\nAddress: ${page.path}\n`)}\n`
 }
 
 /** The path of a file, such as `/openapi.json`, has a dot; that of a page has none. */

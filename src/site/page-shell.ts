@@ -1,7 +1,6 @@
 // The HTML around every page's content: head, header, navigation and footer. Pure.
 import { html, raw } from 'hono/html'
 import { support } from '../api/promises.ts'
-import { exampleOrigin } from './example-origin.ts'
 
 export type Markup = ReturnType<typeof html>
 
@@ -39,7 +38,8 @@ export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
   return path === '/' ? '/index.md' : `${path}.md`
 }
 
-export async function renderPage(page: Page, sections: Section[], lastChange: Change): Promise<Markup> {
+/** @param origin is empty if it is not known. */
+export async function renderPage(page: Page, sections: Section[], lastChange: Change, origin: string): Promise<Markup> {
   const body = await page.body
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
   return html`<!doctype html>
@@ -52,7 +52,7 @@ export async function renderPage(page: Page, sections: Section[], lastChange: Ch
         <meta name="description" content="${page.description}" />
         ${
           sections.some(({ pages }) => pages.includes(page)) &&
-          html`<link rel="canonical" href="${exampleOrigin}${page.path}" />
+          html`${origin && html`<link rel="canonical" href="${origin}${page.path}" />`}
             <link rel="alternate" type="text/markdown" href="${getMarkdownPath(page)}" />`
         }
         <link rel="alternate" type="application/atom+xml" title="Changes of the API" href="/changes.xml" />

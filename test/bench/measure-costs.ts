@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { exampleOrigin } from '../../src/site/example-origin.ts'
 import type { Bench } from './bench-setup.ts'
 import type { Cost } from './slowed.ts'
 
@@ -26,7 +25,6 @@ export async function measureCosts({ partners, getListUrl, getTokenUrl }: Bench)
 export async function measureStartup(): Promise<number> {
   const project = resolve(import.meta.dirname, '../..')
   const args = ['check', 'startup', '--args=--env=', '--outfile', '/dev/null']
-  const env = { ...process.env, SITE_ORIGIN: exampleOrigin }
-  const { stdout } = await promisify(execFile)(join(project, 'node_modules/.bin/wrangler'), args, { cwd: project, env })
+  const { stdout } = await promisify(execFile)(join(project, 'node_modules/.bin/wrangler'), args, { cwd: project })
   return Number(/Active: ([\d.]+) ms/.exec(stdout)?.[1] ?? Number.NaN)
 }

@@ -13,7 +13,6 @@ import { generateClientId, generateClientSecret, hashSecret } from '../../src/cr
 import { generateJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { exampleOrigin } from '../../src/site/example-origin.ts'
 import { insertPartner } from '../support/insert-partner.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 
@@ -30,8 +29,7 @@ export async function buildBundle(): Promise<Bundle> {
   const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
   try {
     const args = ['deploy', '--dry-run', '--env', '', '--outdir', folder]
-    const env = { ...process.env, SITE_ORIGIN: exampleOrigin }
-    await promisify(execFile)(join(project, 'node_modules/.bin/wrangler'), args, { cwd: project, env })
+    await promisify(execFile)(join(project, 'node_modules/.bin/wrangler'), args, { cwd: project })
     const script = await readFile(join(folder, 'index.js'), 'utf8')
     return { script, gzipBytes: gzipSync(script).length }
   } finally {

@@ -1,21 +1,68 @@
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { buildSite } from '../../src/site/build-site.ts'
 
-test.each(['deploy', 'versions upload'])('wrangler %s fails without the origin of the service', async (command) => {
-  const env = { ...process.env, WRANGLER_COMMAND: command, SITE_ORIGIN: '' }
-  const build = promisify(execFile)(process.execPath, ['src/site/build-site.ts'], { env })
-  await expect(build).rejects.toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^SITE_ORIGIN is not set, .*"npm run deploy .*\n$/) as string,
+describe('the origin of the service', () => {
+  const origin = 'https://plans.example.org'
+  /** The files of a site by name, built without the origin, and with it. */
+  let unnamed: Record<string, string>
+  let named: Record<string, string>
+  beforeAll(async () => {
+    unnamed = await readSite('')
+    named = await readSite(origin)
+  })
+
+  test('is in no link and in no file for programs if the build does not know it', () => {
+    const links = Object.values(unnamed).flatMap(
+      (text) => text.match(/(\]\(|href="|Address: )https:..catalog.*/g) ?? [],
+    )
+    expect(links).toEqual([])
+    expect(unnamed['tokens.md']).toMatch(/^# Tokens\n\nAddress: \/tokens\n[^]*\]\(\/errors\.md/)
+    expect(unnamed['tokens.html']).not.toContain('rel="canonical"')
+    expect(unnamed['llms.txt']).toContain('](/tokens.md)')
+    expect(unnamed['openapi.json']).toBe(readFileSync('src/openapi/openapi.json', 'utf8'))
+    expect(unnamed['robots.txt']).not.toContain('Sitemap')
+    expect(unnamed['.well-known/security.txt']).not.toMatch(/Canonical|Policy/)
+    expect(Object.keys(named).filter((name) => !(name in unnamed))).toEqual([
+      '.well-known/oauth-authorization-server',
+      'sitemap.xml',
+    ])
+  })
+
+  test('is in files for programs and in examples if the build knows it', () => {
+    expect(named['tokens.md']).toContain(`export API=${origin}`)
+    expect(named['tokens.html']).toContain(`<link rel="canonical" href="${origin}/tokens" />`)
+    expect(named['llms.txt']).toContain(`](${origin}/tokens.md)`)
+    expect(JSON.parse(String(named['openapi.json']))).toMatchObject({
+      servers: [{ url: origin }],
+      components: {
+        securitySchemes: { oauth2: { flows: { clientCredentials: { tokenUrl: `${origin}/api/v3/partners/auth` } } } },
+      },
+    })
+    expect(named['robots.txt']).toContain(`Sitemap: ${origin}/sitemap.xml\n`)
+    expect(named['sitemap.xml']).toContain(`<loc>${origin}/tokens</loc>`)
+    expect(named['.well-known/security.txt']).toContain(`Policy: ${origin}/promises#security\n`)
+    expect(JSON.parse(String(named['.well-known/oauth-authorization-server']))).toMatchObject({
+      issuer: origin,
+      token_endpoint: `${origin}/api/v3/partners/auth`,
+    })
   })
 })
+
+async function readSite(origin: string): Promise<Record<string, string>> {
+  const folder = await mkdtemp(join(tmpdir(), 'site-'))
+  await buildSite(folder, origin)
+  const names = globSync('**/*.{html,json,md,txt,xml}', { cwd: folder }).concat(
+    globSync('.well-known/*', { cwd: folder }),
+  )
+  const files = names.toSorted().map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const)
+  await rm(folder, { recursive: true })
+  return Object.fromEntries(files)
+}
 
 test('a build replaces an earlier one without taking the folder or a file away', { timeout: 60_000 }, async () => {
   const parent = await mkdtemp(join(tmpdir(), 'site-'))

@@ -15,15 +15,12 @@ import { findOrigin } from '../store/origin.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Handler } from './declaration.ts'
 import type { deployDeclaration } from './programs.ts'
-import { parseOrigin } from './shared-flags.ts'
 
 export const deployCommand: Handler<typeof deployDeclaration> = async (
   { env, url, allowDirty, skipCheck },
   { io, variables, report },
 ) => {
   const environment = await readConfiguredEnvironment(env)
-  // An unset variable of CI is empty.
-  const origin = url ?? (variables['SITE_ORIGIN'] ? parseOrigin(variables['SITE_ORIGIN']) : undefined)
   const incomplete = findIncompleteCredentials(variables)
   if (incomplete !== undefined) throw new UserError(incomplete)
   // As wrangler decides whether to ask, started by deployWithWrangler.
@@ -31,7 +28,7 @@ export const deployCommand: Handler<typeof deployDeclaration> = async (
   await deployGuarded(
     environment,
     { allowDirty, skipCheck, hasTerminal },
-    openDeploySteps(environment, origin, variables, report),
+    openDeploySteps(environment, url, variables, report),
     report,
   )
 }

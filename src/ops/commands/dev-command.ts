@@ -53,7 +53,7 @@ async function findFreePort(): Promise<number> {
 async function serve(args: readonly string[], origin: string, target: Target, isEmpty: boolean): Promise<void> {
   // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
   const flags = ['dev', '--env', '', '--test-scheduled', ...args]
-  const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: process.env['SITE_ORIGIN'] || origin }
+  const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
   const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], variables)
   let isStopped = false
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -70,7 +70,7 @@ not committed, and when npm run check fails.`,
     env,
     url: {
       value: '<url>',
-      help: 'the address of the service; otherwise SITE_ORIGIN, its custom domain, or its address at workers.dev',
+      help: 'the address of the service; otherwise its custom domain, or its address at workers.dev',
       parse: parseOrigin,
     },
     allowDirty: { help: 'deploy files that are not committed' },

@@ -98,9 +98,9 @@ async function listNewDomains({ worker, domains }: ConfiguredEnvironment, call: 
   return domains.filter((_, index) => !isOwn[index])
 }
 
-/** Runs all checks of the project. They need no credentials, and get none; their site is the one of the example origin. */
+/** Runs all checks of the project. They need no credentials, and get none. */
 export async function runProjectCheck(): Promise<boolean> {
-  const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined, SITE_ORIGIN: undefined }
+  const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined }
   const check = spawn('npm', ['run', 'check'], { stdio: 'inherit', env: { ...process.env, ...without } })
   const [exitCode]: (number | null)[] = await once(check, 'exit')
   return exitCode === 0

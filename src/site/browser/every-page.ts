@@ -81,7 +81,8 @@ function makeCopyButton(
 async function copyPage(url: string): Promise<void> {
   const response = await fetch(url)
   if (!response.ok) throw new Error(`status ${response.status}`)
-  await navigator.clipboard.writeText((await response.text()).replaceAll(exampleOrigin, location.origin))
+  const text = (await response.text()).replaceAll(/(^Address: |\]\()\//gm, `$1${location.origin}/`)
+  await navigator.clipboard.writeText(text.replaceAll(exampleOrigin, location.origin))
 }
 
 /** Shows a message in place of the label for two seconds, and reads it to screen readers. */

@@ -42,7 +42,7 @@ test('"Copy page" copies the page as Markdown', async () => {
       await page.getByRole('button', { name: 'Copy page' }).click()
       await page.getByText('Copied').first().waitFor()
       const copied = await page.evaluate(() => navigator.clipboard.readText())
-      expect(copied).toMatch(/^# Tokens\n/)
+      expect(copied).toMatch(new RegExp(`^# Tokens\n\nAddress: ${origin}/tokens\n[^]*\\]\\(${origin}/errors\\.md`))
       expect(copied).toContain('```sh\nexport API=http://')
       expect(copied).toMatch(/\| `token_type` +\| Always `Bearer`\./)
     },

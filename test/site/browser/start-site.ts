@@ -7,6 +7,7 @@ import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
 import { unstable_readConfig as readConfig } from 'wrangler'
 import { generateJwk } from '../../../src/crypto/signing-keys.ts'
+import { exampleOrigin } from '../../../src/site/example-origin.ts'
 import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
 import { readDemoPlans } from '../../support/demo-plans.ts'
 import type { ProvidedSite } from './provided-site.ts'
@@ -63,6 +64,8 @@ async function startBrowser() {
 }
 
 async function startWorker(): Promise<Miniflare> {
+  // The build writes every file if it knows an origin.
+  process.env['SITE_ORIGIN'] = exampleOrigin
   const { script } = await buildBundle()
   const { assets, compatibility_date: compatibilityDate } = readConfig({})
   if (assets?.directory === undefined) throw new Error('wrangler.toml has no assets.directory.')
