@@ -1,6 +1,7 @@
 // The demo catalog: its ordinary plans, and the cases for tests of partners' programs.
 import { expect, test } from 'vitest'
 import type { demoCases } from '../../src/catalog/demo-cases.ts'
+import { examplePlan } from '../../src/catalog/example-plan.ts'
 import { catalogPlanSchema, planSchema, type CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { isJsonObject } from '../../src/json.ts'
 import { readDemoPlans, readOrdinaryPlans } from '../support/demo-plans.ts'
@@ -20,6 +21,11 @@ test('the demo catalog has 34 ordinary plans, and every special case among them'
   expect(only(({ category }) => category === null)).toHaveLength(1)
   expect(only(({ fundManager }) => fundManager === null)).toHaveLength(1)
   expect(only(({ name }) => name.includes("'"))).toEqual([108, 304])
+})
+
+test('the plan of the examples has the same names in the demo catalog', () => {
+  const { identifier, name, coolName } = examplePlan
+  expect(plans).toContainEqual(expect.objectContaining({ identifier, name, coolName }))
 })
 
 const expectCase: Record<keyof typeof demoCases, (listed: CatalogPlan[]) => void> = {
