@@ -2,7 +2,7 @@
 // Node only; the Worker imports only the types.
 import { codes as listCurrencies } from 'currency-codes'
 import { z } from 'zod'
-import { hasVisibleCharacter } from '../visible-text.ts'
+import { hasHiddenCharacter, hasVisibleCharacter } from '../visible-text.ts'
 import { isCountryCode } from './country-codes.ts'
 
 /** Of an amount or a return. */
@@ -44,12 +44,22 @@ const text = (maxLength: number) => {
     .meta({ minLength: 1 })
 }
 
-const httpsUrl = text(2000)
-  .refine((value) => /^https:\/\/\S+$/.test(value) && URL.canParse(value), 'an https URL')
-  .meta({
-    format: 'uri',
-    pattern: '^https://',
+/** What customers read as a name or a link: one line, of which they see every character. */
+const line = (maxLength: number) =>
+  text(maxLength).refine((value) => !hasHiddenCharacter(value), {
+    error: 'text without control, bidirectional and invisible characters',
+    abort: true,
   })
+
+/** Without a user or a backslash, with which the host is another one than it seems. */
+const urlPattern = String.raw`^https://[^\s/?#\\@]+([/?#][^\s\\]*)?$`
+/** Neither an IP address, in whatever notation, nor a name without a dot. */
+const publicHost = /\.(?:[a-z]{2,}|xn--[a-z0-9-]+)$/
+const httpsUrl = line(2000)
+  .refine((value) => new RegExp(urlPattern).test(value) && publicHost.test(URL.parse(value)?.hostname ?? ''), {
+    error: 'an https URL with a domain name, without a user name and backslashes',
+  })
+  .meta({ format: 'uri', pattern: urlPattern })
 
 /** JSON.stringify writes -0 as 0. */
 const writeZero = (value: number) => (value === 0 ? 0 : value)
@@ -105,7 +115,7 @@ const performance = (years: string, example: number) =>
 const named = (description: string, id: number, name: string) =>
   z
     .strictObject(
-      { id: field(nonNegativeInteger, 'Internal ID.', id), name: field(text(200), 'Name.', name) },
+      { id: field(nonNegativeInteger, 'Internal ID.', id), name: field(line(200), 'Name.', name) },
       'an object with id and name, or null',
     )
     .nullable()
@@ -116,12 +126,14 @@ export function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
   return schema instanceof z.ZodNullable || schema instanceof z.ZodDefault ? unwrap(schema.unwrap()) : schema
 }
 
-const identifierRule = '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit'
+const identifierRule =
+  '1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits'
 
+/** Digits alone are the ID of a plan. */
 const identifier = z
   .string(identifierRule)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, identifierRule)
-  .meta({ maxLength: 100 })
+  .max(100, { error: identifierRule, abort: true })
+  .regex(/^(?:[A-Za-z]|[0-9]+[A-Za-z._-])[A-Za-z0-9._-]*$/, identifierRule)
 const date = z.iso.date('a calendar date as YYYY-MM-DD')
 const trueOrFalse = z.boolean('true or false')
 
@@ -132,15 +144,15 @@ const trueOrFalse = z.boolean('true or false')
 const planShape = {
   id: field(nonNegativeInteger, 'Internal plan ID.', 101),
   identifier: field(identifier, 'Stable machine-readable identifier of the plan.', 'mwamba-money-market-fund'),
-  name: field(text(200), 'Formal plan name.', 'Mwamba Money Market Fund'),
-  coolName: field(text(200), 'Short friendly display name. Prefer it in your user interface.', 'Mwamba Cash'),
+  name: field(line(200), 'Formal plan name.', 'Mwamba Money Market Fund'),
+  coolName: field(line(200), 'Short friendly display name. Prefer it in your user interface.', 'Mwamba Cash'),
   about: field(text(10_000), 'Longer description.', 'Holds treasury bills and short deposits.\nPays out monthly.'),
   hint: field(text(300), 'Short marketing tagline.', 'Cash that keeps working'),
   imageUrl: field(httpsUrl, 'URL of the artwork of the plan.', 'https://images.example.com/mwamba.jpg'),
   thumbnail: field(httpsUrl, 'URL of the thumbnail of the artwork.', 'https://images.example.com/mwamba-thumb.jpg'),
-  sector: field(text(200), 'Sector that the fund invests in.', 'Government securities'),
-  fundType: field(text(64), 'Classification of the fund, such as MONEY_MARKET.', 'MONEY_MARKET'),
-  profitType: field(text(64), 'How returns are generated, such as VARIABLE.', 'VARIABLE'),
+  sector: field(line(200), 'Sector that the fund invests in.', 'Government securities'),
+  fundType: field(line(64), 'Classification of the fund, such as MONEY_MARKET.', 'MONEY_MARKET'),
+  profitType: field(line(64), 'How returns are generated, such as VARIABLE.', 'VARIABLE'),
   profitTypeDescription: field(text(2000), 'Text that explains profitType.', 'Interest is accrued daily.'),
   performance1: performance('1 year', 13.1),
   performance3: performance('3 years', 11.9),
@@ -150,7 +162,7 @@ const planShape = {
   currency: field(currencyCode, 'Base currency of the plan, ISO 4217.', 'KES'),
   minInvestableAmounts: amounts('Minimum initial investment', { KES: 1000, USD: 10 }),
   minTopUpAmounts: amounts('Minimum top-up', { KES: 500 }),
-  tenor: field(text(200), 'Investment term.', 'Open-ended'),
+  tenor: field(line(200), 'Investment term.', 'Open-ended'),
   lockInPeriod: field(nonNegativeInteger, 'Lock-in period in days; 0 means none.', 30),
   partialWithdrawable: field(trueOrFalse, 'Whether partial withdrawals are allowed.', true),
   factSheet: field(httpsUrl, 'Link to an informational document.', 'https://docs.example.com/mwamba-facts.pdf'),
@@ -161,8 +173,8 @@ const planShape = {
     .strictObject(
       {
         id: field(nonNegativeInteger, 'Internal ID, the value for the filter categoryId.', 3),
-        name: field(text(200), 'Formal name.', 'Money Market'),
-        displayName: field(text(200), 'Name for your user interface.', 'Save daily'),
+        name: field(line(200), 'Formal name.', 'Money Market'),
+        displayName: field(line(200), 'Name for your user interface.', 'Save daily'),
         tagLine: field(text(300), 'Short marketing tagline.', 'Savings within reach.'),
       },
       'an object with id, name, displayName and tagLine, or null',

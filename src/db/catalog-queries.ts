@@ -18,11 +18,10 @@ export async function selectCatalog(db: Database, country?: string): Promise<Cat
   return readSnapshot(await selectStored(db, country === undefined ? sql`true` : isListed))
 }
 
-/** @param name the plan's identifier, or its ID if no plan has this identifier. */
+/** @param name the plan's identifier or ID. */
 export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
   const isNamed = sql`(plans.identifier = ${name} or ${hasId(sql`plans.id`, name)})`
-  const { plans: found } = readSnapshot(await selectStored(db, isNamed))
-  return found.find(({ identifier }) => identifier === name) ?? found[0]
+  return readSnapshot(await selectStored(db, isNamed)).plans[0]
 }
 
 /** Whether a column of IDs has the ID that `name` may be. */

@@ -115,7 +115,7 @@ describe('a defect names the plan, the field, the expected and the found value',
     [{ ...makePlan(), id: '1' }, 'Plan "plan-1": id: expected an integer from 0 to 9007199254740990; found "1".'],
     [
       { ...makePlan(), identifier: 7 },
-      'Plan number 1: identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit; found 7.',
+      'Plan number 1: identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits; found 7.',
     ],
     [{ ...makePlan(), prospectus: '' }, 'Plan "plan-1": prospectus: expected text of 1 to 2000 characters; found "".'],
     [
@@ -132,7 +132,10 @@ describe('a defect names the plan, the field, the expected and the found value',
       'Plan "plan-1": about: expected text without control characters other than tab and line feed; found "a\\u0000".',
     ],
     [{ ...makePlan(), about: '\ud800' }, 'Plan "plan-1": about: expected well-formed Unicode text; found "\\ud800".'],
-    [{ ...makePlan(), imageUrl: 'http://x' }, 'Plan "plan-1": imageUrl: expected an https URL; found "http://x".'],
+    [
+      { ...makePlan(), imageUrl: 'http://x' },
+      'Plan "plan-1": imageUrl: expected an https URL with a domain name, without a user name and backslashes; found "http://x".',
+    ],
     [
       { ...makePlan(), performance1: '13%' },
       'Plan "plan-1": performance1: expected a number in percent per year, or null; found "13%".',
@@ -210,7 +213,7 @@ describe('a defect names the plan, the field, the expected and the found value',
     ],
     [
       { ...makePlan(), factSheet: 'https://[x' },
-      'Plan "plan-1": factSheet: expected an https URL; found "https://[x".',
+      'Plan "plan-1": factSheet: expected an https URL with a domain name, without a user name and backslashes; found "https://[x".',
     ],
     [
       { ...makePlan(), performance10: -100.5 },
@@ -232,6 +235,42 @@ describe('a defect names the plan, the field, the expected and the found value',
   ]
   test.each(cases.map(([plan, defect]) => ({ plan, defect })))('$defect', ({ plan, defect }) => {
     expect(listDefects(plan)).toEqual([defect])
+  })
+
+  test.each([
+    ['identifier', '101'],
+    ['factSheet', 'https://docs.example.com@evil.example/x.pdf'],
+    ['factSheet', String.raw`https://docs.example.com\@evil.example/x.pdf`],
+    ['factSheet', String.raw`https://docs.example.com/a\b.pdf`],
+    ['factSheet', 'https://192.0.2.7/x.pdf'],
+    ['factSheet', 'https://3221225991/x.pdf'],
+    ['factSheet', 'https://0xc0.2.7/x.pdf'],
+    ['factSheet', 'https://１９２.0.2.7/x.pdf'],
+    ['factSheet', 'https://[2001:db8::7]/x.pdf'],
+    ['factSheet', 'https://intranet/x.pdf'],
+    ['factSheet', 'https://docs.example.com/\u202efdp.exe'],
+    ['name', 'two\nlines'],
+    ['name', 'Mwamba \u202edraobraH'],
+    ['name', 'صندوق\u200f'],
+    ['coolName', 'Mwam\u200bba'],
+    ['coolName', 'Mwam\u200dba'],
+    ['coolName', 'Mwam\ufe0fba'],
+    ['coolName', 'Mwam\u00adba'],
+    ['coolName', 'Mwam\u3164ba'],
+    ['coolName', 'Mwam\u{e0041}ba'],
+  ])('of a misleading %s: %j', (field, value) => {
+    expect(listDefects({ ...makePlan(), [field]: value })).toEqual([expect.stringContaining(`: ${field}: expected `)])
+  })
+
+  test.each([
+    ['prospectus', 'https://docs.example.com:8443/@mwamba/صورة.pdf?a=@#b'],
+    ['prospectus', 'https://пример.рф'],
+    ['name', "Halisi Shari'ah, Société d’Épargne Ọdan, e\u0301"],
+    ['name', 'የገንዘብ ፈንድ'],
+    ['name', 'می\u200cخواهم ශ්\u200dරී 葛\u{e0100}'],
+    ['name', '👨‍👩‍👧‍👦 👩🏽‍🚀 ☀️'],
+  ])('but not of the %s %s', (field, value) => {
+    expect(listDefects({ ...makePlan(), [field]: value })).toEqual([])
   })
 
   test('all defects of a file are named at once', () => {

@@ -209,7 +209,7 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
       'Sheet "Plans", row 1: expected the name of a column; found "5". Delete it, or correct its name.',
       'Sheet "Plans", row 1: expected the name of a column; found "category". Delete it, or correct its name.',
       'Sheet "Plans", row 1: expected the name of a column; found "name.x". Did you mean name?',
-      'Sheet "Plans", row 2, column identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit; found "a b".',
+      'Sheet "Plans", row 2, column identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits; found "a b".',
       'Sheet "Plans", row 2, column name: expected text of 1 to 200 characters; found nothing.',
     ])
     expect(listDefects({ ...makeSheet(), rows: [['a']] })).toEqual([

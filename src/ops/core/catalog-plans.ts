@@ -35,12 +35,12 @@ export async function readCatalogFile(store: Store, country?: string, atSeconds?
   return { plans: listed, origin: { catalog, revision: past }, ...scope }
 }
 
-/** @param name the plan's identifier, or its ID if no plan has this identifier. @returns undefined when there is none. */
+/** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return selectCatalogPlan(store.read, name)
   const found = await selectCatalogAt(store.read, await findRevisionAt(store, atSeconds), name)
   // An ID may have been another plan.
-  return found.find(({ identifier }) => identifier === name) ?? found.find(({ id }) => String(id) === name)
+  return found.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
 /** @throws UserError when there is no such plan, or was none then. */

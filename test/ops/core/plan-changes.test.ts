@@ -33,12 +33,6 @@ test('findPlan finds a plan by its identifier or its ID', async () => {
   expect(await findPlan(store, '2')).toEqual(gold)
 })
 
-test('findPlan prefers an identifier that looks like the ID of another plan', async () => {
-  const odd = makePlan({ id: 3, identifier: '1' })
-  await importPlans([odd])
-  expect(await findPlan(store, '1')).toEqual(odd)
-})
-
 describe('setViewable', () => {
   test('takes a plan off the list of a country', async () => {
     expect((await view('KE', false)).plan).toEqual({ ...cash, viewableIn: ['UG'] })
