@@ -111,13 +111,20 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
     else columns.push({ ...column, index })
   }
 
+  const named = Math.max(sourceIndex ?? 0, ...columns.map(({ index }) => index)) + 1
   const planRows: PlanRow[] = []
   const sources = new Map<string, Place>()
   for (const [offset, cells] of body.entries()) {
     const place = placeOf(headerIndex + 1 + offset)
     const source = sourceIndex === undefined ? undefined : cells[sourceIndex]
     if (!isEmptyCell(source)) sources.set(showCell(source).trim(), place)
-    if (columns.some(({ index }) => !isEmptyCell(cells[index]))) planRows.push({ place, cells })
+    if (!columns.some(({ index }) => !isEmptyCell(cells[index]))) continue
+    // Each row of a text has all its separators.
+    if (!format.isUntyped || cells.length >= named) planRows.push({ place, cells })
+    else {
+      const expected = `a cell for each of ${named} columns`
+      defects.push({ place, expected, found: String(cells.length), fix: 'Was the file cut?' })
+    }
   }
   for (const { startRow, endRow, startCol, endCol } of merges) {
     const column = columns.find(({ index }) => index >= startCol && index <= endCol)

@@ -92,6 +92,8 @@ async function publishFile<File>(
     update('Comparing with the catalog', 0, 1)
     const prepared = await prepare(store, parsed, readChoice(input))
     warn(...prepared.notes.map((note) => `Note: ${note}`))
+    // Some programs write no end, so that this alone is no question.
+    if (content.kind === 'spreadsheet' && content.isOpen) warn('Warning: the last line has no end. Was the file cut?')
     const question = { describeEffect: describeLosses, warnings: prepared.undone.map(describeUndoneWork) }
     if (dryRun) await reviewChanges(run, input, store, prepared.changes, question)
     const made = dryRun ? undefined : await publishChange(store, prepared, createRequest(run, input, question))

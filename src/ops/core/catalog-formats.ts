@@ -47,6 +47,7 @@ export async function parseCatalogInput(
   bytes: Uint8Array,
   { format, hasDecimalComma = false }: { format?: FileFormat | undefined; hasDecimalComma?: boolean | undefined } = {},
 ): Promise<CatalogInput> {
+  if (bytes.length === 0) throw new UserError(['The file is empty.', nothingImported])
   const named = format ?? (isXlsx(bytes) ? 'xlsx' : findFormat(file))
   try {
     if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes, hasDecimalComma) }
@@ -54,7 +55,7 @@ export async function parseCatalogInput(
     // Standard input has no name, and Excel calls CSV with tabs .txt. JSON has a brace before the first identifier.
     const isJson = named === 'json' || (named === undefined && !/^[^{]*\bidentifier\b/.test(text))
     if (isJson) return { kind: 'json', text }
-    return { kind: 'spreadsheet', spreadsheet: parseCsv(text, hasDecimalComma) }
+    return { kind: 'spreadsheet', spreadsheet: parseCsv(text, hasDecimalComma), isOpen: !/[\r\n]$/.test(text) }
   } catch (error) {
     throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error
   }

@@ -38,7 +38,10 @@ export interface ImportChoice {
 }
 
 /** A catalog file: JSON, or the sheets of a spreadsheet. */
-export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet'; spreadsheet: Spreadsheet }
+export type CatalogInput =
+  | { kind: 'json'; text: string }
+  /** `isOpen`: a text whose last line has no end. */
+  | { kind: 'spreadsheet'; spreadsheet: Spreadsheet; isOpen?: boolean }
 
 /** The authors of a conflict that are named. */
 const maxAuthors = 5

@@ -219,7 +219,7 @@ test('catalog update changes the fields of a file, also with decimal commas, and
     stdout: expect.stringMatching(
       /      performance1: 13\.1 -> 12\.5\nWould import 1 plan: 0 added, 1 changed, 0 unchanged\.\n$/,
     ),
-    stderr: '',
+    stderr: 'Warning: the last line has no end. Was the file cut?\n',
   })
   expect(await update('identifier;performance1\nplan-1;12,5\nplan-8;1')).toEqual(
     refused(
@@ -235,7 +235,14 @@ test('catalog update changes the fields of a file, also with decimal commas, and
   expect((await update('identifier;minTopUpAmounts.KES\nplan-1;1,000\nplan-2;1,000,000')).stderr).toContain(
     '\nThe commas look like those between thousands: format these columns without them.\nNothing was imported.\n',
   )
-  expect((await update('identifier,performance1\nplan-1,12.5')).stdout).toMatch(/^Imported 1 plan: .*\nPublished as/)
+  expect(await update('identifier,performance1,viewableIn\nplan-1,1,KE\nplan-2,1')).toEqual(
+    refused('Row 3: expected a cell for each of 3 columns; found 2. Was the file cut?\nNothing was imported.\n'),
+  )
+  expect(await update('')).toEqual(refused('The file is empty.\nNothing was imported.\n'))
+  expect(await update('identifier,performance1\nplan-1,12.5\n')).toMatchObject({
+    stdout: expect.stringMatching(/^Imported 1 plan: .*\nPublished as/),
+    stderr: '',
+  })
   expect((await exportPlans())[0]).toEqual({ ...before[0], performance1: 12.5 })
   await importPlans(before)
   expect(await exportPlans()).toEqual(before)
