@@ -21,6 +21,8 @@ export interface Flag {
   value?: `<${string}>`
   default?: string
   isRequired?: true
+  /** It may be given several times; any other flag only once. */
+  isList?: true
   choices?: readonly string[]
   conflicts?: readonly string[]
   /** @throws UserError when the text is no such value. */
@@ -71,7 +73,9 @@ type ValueOf<One> = One extends { parse: (text: string) => infer Value }
     : string
 
 type FlagValue<One> = One extends { value: string }
-  ? ValueOf<One> | (One extends { default: string } | { isRequired: true } ? never : undefined)
+  ?
+      | (One extends { isList: true } ? ValueOf<One>[] : ValueOf<One>)
+      | (One extends { default: string } | { isRequired: true } ? never : undefined)
   : boolean
 
 type ArgumentValue<One> = One extends { isList: true }

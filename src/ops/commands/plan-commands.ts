@@ -29,13 +29,16 @@ export const planCommands: Handlers<typeof planDeclarations> = {
     return { value: found, text: formatPlan(found), note: note || undefined }
   },
 
-  async offer({ id, country, ...input }, run) {
-    const result = await setViewable(run.store, id, { country, isViewable: true }, createRequest(run, input))
+  async offer({ id, country: countries, ...input }, run) {
+    const result = await setViewable(run.store, id, { countries, isViewable: true }, createRequest(run, input))
     return printChange(result, input, run)
   },
 
-  async withdraw({ id, country, ...input }, run) {
-    const result = await setViewable(run.store, id, { country, isViewable: false }, createRequest(run, input))
+  async withdraw({ id, country: countries, ...input }, run) {
+    const result = await setViewable(run.store, id, { countries, isViewable: false }, createRequest(run, input))
+    const { identifier, viewableIn } = result.before
+    const others = countries.filter((code) => !viewableIn.includes(code))
+    if (others.length > 0) run.warn(`${identifier} was not viewable in ${others.join(', ')}.`)
     return printChange(result, input, run)
   },
 
@@ -90,7 +93,7 @@ function printChange(result: PlanResult, { json }: { json: boolean }, run: Run):
   const { plan, publication } = result
   const where = plan.viewableIn.length === 0 ? 'nowhere' : `in ${plan.viewableIn.join(', ')}`
   const investable = plan.isInvestable ? 'open to investment' : 'closed to investment'
-  const verb = publication === undefined ? 'is already' : publication.state === 'published' ? 'is' : 'will be'
+  const verb = publication === undefined ? 'is still' : publication.state === 'published' ? 'is' : 'will be'
   run.report(`${plan.identifier} ${verb} viewable ${where}, and ${investable}.`)
   printPublication(run, publication)
   return undefined

@@ -4,7 +4,12 @@ import { filterFlags } from './filter-flags.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 
 const plan = { id: {} } as const
-const country = { value: '<code>', help: 'the country, ISO 3166-1 alpha-2', isRequired: true } as const
+const country = {
+  value: '<code>',
+  help: 'the country, ISO 3166-1 alpha-2; may be repeated',
+  isRequired: true,
+  isList: true,
+} as const
 const published = 'an object with plan and publication'
 
 function declareViewability(verb: string, help: string) {

@@ -133,16 +133,25 @@ function addWords(command: Command, declaration: Declaration): void {
     const argument = new Argument(isOptional ? `[${word}]` : `<${word}>`, help)
     command.addArgument(choices ? argument.choices(choices) : argument)
   }
-  for (const [name, flag] of Object.entries(listFlags(declaration))) command.addOption(toOption(name, flag))
+  for (const [name, flag] of Object.entries(listFlags(declaration))) {
+    const option = toOption(name, flag)
+    // Before commander's own listener, which would replace the value.
+    command.on(`option:${option.name()}`, () => {
+      if (flag.isList || command.getOptionValueSource(option.attributeName()) !== 'cli') return
+      command.error(`error: option '${option.flags}' can be given only once`)
+    })
+    command.addOption(option)
+  }
   // Otherwise the error quotes the words.
   if (refusesWords !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
 }
 
 function toOption(name: string, flag: Flag): Option {
-  const { help, value, default: text, isRequired, choices, conflicts } = flag
+  const { help, value, default: text, isRequired, isList, choices, conflicts } = flag
   const option = new Option([toFlag(name), value].filter(Boolean).join(' '), help)
   option.makeOptionMandatory(isRequired ?? false)
   if (text !== undefined) option.default(text)
+  if (isList) option.argParser<string[] | undefined>((word, words = []) => [...words, word])
   if (choices) option.choices(choices)
   if (conflicts) option.conflicts([...conflicts])
   return option

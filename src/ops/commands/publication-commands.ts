@@ -48,9 +48,9 @@ export const publicationCommands: Handlers<Declarations> = {
   },
 
   async undo(input, run) {
-    const { number: id, plan, exceptChanged, dryRun, json } = input
+    const { number: id, plan: plans, exceptChanged, dryRun, json } = input
     const { store, report, warn } = run
-    const { difference, left, ...change } = await prepareUndo(store, id, { plan, exceptChanged })
+    const { difference, left, ...change } = await prepareUndo(store, id, { plans, exceptChanged })
     warn(...describeLaterChanges(left).map((line) => `Note: ${line}`))
     const { countries, unseen } = difference
     if (!json) report(...formatCountries(difference))

@@ -55,7 +55,7 @@ export const publicationDeclarations = {
     args: publication,
     flags: {
       dryRun: { help: 'show what would change for partners, country by country, and change nothing' },
-      plan: { value: '<id>', help: 'take back only the change of this plan' },
+      plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
       exceptChanged: { help: 'leave the plans that were changed later, and name them' },
     },
     changes: 'publication',

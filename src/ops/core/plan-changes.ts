@@ -21,18 +21,18 @@ export interface PlanResult {
   publication: Publication | undefined
 }
 
-/** Puts a plan on the list of a country, or takes it off. */
+/** Puts a plan on the lists of countries, or takes it off. */
 export async function setViewable(
   store: Store,
   name: string,
-  { country, isViewable }: { country: string; isViewable: boolean },
+  { countries, isViewable }: { countries: readonly string[]; isViewable: boolean },
   request: PublicationRequest,
 ): Promise<PlanResult> {
-  checkCountry(country)
+  countries.forEach(checkCountry)
   return changePlan(store, name, request, (known) => {
-    if (known.viewableIn.includes(country) === isViewable) return known
-    const others = known.viewableIn.filter((code) => code !== country)
-    return { ...known, viewableIn: isViewable ? [...others, country].toSorted() : others }
+    if (countries.every((code) => known.viewableIn.includes(code) === isViewable)) return known
+    const others = known.viewableIn.filter((code) => !countries.includes(code))
+    return { ...known, viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
   })
 }
 

@@ -22,8 +22,8 @@ import { UserError } from '../shared/user-error.ts'
 const maxLines = 10
 
 export interface UndoChoice {
-  /** The identifier or ID of a plan: takes back only its change. */
-  plan?: string | undefined
+  /** Identifiers or IDs of plans: takes back only their changes. */
+  plans?: readonly string[] | undefined
   /** Whether plans that were changed later are left as they are, instead of refusing the undo. */
   exceptChanged?: boolean | undefined
 }
@@ -49,13 +49,13 @@ export interface LaterChange {
 export async function prepareUndo(
   store: Store,
   id: number,
-  { plan, exceptChanged = false }: UndoChoice = {},
+  { plans, exceptChanged = false }: UndoChoice = {},
 ): Promise<Undo> {
   const row = await findPublication(store, id)
   const revision = checkUndoable(row)
   const all = await selectChanges(store.read, id)
   if (all.length === 0) throw new UserError(`Publication ${id} changed no plan.`)
-  const wanted = plan === undefined ? all : [findChange(id, all, plan)]
+  const wanted = plans === undefined ? all : [...new Set(plans.map((name) => findChange(id, all, name)))]
   const { origin, plans: catalog } = await selectCatalog(store.read)
   const current = new Map(catalog.map((known) => [known.id, known]))
   const isStill = (planId: number, version: CatalogPlan | null) => isSame(current.get(planId) ?? null, version)
@@ -96,8 +96,9 @@ function checkUndoable({ id, state, revision }: PublicationRow): number {
 }
 
 function findChange(id: number, changes: readonly PlanChange[], plan: string): PlanChange {
-  const isNamed = ({ before, after }: PlanChange) => (after ?? before)?.identifier === plan
-  const change = changes.find(isNamed) ?? changes.find(({ planId }) => String(planId) === plan)
+  const change = changes.find(
+    ({ planId, before, after }) => (after ?? before)?.identifier === plan || String(planId) === plan,
+  )
   if (change) return change
   throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.`)
 }

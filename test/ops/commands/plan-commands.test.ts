@@ -74,8 +74,14 @@ test('plan show prints every field, each on one line', async () => {
 
 test('plan offer, withdraw, close and open print the plan as it is now', async () => {
   const sentences = [
-    [['offer', 'changing', '--country', 'KE'], 'changing is viewable in KE, TZ, and open to investment.\n'],
-    [['withdraw', 'changing', '--country', 'KE'], 'changing is viewable in TZ, and open to investment.\n'],
+    [
+      ['offer', 'changing', '--country', 'KE', '--country', 'RW'],
+      'changing is viewable in KE, RW, TZ, and open to investment.\n',
+    ],
+    [
+      ['withdraw', 'changing', '--country', 'KE', '--country', 'RW'],
+      'changing is viewable in TZ, and open to investment.\n',
+    ],
     [['close', 'changing', '--note', 'Sold out.\nFor now.'], 'changing is viewable in TZ, and closed to investment.\n'],
     [['open', 'changing'], 'changing is viewable in TZ, and open to investment.\n'],
     [['withdraw', 'changing', '--country', 'TZ'], 'changing is viewable nowhere, and open to investment.\n'],
@@ -86,9 +92,12 @@ test('plan offer, withdraw, close and open print the plan as it is now', async (
     const { code, stdout } = await plan(...args)
     expect([code, stdout]).toEqual([0, `${sentence}${undo}`])
   }
-  expect((await plan('open', 'changing')).stdout).toBe(
-    'changing is already viewable nowhere, and open to investment.\n',
-  )
+  expect((await plan('open', 'changing')).stdout).toBe('changing is still viewable nowhere, and open to investment.\n')
+  expect(await plan('withdraw', 'gold', '--country', 'KE', '--country', 'UG')).toEqual({
+    code: 0,
+    stdout: 'gold is still viewable in RW, and open to investment.\n',
+    stderr: 'gold was not viewable in KE, UG.\n',
+  })
   const publication = { id: id + 1, state: 'published', dueAt: null, overlaps: [] }
   expect(await readJson('offer', 'changing', '--country', 'TZ')).toEqual({ plan: changing, publication })
 })

@@ -28,6 +28,18 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
       ['catalog', 'import', '/nowhere'],
       'Can\'t read "/nowhere": no such file or folder. Name a catalog file, or - for standard input.',
     ],
+    [
+      ['catalog', 'export', '--country', 'KE', '--country', 'RW'],
+      "Option '--country <code>' can be given only once. See: npm run -s ops -- catalog export --help",
+    ],
+    [
+      ['partner', 'rotate', 'acme', '--grace=24h', '--grace=0'],
+      "Option '--grace <time>' can be given only once. See: npm run -s ops -- partner rotate --help",
+    ],
+    [
+      ['catalog', 'import', '-', '--no-merge', '--no-merge'],
+      "Option '--no-merge' can be given only once. See: npm run -s ops -- catalog import --help",
+    ],
     [['catalog', 'reject', '12'], 'Say why, for the author of the change: add --note "Wrong month."'],
     [['partner', 'set-contact', 'acme'], 'Name the contact, or add --remove to delete it.'],
     [['partner', 'list', '--env', 'staging'], '--env names a deployed environment: add --remote.'],

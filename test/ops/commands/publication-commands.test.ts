@@ -98,6 +98,15 @@ Published as publication 3. To take it back: npm run -s ops -- catalog undo 3
   expect(JSON.parse((await ops('catalog undo 3 --json')).stdout).publication).toMatchObject({ id: 4 })
 })
 
+test('catalog undo --plan takes back each plan that it names', async () => {
+  await publishPlans(
+    openDatabase(bindings().DB),
+    [2, 3, 4].map((id) => makePlan({ id })),
+  )
+  await ops('catalog undo 2 --plan plan-2 --plan 3 --plan plan-3')
+  expect(JSON.parse((await ops('plan list --json')).stdout)).toMatchObject([{ id: 1 }, { id: 4 }])
+})
+
 test('catalog undo --dry-run shows the difference, and changes nothing', async () => {
   await ops(close)
   expect((await ops('catalog undo 2 --dry-run')).stdout).toMatch(/^KE: 0 appear, 0 disappear, 1 change\n/)

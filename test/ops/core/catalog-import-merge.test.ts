@@ -41,7 +41,7 @@ const rename = (file: CatalogFile, identifier: string, name: string): CatalogFil
 test('an edited export leaves a plan closed and another withdrawn that were so after the export', async () => {
   const exported = await readCatalogFile(store)
   await closePlan(store, 'cash', 'Sold out.', request)
-  await setViewable(store, 'gold', { country: 'UG', isViewable: false }, request)
+  await setViewable(store, 'gold', { countries: ['UG'], isViewable: false }, request)
   const { isMerged, difference } = await importFile(rename(exported, 'cash', 'Better cash'))
   expect([isMerged, difference.changed.length, difference.unchanged]).toEqual([true, 1, 1])
   expect(await listPlans(store)).toEqual([

@@ -160,7 +160,7 @@ test('a fresh import takes a file as it is, whatever it says about its export', 
   const plans = [makePlan({ id: 1 }), makePlan({ id: 2, viewableIn: ['UG'] })]
   await importPlans(plans)
   const origin = await selectCatalogOrigin(store.read)
-  await setViewable(store, 'plan-1', { country: 'RW', isViewable: true }, request)
+  await setViewable(store, 'plan-1', { countries: ['RW'], isViewable: true }, request)
   const file = { plans: [makePlan({ id: 1 })], origin, country: 'KE' }
   await publishChange(store, await prepareImport(store, file, { isFresh: true }), request)
   expect(await listPlans(store)).toEqual(file.plans)
@@ -219,7 +219,7 @@ test('prepareImport compares what partners of each country see, and changes noth
 
 test.each([
   ['another import', () => importPlans([makePlan({ id: 1, name: 'Other' })])],
-  ['a change of viewability', () => setViewable(store, 'plan-1', { country: 'UG', isViewable: true }, request)],
+  ['a change of viewability', () => setViewable(store, 'plan-1', { countries: ['UG'], isViewable: true }, request)],
   ['a closed plan', () => closePlan(store, 'plan-1', 'Sold out.', request)],
 ])('an import is refused after %s of the same plan', async (_, interrupt) => {
   await importPlans([makePlan({ id: 1 })])

@@ -51,7 +51,7 @@ const action = fc.oneof(
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never
 
 async function perform(step: Action): Promise<void> {
-  if (step.kind === 'set-viewable') await setViewable(store, step.plan, step, request)
+  if (step.kind === 'set-viewable') await setViewable(store, step.plan, { ...step, countries: [step.country] }, request)
   else if (step.kind === 'close') await closePlan(store, step.plan, step.note, request)
   else if (step.kind === 'open') await openPlan(store, step.plan, request)
   else if (step.kind === 'invalidate') await invalidateLists(store, attribution)

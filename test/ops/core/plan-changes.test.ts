@@ -19,7 +19,8 @@ beforeEach(async () => {
 
 const find = () => findPlan(store, 'cash')
 const readRevision = async () => (await selectCatalogOrigin(store.read)).revision
-const view = (country: string, isViewable: boolean) => setViewable(store, 'cash', { country, isViewable }, request)
+const view = (country: string, isViewable: boolean) =>
+  setViewable(store, 'cash', { countries: [country], isViewable }, request)
 
 test('listPlans returns all plans, or the plans of a country', async () => {
   expect(await listPlans(store)).toEqual([cash, gold])
@@ -60,7 +61,7 @@ describe('setViewable', () => {
 
   test('refuses when somebody else changes the plan at the same time', async () => {
     const interrupted = interruptedStore(() => importPlans([gold], true))
-    await expect(setViewable(interrupted, 'cash', { country: 'TZ', isViewable: true }, request)).rejects.toThrow(
+    await expect(setViewable(interrupted, 'cash', { countries: ['TZ'], isViewable: true }, request)).rejects.toThrow(
       new UserError(['Somebody else changed the catalog at the same time. Try again.', 'Nothing was changed.']),
     )
     expect(await listPlans(store)).toEqual([gold])
@@ -125,7 +126,7 @@ describe('setFields', () => {
 
 test.each([
   ['findPlan', () => findPlan(store, 'nothing')],
-  ['setViewable', () => setViewable(store, 'nothing', { country: 'KE', isViewable: true }, request)],
+  ['setViewable', () => setViewable(store, 'nothing', { countries: ['KE'], isViewable: true }, request)],
   ['closePlan', () => closePlan(store, 'nothing', 'x', request)],
   ['openPlan', () => openPlan(store, 'nothing', request)],
   ['setFields', () => setFields(store, 'nothing', ['name=x'], request)],

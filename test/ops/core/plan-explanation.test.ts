@@ -26,7 +26,7 @@ test('a plan that is viewable in the partner’s country', async () => {
 })
 
 test('a plan that is not viewable there', async () => {
-  await setViewable(store, 'cash', { country: 'KE', isViewable: false }, request)
+  await setViewable(store, 'cash', { countries: ['KE'], isViewable: false }, request)
   const plan = { ...cash, viewableIn: [] }
   expect(await explain('cash')).toEqual({ reason: 'not_viewable', partner: await findAcme(), plan })
 })
@@ -43,7 +43,7 @@ test('a plan that a filter leaves out', async () => {
 
 test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {
   const minute = (Math.floor(Date.now() / 60_000) + 2) * 60
-  await setViewable(store, 'cash', { country: 'KE', isViewable: false }, { ...request, dueAt: minute })
+  await setViewable(store, 'cash', { countries: ['KE'], isViewable: false }, { ...request, dueAt: minute })
   const careful = { ...store, config: { CATALOG_APPROVAL: 'required' } }
   await closePlan(careful, 'cash', 'Sold out.', request)
   const added = await prepareImport(store, { plans: [makePlan({ id: 2, identifier: 'new' })] })
@@ -86,7 +86,7 @@ test('after a change of the plan or the partner, the answer settles within two m
   await editRecords(env.DB, 'update publication_entries set made_at = made_at - 1000')
   expect(await findSettlingTime(store, await explain('cash'))).toBeUndefined()
   const before = Math.floor(Date.now() / 1000)
-  await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
+  await setViewable(store, 'cash', { countries: ['UG'], isViewable: true }, request)
   const settledAt = await findSettlingTime(store, await explain('cash'))
   expect((settledAt ?? 0) - before).toBeGreaterThanOrEqual(119)
   expect((settledAt ?? 0) - before).toBeLessThan(150)
@@ -101,7 +101,7 @@ test('an unknown partner is refused', async () => {
 test('the past, with the partner’s country and suspension at that time', async () => {
   await changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, operator)
   await changePartner(store, { kind: 'suspend', partner: 'acme' }, operator)
-  await setViewable(store, 'cash', { country: 'UG', isViewable: true }, request)
+  await setViewable(store, 'cash', { countries: ['UG'], isViewable: true }, request)
   // The entries of the partner: created, moved, suspended. The publications: the import, then UG.
   await editRecords(env.DB, 'update change_record set changed_at = 1000 + 10 * id')
   await env.DB.prepare('update partners set created_at = 1010').run()

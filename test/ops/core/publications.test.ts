@@ -39,8 +39,8 @@ const close = async (name = 'cash', on = store, dueAt?: number) => {
   if (!publication) throw new Error('nothing was published')
   return publication
 }
-const undo = async (id: number, plan?: string) =>
-  publishChange(store, await prepareUndo(store, id, { plan }), { ...request, undoneId: id })
+const undo = async (id: number, ...plans: string[]) =>
+  publishChange(store, await prepareUndo(store, id, plans[0] ? { plans } : {}), { ...request, undoneId: id })
 const nextMinute = () => (Math.floor(Date.now() / 60_000) + 2) * 60
 
 describe('the log', () => {
@@ -63,7 +63,7 @@ describe('the log', () => {
   })
 
   test('shows what partners of each country gain, lose and see changed', async () => {
-    const { publication } = await setViewable(store, 'cash', { country: 'TZ', isViewable: true }, request)
+    const { publication } = await setViewable(store, 'cash', { countries: ['TZ'], isViewable: true }, request)
     const { difference, changes } = await readPublication(store, publication?.id ?? 0)
     expect(difference.countries).toEqual({ TZ: { appears: ['cash'], disappears: [], changes: [] } })
     expect(changes).toEqual([{ planId: 1, before: cash, after: { ...cash, viewableIn: ['KE', 'TZ'] } }])
@@ -114,7 +114,7 @@ describe('undo', () => {
 
   test('does not mind later changes that were taken back', async () => {
     const closed = await close()
-    const later = await setViewable(store, 'cash', { country: 'TZ', isViewable: true }, request)
+    const later = await setViewable(store, 'cash', { countries: ['TZ'], isViewable: true }, request)
     await expect(undo(closed.id)).rejects.toThrow('Undo the latest of those first.')
     await undo(later.publication?.id ?? 0)
     await undo(closed.id)
@@ -123,7 +123,7 @@ describe('undo', () => {
 
   test('except what was changed later takes the other plans back, and names what it left', async () => {
     const closed = await close()
-    const later = await setViewable(store, 'cash', { country: 'TZ', isViewable: true }, request)
+    const later = await setViewable(store, 'cash', { countries: ['TZ'], isViewable: true }, request)
     await expect(undo(first)).rejects.toThrow('those first, or undo the other 1 plan with --except-changed. Nothing')
     const { left, ...change } = await prepareUndo(store, first, { exceptChanged: true })
     const publicationIds = [closed.id, later.publication?.id]
@@ -288,7 +288,7 @@ describe('with approval', () => {
 
   test('a publication conflicts when a plan was changed while it waited', async () => {
     const { id } = await close('cash', careful)
-    await setViewable(store, 'cash', { country: 'TZ', isViewable: true }, request)
+    await setViewable(store, 'cash', { countries: ['TZ'], isViewable: true }, request)
     await expect(approvePublication(careful, id, boris)).rejects.toThrow(
       `Publication ${id} was not published: a plan was changed after it was staged.`,
     )

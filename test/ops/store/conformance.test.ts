@@ -169,7 +169,7 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
     await open(async (store) => {
       await publishChange(store, await prepareImport(store, { plans }), { attribution })
       expect(await listPlans(store)).toEqual(plans)
-      await setViewable(store, 'plan-2', { country: 'KE', isViewable: false }, { attribution })
+      await setViewable(store, 'plan-2', { countries: ['KE'], isViewable: false }, { attribution })
       await closePlan(store, 'plan-1', 'Sold out.', { attribution })
       const [first, second] = await listPlans(store)
       expect([first?.nonInvestableNote, second?.viewableIn]).toEqual(['Sold out.', []])

@@ -38,7 +38,7 @@ export async function fillDatabase(): Promise<Credentials[]> {
     makePlan({ id: 2, performance1: null, category: null, minTopUpAmounts: {} }),
     makePlan({ id: 3, performance1: -0.25, isInvestable: false, nonInvestableNote: 'Not yet.' }),
   ])
-  await setViewable(store, 'plan-2', { country: 'RW', isViewable: true }, request)
+  await setViewable(store, 'plan-2', { countries: ['RW'], isViewable: true }, request)
   const closing = await closePlan(store, 'plan-1', 'Sold out.', request)
   const undoneId = closing.publication?.id ?? 0
   await publishChange(store, await prepareUndo(store, undoneId), { ...request, undoneId })
