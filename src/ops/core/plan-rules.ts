@@ -34,8 +34,8 @@ const maxAgeDays = 45
 const minShuffled = 8
 /** Smaller changes, such as two percentage points, are ordinary. */
 const minShuffledChange = 2
-/** In an ordinary month, the values as a whole change about as much as those of each plan. */
-const minShuffledRatio = 4
+/** In an ordinary month of the demo catalog, a tenth of the figures look like another plan's. */
+const minShuffledShare = 1 / 4
 /** Fewer different values may well change places. */
 const minMoved = 4
 /** So many edits of a column that was sorted as well. */
@@ -112,37 +112,16 @@ export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
   })
 }
 
-/** Whether numbers changed much plan by plan, and little as a whole: new figures were sorted without the others. */
+/** Whether many new figures look more like another plan's earlier figure, that of the same rank, than like their own. */
 function isShuffled(changes: readonly (readonly [string, ValueChange])[]): boolean {
-  const [from, to] = [changes.map(([, change]) => change.from), changes.map(([, change]) => change.to)].map((values) =>
-    values.filter((value) => typeof value === 'number'),
+  const figures = changes.flatMap(([, { from, to }]) =>
+    typeof from === 'number' && typeof to === 'number' ? { from, to } : [],
   )
-  if (from === undefined || to === undefined || from.length !== changes.length || to.length !== changes.length)
-    return false
-  if (from.length < minShuffled) return false
-  // What all values changed by is no sign of a column that was sorted.
-  const shift = findMedian(to.map((value, index) => value - (from[index] ?? 0)))
-  const unshifted = to.map((value) => value - shift)
-  const byPlan = measureDistance(from, unshifted)
-  const asWhole = measureDistance(sortNumbers(from), sortNumbers(unshifted))
-  const middle = from.reduce((sum, value) => sum + value, 0) / from.length
-  const spread = measureDistance(
-    from,
-    from.map(() => middle),
-  )
-  return byPlan > minShuffledRatio * asWhole && byPlan > Math.max(minShuffledChange, spread / 2)
-}
-
-function findMedian(values: readonly number[]): number {
-  return sortNumbers(values)[Math.floor(values.length / 2)] ?? 0
-}
-
-function sortNumbers(values: readonly number[]): number[] {
-  return values.toSorted((a, b) => a - b)
-}
-
-function measureDistance(a: readonly number[], b: readonly number[]): number {
-  return a.reduce((sum, value, index) => sum + Math.abs(value - (b[index] ?? 0)), 0) / a.length
+  const earlier = figures.map(({ from }) => from).toSorted((a, b) => a - b)
+  const foreign = figures
+    .toSorted((a, b) => a.to - b.to || a.from - b.from)
+    .filter(({ from, to }, rank) => Math.abs(to - from) > Math.abs(to - (earlier[rank] ?? 0)) + minShuffledChange)
+  return figures.length >= minShuffled && foreign.length >= figures.length * minShuffledShare
 }
 
 /** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */

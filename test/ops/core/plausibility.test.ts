@@ -67,7 +67,9 @@ test('the same doubt about many plans is one line', () => {
 })
 
 describe('a column that was sorted without the others', () => {
-  const many = Array.from({ length: 34 }, (_, id) => makePlan({ id, performance1: id + 0.5 }))
+  const many = Array.from({ length: 34 }, (_, id) =>
+    makePlan({ id, performance1: id + 0.5, performance3: id % 3 === 0 ? null : (id * 7) % 34 }),
+  )
   const put = (edit: (id: number) => Partial<CatalogPlan>) =>
     find({
       catalog: many,
@@ -82,6 +84,11 @@ describe('a column that was sorted without the others', () => {
     ['and edited here and there', (id) => (id % 15 === 1 ? { performance1: 12.25 } : rotate(id)), moved(33)],
     ['new figures of a good month, then sorted', (id) => ({ performance1: ((id * 7) % 34) + 3.5 }), moved(34)],
     ['new figures, then sorted', (id) => ({ performance1: ((id * 7) % 34) + 0.8 }), moved(34)],
+    [
+      'new figures, then sorted, of plans that lack some',
+      (id) => (id < 22 ? { performance3: id * 1.5 + 0.2 } : {}),
+      moved(22, 'performance3'),
+    ],
     ['to new texts', (id) => ({ hint: `Hint ${id}`, ...rotate(id) }), moved(33)],
   ])('is doubted: %s', (_, edit, warning) => {
     expect(put(edit)).toContain(warning)
@@ -90,6 +97,7 @@ describe('a column that was sorted without the others', () => {
   test.each<[string, (id: number) => Partial<CatalogPlan>]>([
     ['an ordinary month', (id) => ({ performance1: id + 0.5 + (((id * 7) % 11) - 5) / 2 })],
     ['a month in which all returns fall', (id) => ({ performance1: id / 2 })],
+    ['the same figure for all', () => ({ performance3: 12 })],
     ['three values that change places', (id) => (id < 3 ? { performance1: ((id + 1) % 3) + 0.5 } : {})],
     ['as many plans that open as plans that close', (id) => (id % 2 ? { viewableIn: ['UG'] } : { tenor: 'New' })],
   ])('is not %s', (_, edit) => {
