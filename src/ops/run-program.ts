@@ -28,7 +28,9 @@ export async function runProgram(program: Program, isInStore = false): Promise<v
     // The error of an earlier write is emitted together with this callback.
     setImmediate(() => {
       if (writeError) {
-        stderr.write(`The output is incomplete (${writeError.code}). If it had a secret, that is lost: rotate it.\n`)
+        // Only a change makes a secret.
+        const secret = changes.outcome === 'unchanged' ? '' : ' If it had a secret, that is lost: rotate it.'
+        stderr.write(`The output is incomplete (${writeError.code}).${secret}\n`)
       }
       process.exit(writeError && code === 0 ? 2 : code)
     })

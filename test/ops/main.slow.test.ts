@@ -46,7 +46,12 @@ describe('output that can’t be written', () => {
     expect(run(`${program} --help | head -1; exit \${PIPESTATUS[0]}`).status).toBe(0)
   })
 
-  test('is an error when a secret may be lost', () => {
+  test('is an error', () => {
+    const { status, stderr } = run(`${program} --help > /dev/full`)
+    expect([status, stderr]).toEqual([2, 'The output is incomplete (ENOSPC).\n'])
+  })
+
+  test('is an error that says so when a secret may be lost', () => {
     const create = `partner create --short-name full --name Full --country KE --json --persist-to ${state}`
     const { status, stderr } = run(`${program} ${create} > /dev/full`)
     expect([status, stderr]).toEqual([
