@@ -17,9 +17,12 @@ const bindings = {
 const workerTests = ['test/{worker,api,crypto,db,ops/core,site/client}/**/*.test.ts']
 const nodeTests = ['test/{account,ops,catalog,bench,simulation}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
+const listFilesWith = (text: string, glob: string) =>
+  globSync(glob).filter((file) => readFileSync(file, 'utf8').includes(text))
 /** The files with properties, which try many more cases in the slow mode. */
-const listProperties = (glob: string) =>
-  globSync(glob).filter((file) => readFileSync(file, 'utf8').includes("from 'fast-check'"))
+const listProperties = (glob: string) => listFilesWith("from 'fast-check'", glob)
+/** A mocked module would reach the other files of a process. */
+const mockingTests = listFilesWith('vi.mock(', 'test/{catalog,ops}/**/*.test.ts')
 const onlySlow = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.slow.test.ts'))
 
 /**
@@ -58,11 +61,18 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'node',
             include: isSlow ? [...onlySlow(nodeTests), ...listProperties('test/catalog/*.test.ts')] : nodeTests,
-            exclude: ['test/ops/core/**', ...(isSlow ? [] : onlySlow(nodeTests))],
+            exclude: ['test/ops/core/**', ...mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
+            // Importing takes longer than most files.
+            isolate: false,
+            restoreMocks: true,
+            unstubEnvs: true,
             setupFiles: ['test/support/properties.ts'],
             testTimeout,
             hookTimeout: 60_000,
           },
+        },
+        {
+          test: { name: 'mocks', include: mockingTests },
         },
         {
           test: {
