@@ -19,8 +19,6 @@ import type { Services, Workers } from './workers.ts'
 
 export const accountId = 'a'.repeat(32)
 export const apiToken = 'secret-token'
-/** It may only read Workers Scripts. */
-export const weakToken = 'weak-token'
 
 /** What happens to the next call that matches, or to all of them. */
 export interface Failure {
@@ -145,10 +143,7 @@ export async function startAccount(
     }
     // The upload of a site has a token of its own, and that of an import has it in its address.
     const hasToken =
-      call.bearer === apiToken ||
-      (call.bearer === weakToken && line === 'GET /workers/scripts') ||
-      line === 'POST /workers/assets/upload' ||
-      line.startsWith('PUT /uploads/')
+      call.bearer === apiToken || line === 'POST /workers/assets/upload' || line.startsWith('PUT /uploads/')
     // The real API answers so for an account that the token is not of.
     const isForeign = call.path.startsWith('/accounts/')
     if (!hasToken || isForeign || account.forbidden?.test(line)) throw new Refusal(403, 10000, 'Authentication error')

@@ -135,10 +135,6 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
         .filter(({ name }) => [null, name].includes(call.query.get('name')))
         .map(describe),
     'GET /d1/database/:id': (_, id = '') => describe(find(id)),
-    'DELETE /d1/database/:id': (_, id = '') => {
-      d1.databases.delete(find(id).uuid)
-      return null
-    },
     'PUT /d1/database/:id': (call, id = '') => replicate(call, id),
     'PATCH /d1/database/:id': (call, id = '') => replicate(call, id),
     'POST /d1/database/:id/query': (call, id = '') => query(call, id),

@@ -73,10 +73,6 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
     'POST /storage/kv/namespaces': create,
     'GET /storage/kv/namespaces': (call) => paginate(call, namespaces.values()),
     'GET /storage/kv/namespaces/:id': (_, id = '') => find(id),
-    'DELETE /storage/kv/namespaces/:id': (_, id = '') => {
-      namespaces.delete(find(id).id)
-      return null
-    },
     'GET /storage/kv/namespaces/:id/keys': (call, id = '') => listKeys(call, id),
     'GET /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') => read(id, name),
     'PUT /storage/kv/namespaces/:id/values/:name': (call, id = '', name = '') => write(call, id, name),

@@ -119,7 +119,7 @@ async function createOperator(
   }
 
   const targets: Record<string, string> = {}
-  for (const env of ['staging', 'production', 'proof']) {
+  for (const env of ['staging', 'production']) {
     targets[`${workerName(env)}.${subdomain}.workers.dev`] = await runtime.getUrl(workerName(env))
   }
   targets[domain] = await runtime.getUrl(workerName('staging'), {

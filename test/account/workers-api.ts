@@ -16,12 +16,6 @@ export function createWorkersApi(workers: Workers, services: Services, resources
     return { id: name, tag: worker.tag, etag: version.id, deployment_id: version.id, startup_time_ms: 1 }
   }
 
-  const deleteScript = async (name: string) => {
-    workers.delete(find(name).name)
-    await services.serve(name, [])
-    return null
-  }
-
   const postVersion = async (call: Call, name: string) => {
     const worker = find(name)
     return describeVersion(addVersion(worker, await readUpload(call, worker.versions.at(-1), resources)))
@@ -72,11 +66,7 @@ export function createWorkersApi(workers: Workers, services: Services, resources
     'GET /workers/subdomain': getSubdomain,
     'GET /workers/services/:name': (_, name = '') => getService(name),
     'GET /workers/workers/:name': (_, name = '') => ({ id: find(name).tag, name, subdomain: find(name).subdomain }),
-    'GET /workers/scripts': () => [...workers.keys()].map((id) => ({ id })),
     'PUT /workers/scripts/:name': (call, name = '') => putScript(call, name),
-    // The API that is documented, and the one that wrangler calls.
-    'DELETE /workers/scripts/:name': (_, name = '') => deleteScript(name),
-    'DELETE /workers/services/:name': (_, name = '') => deleteScript(name),
     'GET /workers/scripts/:name/settings': (_, name = '') => ({ bindings: hideSecrets(find(name).versions.at(-1)) }),
     'PATCH /workers/scripts/:name/script-settings': (call, name = '') => patchSettings(call, name),
     'GET /workers/scripts/:name/versions': (_, name = '') => listVersions(name),

@@ -1,7 +1,7 @@
 // The code of npm run deploy.
-import { deployGuarded, type DeploySteps } from '../core/guarded-deploy.ts'
+import { deployGuarded } from '../core/guarded-deploy.ts'
 import { systemClock } from '../core/clock.ts'
-import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from '../core/smoke-test.ts'
+import { findIncompleteCredentials, runSmokeTest } from '../core/smoke-test.ts'
 import {
   deployWithWrangler,
   lacksNameOrCertificate,
@@ -9,7 +9,6 @@ import {
   readConfiguredEnvironment,
   readDeployState,
   runProjectCheck,
-  type ConfiguredEnvironment,
 } from '../store/deployment.ts'
 import { findOrigin } from '../store/origin.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -25,29 +24,16 @@ export const deployCommand: Handler<typeof deployDeclaration> = async (
   if (incomplete !== undefined) throw new UserError(incomplete)
   // As wrangler decides whether to ask, started by deployWithWrangler.
   const hasTerminal = Boolean(io.stdin.isTTY && io.stdout.isTTY && !variables['CI'])
-  await deployGuarded(
-    environment,
-    { allowDirty, skipCheck, hasTerminal },
-    openDeploySteps(environment, url, variables, report),
-    report,
-  )
-}
-
-/** @param origin of the service; undefined: to be found. @param report gets the lines of the smoke test. @param variables have its credentials. */
-export function openDeploySteps(
-  environment: ConfiguredEnvironment,
-  origin: string | undefined,
-  variables: SmokeTarget['variables'],
-  report: (line: string) => void,
-): DeploySteps {
-  const { env, worker } = environment
-  return {
-    readState: (allowDirty) => readDeployState(environment, allowDirty),
+  const { worker } = environment
+  const steps = {
+    readState: (mayBeDirty: boolean) => readDeployState(environment, mayBeDirty),
     listLiveVersions: () => listServiceVersions(env),
-    findOrigin: async () => origin ?? findOrigin({ env }),
+    findOrigin: async () => url ?? findOrigin({ env }),
     check: runProjectCheck,
-    deploy: (site) => deployWithWrangler(env, site),
+    deploy: (site: string) => deployWithWrangler(env, site),
     lacksNameOrCertificate,
-    smokeTest: (site, id) => runSmokeTest({ origin: site, version: { worker, id }, variables }, systemClock, report),
+    smokeTest: (site: string, id: string) =>
+      runSmokeTest({ origin: site, version: { worker, id }, variables }, systemClock, report),
   }
+  await deployGuarded(environment, { allowDirty, skipCheck, hasTerminal }, steps, report)
 }

@@ -1,5 +1,4 @@
-// The programs of one command: npm run dev, migrate, deploy, provision, prove and smoke.
-import { abbreviate } from '../../abbreviate.ts'
+// The programs of one command: npm run dev, migrate, deploy, provision and smoke.
 import { UserError } from '../shared/user-error.ts'
 import { toFlag, type AnyHandler, type Declaration, type Flag } from './declaration.ts'
 import type { Program } from './program.ts'
@@ -18,12 +17,6 @@ const location = {
   choices: ['weur', 'eeur', 'wnam', 'enam', 'apac', 'oc'],
   default: 'weur',
 } as const satisfies Flag
-
-/** @throws UserError unless it is a number of seconds. */
-function parseKeyWait(text: string): number {
-  if (/^\d{1,3}$/.test(text)) return Number(text)
-  throw new UserError(`--key-wait must be a number of seconds, such as 60; it is ${abbreviate(text)}.`)
-}
 
 /** @throws UserError unless it names a Worker and a version of it. */
 function parseVersion(text: string): { worker: string; id: string } {
@@ -100,29 +93,6 @@ It changes nothing that is there, so it can be repeated.`,
   store: 'none',
 } as const satisfies Declaration
 
-export const proveDeclaration = {
-  help: `Prove on an account of Cloudflare what this project could only try without it: provision, deploy,
-measure, rotate a key, roll back and restore, with small experiments; delete all of it at the end;
-and write a report.
-
-It refuses an environment that has partners, IDs or a route, and whatever it did not make.
-Prepare the account as in step 1 of "The first deploy" in src/worker/DEPLOY.md.
-PROOF_WEAK_TOKEN may hold a token with too few permissions.`,
-  example: '--env proof',
-  flags: {
-    env,
-    location,
-    keyWait: {
-      value: '<seconds>',
-      help: 'how long a new signing key spreads before it signs',
-      default: '60',
-      parse: parseKeyWait,
-    },
-    report: { value: '<file>', help: 'the file of the report; proof-DATE.md by default' },
-  },
-  store: 'none',
-} as const satisfies Declaration
-
 export const smokeDeclaration = {
   help: `Call a running service as a partner does, and print one line per check. Exits with 3 when
 a check fails. The credentials are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them, only
@@ -163,12 +133,6 @@ export const provision = defineProgram(
   'provision',
   provisionDeclaration,
   async () => (await import('./provision-command.ts')).provisionCommand,
-)
-
-export const prove = defineProgram(
-  'prove',
-  proveDeclaration,
-  async () => (await import('./prove-command.ts')).proveCommand,
 )
 
 export const smoke = defineProgram(

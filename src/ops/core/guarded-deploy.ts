@@ -166,6 +166,6 @@ function listSome(names: readonly string[]): string {
 }
 
 /** @returns the version to go back to: the one with most of the requests. */
-export function pickMainVersion(versions: readonly LiveVersion[]): string | undefined {
+function pickMainVersion(versions: readonly LiveVersion[]): string | undefined {
   return versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId
 }

@@ -110,15 +110,14 @@ export async function runProjectCheck(): Promise<boolean> {
  * Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal, and CI is not set.
  * Otherwise it answers yes by itself. It would do so for BUILD_ID and many other variables, too, if CI were not "false".
  * @param origin of the service, for the build of the site.
- * @param flags more flags of wrangler.
  * @returns the version; or `failureCode`, Cloudflare's own error code when it refused a call.
  */
-export async function deployWithWrangler(env: string, origin: string, flags: readonly string[] = []) {
+export async function deployWithWrangler(env: string, origin: string) {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
   const file = join(folder, 'output.ndjson')
   try {
     const variables = { SITE_ORIGIN: origin, WRANGLER_OUTPUT_FILE_PATH: file, CI: process.env['CI'] || 'false' }
-    const wrangler = startWrangler(['deploy', '--env', env, ...flags], 'inherit', variables)
+    const wrangler = startWrangler(['deploy', '--env', env], 'inherit', variables)
     const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
     const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean)
     const entries = lines.map((line): unknown => JSON.parse(line))

@@ -126,7 +126,7 @@ describe('a failure is one line that names the fix', () => {
   })
 
   test.each([
-    ['prodution', 'wrangler.toml has no environment "prodution". It has: staging, production, proof.'],
+    ['prodution', 'wrangler.toml has no environment "prodution". It has: staging, production.'],
     [
       'production',
       'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. Run: npm run provision -- --env production',

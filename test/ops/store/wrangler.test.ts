@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { unstable_readConfig as readConfig } from 'wrangler'
 import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
-const environments = ['staging', 'production', 'proof'] as const
+const environments = ['staging', 'production'] as const
 const every = [undefined, ...environments]
 const readSettings = (env: (typeof every)[number]) => readConfig({ env }, { hideWarnings: true })
 
@@ -68,5 +68,5 @@ test('no environment shares a database, a cache, a counter or a dataset with ano
   ]) {
     expect(values).toEqual([...new Set(values)])
   }
-  expect(listValues('ratelimits', 'namespace_id')).toHaveLength(8)
+  expect(listValues('ratelimits', 'namespace_id')).toHaveLength(6)
 })
