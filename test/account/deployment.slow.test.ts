@@ -64,22 +64,22 @@ const deploy = 'npm run -s deploy -- --env staging'
 const keys = (words: string) => `npm run -s ops -- keys ${words} --remote --env staging`
 
 test('the first deploy works from an empty account, and the smoke test passes', async () => {
-  const { account, follow } = operator()
+  const { account, follow, saveIds } = operator()
   await expectRefusal('npm run -s deploy', /^Required option '--env <name>' not specified/m)
   await expectRefusal(
     deploy,
     /^wrangler\.toml lacks the database_id of DB and the id of CATALOG_CACHE in \[env\.staging\]/,
   )
   const outputs = []
+  const { text } = readSection('The first deploy')
   for (const command of findSection('The first deploy')) {
-    // Somebody who skipped the dashboard is led there, and then continues.
-    const refusal = /npm run provision/.test(command) ? /workers\.dev/ : /Analytics Engine is off/
-    if (/npm run (provision|deploy) /.test(command)) {
-      useDashboard(account.dashboard, await expectRefusal(command, refusal))
+    if (command.includes('git commit')) await saveIds('staging')
+    if (command.includes('npm run deploy')) {
+      await expectRefusal(command, /You do not have a workers\.dev subdomain/)
+      useDashboard(account.dashboard, text)
     }
     outputs.push(await follow(command))
   }
-  const { text } = readSection('The first deploy')
   expect(useDashboard({ ...account.dashboard }, text)).toHaveLength(2)
   expect(outputs.at(-1)).toContain('13 passed, 0 failed')
   await expectService('staging', { lifetime: 3600 })
@@ -95,11 +95,7 @@ test('the first deploy works from an empty account, and the smoke test passes', 
 test('a later deploy applies a migration, and changes what runs', async () => {
   const { editFile, follow } = operator()
   await editFile('migrations/9999_rehearsal.sql', () => 'create table rehearsal (id integer);\n')
-  await expectRefusal(
-    deploy,
-    /^The database lacks 9999_rehearsal\.sql\./m,
-    /^The checkout has changes in migrations\//m,
-  )
+  await expectRefusal(deploy, /^9999_rehearsal\.sql not applied\./m, /^The checkout has changes in migrations\//m)
   await setTokenLifetime(600)
   for (const command of findSection('Later deploys')) await follow(command)
   expect(await select('select count(*) as count from rehearsal')).toEqual([{ count: 0 }])
@@ -216,10 +212,10 @@ test('a key that was dropped is shown after a rollback, and the next deploy drop
 test('what Cloudflare refuses, and what is lost on the way, is one line that says how to go on', async () => {
   const { account, editFile, follow } = operator()
   account.forbidden = /\/d1\//
-  await expectRefusal('npm run -s provision -- --env staging', /^Cloudflare refuses the token \(403\): .*$/m)
+  await expectRefusal(deploy, /^Cloudflare refuses the token \(403\): .*$/m)
   account.forbidden = undefined
   account.dashboard.hasPaidPlan = false
-  await expectRefusal(deploy, /free plan .* delete \[limits\].* PBKDF2_ITERATIONS = 30000/)
+  await expectRefusal(deploy, /\[code: 100328\]/, /^wrangler deploy failed, and nothing changed in staging: /m)
   account.dashboard.hasPaidPlan = true
   account.failure = { call: /^POST .*\/deployments$/, status: 0, message: '', hasEffect: true }
   await expectRefusal(deploy, /^wrangler deploy failed, and version [\w-]+ is live in staging: /m)
@@ -261,20 +257,12 @@ test('without a terminal, a domain is not taken; on a domain, a rule of its zone
 })
 
 test('production is deployed in the same way, on data of its own', async () => {
-  const { account, follow, openShell } = operator()
-  const commands = findSection('The first deploy').map((command) => command.replaceAll('staging', 'production'))
-  const provision = 'npm run -s provision -- --env production'
-  account.failure = { call: /^POST \/d1\/database$/, status: 400, code: 7406, message: 'no more databases' }
-  await expectRefusal(provision, /^Cloudflare answered 400: no more databases\. /m)
-  // The namespace is created, and the answer is lost: the page's command finds it.
-  account.failure = { call: /^POST \/storage\/kv\/namespaces$/, status: 0, message: '', hasEffect: true }
-  await expectRefusal(
-    `${provision} --jurisdiction eu`,
-    /^Can't reach .* Then run it again: it continues where it stopped\.$/m,
-  )
-  await expectRefusal(`${provision} --jurisdiction us`, /^The database .* is in the jurisdiction eu, not us/m)
+  const { account, follow, openShell, saveIds } = operator()
   openShell()
-  for (const command of commands) await follow(command)
+  for (const command of findSection('The first deploy')) {
+    if (command.includes('git commit')) await saveIds('production')
+    await follow(command.replaceAll('staging', 'production').replace('--location weur', '--jurisdiction eu'))
+  }
   await expectService('production', { lifetime: 3600 })
   expect([...account.databases.values()].map(({ name, jurisdiction }) => [name, jurisdiction])).toEqual([
     [workerName('staging'), null],
@@ -352,10 +340,14 @@ test('the nightly workflow passes on the first and the second night', async () =
 })
 
 test('a backup replaces a lost database', async () => {
-  const { follow, useDatabase } = operator()
+  const { follow, saveIds } = operator()
+  const replicate = findSection('The first deploy').find((command) => command.startsWith('curl')) ?? ''
   for (const command of findSection('Back up and restore')) {
     await follow(command)
-    if (command.includes('d1 create')) await useDatabase('production')
+    if (!command.includes('d1 create')) continue
+    await saveIds('production')
+    await follow('git commit --all --quiet --message "Another database"')
+    await follow(replicate)
   }
   await expectService('production', { lifetime: 3600 })
 })

@@ -3,13 +3,12 @@ import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
-import { setBindingId } from '../../src/ops/store/wrangler-toml.ts'
 import { accountId, apiToken, startAccount, type Account } from './account.ts'
 import { createAnalytics } from './analytics.ts'
 import { subdomain } from './dashboard.ts'
 import { isRefusedAgent } from './front.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
-import { copyProject, type ProjectCopy } from './project-copy.ts'
+import { copyProject, setBindingId, type ProjectCopy } from './project-copy.ts'
 import { startRuntime, type Runtime } from './runtime.ts'
 
 export interface Operator {
@@ -22,8 +21,8 @@ export interface Operator {
   follow: (command: string) => Promise<string>
   /** The moment that `--timestamp` names. */
   noteTime: () => void
-  /** Writes the ID of the database that was created last into wrangler.toml, and commits it. */
-  useDatabase: (env: string) => Promise<void>
+  /** Writes the IDs of the database and the namespace that were created last into wrangler.toml. */
+  saveIds: (env: string) => Promise<void>
   openShell: () => void
   editFile: (name: string, edit: (text: string) => string) => Promise<void>
   /** Gets a token from what was deployed last, as the partner of the page does. */
@@ -77,6 +76,7 @@ async function createOperator(
     current: '',
     uploaded: '',
     databaseId: '',
+    namespaceId: '',
     bookmark: '',
     kid: '',
     time: '',
@@ -88,6 +88,7 @@ async function createOperator(
     [/(?<=CLOUDFLARE_ACCOUNT_ID=)…/, () => accountId],
     [/(?<=CLIENT_ID=)…/, () => notes.clientId],
     [/\bKID\b/, () => notes.kid],
+    [/\bDATABASE_ID\b/, () => notes.databaseId],
     // Nothing spreads here.
     [/(?<=keys rotate )/, () => '--wait 0 '],
     [/\bVERSION_ID\b/, () => notes.previous],
@@ -115,6 +116,7 @@ async function createOperator(
     if (command.includes('keys list')) notes.kid = find(/^(\w+) +signs /m)
     if (command.includes('versions upload')) notes.uploaded = find(/Version ID: ([\w-]+)/)
     if (command.includes('d1 create')) notes.databaseId = find(/database_id = "([\w-]+)"/)
+    if (command.includes('namespace create')) notes.namespaceId = find(/^id = "([\w-]+)"/m)
     if (command.includes('time-travel info')) notes.bookmark = find(/--bookmark=([\w-]+)/)
   }
 
@@ -161,10 +163,10 @@ async function createOperator(
       note(text, stdout)
       return output
     },
-    useDatabase: async (env) => {
-      await operator.editFile('wrangler.toml', (text) => setBindingId(text, env, 'DB', notes.databaseId))
-      await operator.follow('git commit --all --quiet --message "Another database"')
-    },
+    saveIds: (env) =>
+      operator.editFile('wrangler.toml', (text) =>
+        setBindingId(setBindingId(text, env, 'DB', notes.databaseId), env, 'CATALOG_CACHE', notes.namespaceId),
+      ),
     noteTime: () => {
       notes.time = new Date().toISOString()
     },

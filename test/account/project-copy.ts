@@ -16,6 +16,13 @@ export interface ProjectCopy {
   remove: () => Promise<void>
 }
 
+/** Replaces the line of an ID in wrangler.toml, or the comment in its place. */
+export function setBindingId(toml: string, env: string, binding: 'DB' | 'CATALOG_CACHE', id: string): string {
+  const [table, key] = binding === 'DB' ? ['d1_databases', 'database_id'] : ['kv_namespaces', 'id']
+  const line = new RegExp(`(\\[\\[env\\.${env}\\.${table}\\]\\]\n[^[]*?\n)(?:# )?${key} = .*`)
+  return toml.replace(line, `$1${key} = "${id}"`)
+}
+
 export async function copyProject(): Promise<ProjectCopy> {
   const parent = await mkdtemp(join(tmpdir(), 'catalog-copy-'))
   const [folder, home] = [join(parent, 'project'), join(parent, 'home')]

@@ -14,7 +14,7 @@ import { publishChange } from '../core/publications.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
 import { withStore } from '../store/open-store.ts'
-import { applyMigrations, listMigrationFiles } from '../store/migrations.ts'
+import { applyLocalMigrations, listMigrationFiles } from '../store/migrations.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -65,7 +65,7 @@ async function checkConfig(source: ConfigSource): Promise<void> {
 /** @throws UserError that says how to start afresh, when the state has a migration that this checkout lacks. */
 async function migrate(target: Target): Promise<void> {
   try {
-    await applyMigrations(target)
+    await applyLocalMigrations(target.persistTo)
   } catch (error) {
     const files = await listMigrationFiles()
     const applied = await withStore(target, ({ read }) => selectMigrations(read))

@@ -1,21 +1,13 @@
-// The programs of one command: npm run dev, migrate, deploy, provision and smoke.
+// The programs of one command: npm run dev, migrate, deploy and smoke.
 import { UserError } from '../shared/user-error.ts'
 import { toFlag, type AnyHandler, type Declaration, type Flag } from './declaration.ts'
 import type { Program } from './program.ts'
-import { actorFlag, parseOrigin } from './shared-flags.ts'
+import { parseOrigin } from './shared-flags.ts'
 
 const env = {
   value: '<name>',
   help: 'the environment, as in wrangler.toml: staging or production',
   isRequired: true,
-} as const satisfies Flag
-
-/** D1's own location hints. None is in Africa: western Europe is the nearest. */
-const location = {
-  value: '<hint>',
-  help: 'near where Cloudflare should create a new database; no guarantee',
-  choices: ['weur', 'eeur', 'wnam', 'enam', 'apac', 'oc'],
-  default: 'weur',
 } as const satisfies Flag
 
 /** @throws UserError unless it names a Worker and a version of it. */
@@ -56,8 +48,8 @@ Other flags are passed on to wrangler d1 migrations apply.`,
 export const deployDeclaration = {
   help: `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.
 
-It refuses without the IDs of provision, with migrations or secrets missing, with files that are
-not committed, and when npm run check fails.`,
+It refuses with IDs, bindings, migrations or secrets missing, with files that are not committed, and
+when npm run check fails.`,
   example: '--env staging',
   flags: {
     env,
@@ -68,27 +60,6 @@ not committed, and when npm run check fails.`,
     },
     allowDirty: { help: 'deploy files that are not committed' },
     skipCheck: { help: 'skip npm run check, for example after CI ran it' },
-  },
-  store: 'none',
-} as const satisfies Declaration
-
-export const provisionDeclaration = {
-  help: `Create what an environment of wrangler.toml lacks before its first deploy: the database, read
-replication, the KV namespace, the tables, and the signing key. It writes the IDs into wrangler.toml.
-
-It changes nothing that is there, so it can be repeated.`,
-  example: '--env staging',
-  flags: {
-    env,
-    location,
-    jurisdiction: {
-      value: '<name>',
-      help: 'where a new database runs and is stored, instead of a hint',
-      // From wrangler's sources.
-      choices: ['eu', 'fedramp', 'us'],
-      conflicts: ['location'],
-    },
-    as: actorFlag,
   },
   store: 'none',
 } as const satisfies Declaration
@@ -127,12 +98,6 @@ export const deploy = defineProgram(
   'deploy',
   deployDeclaration,
   async () => (await import('./deploy-command.ts')).deployCommand,
-)
-
-export const provision = defineProgram(
-  'provision',
-  provisionDeclaration,
-  async () => (await import('./provision-command.ts')).provisionCommand,
 )
 
 export const smoke = defineProgram(

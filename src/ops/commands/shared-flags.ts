@@ -14,7 +14,7 @@ const target = {
   },
 } as const satisfies Record<string, Flag>
 
-export const actorFlag = {
+const actorFlag = {
   value: '<name>',
   help: 'who makes the change; otherwise OPS_ACTOR, or the user.email of git',
 } as const satisfies Flag

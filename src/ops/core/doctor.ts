@@ -48,7 +48,7 @@ export async function examine(
   // Without the database, or on an outdated schema, its other checks would fail, and say less.
   const isUsable = schema.every(({ level }) => level !== 'problem')
   const checks = {
-    ...(deployment && { database: () => checkDatabase(deployment, target) }),
+    ...(deployment && { database: () => checkDatabase(deployment) }),
     ...(isUsable && {
       clock: () => checkClock(store, nowMs),
       catalog: () => checkCatalog(store),
@@ -56,11 +56,23 @@ export async function examine(
       publications: () => checkPublications(store),
     }),
     cache: () => checkCache(store),
-    ...(deployment && { secrets: () => checkSecrets(deployment, target) }),
+    ...(deployment && { secrets: () => checkSecrets(deployment, target, 'isEverywhere') }),
     keys: async () => checkKeys(keys, deployment, isUsable ? await listKeyEntries(store, {}) : [], target, nowMs()),
   }
   const bindings = deployment ? [{ name: 'bindings', ...checkBindings(deployment, target) }] : []
   return [...bindings, ...schema, ...(await runChecks(checks))]
+}
+
+/** @returns a line for each problem that a deploy would meet or make worse. It keeps the secrets of the latest version. */
+export async function findDeployObstacles(
+  { read, target }: Store,
+  { migrations, deployment }: Environment,
+): Promise<string[]> {
+  const findings = [
+    checkMigrations(migrations, await selectMigrations(read), target),
+    ...(deployment ? [checkBindings(deployment, target), await checkSecrets(deployment, target, 'isKept')] : []),
+  ]
+  return findings.filter(({ level }) => level === 'problem').map(({ message }) => message)
 }
 
 /** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */
@@ -94,7 +106,7 @@ function checkMigrations(known: readonly string[], applied: readonly string[], t
   return warning(`This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
 }
 
-async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Promise<Finding> {
+async function checkDatabase({ readDatabase }: Deployment): Promise<Finding> {
   const { isReplicated, region, sizeBytes } = await readDatabase()
   const size = `${(sizeBytes / 1e6).toFixed(1)} MB`
   if (sizeBytes >= maxDatabaseBytes) {
@@ -102,8 +114,9 @@ async function checkDatabase({ readDatabase }: Deployment, { env }: Target): Pro
   }
   const place = `${size}, ${region === undefined ? 'Cloudflare does not say where it is' : `runs in ${region}`}`
   if (isReplicated) return ok(`${place}, read replication is on.`)
-  const fix = `npm run provision -- --env ${env}`
-  return problem(`${place}. Read replication is off: distant partners wait for it. Run: ${fix}`)
+  return problem(
+    `${place}. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.`,
+  )
 }
 
 async function checkClock({ read }: Store, nowMs: () => number): Promise<Finding> {
@@ -145,11 +158,15 @@ async function checkCache({ deleteKey }: Store): Promise<Finding> {
   return ok('KV answers.')
 }
 
-async function checkSecrets({ requiredSecrets, listSecrets }: Deployment, target: Target): Promise<Finding> {
+async function checkSecrets(
+  { requiredSecrets, listSecrets }: Deployment,
+  target: Target,
+  needed: 'isEverywhere' | 'isKept',
+): Promise<Finding> {
   const secrets = await listSecrets()
   const has = (part: 'isEverywhere' | 'isKept', required: string) =>
     secrets.some((secret) => secret.name === required && secret[part])
-  const missing = requiredSecrets.filter((required) => !has('isEverywhere', required))
+  const missing = requiredSecrets.filter((required) => !has(needed, required))
   if (missing.length === 0) return ok(`The Worker has ${requiredSecrets.join(', ')}.`)
   const isInLatest = missing.every((required) => has('isKept', required))
   const fix = isInLatest ? describeDeploy(target) : describeCommand(target, 'keys', 'rotate')

@@ -1,13 +1,7 @@
 // A deploy: refused unless everything is right, then checked by the smoke test, and always with the way back.
-import {
-  describeCommand,
-  describeDeploy,
-  describeMigration,
-  describeMissingIds,
-  type Target,
-} from '../shared/target.ts'
+import { describeDeploy, describeMissingIds } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import type { ConfiguredEnvironment, DeployState, deployWithWrangler } from '../store/deployment.ts'
+import type { ConfiguredEnvironment, DeployState } from '../store/deployment.ts'
 import type { LiveVersion } from '../store/worker-versions.ts'
 import type { SmokeOutcome } from './smoke-test.ts'
 
@@ -21,15 +15,16 @@ export interface DeployOptions {
 /** What a deploy does outside of this process. */
 export interface DeploySteps {
   readState: (allowDirty: boolean) => Promise<DeployState>
+  /** @returns a line for each reason of the environment not to deploy. */
+  examine: () => Promise<string[]>
   /** The versions that answer requests; none before the first deploy. */
   listLiveVersions: () => Promise<LiveVersion[]>
   /** Where partners will find the service: the site names it, and the smoke test calls it. */
   findOrigin: () => Promise<string>
   /** `npm run check`. */
   check: () => Promise<boolean>
-  /** `wrangler deploy`. */
-  deploy: (origin: string) => ReturnType<typeof deployWithWrangler>
-  lacksNameOrCertificate: (origin: string) => Promise<boolean>
+  /** `wrangler deploy`. @returns the ID of the version; undefined when it failed. */
+  deploy: (origin: string) => Promise<string | undefined>
   /** Waits until the version answers. */
   smokeTest: (origin: string, versionId: string) => Promise<SmokeOutcome>
 }
@@ -47,8 +42,8 @@ export async function deployGuarded(
   const { env } = environment
   const mistakes = findMistakes(environment)
   if (mistakes.length > 0) throw new UserError(mistakes)
-  const state = await steps.readState(options.allowDirty)
-  const obstacles = findObstacles(env, state, options.hasTerminal)
+  const [found, state] = await Promise.all([steps.examine(), steps.readState(options.allowDirty)])
+  const obstacles = [...found, ...findObstacles(env, state, options.hasTerminal)]
   if (obstacles.length > 0) throw new UserError(obstacles)
   const origin = await steps.findOrigin()
   if (!options.skipCheck && !(await steps.check())) {
@@ -56,25 +51,19 @@ export async function deployGuarded(
   }
 
   const before = pickMainVersion(await steps.listLiveVersions())
-  const deployed = await steps.deploy(origin)
-  if ('failureCode' in deployed) throw new UserError(await describeFailure(env, before, deployed.failureCode, steps))
-  const { versionId } = deployed
+  const versionId = await steps.deploy(origin)
+  if (versionId === undefined) throw new UserError(await describeFailure(env, before, steps))
   const wayBack = describeWayBack(env, before)
   report(`Version ${versionId} is deployed to ${env}: ${origin}`)
   const outcome = await steps.smokeTest(origin, versionId)
-  if (outcome === 'unreachable' && (await steps.lacksNameOrCertificate(origin))) {
+  if (outcome === 'unreachable') {
     const smoke = `npm run -s smoke -- --url ${origin} --version ${environment.worker}=${versionId}`
-    const notice = `It is not tested: ${origin} does not answer yet, for lack of its DNS record or its certificate. When it does, run: ${smoke}`
-    if (!state.newDomains.includes(new URL(origin).hostname)) throw new UserError(`${notice} ${wayBack}`)
-    // The name of a new domain spreads, and Cloudflare issues its certificate, after the deploy.
-    report(notice)
-    report(wayBack)
-    return
+    throw new UserError([
+      `Version ${versionId} is live, and not tested: ${origin} does not answer. A new domain does once it has its DNS record and its certificate. Then run: ${smoke}`,
+      wayBack,
+    ])
   }
-  if (outcome !== 'passed') {
-    const problem = outcome === 'failed' ? 'The smoke test failed' : `The service does not answer at ${origin}`
-    throw new UserError(`${problem}, and version ${versionId} is live. ${wayBack}`)
-  }
+  if (outcome === 'failed') throw new UserError(`The smoke test failed, and version ${versionId} is live. ${wayBack}`)
   report(wayBack)
 }
 
@@ -88,7 +77,6 @@ function describeWayBack(env: string, before: string | undefined): string {
 async function describeFailure(
   env: string,
   before: string | undefined,
-  failureCode: number | undefined,
   { listLiveVersions }: DeploySteps,
 ): Promise<string> {
   const wayBack = describeWayBack(env, before)
@@ -97,8 +85,7 @@ async function describeFailure(
     if (live !== before) {
       return `wrangler deploy failed, and version ${live} is live in ${env}: see its message above, and deploy again. ${wayBack}`
     }
-    const reason = explainRefusal(env, failureCode)
-    return `wrangler deploy failed, and nothing changed in ${env}${reason === undefined ? ': see its message above.' : `. ${reason}`}`
+    return `wrangler deploy failed, and nothing changed in ${env}: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return `wrangler deploy failed: see its message above. It is not known whether a new version is live in ${env}: ${reason} When Cloudflare answers, see: npx wrangler deployments status --env ${env}. ${wayBack}`
@@ -107,14 +94,12 @@ async function describeFailure(
 
 /** @returns a line for each mistake in wrangler.toml. With a missing ID, wrangler would create an empty database by itself. */
 function findMistakes(environment: ConfiguredEnvironment): string[] {
-  const { env, databaseId, namespaceId, hasRoute, isWorkersDevOn, hasVersionBinding } = environment
+  const { env, databaseId, namespaceId, hasRoute, isWorkersDevOn } = environment
   return [
-    (!databaseId || !namespaceId) && `${describeMissingIds(env, environment)}; then commit wrangler.toml.`,
+    (!databaseId || !namespaceId) && describeMissingIds(env, environment),
     hasRoute &&
       isWorkersDevOn &&
       `[env.${env}] has a route, and workers_dev is on: the rules of its zone would not apply at workers.dev. Remove workers_dev from wrangler.toml.`,
-    !hasVersionBinding &&
-      `[env.${env}] has no binding VERSION, so the smoke test could not tell the new version from the one before. Add the table [env.${env}.version_metadata] to wrangler.toml, with the line binding = "VERSION".`,
   ].filter((mistake) => typeof mistake === 'string')
 }
 
@@ -125,21 +110,13 @@ function findMistakes(environment: ConfiguredEnvironment): string[] {
  */
 function findObstacles(
   env: string,
-  { pendingMigrations, missingSecrets, newDomains, changedFiles }: DeployState,
+  { newDomains, changedFiles }: DeployState,
   hasTerminal: boolean,
 ): readonly string[] {
-  const target: Target = { remote: true, env }
   return [
-    pendingMigrations.length > 0 &&
-      `The database lacks ${listSome(pendingMigrations)}. Run: ${describeMigration(target)}`,
-    ...missingSecrets.map((name) =>
-      name === 'JWT_KEYS'
-        ? `The secret JWT_KEYS is not set. Run: ${describeCommand(target, 'keys', 'rotate')}`
-        : `The secret ${name} is not set. Run: npx wrangler secret put ${name} --env ${env}`,
-    ),
     ...(hasTerminal ? [] : newDomains).map(
       (domain) =>
-        `${domain} is not yet a domain of this Worker, and would be taken from whatever has it. Make the first deploy with it by hand, in a terminal: ${describeDeploy(target)}`,
+        `${domain} is not yet a domain of this Worker, and would be taken from whatever has it. Make the first deploy with it by hand, in a terminal: ${describeDeploy({ env })}`,
     ),
     changedFiles === 'no checkout' &&
       'This folder is not a git checkout, so the deploy could not be traced. Add --allow-dirty to deploy it anyway.',
@@ -147,15 +124,6 @@ function findObstacles(
       changedFiles.length > 0 &&
       `The checkout has changes in ${listSome(changedFiles)}. Commit them, or add --allow-dirty.`,
   ].filter((obstacle) => typeof obstacle === 'string')
-}
-
-/** @param code of Cloudflare, which refused the upload. @returns how to go on; undefined when wrangler's message says it. */
-function explainRefusal(env: string, code: number | undefined): string | undefined {
-  if (code === 10089)
-    return `Analytics Engine is off in this account. Switch it on at https://dash.cloudflare.com/?to=/:account/workers/analytics-engine, wait two minutes, and deploy again.`
-  if (code === 100328)
-    return `The account has the free plan of Workers, which refuses a limit of CPU time. Change to the paid plan; or, to try the service, delete [limits] from wrangler.toml and set PBKDF2_ITERATIONS = 30000 in [env.${env}.vars].`
-  return undefined
 }
 
 const maxListed = 3

@@ -36,7 +36,7 @@ export function describeMissingIds(
   { databaseId, namespaceId }: { databaseId: string | undefined; namespaceId: string | undefined },
 ): string {
   const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
-  return `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. Run: npm run provision -- --env ${env}`
+  return `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. See "The first deploy" in src/worker/DEPLOY.md.`
 }
 
 function describeFlags({ remote, env, persistTo }: Target): string[] {

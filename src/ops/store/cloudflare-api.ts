@@ -15,7 +15,7 @@ const deadlineMs = 60_000
  * @param isRepeatable whether the call has the same effect when it runs twice. By default, a GET and a DELETE have.
  */
 export type Call = (
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  method: 'GET' | 'POST' | 'DELETE',
   path: string,
   body?: unknown,
   isRepeatable?: boolean,
@@ -114,7 +114,6 @@ function readRefusal(
     kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),
     retryAfterSeconds,
     codes,
-    isMissing: status === 404,
   })
 }
 

@@ -9,8 +9,6 @@ import { parseVariables } from '../../api/config.ts'
 import { readPath } from '../../json.ts'
 import { openAccount, type Call } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
-import { listPendingMigrations } from './migrations.ts'
-import { openWorkerSecrets } from './worker-secrets.ts'
 import { listLiveVersions, type LiveVersion } from './worker-versions.ts'
 import { findBindings, readWranglerConfig } from './wrangler-toml.ts'
 import { startWrangler } from './wrangler.ts'
@@ -37,8 +35,6 @@ export async function readConfiguredEnvironment(env: string) {
       .filter((route) => readPath(route, 'custom_domain') === true)
       .map((route) => String(readPath(route, 'pattern'))),
     isWorkersDevOn: wrangler.workers_dev === true,
-    /** Whether the Worker can say in `X-Worker-Version` which version answers. */
-    hasVersionBinding: wrangler.version_metadata?.binding === 'VERSION',
   }
 }
 
@@ -47,20 +43,12 @@ export type DeployState = Awaited<ReturnType<typeof readDeployState>>
 
 /** @throws UserError when the account can't be read. */
 export async function readDeployState(environment: ConfiguredEnvironment, allowDirty: boolean) {
-  const target = { remote: true, env: environment.env }
-  const { wrangler, call } = await openAccount(target)
-  const [pendingMigrations, secrets, newDomains, changedFiles] = await Promise.all([
-    listPendingMigrations(target),
-    openWorkerSecrets(target).list(),
+  const { call } = await openAccount({ remote: true, env: environment.env })
+  const [newDomains, changedFiles] = await Promise.all([
     listNewDomains(environment, call),
     allowDirty ? [] : listChangedFiles(),
   ])
-  const required: string[] = wrangler.secrets?.required ?? []
-  // A deploy keeps the secrets of the latest version, which may not be live.
-  const missingSecrets = required.filter((name) => !secrets.some((secret) => secret.name === name && secret.isKept))
   return {
-    pendingMigrations,
-    missingSecrets,
     /** Custom domains that are not the Worker's yet. */
     newDomains,
     /** Files that differ from the last commit, unless they may. */
@@ -110,9 +98,9 @@ export async function runProjectCheck(): Promise<boolean> {
  * Runs `wrangler deploy`, which shows its own output, and asks its questions when there is a terminal, and CI is not set.
  * Otherwise it answers yes by itself. It would do so for BUILD_ID and many other variables, too, if CI were not "false".
  * @param origin of the service, for the build of the site.
- * @returns the version; or `failureCode`, Cloudflare's own error code when it refused a call.
+ * @returns the ID of the version; undefined when wrangler failed.
  */
-export async function deployWithWrangler(env: string, origin: string) {
+export async function deployWithWrangler(env: string, origin: string): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'deploy-'))
   const file = join(folder, 'output.ndjson')
   try {
@@ -121,24 +109,11 @@ export async function deployWithWrangler(env: string, origin: string) {
     const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
     const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean)
     const entries = lines.map((line): unknown => JSON.parse(line))
-    const find = (type: string) => entries.find((entry) => readPath(entry, 'type') === type)
-    if (exitCode !== 0) {
-      const code = readPath(find('command-failed'), 'code')
-      return { failureCode: typeof code === 'number' ? code : undefined }
-    }
-    const deployed = find('deploy')
+    if (exitCode !== 0) return undefined
+    const deployed = entries.find((entry) => readPath(entry, 'type') === 'deploy')
     if (deployed === undefined) throw new Error('wrangler wrote no line of type deploy')
-    return { versionId: String(readPath(deployed, 'version_id')) }
+    return String(readPath(deployed, 'version_id'))
   } finally {
     await rm(folder, { recursive: true })
   }
-}
-
-/** @returns whether the name of a host is not known yet, or the host refuses a connection for lack of a certificate. */
-export async function lacksNameOrCertificate(url: string): Promise<boolean> {
-  const error: unknown = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5000) }).then(
-    (response) => response.body?.cancel(),
-    (reason: unknown) => reason,
-  )
-  return /^(ENOTFOUND|ERR_SSL_|ERR_TLS_|EPROTO)/.test(String(readPath(error, 'cause', 'code')))
 }

@@ -21,8 +21,6 @@ export class CloudflareError extends Error implements Failure {
   readonly retryAfterSeconds?: number | undefined
   /** Cloudflare's own error codes. */
   readonly codes: readonly unknown[] = []
-  /** Whether the account has nothing by that name or ID. */
-  readonly isMissing: boolean = false
 
   constructor(message: string, details: Partial<Omit<CloudflareError, keyof Error>> = {}) {
     super(message)

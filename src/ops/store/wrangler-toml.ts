@@ -1,4 +1,4 @@
-// wrangler.toml: the settings of an environment, as wrangler reads them, and the IDs that provisioning writes.
+// wrangler.toml: the settings of an environment, as wrangler reads them.
 import { readFile } from 'node:fs/promises'
 import { parse, TomlError } from 'smol-toml'
 import { z } from 'zod'
@@ -6,7 +6,7 @@ import { abbreviate } from '../../abbreviate.ts'
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 
-export const configFile = 'wrangler.toml'
+const configFile = 'wrangler.toml'
 
 /** What an environment takes from the top level when it doesn't set it. It takes no bindings, secrets and variables. */
 const inherited = z.object({
@@ -28,7 +28,6 @@ const own = z.object({
         binding: z.string(),
         database_id: z.string().optional(),
         preview_database_id: z.string().optional(),
-        database_name: z.string().optional(),
       }),
     )
     .default([]),
@@ -77,11 +76,9 @@ const findNamespace = (config: WranglerConfig) =>
 
 /** The database and the cache of an environment. */
 export function findBindings(config: WranglerConfig) {
-  const database = findDatabase(config)
   return {
     // An empty ID is none.
-    databaseId: database?.database_id || undefined,
-    databaseName: database?.database_name,
+    databaseId: findDatabase(config)?.database_id || undefined,
     namespaceId: findNamespace(config)?.id || undefined,
   }
 }
@@ -93,37 +90,4 @@ export function findLocalIds(config: WranglerConfig) {
     databaseId: database?.preview_database_id ?? database?.database_id ?? 'DB',
     namespaceId: namespace?.preview_id ?? namespace?.id ?? 'CATALOG_CACHE',
   }
-}
-
-const ids = {
-  DB: { table: 'd1_databases', key: 'database_id' },
-  CATALOG_CACHE: { table: 'kv_namespaces', key: 'id' },
-} as const
-
-export type BindingWithId = keyof typeof ids
-
-/**
- * Replaces the line of the ID, or of the comment in its place; without one, adds a line.
- * @throws UserError when the environment has no such binding.
- */
-export function setBindingId(toml: string, env: string, binding: BindingWithId, id: string): string {
-  const { table, key } = ids[binding]
-  const lines = toml.split('\n')
-  const heads = lines.flatMap((line, index) => (/^\s*\[/.test(line) ? index : []))
-  const sections = heads.map((start, index) => ({ start, end: heads[index + 1] ?? lines.length }))
-  const section = sections.find(
-    ({ start, end }) =>
-      lines[start]?.trim() === `[[env.${env}.${table}]]` &&
-      lines.slice(start, end).some((line) => new RegExp(`^\\s*binding\\s*=\\s*"${binding}"`).test(line)),
-  )
-  if (section === undefined) {
-    const lacking = `[[env.${env}.${table}]] with binding = "${binding}"`
-    throw new UserError(`wrangler.toml has no ${lacking}. Add it, as in the other environment.`)
-  }
-  const find = (pattern: RegExp) =>
-    lines.findLastIndex((line, index) => index >= section.start && index < section.end && pattern.test(line))
-  const place = find(new RegExp(`^\\s*(#\\s*)?${key}\\s*=`))
-  if (place === -1) lines.splice(find(/^\s*[\w-]+\s*=/) + 1, 0, `${key} = "${id}"`)
-  else lines[place] = `${key} = "${id}"`
-  return lines.join('\n')
 }

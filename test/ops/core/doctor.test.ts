@@ -1,7 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { decide } from '../../../src/db/publish.ts'
-import { examine } from '../../../src/ops/core/doctor.ts'
+import { examine, findDeployObstacles } from '../../../src/ops/core/doctor.ts'
 import { dropKey, type Key, type KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
@@ -84,6 +84,19 @@ test('a healthy deployed environment is one line each', async () => {
   ])
 })
 
+test('a deploy is refused for a migration, a binding or a secret; a secret of the latest version is enough', async () => {
+  const find = (known: string[], deployment: Deployment) =>
+    findDeployObstacles(deployed, { migrations: known, deployment })
+  const listSecrets = async () => [{ ...secret, isEverywhere: false }]
+  expect(await find(migrations, { ...healthy, listSecrets })).toEqual([])
+  const lacking = { missingBindings: ['VERSION'], listSecrets: async () => [{ ...secret, isKept: false }] }
+  expect(await find([...migrations, '0099_new.sql'], { ...healthy, ...lacking })).toEqual([
+    expect.stringMatching(/^0099_new\.sql not applied\. Run: /),
+    expect.stringContaining('lacks VERSION.'),
+    expect.stringContaining('The Worker lacks JWT_KEYS'),
+  ])
+})
+
 /** The lines that are not ok. */
 const findMistakes = async (circumstances: Circumstances = {}) =>
   (await check(circumstances)).filter((line) => !line.startsWith('ok '))
@@ -117,7 +130,7 @@ test.each<[string, Circumstances]>([
     { known: migrations.slice(0, -1) },
   ],
   [
-    'problem database: 1.3 MB, Cloudflare does not say where it is. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
+    'problem database: 1.3 MB, Cloudflare does not say where it is. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
     without({ readDatabase: async () => ({ ...database, isReplicated: false, region: undefined }) }),
   ],
   [

@@ -24,12 +24,13 @@ import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
-import { findBindings, readWranglerConfig, setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
+import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { addVersion, recordDeployment } from '../../account/workers.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
+import { setBindingId } from '../../account/project-copy.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
@@ -129,7 +130,7 @@ describe('a failure is one line that names the fix', () => {
     ['prodution', 'wrangler.toml has no environment "prodution". It has: staging, production.'],
     [
       'production',
-      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. Run: npm run provision -- --env production',
+      'wrangler.toml lacks the database_id of DB and the id of CATALOG_CACHE in [env.production]. See "The first deploy" in src/worker/DEPLOY.md.',
     ],
   ])('--env %s', async (env, message) => {
     await expect(withRemoteStore({ remote: true, env }, listPartners)).rejects.toThrow(new UserError(message))
@@ -333,7 +334,7 @@ describe('doctor', () => {
     const { code, stdout, stderr } = await runRemote('doctor')
     expect([code, stderr]).toEqual([2, '4 problems need a fix.\n'])
     expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([
-      'problem  database: 0.0 MB, runs in WEUR. Read replication is off: distant partners wait for it. Run: npm run provision -- --env staging',
+      'problem  database: 0.0 MB, runs in WEUR. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
       'problem  cache: Cloudflare answered 400: no such namespace.',
       "problem  secrets: The Worker lacks JWT_KEYS: it is not deployed, or can't sign. Run: npm run -s ops -- keys rotate --remote --env staging",
       'problem  keys: No key signs tokens. Run: npm run -s ops -- keys rotate --remote --env staging',

@@ -1,7 +1,7 @@
 // wrangler.toml, as wrangler reads it.
 import { expect, test } from 'vitest'
 import { unstable_readConfig as readConfig } from 'wrangler'
-import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
+import { readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
 const environments = ['staging', 'production'] as const
 const every = [undefined, ...environments]
@@ -11,7 +11,6 @@ test.each(every)('the command line reads the same settings as wrangler in enviro
   const settings = await readWranglerConfig(env)
   const { triggers = {}, ...others } = settings
   expect(readSettings(env)).toMatchObject({ ...others, triggers })
-  expect(findBindings(settings)).toMatchObject({ databaseName: settings.name })
 })
 
 test.each(environments)('%s has no previews, and once it has a route is not served at workers.dev', (env) => {
@@ -22,8 +21,8 @@ test.each(environments)('%s has no previews, and once it has a route is not serv
 })
 
 /**
- * Each environment has its own database, cache and counters, and may have a domain and variables. IDs are absent until they
- * are provisioned. The rest describes the file.
+ * Each environment has its own database, cache and counters, and may have a domain and variables. IDs are absent until
+ * the first deploy. The rest describes the file.
  */
 const ownSettings = 'database_id preview_database_id id preview_id namespace_id routes route vars'.split(' ')
 const ofTheFile = ['configPath', 'userConfigPath', 'topLevelName', 'targetEnvironment', 'definedEnvironments']

@@ -4,10 +4,10 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest'
-import { setBindingId } from '../../../src/ops/store/wrangler-toml.ts'
 import { accountId, apiToken, startAccount, type Account } from '../../account/account.ts'
 import { addDatabase } from '../../account/d1-api.ts'
 import { addNamespace } from '../../account/kv-api.ts'
+import { setBindingId } from '../../account/project-copy.ts'
 import { useStores } from '../../account/stores.ts'
 import {
   addVersion,
