@@ -23,7 +23,6 @@ const planCount = 10_000
 /** The goals compare with the commit before "Ready for the real platform", 995a34d. */
 const commands: { words: readonly string[]; goal: number; rounds: number }[] = [
   { words: ['--help'], goal: 0.35, rounds: 7 },
-  { words: ['completion', 'bash'], goal: 0.35, rounds: 7 },
   { words: ['partner', 'list', '--persist-to', 'STATE'], goal: 0.55, rounds: 7 },
   { words: ['catalog', 'import', 'FILE', '--persist-to', 'STATE'], goal: 0.8, rounds: 3 },
 ]

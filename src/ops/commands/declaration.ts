@@ -1,14 +1,12 @@
-// What a command is, as data. Parsing, --help, completion, attribution and the tests of the examples read it.
+// What a command is, as data. Parsing, --help, attribution and the tests of the examples read it.
 import type { Store } from '../store/store.ts'
 import type { Attribution } from '../core/attribution.ts'
 import type { Output, Run } from './run.ts'
 
 export interface Argument {
-  help?: string
   isOptional?: true
   /** All remaining words. */
   isList?: true
-  choices?: readonly string[]
   /** The record must not hold it, such as a person's address. */
   isPrivate?: true
   /** @throws UserError when the word is no such value. */

@@ -49,10 +49,7 @@ In the project folder, npx ops <noun> <verb> [flags] does the same.
     '': {
       help: '',
       verbs: serviceDeclarations,
-      load: async (verb) =>
-        verb === 'completion'
-          ? { completion: (await import('./completion-command.ts')).createCompletion(ops) }
-          : (await import('./service-commands.ts')).serviceCommands,
+      load: async () => (await import('./service-commands.ts')).serviceCommands,
     },
   },
 }

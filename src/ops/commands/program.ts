@@ -1,5 +1,5 @@
 // Parses a command line by a table of declarations, runs the command, and decides the exit code.
-import { Argument, Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import type { Store } from '../store/store.ts'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -128,10 +128,9 @@ function addNouns(root: Command, program: Program, run: (command: Command, entry
 
 function addWords(command: Command, declaration: Declaration): void {
   const { args = {}, refusesWords, passesOn } = declaration
-  for (const [name, { help = '', isOptional, isList, choices }] of Object.entries(args)) {
+  for (const [name, { isOptional, isList }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
-    const argument = new Argument(isOptional ? `[${word}]` : `<${word}>`, help)
-    command.addArgument(choices ? argument.choices(choices) : argument)
+    command.argument(isOptional ? `[${word}]` : `<${word}>`)
   }
   for (const [name, flag] of Object.entries(listFlags(declaration))) {
     const option = toOption(name, flag)

@@ -12,7 +12,7 @@ import type { Handlers } from './declaration.ts'
 import type { Run } from './run.ts'
 import type { serviceDeclarations } from './service-declarations.ts'
 
-export const serviceCommands: Omit<Handlers<typeof serviceDeclarations>, 'completion'> = {
+export const serviceCommands: Handlers<typeof serviceDeclarations> = {
   async doctor(_, run) {
     printChecks(run, await examineTarget(run), 2)
   },

@@ -1,4 +1,4 @@
-// ops doctor, watch, backup, restore, completion
+// ops doctor, watch, backup, restore
 import { usageQueries } from '../core/usage-queries.ts'
 import type { Verbs } from './declaration.ts'
 import { parseOrigin } from './shared-flags.ts'
@@ -42,11 +42,5 @@ export const serviceDeclarations = {
     example: 'restore production.backup --persist-to /tmp/drill',
     args: { file: {} },
     progress: 'Reading the backup',
-  },
-  completion: {
-    help: 'print a script that defines the command ops in your shell, and completes its words',
-    example: 'completion bash',
-    args: { shell: { help: 'your shell', choices: ['bash', 'zsh', 'fish'] } },
-    store: 'none',
   },
 } as const satisfies Verbs
