@@ -3,7 +3,6 @@ import { Command, CommanderError, Option } from 'commander'
 import type { Store } from '../store/store.ts'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { colorOutput } from '../terminal/color-output.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 import { readAttribution, type CommandContext } from './command-context.ts'
@@ -38,7 +37,7 @@ interface Entry {
 const helpWidth = 100
 
 export async function runCommandLine(program: Program, unescaped: CommandContext): Promise<ExitCode> {
-  const context = { ...unescaped, io: escapeOutput(colorOutput(unescaped.io, unescaped.variables)) }
+  const context = { ...unescaped, io: escapeOutput(unescaped.io) }
   const { io, argv, variables } = context
   let help = ''
   const root = new Command(program.name).exitOverride().configureOutput({
