@@ -11,9 +11,7 @@ import {
   type CatalogInput,
   type ImportChoice,
 } from '../core/catalog-import.ts'
-import { listPlans, readCatalogFile } from '../core/catalog-plans.ts'
-import { checkLinks } from '../core/link-check.ts'
-import { sortFindings } from '../core/plan-rules.ts'
+import { readCatalogFile } from '../core/catalog-plans.ts'
 import {
   countPlans,
   invalidateLists,
@@ -65,9 +63,8 @@ export const catalogCommands: Handlers<Declarations> = {
     return { value: { revision }, text: `${sentence}\n` }
   },
 
-  async check({ links }, { store, update, print }) {
-    const linkFindings = links ? await checkLinks(await listPlans(store), update) : []
-    const findings = sortFindings([...(await checkCatalog(store)), ...linkFindings])
+  async check(_, { store, print }) {
+    const findings = await checkCatalog(store)
     print({
       value: findings,
       text: findings.map(({ level, subject, message }) => ({ LEVEL: level, SUBJECT: subject, FINDING: message })),

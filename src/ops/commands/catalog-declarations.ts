@@ -68,11 +68,6 @@ export const catalogDeclarations = {
   check: {
     help: 'find implausible figures, old dates, empty lists and the like; exits with 3 when there are errors',
     example: 'catalog check',
-    flags: {
-      links: {
-        help: 'also request every link of every plan: 404, 410, 5xx, an unknown domain and a refused certificate are errors; another failure is a warning',
-      },
-    },
     json: 'an array of findings',
     progress: 'Reading the catalog',
   },
