@@ -20,7 +20,6 @@ import {
   type PlanChange,
   type Publication,
 } from '../core/publications.ts'
-import { describeUndoneWork } from '../core/undone-work.ts'
 import { readInput } from '../store/read-input.ts'
 import type { Store } from '../store/store.ts'
 import { writeOutput } from '../store/write-output.ts'
@@ -91,7 +90,7 @@ async function publishFile<File>(
     warn(...prepared.notes.map((note) => `Note: ${note}`))
     // Some programs write no end, so that this alone is no question.
     if (content.kind === 'spreadsheet' && content.isOpen) warn('Warning: the last line has no end. Was the file cut?')
-    const question = { describeEffect: describeLosses, warnings: prepared.undone.map(describeUndoneWork) }
+    const question = { describeEffect: describeLosses, warnings: prepared.warnings }
     if (dryRun) await reviewChanges(run, input, store, prepared.changes, question)
     const made = dryRun ? undefined : await publishChange(store, prepared, createRequest(run, input, question))
     return { ...prepared, publication: made }

@@ -7,13 +7,13 @@ import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
-import { isRecordedRevision, selectCatalogAt } from '../../db/publication-queries.ts'
+import { isRecordedRevision, selectCatalogAt, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
 import { countPlans, namePublications, type CatalogChange, type OnProgress } from './publications.ts'
-import { findUndoneWork, selectLaterPublications, type UndoneWork } from './undone-work.ts'
+import { findTakenBack } from './taken-back.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export interface CatalogImport extends CatalogChange {
@@ -21,7 +21,7 @@ export interface CatalogImport extends CatalogChange {
   /** Whether the file said which revision it was exported at. */
   isMerged: boolean
   /** What the file takes back of recent publications. The operator must know it before the question. */
-  undone: UndoneWork[]
+  warnings: string[]
   /** What the operator should know about the work of others since the export. */
   notes: string[]
 }
@@ -118,7 +118,8 @@ async function prepareMerge(
   })
   if (merge.conflicts.length > 0) {
     const planIds = merge.conflicts.map(({ planId }) => planId)
-    const later = await selectLaterPublications(read, origin?.revision ?? 0, planIds)
+    const published = await selectPublications(read, { planIds, states: ['published'] })
+    const later = published.filter(({ revision }) => (revision ?? 0) > (origin?.revision ?? 0))
     const authors = later.slice(0, maxAuthors).map(({ id, actor }) => `${actor} (${namePublications([id])})`)
     const who = authors.length === 0 ? [] : [`The catalog was changed by ${authors.join(', ')}.`]
     const fix = 'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.'
@@ -141,17 +142,9 @@ async function prepareMerge(
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  const afterRevision = (recorded && origin?.revision) ?? 0
-  const { undone, skippedCount } = await findUndoneWork(read, afterRevision, isFresh ? [] : changes)
-  const notes = [
-    ...(recorded ? describeKept(plans, merge.put) : []),
-    ...(skippedCount > 0
-      ? [
-          `${skippedCount} older ${skippedCount === 1 ? 'publication was' : 'publications were'} not compared: the file may take back their changes.`,
-        ]
-      : []),
-  ]
-  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, undone, notes }
+  const warnings = recorded || isFresh ? [] : await findTakenBack(read, changes)
+  const notes = recorded ? describeKept(plans, merge.put) : []
+  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, warnings, notes }
 }
 
 /** @throws UserError when the record does not know the revision of the file. */

@@ -57,7 +57,7 @@ test('catalog import --dry-run prints what partners of each country would see, a
   ]
   const doubts = [
     'Note: plan-4: The plan is viewable in no country.',
-    'Warning: This takes back a change of test, publication 1: the addition of plan plan-2.',
+    'Warning: This takes back values of recent publications (1 by test) in 1 plan, such as plan-2. To keep them, export the catalog again and edit that.',
     'Warning: UG loses its last plan: its list will be empty.\n',
   ].join('\n')
   const shown = await importPlans(after, ['--dry-run', '--prune'])

@@ -4,17 +4,10 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
-import {
-  prepareImport,
-  prepareUpdate,
-  readUpdate,
-  type CatalogImport,
-  type ImportChoice,
-} from '../../../src/ops/core/catalog-import.ts'
+import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications } from '../../../src/ops/core/publication-log.ts'
 import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
-import { describeUndoneWork } from '../../../src/ops/core/undone-work.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { editRecords, emptyDatabase } from '../support/test-database.ts'
@@ -93,55 +86,38 @@ describe('a field that both changed', () => {
   })
 })
 
-describe('work of others that a file takes back is named', () => {
-  const describeUndone = ({ undone }: CatalogImport) =>
-    undone.map((work) => describeUndoneWork(work).replace(/publication \d+/, 'publication N'))
-  const takesBack = (rest: string) => `This takes back a change of amina@example.com, publication N: ${rest}`
+test('values of others that stay are noted', async () => {
+  const exported = await readCatalogFile(store)
+  await closePlan(store, 'gold', 'Sold out.', request)
+  const { notes, warnings } = await prepareImport(store, rename(exported, 'cash', 'Ours'))
+  expect([notes, warnings]).toEqual([['1 plan changed since the export: those values stay.'], []])
+})
 
-  test('in a merge, when somebody took the same change back; values of others that stay are noted', async () => {
-    const exported = await readCatalogFile(store)
-    const file = rename(exported, 'cash', 'Ours')
-    const first = await importFile(file)
-    expect([first.notes, first.undone]).toEqual([[], []])
-    await importFile({ ...exported, plans: [cash] }, { isMerging: false })
-    await closePlan(store, 'gold', 'Sold out.', request)
-    const prepared = await prepareImport(store, file)
-    expect(prepared.notes).toEqual(['1 plan changed since the export: those values stay.'])
-    expect(describeUndone(prepared)).toEqual([takesBack('name of plan cash.')])
-  })
-
-  test.each<[string, Partial<CatalogFile>, ImportChoice]>([
-    ['without a revision', { origin: undefined }, {}],
-    ['that is not merged', {}, { isMerging: false }],
-  ])('by an old file %s, also by an update', async (_, overrides, choice) => {
-    const old = { ...(await readCatalogFile(store)), ...overrides }
-    await closePlan(store, 'gold', 'Sold out.', request)
-    await setFields(store, 'cash', ['performance1=9', 'performanceDate=2026-11-01'], request)
-    await importPlans([makePlan({ id: 3, identifier: 'new' })])
-    const closing = takesBack('isInvestable, nonInvestableNote of plan gold.')
-    const figures = takesBack('performance1, performanceDate of plan cash.')
-    const prepared = await prepareImport(store, old, { ...choice, isPruning: true })
-    expect(describeUndone(prepared)).toEqual([takesBack('the addition of plan new.'), figures, closing])
-    const patch = { identifier: 'gold', isInvestable: true, nonInvestableNote: null, name: 'Better gold' }
-    const update = readUpdate({ kind: 'json', text: JSON.stringify({ ...old.origin, plans: [patch] }) })
-    expect(describeUndone(await prepareUpdate(store, update, choice))).toEqual([closing])
-    // A return may have the same value again in another month.
-    const next = old.plans.map((plan) => ({ ...plan, performanceDate: '2026-12-01', ...sold }))
-    expect(describeUndone(await prepareImport(store, { ...old, plans: next }, choice))).toEqual([])
-  })
-
-  test('when several publications changed the same value; a return alone that is the same again is no work of others', async () => {
-    const { plans } = await readCatalogFile(store)
-    await setFields(store, 'cash', ['name=First', 'performance1=9'], request)
-    await setFields(store, 'cash', [`name=${cash.name}`], request)
-    await setFields(store, 'cash', ['name=Second'], request)
-    const named = takesBack('name of plan cash.')
-    const returned = takesBack('name, performance1 of plan cash.')
-    expect(describeUndone(await prepareImport(store, { plans }))).toEqual([named, returned])
-    const same = plans.map((plan) => (plan.id === cash.id ? { ...plan, name: 'Third' } : plan))
-    expect(describeUndone(await prepareImport(store, { plans: same }))).toEqual([])
-  })
+test.each<[string, Partial<CatalogFile>, ImportChoice]>([
+  ['without a revision', { origin: undefined }, {}],
+  ['that is not merged', {}, { isMerging: false }],
+])('an old file %s warns of what it takes back of others, also as an update', async (_, overrides, choice) => {
+  const old = { ...(await readCatalogFile(store)), ...overrides }
+  await closePlan(store, 'gold', 'Sold out.', request)
+  await setFields(store, 'cash', ['performance1=9', 'performanceDate=2026-11-01'], request)
+  await importPlans([makePlan({ id: 3, identifier: 'new' })])
+  const [added, figures, closed] = (await listPublications(store, {})).map(({ id, actor }) => `${id} by ${actor}`)
+  const takesBack = (who: (string | undefined)[], plans: string) => [
+    `This takes back values of recent publications (${who.join(', ')}) in ${plans}. To keep them, export the catalog again and edit that.`,
+  ]
+  const pruned = await prepareImport(store, old, { ...choice, isPruning: true })
+  expect(pruned.warnings).toEqual(takesBack([added, figures, closed], '3 plans, such as new, cash, gold'))
+  const patch = { identifier: 'gold', isInvestable: true, nonInvestableNote: null, name: 'Better gold' }
+  const update = readUpdate({ kind: 'json', text: JSON.stringify({ ...old.origin, plans: [patch] }) })
+  expect((await prepareUpdate(store, update, choice)).warnings).toEqual(takesBack([closed], '1 plan, such as gold'))
   const sold = { isInvestable: false, nonInvestableNote: 'Sold out.' }
+  const prepareFigures = async (performanceDate: string) => {
+    const plans = old.plans.map((plan) => ({ ...plan, performanceDate, ...sold }))
+    return (await prepareImport(store, { ...old, plans }, choice)).warnings
+  }
+  expect(await prepareFigures('2026-11-01')).toEqual(takesBack([figures], '1 plan, such as cash'))
+  // The return of another month may be the same again.
+  expect(await prepareFigures('2026-12-01')).toEqual([])
 })
 
 test('--prune with the export of a country touches that country alone', async () => {
