@@ -47,8 +47,8 @@ export const catalogCommands: Handlers<Declarations> = {
   import: (input, run) => publishFile(input, run, { read: readCatalog, prepare: prepareImport }),
   update: (input, run) => publishFile(input, run, { read: readUpdate, prepare: prepareUpdate }),
 
-  async export({ country, at, format: named, output }, { target, withStore, io, report }) {
-    const format = chooseExportFormat(output, named)
+  async export({ country, at, output }, { target, withStore, io, report }) {
+    const format = chooseExportFormat(output)
     const catalogFile = await withStore(target, (store) => readCatalogFile(store, country, at))
     const content = await formatCatalogFile(catalogFile, format)
     if (output === undefined) return void io.stdout.write(String(content))
@@ -80,9 +80,9 @@ async function publishFile<File>(
   run: ChangeRun,
   { read, prepare }: FileWork<File>,
 ): Promise<Output | void> {
-  const { file, format, decimalComma: hasDecimalComma, dryRun, json } = input
+  const { file, decimalComma, dryRun, json } = input
   const { target, update, warn, report } = run
-  const content = await parseCatalogInput(file, await readInput(file, run.io.stdin), { format, hasDecimalComma })
+  const content = await parseCatalogInput(file, await readInput(file, run.io.stdin), decimalComma)
   const { difference, isMerged, publication } = await run.withStore(target, async (store) => {
     const parsed = await read(content, update, store)
     update('Comparing with the catalog', 0, 1)

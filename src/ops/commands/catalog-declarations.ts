@@ -1,15 +1,9 @@
 // ops catalog import, update, export, invalidate, check
-import { fileFormats } from '../core/file-formats.ts'
-import type { Flag, Verbs } from './declaration.ts'
+import type { Verbs } from './declaration.ts'
 import { pastTimeFlag } from './shared-flags.ts'
-
-function declareFormat(help: string) {
-  return { value: '<name>', help, choices: fileFormats } as const satisfies Flag
-}
 
 /** The flags of the commands that change the catalog from a file. */
 const fileFlags = {
-  format: declareFormat('the format of the file; by default what its name and content say'),
   decimalComma: { help: 'numbers in text have a decimal comma, such as 12,4' },
   dryRun: { help: 'show what would change for partners, country by country, and change nothing' },
   ours: { help: 'where the file and somebody else changed a field: take the file’s', conflicts: ['theirs'] },
@@ -52,9 +46,11 @@ export const catalogDeclarations = {
     flags: {
       country: { value: '<code>', help: 'only the plans that are viewable in this country' },
       at: pastTimeFlag,
-      format: declareFormat('the format of the file; by default what --output ends with, or json'),
-      output: { value: '<file>', help: 'the file to write, or to replace; standard output by default' },
-      json: { help: 'has no effect: without --format, a catalog file is JSON' },
+      output: {
+        value: '<file>',
+        help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
+      },
+      json: { help: 'has no effect: standard output is JSON' },
     },
     store: 'itself',
     progress: 'Reading the catalog',

@@ -1,12 +1,14 @@
 // The formats of files that hold a catalog, or a part of it.
 import { formatCatalog, type CatalogFile } from '../../catalog/catalog-file.ts'
 import { formatCatalogSheet } from '../../catalog/catalog-sheet.ts'
-import { fileFormats, type FileFormat } from './file-formats.ts'
 import { nothingImported, type CatalogInput } from './catalog-import.ts'
 import { UserError } from '../shared/user-error.ts'
 import { formatCsv, parseCsv } from '../store/csv-file.ts'
 import { decodeText } from '../store/text-encoding.ts'
 import { formatXlsx, isXlsx, parseXlsx } from '../store/xlsx-file.ts'
+
+const fileFormats = ['json', 'csv', 'xlsx'] as const
+export type FileFormat = (typeof fileFormats)[number]
 
 /** @returns the format that the extension of a file name says. */
 function findFormat(file: string): FileFormat | undefined {
@@ -19,23 +21,16 @@ function readExtension(file: string): string {
   return extension.toLowerCase()
 }
 
-/** The extensions of files that a spreadsheet opens, but that we can't write. */
-const otherSheets = new Set(['xls', 'xlsm', 'xlsb', 'ods', 'numbers', 'tsv'])
-
 /**
  * @param file undefined for standard output.
- * @throws UserError when a spreadsheet would open the file and find something else.
+ * @throws UserError when the name says another format.
  */
-export function chooseExportFormat(file: string | undefined, named: FileFormat | undefined): FileFormat {
-  const format = named ?? findFormat(file ?? '') ?? 'json'
-  if (format === 'xlsx' && file === undefined) {
-    throw new UserError('A terminal can’t show .xlsx: add --output, such as --output plans.xlsx.')
-  }
-  const extension = readExtension(file ?? '')
-  if (named === undefined && otherSheets.has(extension)) {
-    throw new UserError(`A catalog file can’t be .${extension}: let the name end with .xlsx, .csv or .json.`)
-  }
-  return format
+export function chooseExportFormat(file = ''): FileFormat {
+  const format = findFormat(file)
+  if (format !== undefined) return format
+  const extension = readExtension(file)
+  if (extension === '') return 'json'
+  throw new UserError(`A catalog file can’t be .${extension}: let the name end with .xlsx, .csv or .json.`)
 }
 
 /**
@@ -45,10 +40,10 @@ export function chooseExportFormat(file: string | undefined, named: FileFormat |
 export async function parseCatalogInput(
   file: string,
   bytes: Uint8Array,
-  { format, hasDecimalComma = false }: { format?: FileFormat | undefined; hasDecimalComma?: boolean | undefined } = {},
+  hasDecimalComma = false,
 ): Promise<CatalogInput> {
   if (bytes.length === 0) throw new UserError(['The file is empty.', nothingImported])
-  const named = format ?? (isXlsx(bytes) ? 'xlsx' : findFormat(file))
+  const named = isXlsx(bytes) ? 'xlsx' : findFormat(file)
   try {
     if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes, hasDecimalComma) }
     const text = decodeText(bytes)

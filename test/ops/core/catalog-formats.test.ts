@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest'
-import type { FileFormat } from '../../../src/ops/core/file-formats.ts'
 import { parseCatalogSheets } from '../../../src/catalog/catalog-sheet.ts'
 import { parseUpdateSheets } from '../../../src/catalog/plan-patch.ts'
-import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../../src/ops/core/catalog-formats.ts'
+import {
+  chooseExportFormat,
+  formatCatalogFile,
+  parseCatalogInput,
+  type FileFormat,
+} from '../../../src/ops/core/catalog-formats.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 
@@ -16,19 +20,18 @@ const format = async (name: FileFormat) => {
   const content = await formatCatalogFile({ plans }, name)
   return typeof content === 'string' ? utf8(content) : content
 }
-async function read(file: string, bytes: Uint8Array, options = {}) {
-  const input = await parseCatalogInput(file, bytes, options)
+async function read(file: string, bytes: Uint8Array) {
+  const input = await parseCatalogInput(file, bytes)
   if (input.kind === 'json') return { plans: JSON.parse(input.text).plans }
   return parseCatalogSheets(input.spreadsheet)
 }
 
-test('the format is that of the content, the name or the option', async () => {
+test('the format is that of the content or the name', async () => {
   expect(await read('x.JSON', await format('json'))).toMatchObject({ plans })
   expect(await read('x.csv', await format('csv'))).toMatchObject({ plans })
   expect(await read('x.XLSX', await format('xlsx'))).toMatchObject({ plans })
   expect(await read('-', await format('json'))).toMatchObject({ plans })
   expect(await read('-', await format('xlsx'))).toMatchObject({ plans })
-  expect(await read('-', await format('csv'), { format: 'csv' })).toMatchObject({ plans })
   expect(await read('x.csv', await format('xlsx'))).toMatchObject({ plans })
   expect(await read('-', await format('csv'))).toMatchObject({ plans })
   expect(await read('unicode text.txt', utf16(String(await formatCatalogFile({ plans }, 'csv')), false))).toMatchObject(
@@ -39,16 +42,11 @@ test('the format is that of the content, the name or the option', async () => {
   expect(await parseCatalogInput('-', utf8('{}'))).toEqual({ kind: 'json', text: '{}' })
 })
 
-test('an export has the format that it is told, or that its name says, and never one that its name denies', () => {
-  const choose = chooseExportFormat
-  expect([choose('a.b.csv', undefined), choose('a', undefined), choose('a.xlsx', 'csv')]).toEqual([
-    'csv',
-    'json',
-    'csv',
-  ])
-  expect([choose(undefined, undefined), choose('plans.txt', 'csv')]).toEqual(['json', 'csv'])
-  for (const extension of ['xls', 'ods']) {
-    expect(() => choose(`plans.${extension.toUpperCase()}`, undefined)).toThrow(
+test('an export has the format that its name says, and never one that its name denies', () => {
+  const names = ['a.b.csv', 'a.XLSX', 'a.json', 'a', undefined]
+  expect(names.map(chooseExportFormat)).toEqual(['csv', 'xlsx', 'json', 'json', 'json'])
+  for (const extension of ['xls', 'ods', 'pdf']) {
+    expect(() => chooseExportFormat(`plans.${extension.toUpperCase()}`)).toThrow(
       `A catalog file can’t be .${extension}: let the name end with .xlsx, .csv or .json.`,
     )
   }
