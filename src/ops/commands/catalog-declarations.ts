@@ -50,7 +50,6 @@ export const catalogDeclarations = {
         value: '<file>',
         help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
       },
-      json: { help: 'has no effect: standard output is JSON' },
     },
     store: 'itself',
     progress: 'Reading the catalog',
