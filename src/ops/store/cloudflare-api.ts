@@ -15,7 +15,7 @@ const deadlineMs = 60_000
  * @param isRepeatable whether the call has the same effect when it runs twice. By default, a GET and a DELETE have.
  */
 export type Call = (
-  method: 'GET' | 'POST' | 'DELETE',
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
   body?: unknown,
   isRepeatable?: boolean,
