@@ -1,5 +1,6 @@
 // .xlsx files, which Excel, LibreOffice and Google Sheets write.
-import { unzipSync, type UnzipFileInfo } from 'fflate'
+import { crc32 } from 'node:zlib'
+import { unzipSync, zipSync, type Unzipped } from 'fflate'
 import { readXlsx, writeXlsx, type Cell as XlsxCell } from 'hucre/xlsx'
 import { showCell, UnusableCell, type Cell } from '../../catalog/plan-cells.ts'
 import type { Sheet, Spreadsheet } from '../../catalog/plan-table.ts'
@@ -12,8 +13,6 @@ const maxWidth = 40
 /** A sheet of 10,000 plans has 25 MB and 1,500,000 tags. A text takes two tags of the file, and 1 kB of memory. */
 const maxUnpackedBytes = 200_000_000
 const maxTags = 3_000_000
-/** The shortest tag is `<c/>`. */
-const minTagBytes = 4
 
 /** A ZIP archive starts so. */
 export function isXlsx(bytes: Uint8Array): boolean {
@@ -45,8 +44,8 @@ export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array
 /** @throws UserError when the bytes are no readable .xlsx file. */
 export async function parseXlsx(bytes: Uint8Array, hasDecimalComma: boolean): Promise<Spreadsheet> {
   try {
-    checkSize(bytes)
-    const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })
+    // The library would unpack without a limit where the directory says 0.
+    const { sheets, dateSystem } = await readXlsx(zipSync(unpack(bytes), { level: 0 }), { readStyles: true })
     return {
       sheets: sheets.map(({ name, rows, cells, merges = [] }) => ({
         name,
@@ -63,24 +62,32 @@ export async function parseXlsx(bytes: Uint8Array, hasDecimalComma: boolean): Pr
 }
 
 /**
- * Reads the sizes in the directory of the archive, and counts the tags of parts that may have too many.
+ * Unpacks each part to the size that the directory of the archive says, and no further.
  * @throws UserError when the file would take gigabytes of memory.
  */
-function checkSize(bytes: Uint8Array): void {
+function unpack(bytes: Uint8Array): Unzipped {
   let unpackedBytes = 0
-  const addSize = ({ originalSize }: UnzipFileInfo) => {
-    unpackedBytes += originalSize
-    return false
+  const parts = unzipSync(bytes, {
+    // A part that is stored takes its packed size.
+    filter: ({ size, originalSize }) => (unpackedBytes += Math.max(size, originalSize)) <= maxUnpackedBytes,
+  })
+  if (unpackedBytes > maxUnpackedBytes || Object.values(parts).some((part) => countTags(part) > maxTags)) {
+    throw new UserError('The file has too many cells or texts to be one of plans: copy the plans to a new file.')
   }
-  unzipSync(bytes, { filter: addSize })
-  const isTooLarge = unpackedBytes > maxUnpackedBytes
-  const parts = isTooLarge ? [] : Object.values(unzipSync(bytes, { filter: mayHaveManyTags }))
-  if (!isTooLarge && parts.every((part) => countTags(part) <= maxTags)) return
-  throw new UserError('The file has too many cells or texts to be one of plans: copy the plans to a new file.')
+  const checksums = readChecksums(bytes)
+  if (Object.values(parts).every((part) => checksums.has(crc32(part)))) return parts
+  throw new Error('a part is damaged, or has another size than its directory says')
 }
 
-function mayHaveManyTags({ originalSize }: UnzipFileInfo): boolean {
-  return originalSize > maxTags * minTagBytes
+/** Reads the checksums in the directory. */
+function readChecksums({ buffer, byteOffset, length }: Uint8Array): Set<number> {
+  const archive = Buffer.from(buffer, byteOffset, length)
+  const entry = 'PK\u0001\u0002'
+  const checksums = new Set<number>()
+  for (let at = archive.indexOf(entry); at !== -1; at = archive.indexOf(entry, at + 1)) {
+    checksums.add(archive.readUInt32LE(at + 16))
+  }
+  return checksums
 }
 
 function countTags(xml: Uint8Array): number {

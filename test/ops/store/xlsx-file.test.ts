@@ -6,7 +6,7 @@ import { formatCatalogSheet, parseCatalogSheets } from '../../../src/catalog/cat
 import { UnusableCell } from '../../../src/catalog/plan-cells.ts'
 import { parseUpdateSheets } from '../../../src/catalog/plan-patch.ts'
 import { formatXlsx, parseXlsx } from '../../../src/ops/store/xlsx-file.ts'
-import { arbitraryCatalog, arbitrarySource } from '../../support/make-plan.ts'
+import { arbitraryCatalog, arbitrarySource, makePlan } from '../../support/make-plan.ts'
 import { printDefects } from '../../support/print-defects.ts'
 
 test('a catalog in .xlsx is read back unchanged, with where it comes from', async () => {
@@ -75,6 +75,16 @@ describe('a small file that unpacks to a large one is refused before it is read'
   ])('%s', async (part, content, count) => {
     const files = { [part]: strToU8(content.repeat(count)) }
     await expect(parseXlsx(zipSync(files, { level: 1 }), false)).rejects.toThrow(refusal)
+  })
+
+  test('unless its directory says its size', async () => {
+    const bytes = Buffer.from(await formatXlsx(formatCatalogSheet({ plans: [makePlan()] }, { isUntyped: false })))
+    expect((await parseXlsx(bytes, false)).sheets).toHaveLength(1)
+    const [entry, sizeOffset] = ['PK\u0001\u0002', 24]
+    for (let at = bytes.indexOf(entry); at !== -1; at = bytes.indexOf(entry, at + 1)) {
+      bytes.writeUInt32LE(0, at + sizeOffset)
+    }
+    await expect(parseXlsx(bytes, false)).rejects.toThrow('has another size than its directory says')
   })
 
   test('by the sizes in its directory', async () => {
