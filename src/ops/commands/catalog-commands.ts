@@ -33,8 +33,8 @@ import type { Output } from './run.ts'
 
 type Declarations = typeof catalogDeclarations
 type UpdateInput = Input<Declarations['update']>
-/** `update` has no --prune and no --fresh. */
-type FileInput = UpdateInput & { prune?: boolean; fresh?: boolean }
+/** `update` has no --prune. */
+type FileInput = UpdateInput & { prune?: boolean }
 type ChangeRun = Parameters<Handlers<Declarations>['import']>[1]
 
 /** How a command reads its file, and compares it with the catalog. */
@@ -80,13 +80,13 @@ async function publishFile<File>(
   run: ChangeRun,
   { read, prepare }: FileWork<File>,
 ): Promise<Output | void> {
-  const { file, decimalComma, dryRun, json } = input
+  const { file, decimalComma, dryRun, json, prune = false, overwrite } = input
   const { target, update, warn, report } = run
   const content = await parseCatalogInput(file, await readInput(file, run.io.stdin), decimalComma)
   const { difference, isMerged, publication } = await run.withStore(target, async (store) => {
     const parsed = await read(content, update, store)
     update('Comparing with the catalog', 0, 1)
-    const prepared = await prepare(store, parsed, readChoice(input))
+    const prepared = await prepare(store, parsed, { isPruning: prune, isOverwriting: overwrite })
     warn(...prepared.notes.map((note) => `Note: ${note}`))
     // Some programs write no end, so that this alone is no question.
     if (content.kind === 'spreadsheet' && content.isOpen) warn('Warning: the last line has no end. Was the file cut?')
@@ -98,15 +98,6 @@ async function publishFile<File>(
   if (json) return { value: toJson(difference, isMerged, publication), text: '' }
   report(...formatDifference(difference, publication, input))
   printPublication(run, publication)
-}
-
-function readChoice({ prune = false, fresh = false, noMerge, ours, theirs }: FileInput): ImportChoice {
-  return {
-    isPruning: prune,
-    isFresh: fresh,
-    isMerging: !noMerge,
-    decision: ours ? 'ours' : theirs ? 'theirs' : 'refuse',
-  }
 }
 
 function describeLosses(changes: readonly PlanChange[]): string | undefined {
@@ -128,12 +119,12 @@ function toJson(difference: CatalogDifference, isMerged: boolean, publication: P
 function formatDifference(
   difference: CatalogDifference,
   publication: Publication | undefined,
-  { dryRun, prune, fresh }: { dryRun: boolean; prune?: boolean; fresh?: boolean },
+  { dryRun, prune }: { dryRun: boolean; prune?: boolean },
 ): string[] {
   const { added, changed, removed, unchanged } = difference
   const lines = dryRun ? formatCountries(difference) : []
   const counts = [`${added.length} added`, `${changed.length} changed`, `${unchanged} unchanged`]
-  if (prune || fresh) counts.push(`${removed.length} removed`)
+  if (prune) counts.push(`${removed.length} removed`)
   const isPublished = publication === undefined || publication.state === 'published'
   const verb = dryRun ? 'Would import' : isPublished ? 'Imported' : 'Staged'
   const total = added.length + changed.length + unchanged

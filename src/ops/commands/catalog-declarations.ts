@@ -6,9 +6,7 @@ import { pastTimeFlag } from './shared-flags.ts'
 const fileFlags = {
   decimalComma: { help: 'numbers in text have a decimal comma, such as 12,4' },
   dryRun: { help: 'show what would change for partners, country by country, and change nothing' },
-  ours: { help: 'where the file and somebody else changed a field: take the file’s', conflicts: ['theirs'] },
-  theirs: { help: 'where the file and somebody else changed a field: keep the catalog’s' },
-  noMerge: { help: 'ignore the revision of the file: what it says replaces what the catalog says' },
+  overwrite: { help: 'what the file says replaces what the catalog says, also what others changed since the export' },
 } as const
 
 const fileCommand = {
@@ -28,10 +26,6 @@ export const catalogDeclarations = {
     flags: {
       ...fileFlags,
       prune: { help: 'remove the plans that are not in the file; of the export of a country, only from its list' },
-      fresh: {
-        help: 'start from an empty catalog: the file replaces every plan, whatever its ID',
-        conflicts: ['prune', 'ours', 'theirs'],
-      },
     },
   },
   update: {

@@ -2,8 +2,8 @@
 import { toFlag } from './declaration.ts'
 
 /**
- * npm hands a flag over as a variable: `--dry-run` as `npm_config_dry_run=true`, and `--no-merge` as an empty `npm_config_merge`.
- * It sets `npm_config_yes` to nothing by itself, and npx has a --yes of its own.
+ * npm hands a flag over as a variable: `--dry-run` as `npm_config_dry_run=true`. It sets `npm_config_yes` to nothing by itself, and
+ * npx has a --yes of its own.
  * @param names all flags that commands declare. @param command such as `npm run -s ops --`. @returns the problem and its fix.
  */
 export function findKeptFlags(
@@ -12,10 +12,8 @@ export function findKeptFlags(
   command: string,
 ): string | undefined {
   const read = (flag: string) => variables[`npm_config_${flag.slice(2).replaceAll('-', '_')}`]
-  const kept = [...new Set(names)].map(toFlag).filter((flag) => {
-    if (flag === '--yes' && variables['npm_command'] === 'exec') return false
-    return flag.startsWith('--no-') ? read(flag.replace('no-', '')) !== undefined : read(flag)
-  })
+  const isNpx = variables['npm_command'] === 'exec'
+  const kept = [...new Set(names)].map(toFlag).filter((flag) => read(flag) && !(isNpx && flag === '--yes'))
   if (kept.length === 0) return undefined
   return `npm kept ${kept.join(' and ')} for itself: write -- before your own words, as in ${command} …. Nothing was changed.`
 }

@@ -175,10 +175,8 @@ function readValues(command: Command, declaration: Declaration): Record<string, 
     parseText(parse, command.processedArgs[index]),
   ])
   const flags = Object.entries(listFlags(declaration)).map(([name, { value, parse }]): [string, unknown] => {
-    // Commander reads --no-merge as the flag `merge`, which is true otherwise.
-    const option = command.options.find(({ long }) => long === toFlag(name))
-    const given: unknown = command.getOptionValue(option?.attributeName() ?? name)
-    if (value === undefined) return [name, option?.negate ? given === false : given === true]
+    const given: unknown = command.getOptionValue(name)
+    if (value === undefined) return [name, given === true]
     return [name, parseText(parse, given)]
   })
   if (problems.length > 0) throw new UserError(problems)

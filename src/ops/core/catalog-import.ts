@@ -11,7 +11,7 @@ import { isRecordedRevision, selectCatalogAt, selectPublications } from '../../d
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
-import { formatConflict, mergeCatalog, type MergeDecision } from './catalog-merge.ts'
+import { formatConflict, mergeCatalog } from './catalog-merge.ts'
 import { countPlans, namePublications, type CatalogChange, type OnProgress } from './publications.ts'
 import { findTakenBack } from './taken-back.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -29,12 +29,8 @@ export interface CatalogImport extends CatalogChange {
 export interface ImportChoice {
   /** Whether plans that are not in the file are removed. With the country of a file, they only leave its list. */
   isPruning?: boolean
-  /** Whether the file replaces the whole catalog, even where an ID was another plan. */
-  isFresh?: boolean
-  /** Whether to use the revision of the file. */
-  isMerging?: boolean
-  /** What wins where the file and somebody else changed the same field. */
-  decision?: MergeDecision
+  /** Whether to ignore the revision of the file: it replaces what others changed since. */
+  isOverwriting?: boolean
 }
 
 /** A catalog file: JSON, or the sheets of a spreadsheet. */
@@ -102,37 +98,32 @@ type Plans = readonly CatalogPlan[]
 async function prepareMerge(
   { read }: Store,
   { origin, country }: ExportSource,
-  { isPruning = false, isFresh = false, isMerging = true, decision = 'refuse' }: ImportChoice,
+  { isPruning = false, isOverwriting = false }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
   const { origin: now, plans: before } = await selectCatalog(read)
-  const recorded = origin && isMerging && !isFresh ? await selectBase(read, origin, now) : undefined
+  const recorded = origin && !isOverwriting ? await selectBase(read, origin, now) : undefined
   const { base, plans } = decide(recorded, before)
-  const merge = mergeCatalog({
-    base,
-    file: plans,
-    current: before,
-    isPruning: isPruning || isFresh,
-    country: isFresh ? undefined : country,
-    decision,
-  })
+  const merge = mergeCatalog({ base, file: plans, current: before, isPruning, country })
   if (merge.conflicts.length > 0) {
     const planIds = merge.conflicts.map(({ planId }) => planId)
     const published = await selectPublications(read, { planIds, states: ['published'] })
     const later = published.filter(({ revision }) => (revision ?? 0) > (origin?.revision ?? 0))
     const authors = later.slice(0, maxAuthors).map(({ id, actor }) => `${actor} (${namePublications([id])})`)
     const who = authors.length === 0 ? [] : [`The catalog was changed by ${authors.join(', ')}.`]
-    const fix = 'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.'
+    const fix =
+      'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.'
     throw new UserError([...merge.conflicts.map(formatConflict), ...who, fix, nothingImported])
   }
   const concerned = new Set([...merge.removedIds, ...merge.put.map(({ id }) => id)])
   const untouched = before.filter(({ id }) => !concerned.has(id))
-  const strangers = isFresh ? [] : findIdentityConflicts(before, untouched, merge.put)
+  const strangers = findIdentityConflicts(before, untouched, merge.put)
   if (strangers.length > 0) {
-    const fix = 'An ID never becomes another plan. Change the file, or replace the whole catalog with --fresh.'
+    const fix =
+      'An ID never becomes another plan. Change the file; or to begin anew, first import { "plans": [] } with --prune.'
     throw new UserError([...strangers, fix, nothingImported])
   }
-  checkConsistency([...untouched, ...merge.put], isFresh ? [] : before, nothingImported)
+  checkConsistency([...untouched, ...merge.put], before, nothingImported)
 
   const known = new Map(before.map((plan) => [plan.id, plan]))
   const touched = before.filter(({ id }) => concerned.has(id))
@@ -142,7 +133,7 @@ async function prepareMerge(
     ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  const warnings = recorded || isFresh ? [] : await findTakenBack(read, changes)
+  const warnings = recorded ? [] : await findTakenBack(read, changes)
   const notes = recorded ? describeKept(plans, merge.put) : []
   return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, warnings, notes }
 }
@@ -164,7 +155,7 @@ function describeKept(file: Plans, merged: Plans): string[] {
 
 function refuseMerge(reason: string): UserError {
   const fix =
-    'Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.'
+    'Export the catalog again, or add --overwrite: then the plans of the file replace those of the catalog, including changes that others made.'
   return new UserError([`${reason} ${fix}`, nothingImported])
 }
 

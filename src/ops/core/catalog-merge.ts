@@ -11,9 +11,6 @@ import {
 } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
-/** Where the file and the catalog both changed a field: the file's value wins, the catalog's wins, or neither. */
-export type MergeDecision = 'ours' | 'theirs' | 'refuse'
-
 export interface MergeInput {
   /** The whole catalog at the file's revision; undefined for a file without one, whose plans are put as they are. */
   base: readonly CatalogPlan[] | undefined
@@ -25,7 +22,6 @@ export interface MergeInput {
   isPruning: boolean
   /** Limits pruning to one country: plans are taken off its list instead of being removed. */
   country: string | undefined
-  decision: MergeDecision
 }
 
 export interface MergeConflict {
@@ -46,23 +42,20 @@ export interface CatalogMerge {
   put: CatalogPlan[]
   /** IDs of plans to remove; none of them is in `put`. */
   removedIds: number[]
-  /** Always empty unless the decision is to refuse; then nothing may be written. */
+  /** If there is one, nothing may be written. */
   conflicts: MergeConflict[]
 }
 
-/** Whether the file wins. */
-type Decide = (plan: CatalogPlan, ...kinds: MergeConflict['kind'][]) => boolean
+type Refuse = (plan: CatalogPlan, ...kinds: MergeConflict['kind'][]) => void
 
-export function mergeCatalog({ base, file, current, isPruning, country, decision }: MergeInput): CatalogMerge {
+export function mergeCatalog({ base, file, current, isPruning, country }: MergeInput): CatalogMerge {
   const merge: CatalogMerge = { put: [], removedIds: [], conflicts: [] }
-  const decide: Decide = ({ id, identifier }, ...kinds) => {
-    if (decision === 'refuse') merge.conflicts.push(...kinds.map((kind) => ({ planId: id, identifier, kind })))
-    return decision === 'ours'
-  }
+  const refuse: Refuse = ({ id, identifier }, ...kinds) =>
+    void merge.conflicts.push(...kinds.map((kind) => ({ planId: id, identifier, kind })))
   const findBase = indexPlans(base ?? [])
   const findCurrent = indexPlans(current)
   for (const plan of file) {
-    const merged = base ? mergePlan(findBase(plan), plan, findCurrent(plan), decide) : plan
+    const merged = base ? mergePlan(findBase(plan), plan, findCurrent(plan), refuse) : plan
     if (merged) merge.put.push(merged)
   }
   if (!isPruning) return merge
@@ -76,8 +69,8 @@ export function mergeCatalog({ base, file, current, isPruning, country, decision
       if (isListed) merge.put.push({ ...now, viewableIn: now.viewableIn.filter((other) => other !== country) })
       continue
     }
-    const isRemoved = isSamePlan(old, now) || decide(now, 'removed_by_file')
-    if (isRemoved) merge.removedIds.push(now.id)
+    if (isSamePlan(old, now)) merge.removedIds.push(now.id)
+    else refuse(now, 'removed_by_file')
   }
   return merge
 }
@@ -96,12 +89,12 @@ function mergePlan(
   base: CatalogPlan | undefined,
   file: CatalogPlan,
   current: CatalogPlan | undefined,
-  decide: Decide,
+  refuse: Refuse,
 ): CatalogPlan | undefined {
   if (!current) {
-    const isAdded = base === undefined
-    if (!isAdded && isSamePlan(base, file)) return undefined
-    return isAdded || decide(file, 'removed_from_catalog') ? file : undefined
+    if (base && isSamePlan(base, file)) return undefined
+    if (base) refuse(file, 'removed_from_catalog')
+    return file
   }
 
   const edited = base && findChangedParts(base, file)
@@ -115,8 +108,7 @@ function mergePlan(
   for (const [part, changes] of differing) {
     if (edited && !edited.has(part)) continue
     // Without a base, both sides added the plan, and every difference is a conflict.
-    const isConflict = changedLater === undefined || changedLater.has(part)
-    if (isConflict && !decide(file, ...listConflicts(changes))) continue
+    if (changedLater === undefined || changedLater.has(part)) refuse(file, ...listConflicts(changes))
     for (const [path, { to }] of changes) values.set(path, to)
   }
   const merged = setPaths(current, values)

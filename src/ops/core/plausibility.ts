@@ -164,7 +164,7 @@ function describeLists(
     })
 }
 
-/** Groups identifiers: with --fresh, an ID can become another plan. */
+/** Groups identifiers. */
 function groupByCountry(plans: readonly CatalogPlan[]): Map<string, Set<string>> {
   const listed = new Map<string, Set<string>>()
   for (const { identifier, viewableIn } of plans) {

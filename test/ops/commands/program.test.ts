@@ -75,7 +75,6 @@ test('control characters in an argument are escaped, so that a terminal does not
 
 test.each([
   [{ npm_config_dry_run: 'true' }, '--dry-run'],
-  [{ npm_config_merge: '' }, '--no-merge'],
   [{ npm_config_persist_to: '/tmp/x', npm_config_yes: 'true' }, '--persist-to and --yes'],
 ])('%j, which npm sets for a flag before the --, is refused', async (variables, flags) => {
   expect(await runCommand(['partner', 'list'], { ...failWith(new Error('the store was opened')), variables })).toEqual(

@@ -65,23 +65,15 @@ describe('a field that both changed', () => {
       new UserError([
         'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
         `The catalog was changed by amina@example.com (publication ${theirs?.id}).`,
-        'Edit the file, or add --ours for the values of the file, or --theirs for those of the catalog.',
+        'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
         'Nothing was imported.',
       ]),
     )
     expect((await findPlan(store, 'cash')).name).toBe('Theirs')
   })
 
-  test.each([
-    ['ours', 'Ours'],
-    ['theirs', 'Theirs'],
-  ] as const)('is decided by --%s', async (decision, name) => {
-    await importFile(await prepareConflict(), { decision })
-    expect((await findPlan(store, 'cash')).name).toBe(name)
-  })
-
-  test('takes the value of the file without a merge', async () => {
-    const { isMerged } = await importFile(await prepareConflict(), { isMerging: false })
+  test('takes the value of the file with --overwrite', async () => {
+    const { isMerged } = await importFile(await prepareConflict(), { isOverwriting: true })
     expect([isMerged, (await findPlan(store, 'cash')).name]).toEqual([false, 'Ours'])
   })
 })
@@ -95,7 +87,7 @@ test('values of others that stay are noted', async () => {
 
 test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   ['without a revision', { origin: undefined }, {}],
-  ['that is not merged', {}, { isMerging: false }],
+  ['that overwrites', {}, { isOverwriting: true }],
 ])('an old file %s warns of what it takes back of others, also as an update', async (_, overrides, choice) => {
   const old = { ...(await readCatalogFile(store)), ...overrides }
   await closePlan(store, 'gold', 'Sold out.', request)
@@ -127,7 +119,7 @@ test('--prune with the export of a country touches that country alone', async ()
   expect(await listPlans(store)).toEqual([{ ...cash, viewableIn: ['UG'] }, gold])
 })
 
-test('an export of the past carries its revision: importing it unchanged changes nothing, unless it is not merged', async () => {
+test('an export of the past carries its revision: importing it unchanged changes nothing, unless it overwrites', async () => {
   // A second is the finest time that an operator can name.
   await editRecords(env.DB, 'update publication_entries set made_at = 1000')
   const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Sold out.' }
@@ -136,7 +128,7 @@ test('an export of the past carries its revision: importing it unchanged changes
   expect(past.plans).toEqual([cash, gold])
   await importFile(past)
   expect(await findPlan(store, 'cash')).toEqual(closed)
-  await importFile(past, { isMerging: false })
+  await importFile(past, { isOverwriting: true })
   expect(await findPlan(store, 'cash')).toEqual(cash)
 })
 
@@ -147,16 +139,16 @@ test.each([
     'The record does not know the revision of the file: was the database restored?',
     { revision: 1 },
   ],
-])('a file of %s is refused, unless --no-merge', async (_, problem, origin) => {
+])('a file of %s is refused, unless --overwrite', async (_, problem, origin) => {
   const exported = rename(await readCatalogFile(store), 'cash', 'New')
   const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.read)), ...origin } }
   await expect(importFile(file)).rejects.toThrow(
     new UserError([
-      `${problem} Export the catalog again, or add --no-merge: then the plans of the file replace those of the catalog, including changes that others made.`,
+      `${problem} Export the catalog again, or add --overwrite: then the plans of the file replace those of the catalog, including changes that others made.`,
       'Nothing was imported.',
     ]),
   )
-  await importFile(file, { isMerging: false })
+  await importFile(file, { isOverwriting: true })
   expect((await findPlan(store, 'cash')).name).toBe('New')
 })
 
@@ -189,8 +181,6 @@ describe('a partial update', () => {
     expect((await findPlan(store, 'new')).hint).toBe('Hi')
     const ours = [{ identifier: 'cash', name: 'Ours' }]
     await expect(update(ours, exported)).rejects.toThrow('name: the file says "Ours"; the catalog says "Theirs".')
-    await update(ours, exported, { decision: 'ours' })
-    expect((await findPlan(store, 'cash')).name).toBe('Ours')
   })
 
   test('is refused with every defect, and changes nothing', async () => {

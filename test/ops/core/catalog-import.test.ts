@@ -6,7 +6,6 @@ import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { prepareImport, readCatalog } from '../../../src/ops/core/catalog-import.ts'
 import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
-import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
@@ -101,7 +100,7 @@ describe('an import', () => {
       new UserError([
         'Plan "three": id: 1 is plan "one" in the catalog.',
         'Plan "two": id: it is 2 in the catalog; found 4.',
-        'An ID never becomes another plan. Change the file, or replace the whole catalog with --fresh.',
+        'An ID never becomes another plan. Change the file; or to begin anew, first import { "plans": [] } with --prune.',
         nothingImported,
       ]),
     )
@@ -136,37 +135,13 @@ describe('an import', () => {
   })
 })
 
-test('a fresh import replaces the whole catalog, also where IDs and identifiers were other plans; undo brings it back', async () => {
-  const demo = [
-    makePlan({ id: 1, identifier: 'one' }),
-    makePlan({ id: 2, identifier: 'two' }),
-    makePlan({ id: 3, identifier: 'three' }),
-  ]
-  await importPlans(demo)
-  const own = [
-    makePlan({ id: 1, identifier: 'two', productRiskLevel: high }),
-    makePlan({ id: 2, identifier: 'one', productRiskLevel: high }),
-    makePlan({ id: 4, identifier: 'three', productRiskLevel: high }),
-  ]
-  const prepared = await prepareImport(store, { plans: own }, { isFresh: true })
-  const publication = await publishChange(store, prepared, request)
+test('after a file without plans with --prune, an ID can be another plan', async () => {
+  await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
+  const none = await readCatalog({ kind: 'json', text: '{ "plans": [] }' }, () => {}, store)
+  await publishChange(store, await prepareImport(store, none, { isPruning: true }), request)
+  const own = [makePlan({ id: 1, identifier: 'two' }), makePlan({ id: 2, identifier: 'one' })]
+  await importPlans(own)
   expect(await listPlans(store)).toEqual(own)
-  const id = publication?.id ?? 0
-  await publishChange(store, await prepareUndo(store, id), { ...request, undoneId: id })
-  expect(await listPlans(store)).toEqual(demo)
-})
-
-test('a fresh import takes a file as it is, whatever it says about its export', async () => {
-  const plans = [makePlan({ id: 1 }), makePlan({ id: 2, viewableIn: ['UG'] })]
-  await importPlans(plans)
-  const origin = await selectCatalogOrigin(store.read)
-  await setViewable(store, 'plan-1', { countries: ['RW'], isViewable: true }, request)
-  const file = { plans: [makePlan({ id: 1 })], origin, country: 'KE' }
-  await publishChange(store, await prepareImport(store, file, { isFresh: true }), request)
-  expect(await listPlans(store)).toEqual(file.plans)
-  // An export of another catalog can't be merged, and need not be.
-  const other = { ...file, origin: { catalog: '0123456789abcdef', revision: 1 } }
-  expect((await prepareImport(store, other, { isFresh: true })).difference.unchanged).toBe(1)
 })
 
 describe('an import that prunes', () => {

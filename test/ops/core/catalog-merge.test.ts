@@ -18,7 +18,6 @@ const merge = (input: Partial<MergeInput>) =>
     current: [makePlan()],
     isPruning: false,
     country: undefined,
-    decision: 'refuse',
     ...input,
   })
 const makeMerge = (...plans: CatalogPlan[]): CatalogMerge => ({ put: plans, removedIds: [], conflicts: [] })
@@ -28,8 +27,6 @@ const closed = { isInvestable: false, nonInvestableNote: 'Sold out.' }
 const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
 const bonds = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
 const equity = { id: 8, name: 'Equity', displayName: 'Grow', tagLine: 'Bold.' }
-const ours = { decision: 'ours' } as const
-const theirs = { decision: 'theirs' } as const
 
 const unedited: Edit = {}
 const amounts = { KES: 1, UGX: 1 }
@@ -75,8 +72,6 @@ test.each<[file: Edit, current: Edit, path: string, inFile: unknown, inCatalog: 
   const [file, current] = [makePlan(fileEdit), makePlan(currentEdit)]
   const conflict = { planId: 1, identifier: 'plan-1', kind: { path, file: inFile, current: inCatalog } }
   expect(merge({ file: [file], current: [current] }).conflicts).toEqual([conflict])
-  expect(merge({ file: [file], current: [current], ...ours })).toEqual(makeMerge(file))
-  expect(merge({ file: [file], current: [current], ...theirs })).toEqual(makeMerge(current))
 })
 
 test('never mixes members of two objects', () => {
@@ -91,8 +86,6 @@ test('leaves a plan removed that was removed after the export, unless the file c
   expect(merge({ current: [] })).toEqual(makeMerge())
   const input = { file: [makePlan({ name: 'New' })], current: [] }
   expect(merge(input).conflicts).toEqual([{ kind: 'removed_from_catalog', planId: 1, identifier: 'plan-1' }])
-  expect(merge({ ...input, ...ours })).toEqual(makeMerge(...input.file))
-  expect(merge({ ...input, ...theirs })).toEqual(makeMerge())
 })
 
 test('adds a new plan, and conflicts with one that was added after the export', () => {
@@ -103,13 +96,11 @@ test('adds a new plan, and conflicts with one that was added after the export', 
     { kind: { path: 'tenor', file: 'Open-ended', current: 'Five years' } },
     { kind: { path: 'viewableIn.UG', file: undefined, current: true } },
   ])
-  expect(merge({ base: [], current, ...ours }).put).toEqual([makePlan()])
 })
 
 test('never merges fields into another plan that got the same ID', () => {
   const input = { file: [makePlan({ name: 'New' })], current: [makePlan({ identifier: 'other' })] }
   expect(merge(input).conflicts).toMatchObject([{ kind: 'removed_from_catalog', identifier: 'plan-1' }])
-  expect(merge({ ...input, ...theirs }).put).toEqual([])
   expect(merge({ ...input, file: [], isPruning: true })).toEqual(makeMerge())
   // The import refuses a plan whose identifier changed.
   const renamed = makePlan({ identifier: 'other' })
@@ -133,8 +124,6 @@ describe('pruning', () => {
       removedIds: [2],
       conflicts: [{ kind: 'removed_by_file', identifier: 'plan-3' }],
     })
-    expect(merge({ ...input, ...ours })).toEqual({ put: file, removedIds: [2, 3], conflicts: [] })
-    expect(merge({ ...input, ...theirs })).toEqual({ put: file, removedIds: [2], conflicts: [] })
   })
 
   test.each([true, false])('in one country takes plans off its list, and removes none (revision: %s)', (hasBase) => {
@@ -312,31 +301,18 @@ describe('for any catalog', () => {
     )
   })
 
-  test('a decision leaves no conflict and no other side’s change behind, and every merged plan is valid', () => {
+  test('every merged plan is valid, and without a conflict has the changes of both sides', () => {
     fc.assert(
       fc.property(arbitraryCase, ({ base, file, current, country, isPruning }) => {
-        const input = { base, file, current, country, isPruning }
-        const [refused, withOurs, withTheirs] = [
-          merge(input),
-          merge({ ...input, ...ours }),
-          merge({ ...input, ...theirs }),
-        ]
-        for (const { put } of [refused, withOurs, withTheirs])
-          for (const plan of put) expect(catalogPlanSchema.parse(plan)).toEqual(plan)
-        expect([...withOurs.conflicts, ...withTheirs.conflicts]).toEqual([])
-        const isFree = refused.conflicts.length === 0
-        const isSame = [withOurs, withTheirs].map((decided) => isDeepStrictEqual(decided, refused))
-        expect(isSame).toEqual([isFree, isFree])
-        expect(isDeepStrictEqual(withOurs, withTheirs)).toBe(isFree)
-
-        const [oursResult, theirsResult] = [applyMerge(current, withOurs), applyMerge(current, withTheirs)]
+        const merged = merge({ base, file, current, country, isPruning })
+        for (const plan of merged.put) expect(catalogPlanSchema.parse(plan)).toEqual(plan)
+        if (merged.conflicts.length > 0) return
+        const result = applyMerge(current, merged)
         for (const before of base) {
-          const [edited, now] = [findPlan(file, before), findPlan(current, before)]
-          const merged = { ours: findPlan(oursResult, before), theirs: findPlan(theirsResult, before) }
-          for (const name of edited ? findChanges(before, edited) : [])
-            expect(merged.ours && listValues(merged.ours).get(name)).toBe(edited && listValues(edited).get(name))
-          for (const name of now ? findChanges(before, now) : [])
-            expect(merged.theirs && listValues(merged.theirs).get(name)).toBe(now && listValues(now).get(name))
+          const plan = findPlan(result, before)
+          for (const side of [findPlan(file, before), findPlan(current, before)])
+            for (const name of side && plan ? findChanges(before, side) : [])
+              expect(plan && listValues(plan).get(name)).toBe(side && listValues(side).get(name))
         }
       }),
     )
@@ -346,7 +322,7 @@ describe('for any catalog', () => {
     const kenyan = arbitraryCase.filter(({ country }) => country !== undefined)
     fc.assert(
       fc.property(kenyan, fc.boolean(), ({ base, file, current, country, isPruning }, hasBase) => {
-        const merged = merge({ base: hasBase ? base : undefined, file, current, country, isPruning, ...ours })
+        const merged = merge({ base: hasBase ? base : undefined, file, current, country, isPruning })
         expect(merged.removedIds).toEqual([])
         const isExpected = (plan: CatalogPlan) => {
           if (findPlan(file, plan)) return true

@@ -125,12 +125,13 @@ test('findPlan returns a plan as it was, also one that is gone', async () => {
 test('findPlan never returns another plan that had the same ID', async () => {
   await importPlans(plans)
   const other = makePlan({ id: 1, identifier: 'other' })
-  await publishChange(store, await prepareImport(store, { plans: [other] }, { isFresh: true }), request)
+  await importPlans([], true)
+  await importPlans([other])
   await spreadTimes()
   expect(await findPlan(store, 'plan-1', 1000)).toEqual(plans[0])
-  expect(await findPlan(store, 'other', 1010)).toEqual(other)
-  expect(await findPlan(store, '1', 1010)).toEqual(other)
-  await expect(findPlan(store, 'plan-1', 1010)).rejects.toThrow('There was no plan "plan-1"')
+  expect(await findPlan(store, 'other', 1020)).toEqual(other)
+  expect(await findPlan(store, '1', 1020)).toEqual(other)
+  await expect(findPlan(store, 'plan-1', 1020)).rejects.toThrow('There was no plan "plan-1"')
 })
 
 test('a time in the future is refused', async () => {
@@ -179,8 +180,9 @@ describe('a plan that was added, changed, removed and added again', () => {
     for (const [step, file] of files.entries()) {
       const renamed = { ...other, name: `Step ${step}` }
       const edited = { ...file, plans: [renamed, ...file.plans.slice(1)] }
-      await publishChange(store, await prepareImport(store, edited, { decision: 'ours' }), request)
+      await publishChange(store, await prepareImport(store, edited), request)
       expect(await listPlans(store)).toEqual([renamed])
+      await importPlans([other])
     }
   })
 
