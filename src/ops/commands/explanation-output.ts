@@ -1,5 +1,5 @@
 // Says why a partner sees a plan, or does not: now, or at a time in the past.
-import { getValue, listMatchingFilters, planFilters } from '../../catalog/plan-filters.ts'
+import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import { abbreviate } from '../../abbreviate.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
@@ -33,14 +33,6 @@ export function describeExplanation(explanation: PlanExplanation, id: string, at
       const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
       return `${time}${shortName} ${does} not see ${identifier}: it ${lists} the plans of ${country}, and the plan ${is} not viewable ${where}.`
     }
-    case 'filtered_out': {
-      const { plan, filters } = explanation
-      const actual = filters.map((name) => {
-        const value = getValue(plan, planFilters[name])
-        return value === undefined ? `it has no ${name}` : `its ${name} ${is} ${abbreviate(value)}`
-      })
-      return `${time}${shortName} ${does} not see ${plan.identifier} with this filter: ${actual.join(', ')}.`
-    }
     case 'viewable': {
       const { identifier, isInvestable } = explanation.plan
       const filters = listMatchingFilters(explanation.plan).map(putOnOneLine).join(', ')
@@ -61,8 +53,6 @@ export function describeFix(explanation: PlanExplanation, target: Target): strin
       return `To see its record: ${command('partner', 'log', partner.shortName)}; to end the suspension: ${command('partner', 'resume', partner.shortName)}`
     case 'no_such_plan':
       return `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`
-    case 'filtered_out':
-      return 'Without this filter, the plan is on the list.'
     case 'not_viewable':
       return `To put it on the list: ${command('plan', 'offer', explanation.plan.identifier, '--country', partner.country)}`
     case 'viewable':

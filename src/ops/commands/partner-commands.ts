@@ -28,7 +28,6 @@ import { decodeLeniently } from '../store/text-encoding.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { formatPairs } from '../terminal/table.ts'
 import type { Handlers } from './declaration.ts'
-import { readFilter } from './filter-flags.ts'
 import { createLogHandler } from './change-log.ts'
 import type { partnerDeclarations } from './partner-declarations.ts'
 import {
@@ -155,9 +154,9 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
 
   log: createLogHandler('PARTNER', listPartnerEntries),
 
-  async preview({ shortName, at, ...filters }, { store }) {
+  async preview({ shortName, at }, { store }) {
     const { previewPlans } = await import('../core/partner-preview.ts')
-    const { plans, emptyBecause } = await previewPlans(store, shortName, readFilter(filters), at)
+    const { plans, emptyBecause } = await previewPlans(store, shortName, at)
     return { value: plans, text: plans.map(toPreviewRow), note: emptyBecause }
   },
 

@@ -3,7 +3,6 @@ import { abbreviate } from '../../abbreviate.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { UserError } from '../shared/user-error.ts'
-import { filterFlags } from './filter-flags.ts'
 import { declareLog } from './keys-declarations.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 import type { Verbs } from './declaration.ts'
@@ -128,9 +127,9 @@ export const partnerDeclarations = {
   log: declareLog('partner log acme', 'show who changed partners, when and why', { shortName: { isOptional: true } }),
   preview: {
     help: 'show the plans that a partner gets, or got at a past time',
-    example: 'partner preview acme --currency USD',
+    example: 'partner preview acme',
     args: partner,
-    flags: { ...filterFlags, at: pastTimeFlag },
+    flags: { at: pastTimeFlag },
     json: 'the plans as an array, as in the response',
   },
   usage: {

@@ -10,7 +10,6 @@ import { formatPairs } from '../terminal/table.ts'
 import type { Handlers } from './declaration.ts'
 import { formatCountries } from './difference-output.ts'
 import { describeExplanation, describeFix, describePendingChange, describeSettling } from './explanation-output.ts'
-import { readFilter } from './filter-flags.ts'
 import type { planDeclarations } from './plan-declarations.ts'
 import { createRequest, printPublication, publicationToJson } from './publication-output.ts'
 import type { Output, Run } from './run.ts'
@@ -60,8 +59,8 @@ export const planCommands: Handlers<typeof planDeclarations> = {
     return undefined
   },
 
-  async why({ id, partner: shortName, at, ...filters }, { store, target }) {
-    const explanation = await explainPlan(store, { plan: id, shortName, filter: readFilter(filters), atSeconds: at })
+  async why({ id, partner: shortName, at }, { store, target }) {
+    const explanation = await explainPlan(store, { plan: id, shortName, atSeconds: at })
     const { reason, partner } = explanation
     const isAboutPlan = reason === 'no_such_plan' || 'plan' in explanation
     const later = at === undefined && isAboutPlan ? await selectPendingChanges(store, id) : []

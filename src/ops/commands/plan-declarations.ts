@@ -1,6 +1,5 @@
 // ops plan …
 import type { Declaration, Verbs } from './declaration.ts'
-import { filterFlags } from './filter-flags.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 
 const plan = { id: {} } as const
@@ -67,10 +66,9 @@ export const planDeclarations = {
   },
   why: {
     help: 'say why a partner sees a plan, or does not',
-    example: 'plan why mwamba-money-market-fund --partner acme --currency USD',
+    example: 'plan why mwamba-money-market-fund --partner acme',
     args: plan,
     flags: {
-      ...filterFlags,
       partner: { value: '<short-name>', help: 'the partner', isRequired: true },
       at: pastTimeFlag,
     },

@@ -1,6 +1,5 @@
 // The plan list as a partner gets it, or got it.
-import { filterNames, listMatchingFilters, type PlanFilter } from '../../catalog/plan-filters.ts'
-import type { CatalogPlan, Plan } from '../../catalog/plan-schema.ts'
+import type { Plan } from '../../catalog/plan-schema.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
@@ -21,12 +20,7 @@ export interface Preview {
  * @param atSeconds Unix seconds: asks for the list at the end of that second. Now by default.
  * @throws UserError when there is no such partner, or it is suspended: the endpoint would refuse it.
  */
-export async function previewPlans(
-  store: Store,
-  shortName: string,
-  filter: PlanFilter,
-  atSeconds?: number,
-): Promise<Preview> {
+export async function previewPlans(store: Store, shortName: string, atSeconds?: number): Promise<Preview> {
   const isNow = atSeconds === undefined
   const partner = isNow ? await findPartner(store, shortName) : await findPartnerAt(store, shortName, atSeconds)
   const { country, suspendedAt, closedAt } = partner
@@ -40,32 +34,19 @@ export async function previewPlans(
         : `${shortName} got no list at ${formatIsoTime(atSeconds)}: it was suspended since ${since}.`,
     )
   }
-  const select = (wanted: PlanFilter) =>
-    isNow ? selectNow(store, country, wanted) : selectThen(store, country, wanted, atSeconds)
-  const plans = await select(filter)
-  if (plans.length > 0) return { plans, emptyBecause: undefined }
-  const [is, gets] = isNow ? ['is', 'gets'] : ['was', 'got']
-  const all = await select({})
-  const emptyBecause =
-    all.length === 0
-      ? `No plan ${is} viewable in ${country}.`
-      : `No plan ${isNow ? 'matches' : 'matched'} the filter. Without a filter, ${shortName} ${gets} ${all.length}.`
+  const plans = isNow ? await selectNow(store, country) : await selectThen(store, country, atSeconds)
+  const emptyBecause = plans.length > 0 ? undefined : `No plan ${isNow ? 'is' : 'was'} viewable in ${country}.`
   return { plans, emptyBecause }
 }
 
-async function selectNow({ read }: Store, country: string, filter: PlanFilter): Promise<Plan[]> {
-  const { documents } = await selectPlanList(read, country, filter)
+async function selectNow({ read }: Store, country: string): Promise<Plan[]> {
+  const { documents } = await selectPlanList(read, country, {})
   return documents.map((document): Plan => JSON.parse(document))
 }
 
-async function selectThen(store: Store, country: string, filter: PlanFilter, atSeconds: number): Promise<Plan[]> {
-  const wanted = filterNames.flatMap((name) => (filter[name] === undefined ? [] : [`${name}=${filter[name]}`]))
-  const isWanted = (plan: CatalogPlan) => {
-    const matching = listMatchingFilters(plan)
-    return wanted.every((one) => matching.includes(one))
-  }
+async function selectThen(store: Store, country: string, atSeconds: number): Promise<Plan[]> {
   const plans = await listPlans(store, country, atSeconds)
-  return plans.filter(isWanted).map((known) => {
+  return plans.map((known) => {
     const { viewableIn: _, ...plan } = known
     return plan
   })

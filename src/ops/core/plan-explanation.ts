@@ -1,5 +1,4 @@
 // Why a partner sees a plan, or does not.
-import { filterNames, listMatchingFilters, type FilterName, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { freshnessSeconds } from '../../api/promises.ts'
 import {
@@ -31,13 +30,11 @@ export type PlanExplanation =
     }
   | { reason: 'no_such_plan'; partner: PartnerState; plan?: undefined }
   | { reason: 'not_viewable' | 'viewable'; partner: PartnerState; plan: CatalogPlan }
-  | { reason: 'filtered_out'; partner: PartnerState; plan: CatalogPlan; filters: FilterName[] }
 
 export interface Question {
   /** The identifier of a plan, or its ID. */
   plan: string
   shortName: string
-  filter?: PlanFilter
   /** Unix seconds: asks what was at the end of that second. Now by default. */
   atSeconds?: number | undefined
 }
@@ -45,7 +42,7 @@ export interface Question {
 /** @throws UserError when there is no such partner, or the record does not answer for that time. */
 export async function explainPlan(
   store: Store,
-  { plan: name, shortName, filter = {}, atSeconds }: Question,
+  { plan: name, shortName, atSeconds }: Question,
 ): Promise<PlanExplanation> {
   const partner =
     atSeconds === undefined ? await findPartner(store, shortName) : await findPartnerAt(store, shortName, atSeconds)
@@ -60,11 +57,7 @@ export async function explainPlan(
     )
     return { reason: 'partner_suspended', partner, suspendedAt, suspension }
   }
-  if (!plan.viewableIn.includes(country)) return { reason: 'not_viewable', partner, plan }
-  const matching = listMatchingFilters(plan)
-  const filters = filterNames.filter((key) => filter[key] !== undefined && !matching.includes(`${key}=${filter[key]}`))
-  if (filters.length > 0) return { reason: 'filtered_out', partner, plan, filters }
-  return { reason: 'viewable', partner, plan }
+  return { reason: plan.viewableIn.includes(country) ? 'viewable' : 'not_viewable', partner, plan }
 }
 
 /**

@@ -36,14 +36,12 @@ test('partner preview prints what the partner gets, as a table or as in the resp
 1   Mwamba Cash  MONEY_MARKET  KES       13.1 %  1000 KES, 10 USD  yes
 `),
   )
-  expect(JSON.parse((await preview('acme', '--json', '--currency', 'kes')).stdout)).toEqual([plan])
+  expect(JSON.parse((await preview('acme', '--json')).stdout)).toEqual([plan])
 })
 
 test.each([
-  [['acme', '--currency', 'USD'], 0, 'No plan matches the filter. Without a filter, acme gets 1.\n'],
   [['paris'], 0, 'No plan is viewable in FR.\n'],
   [['nobody'], 2, 'There is no partner "nobody". See: npm run -s ops -- partner list\n'],
-  [['acme', '--currency', 'x'], 2, '--currency must be a currency code of three letters, such as KES; it is "x".\n'],
   [['paused'], 2, expect.stringMatching(/^paused gets no list: it is suspended since .*partner resume paused\n$/)],
 ])('partner preview %j says why there is no list', async (args, code, stderr) => {
   expect(await preview(...args)).toEqual({ code, stdout: '', stderr })

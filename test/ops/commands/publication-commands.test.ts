@@ -209,6 +209,7 @@ test.each([
   ['plan show cash --at tomorrow', /^--at must be a time with its zone, .*; it is "tomorrow"\.\n$/],
   ['catalog export --at 2096-01-01T06:00Z', /^--at 2096-01-01T06:00:00Z is in the future: /],
   ['catalog show 0', /^The number of a publication is a whole number, such as 12; it is "0"\.\n$/],
+  ['catalog undo 0 --at now', /^The number of a publication is .*\n--at must be a time .*; it is "now"\.\n$/],
   ['catalog undo 9', /^There is no publication 9\. See: npm run -s ops -- catalog log\n$/],
   ['catalog approve 1', /^Publication 1 does not wait for approval: it is published\. To take it back, undo it\.\n$/],
   ['catalog cancel 1', /^Publication 1 can’t be cancelled: it is published\. To take it back, undo it\.\n$/],
@@ -219,7 +220,7 @@ test.each([
   ['catalog log --keep FILE', /^--keep belongs to --verify: add it\.\n$/],
   ['catalog log --since yesterday', /^--since must be a duration such as 7d, a date .*; it is "yesterday"\.\n$/],
   ['plan open cash --as ', /^The actor must be 1 to 100 visible characters on one line; it is ""\.\n$/],
-])('%s is refused in one line, and changes nothing', async (words, message) => {
+])('%s is refused in one line for each mistake, and changes nothing', async (words, message) => {
   const { code, stdout, stderr } = await ops(words)
   expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(message)])
   expect(JSON.parse((await ops('catalog log --json')).stdout)).toHaveLength(1)

@@ -17,7 +17,7 @@ beforeEach(async () => {
   await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
 })
 
-const explain = (plan: string, filter = {}) => explainPlan(store, { plan, shortName: 'acme', filter })
+const explain = (plan: string) => explainPlan(store, { plan, shortName: 'acme' })
 const findAcme = () => findPartner(store, 'acme')
 
 test('a plan that is viewable in the partner’s country', async () => {
@@ -29,16 +29,6 @@ test('a plan that is not viewable there', async () => {
   await setViewable(store, 'cash', { countries: ['KE'], isViewable: false }, request)
   const plan = { ...cash, viewableIn: [] }
   expect(await explain('cash')).toEqual({ reason: 'not_viewable', partner: await findAcme(), plan })
-})
-
-test('a plan that a filter leaves out', async () => {
-  expect(await explain('cash', { currency: 'USD', fundType: 'MONEY_MARKET' })).toEqual({
-    reason: 'filtered_out',
-    partner: await findAcme(),
-    plan: cash,
-    filters: ['currency'],
-  })
-  expect(await explain('cash', { currency: 'KES', categoryId: 3 })).toMatchObject({ reason: 'viewable' })
 })
 
 test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {
