@@ -1,4 +1,4 @@
-// The code of ops catalog log, show, undo, approve, reject, cancel
+// The code of ops catalog log, show, undo, approve, cancel
 import { abbreviate } from '../../abbreviate.ts'
 import type { Attribution } from '../core/attribution.ts'
 import { readDatabaseSeconds } from '../core/change-record.ts'
@@ -11,7 +11,6 @@ import {
   countPlans,
   findPublication,
   publishChange,
-  rejectPublication,
   type PublicationRow,
 } from '../core/publications.ts'
 import { parsePast } from '../core/time-arguments.ts'
@@ -79,8 +78,6 @@ export const publicationCommands: Handlers<Declarations> = {
       }
       await approvePublication(store, id, attribution)
     }),
-
-  reject: ({ number }, run) => decide(number, run, rejectPublication),
 
   cancel: ({ number }, run) => decide(number, run, cancelPublication),
 }

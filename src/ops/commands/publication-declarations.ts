@@ -1,4 +1,4 @@
-// ops catalog log, show, undo, approve, reject, cancel
+// ops catalog log, show, undo, approve, cancel
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Declaration, Verbs } from './declaration.ts'
@@ -65,11 +65,6 @@ export const publicationDeclarations = {
   approve: {
     ...declareDecision('catalog approve 12', 'let a publication of another operator be published'),
     asks: 'that --remote asks',
-  },
-  reject: {
-    ...declareDecision('catalog reject 12 --note "Wrong month."', 'end a publication that waits for approval'),
-    rule: ({ note }) =>
-      note === undefined ? 'Say why, for the author of the change: add --note "Wrong month."' : undefined,
   },
   cancel: declareDecision('catalog cancel 12', 'end a publication that waits, is scheduled, or conflicted'),
 } as const satisfies Verbs

@@ -188,7 +188,7 @@ export async function approvePublication(store: Store, id: number, approval: Att
 async function end(
   store: Store,
   publicationId: number,
-  kind: 'conflicted' | 'cancelled' | 'rejected',
+  kind: 'conflicted' | 'cancelled',
   { actor, note }: Pick<Attribution, 'actor' | 'note'>,
 ): Promise<boolean> {
   const outcome = await decideSafely(store, { publicationId, kind, actor, note, isPublishing: false })
@@ -198,13 +198,6 @@ async function end(
 function describeConflict({ target }: Store, id: number, reason: string): string {
   const show = describeCommand(target, 'catalog', 'show', String(id))
   return `Publication ${id} was not published: ${reason} after it was staged. It is conflicted now: make the change again. See: ${show}`
-}
-
-/** @throws UserError when it does not wait for approval. */
-export async function rejectPublication(store: Store, id: number, attribution: Attribution): Promise<void> {
-  const row = await findPublication(store, id)
-  if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
-  if (!(await end(store, id, 'rejected', attribution))) throw new UserError(`Publication ${id} no longer waits.`)
 }
 
 /**

@@ -61,7 +61,7 @@ async function prepare(words: readonly string[], folder: string): Promise<[Recor
   if (command !== 'catalog import') await run(['catalog', 'import', demo])
   await run(['catalog', 'export', '--output', 'performance.xlsx'])
   if (command === 'partner resume') await run(['partner', 'suspend', 'acme'])
-  const isWaiting = /^(approve|reject|cancel)$/.test(words[1] ?? '')
+  const isWaiting = /^(approve|cancel)$/.test(words[1] ?? '')
   const change = ['plan', 'set', plan, 'performance1=12.5', '--json', '--as', 'author@example.com']
   const made = await run(change, '', isWaiting ? { CATALOG_APPROVAL: 'required' } : {})
   const { publication } = JSON.parse(made.stdout === '' ? '{}' : made.stdout)

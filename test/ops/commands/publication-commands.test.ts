@@ -125,7 +125,7 @@ Publication 2 is scheduled for ${nextYear}-12-01T03:00:00Z. To stop it: npm run 
   expect(await ops('catalog cancel 2')).toEqual(printed('Publication 2 is cancelled.\n'))
 })
 
-test('with approval, another operator approves or rejects', async () => {
+test('with approval, another operator approves or cancels', async () => {
   approval = 'required'
   expect((await ops(`${close} --as amina`)).stdout).toContain(
     'Publication 2 needs the approval of another operator: npm run -s ops -- catalog approve 2\n',
@@ -138,8 +138,8 @@ test('with approval, another operator approves or rejects', async () => {
   )
   expect((await ops('catalog show 2')).stdout).toMatch(/^approved +.*, by boris\nbecause +Checked\.$/m)
   await ops('plan open cash --as amina')
-  expect((await ops('catalog reject 3 --as boris --note No.')).stdout).toBe('Publication 3 is rejected.\n')
-  expect(withoutTimes((await ops('catalog show 3')).stdout)).toMatch(/^rejected +TIME, by boris\nbecause +No\.$/m)
+  expect((await ops('catalog cancel 3 --as boris --note No.')).stdout).toBe('Publication 3 is cancelled.\n')
+  expect(withoutTimes((await ops('catalog show 3')).stdout)).toMatch(/^cancelled +TIME, by boris\nbecause +No\.$/m)
   // The operator who approves a change sees its warnings, too.
   await ops('plan set cash performance1=1300 --as amina')
   expect((await ops('catalog approve 4 --as boris')).stderr).toBe(

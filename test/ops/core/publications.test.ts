@@ -10,7 +10,6 @@ import {
   cancelPublication,
   findPublication,
   publishChange,
-  rejectPublication,
 } from '../../../src/ops/core/publications.ts'
 import { hashStoredPlans, readEntries, selectClashes } from '../../../src/db/publication-queries.ts'
 import type { RecordedEntry } from '../../../src/db/publish.ts'
@@ -279,11 +278,11 @@ describe('with approval', () => {
     )
   })
 
-  test('a rejected publication is never published', async () => {
+  test('a cancelled publication is never published', async () => {
     const { id } = await close('cash', careful)
-    await rejectPublication(careful, id, boris)
-    await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is rejected.')
-    expect(await findPublication(store, id)).toMatchObject({ state: 'rejected', entries: [{ note: 'Checked.' }] })
+    await cancelPublication(careful, id, boris)
+    await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is cancelled.')
+    expect(await findPublication(store, id)).toMatchObject({ state: 'cancelled', entries: [{ note: 'Checked.' }] })
   })
 
   test('a publication conflicts when a plan was changed while it waited', async () => {
@@ -304,12 +303,12 @@ describe('with approval', () => {
 
 describe('verifyRecord', () => {
   /** The entries 2 to 4 are about the publications first + 1 to first + 3. */
-  const [published, rejected] = [1, 2]
+  const [published, cancelled] = [1, 2]
 
   beforeEach(async () => {
     await close('cash')
     const { id } = await close('gold', careful)
-    await rejectPublication(store, id, boris)
+    await cancelPublication(store, id, boris)
     await openPlan(store, 'cash', request)
   })
 
@@ -325,7 +324,7 @@ describe('verifyRecord', () => {
   test.each(
     [...columns, 'needs_approval'].flatMap((column) => [
       { column, state: 'published', offset: published },
-      { column, state: 'rejected', offset: rejected },
+      { column, state: 'cancelled', offset: cancelled },
     ]),
   )('finds a changed $column of a $state publication', async ({ column, offset }) => {
     const id = first + offset
@@ -336,7 +335,7 @@ describe('verifyRecord', () => {
     )
   })
 
-  test.each(['publication_id = publication_id + 1', `kind = 'cancelled'`, 'actor = 7', 'note = 7', 'made_at = 7'])(
+  test.each(['publication_id = publication_id + 1', `kind = 'approved'`, 'actor = 7', 'note = 7', 'made_at = 7'])(
     'finds an entry with %s',
     async (values) => {
       await change(`update publication_entries set ${values} where id = 3`)
@@ -352,7 +351,7 @@ describe('verifyRecord', () => {
     ['delete from plan_versions where publication_id = '],
     ['insert into plan_versions (plan_id, publication_id) select 9, '],
   ])('finds changed plans: %s', async (statement) => {
-    for (const id of [first + rejected, first + published]) {
+    for (const id of [first + cancelled, first + published]) {
       await change(statement + id)
       expect(await readProblem()).toBe(`The plans of publication ${id} were changed after it was decided.`)
     }
@@ -366,9 +365,9 @@ describe('verifyRecord', () => {
   })
 
   test('finds a changed state', async () => {
-    const id = first + rejected
+    const id = first + cancelled
     await change(`update publications set state = 'waiting' where id = ${id}`)
-    expect(await readProblem()).toBe(`Publication ${id} is waiting, but the record says rejected.`)
+    expect(await readProblem()).toBe(`Publication ${id} is waiting, but the record says cancelled.`)
     await change(`update publications set state = 'staging', created_at = 1 where id = ${id}`)
     expect(await readProblem()).toContain('another hash of entry 3')
     await closePlan(store, 'gold', 'Sold out.', request)
@@ -409,7 +408,7 @@ describe('verifyRecord', () => {
   test('finds a record that was cut off, because its hash was kept', async () => {
     const before = await verifyRecord(store)
     const { id } = await close('gold', careful)
-    await rejectPublication(store, id, boris)
+    await cancelPublication(store, id, boris)
     const kept = await verifyRecord(store, before)
     await change(
       `delete from publication_entries where publication_id = ${id}`,
@@ -451,7 +450,7 @@ describe('verifyRecord', () => {
       /publication_state|entry_order/,
       'replace into publication_entries select * from publication_entries where id = 3',
     ],
-    ['FOREIGN KEY constraint failed', `delete from publications where state = 'rejected'`],
+    ['FOREIGN KEY constraint failed', `delete from publications where state = 'cancelled'`],
   ])('is hardly needed: the database refuses with %s to %s', async (code, sql) => {
     await expect(env.DB.prepare(sql).run()).rejects.toThrow(code)
     expect(await readProblem()).toBeUndefined()

@@ -10,12 +10,7 @@ import { changePartner, createPartner, listPartners, type Credentials } from '..
 import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications, readPublication, verifyRecord } from '../../../src/ops/core/publication-log.ts'
 import { prepareUndo } from '../../../src/ops/core/publication-undo.ts'
-import {
-  approvePublication,
-  cancelPublication,
-  publishChange,
-  rejectPublication,
-} from '../../../src/ops/core/publications.ts'
+import { approvePublication, cancelPublication, publishChange } from '../../../src/ops/core/publications.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { createChanges } from './partner-changes.ts'
@@ -51,7 +46,7 @@ export async function fillDatabase(): Promise<Credentials[]> {
     await decide(store, { ...conflicting, kind: 'conflicted', actor: 'schedule' })
     if (isCancelled) await cancelPublication(store, conflicting.publicationId, boris)
   }
-  await rejectPublication(careful, await propose('plan-3', careful), boris)
+  await cancelPublication(careful, await propose('plan-3', careful), boris)
   await approvePublication(careful, await propose('plan-3', careful), boris)
   await closePlan(careful, 'plan-1', 'Waits.', request)
   await env.DB.exec(
