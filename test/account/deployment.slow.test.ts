@@ -273,7 +273,7 @@ test('production is deployed in the same way, on data of its own', async () => {
 
 test('the schedule that was uploaded publishes a change when its time has come', async () => {
   const { follow, runtime } = operator()
-  const flags = '--at 2099-01-01T00:00Z --accept --remote --env production'
+  const flags = '--at 2099-01-01T00:00Z --yes --remote --env production'
   await follow(`npm run -s ops -- plan close dhahabu-gold-tracker --note "Sold out." ${flags}`)
   const states = () => select('select state from publications order by id', 'production')
   await runtime.runSchedule(workerName('production'))

@@ -38,12 +38,12 @@ const large = [...fill(100, 40, 'Old', ['KE', 'UG']), ...fill(200, 15, 'Removed'
 const file = formatCatalog([other, ...fill(100, 40, 'New', ['KE', 'RW']), ...fill(300, 15, 'Added', ['RW', 'UG'])])
 
 const commands: TestCommand[] = [
-  { words: 'catalog import - --prune --yes --accept', stdin: file, catalog: large },
-  { words: 'catalog import - --prune --yes --accept --at 2100-01-01T00:00Z', stdin: file, catalog: large },
-  { words: 'catalog undo LAST --yes --accept', catalog: small },
+  { words: 'catalog import - --prune --yes', stdin: file, catalog: large },
+  { words: 'catalog import - --prune --yes --at 2100-01-01T00:00Z', stdin: file, catalog: large },
+  { words: 'catalog undo LAST --yes', catalog: small },
   { words: 'catalog invalidate', catalog: small },
   { words: 'plan offer plan-1 --country RW', catalog: small },
-  { words: 'plan withdraw plan-1 --country KE --accept --at 2100-01-01T00:00Z', catalog: small },
+  { words: 'plan withdraw plan-1 --country KE --yes --at 2100-01-01T00:00Z', catalog: small },
   { words: 'plan close plan-1 --note Sold', catalog: small },
   { words: 'plan close plan-1 --note Sold --at 2100-01-01T00:00Z', catalog: small },
 ]

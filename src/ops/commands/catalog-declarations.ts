@@ -13,7 +13,7 @@ const fileCommand = {
   args: { file: {} },
   changes: 'publication',
   store: 'itself',
-  asks: 'that --remote asks before plans are changed or removed',
+  asks: 'that --remote asks before plans are changed or removed, or when the change looks wrong',
   json: 'an object: the numbers of plans added, changed, removed and unchanged, the countries, and the publication',
   progress: 'Reading the file',
 } as const

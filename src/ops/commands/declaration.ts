@@ -61,7 +61,6 @@ export interface SharedInput {
   note: string | undefined
   /** Unix seconds. */
   at: number | undefined
-  accept: boolean
 }
 
 type ValueOf<One> = One extends { parse: (text: string) => infer Value }

@@ -12,7 +12,6 @@ import type { Run } from './run.ts'
 interface ReviewInput {
   /** Unix seconds: when the change is published; now by default. */
   at: number | undefined
-  accept: boolean
   dryRun?: boolean
 }
 
@@ -46,22 +45,18 @@ export function createRequest(
  */
 export async function reviewChanges(
   run: Run,
-  { at, accept, dryRun = false }: ReviewInput,
+  { at, dryRun = false }: ReviewInput,
   store: Store,
   changes: readonly PlanChange[],
   { warnings = [], describeEffect = () => undefined, isLocal = false, isShown = false }: Question = {},
 ): Promise<void> {
   const isDoubtful = await printDoubts(run, store, changes, at ?? null, warnings)
   const effect = describeEffect(changes)
-  const missing = [
-    ...(effect !== undefined && !run.isSure ? ['--yes'] : []),
-    ...(isDoubtful && !accept && run.target.remote ? ['--accept'] : []),
-  ]
-  if (dryRun || missing.length === 0) return
+  if (dryRun || run.isSure || (effect === undefined && !isDoubtful)) return
   if ((run.target.remote || isLocal) && !isShown && run.io.stdin.isTTY)
     run.warn(...formatCountries(compareChanges(changes)))
   const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
-  await run.confirm(question, { isSure: false, isLocal, flag: missing.join(' ') })
+  await run.confirm(question, { isLocal })
 }
 
 /**

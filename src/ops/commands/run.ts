@@ -28,7 +28,7 @@ export interface Run extends CommandContext {
    * Asks before a change that can't be undone, unless --yes was given.
    * @throws UserError when the answer is not yes, or nobody can be asked.
    */
-  confirm: (effect: string, options?: Partial<Question>) => Promise<void>
+  confirm: (effect: string, options?: Pick<Question, 'isLocal'>) => Promise<void>
   /** Ends the progress, for output of another program. */
   end: () => void
 }

@@ -43,13 +43,11 @@ export function checkKeep(verify: unknown, keep: unknown): string | undefined {
 
 /** @returns the flags of a command by name, its own first. */
 export function listFlags({ flags = {}, json, changes, asks, store }: Declaration): Record<string, Flag> {
+  const question = asks ?? (changes === 'publication' ? 'that --remote asks when the change looks wrong' : undefined)
   const shared = {
-    ...(changes === 'publication' && {
-      at: dueTimeFlag,
-      accept: { help: 'skip the question that --remote asks when a change looks wrong' },
-    }),
+    ...(changes === 'publication' && { at: dueTimeFlag }),
     ...(changes && { as: actorFlag, note: { value: '<text>', help: 'why, for the record' } as const }),
-    ...(asks !== undefined && { yes: { help: `skip the question ${asks}` } }),
+    ...(question !== undefined && { yes: { help: `skip the question ${question}` } }),
     ...(json !== undefined && { json: { help: `print ${json}` } }),
     ...(store !== 'none' && target),
   }

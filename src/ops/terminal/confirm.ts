@@ -7,8 +7,6 @@ export interface Question {
   isSure: boolean
   /** Whether local state asks, too, on a terminal. */
   isLocal?: boolean
-  /** The flag that skips the question. */
-  flag?: string
 }
 
 /**
@@ -19,12 +17,12 @@ export async function confirm(
   { stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>,
   { remote = false, env }: Target,
   effect: string,
-  { isSure, isLocal = false, flag = '--yes' }: Question,
+  { isSure, isLocal = false }: Question,
 ): Promise<void> {
   if (isSure || (!remote && !(isLocal && stdin.isTTY))) return
   const question = remote ? `[${env}] ${effect}` : effect
   if (!stdin.isTTY) {
-    throw new UserError(`${question} There is no terminal to ask: add ${flag} to go ahead. Nothing was changed.`)
+    throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`)
   }
   stderr.write(`${question} Go ahead? [y/N] `)
   if (!/^y(es)?$/i.test(await readLine(stdin))) throw new UserError('Nothing was changed.')

@@ -133,7 +133,7 @@ test('catalog import asks before it changes or removes plans of a deployed envir
   expect([code, stdout, stderr.split('\n').at(-2)]).toEqual([
     2,
     '',
-    `${question} There is no terminal to ask: add --yes --accept to go ahead. Nothing was changed.`,
+    `${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`,
   ])
   const answered = await importPlans([makePlan({ id: 1, name: 'New' })], remote, { isTTY: true })
   expect([answered.code, answered.stderr.endsWith(`${question} Go ahead? [y/N] Nothing was changed.\n`)]).toEqual([

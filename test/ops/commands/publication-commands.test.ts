@@ -249,16 +249,16 @@ test('doctor prints one line each, and exits with 2 when something needs a fix',
   expect(checks.filter(({ level }) => level === 'problem')).toMatchObject([{ name: 'publications' }])
 })
 
-test('a change that looks wrong is a warning locally, and a question with --remote, unless --accept', async () => {
+test('a change that looks wrong is a warning locally, and a question with --remote, unless --yes', async () => {
   const set = 'plan set cash performance1=1300'
   const warning = 'Warning: cash: performance1 is 1300 % per year. Is it a misplaced decimal point?\n'
   const remote = await ops(`${set} --remote --env staging`)
   expect([remote.code, remote.stderr]).toEqual([
     2,
-    `${warning}[staging] Are the warnings above intended? There is no terminal to ask: add --accept to go ahead. Nothing was changed.\n`,
+    `${warning}[staging] Are the warnings above intended? There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
   ])
   expect((await ops('plan set cash performance1=13.5 --remote --env staging')).stderr).toBe('')
-  expect((await ops(`${set} --remote --env staging --accept`)).code).toBe(0)
+  expect((await ops(`${set} --remote --env staging --yes`)).code).toBe(0)
   expect((await ops('plan set cash performance1=13')).stderr).toBe('')
   expect((await ops('plan withdraw cash --country KE')).stderr).toBe(
     'Warning: KE loses its last plan: its list will be empty.\nWarning: cash: It becomes viewable in no country.\n',

@@ -11,7 +11,7 @@ test('a command may ask twice: the first answer leaves the terminal open', async
   stdin.write('y\n')
   await confirm({ stdin, stderr }, target, '2 plans will be removed.', { isSure: false })
   stdin.write('yes\n')
-  await confirm({ stdin, stderr }, target, 'Is all of this intended?', { isSure: false, flag: '--accept' })
+  await confirm({ stdin, stderr }, target, 'Is all of this intended?', { isSure: false })
   expect(asked).toBe(
     '[staging] 2 plans will be removed. Go ahead? [y/N] [staging] Is all of this intended? Go ahead? [y/N] ',
   )
