@@ -28,7 +28,7 @@ const failed = "(blob2 = '500' OR blob2 = '503')"
 const since = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
 const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 
-/** For alerts about what happens now. */
+/** For what happens now. */
 const recentMinutes = 15
 
 /**
@@ -46,10 +46,8 @@ const budgetPercent = Number((100 - availabilityTargetPercent).toFixed(6))
 const minFailures = 5
 
 const maxAgeSeconds = freshnessSeconds + 10
-const maxRefusals = 100
 /** A list that neither memory nor KV has comes from D1, also when KV works: after a change, and the first with some filters. */
 const maxShareFromD1 = { percent: 97, lists: 50 }
-const worseVersion = { percent: 1, factor: 2 }
 const quietMinutes = 180
 
 export const alerts = {
@@ -61,12 +59,6 @@ export const alerts = {
       rows.length === 0
         ? ok(`No request for a token or a list in ${formatMinutes(Math.max(...windows))}.`)
         : rows.map(judgeAvailability),
-  },
-  versions: {
-    rule: `In an hour, over ${worseVersion.percent} % of the requests to a version fail with 500 or 503, and that share is over ${worseVersion.factor} times the share of the other versions. Fewer than ${minFailures} failures don't count.`,
-    write: (dataset) =>
-      `SELECT blob7 AS version, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, ${p99} FROM ${dataset} WHERE ${since(60)} AND blob7 != '' GROUP BY version ORDER BY requests DESC`,
-    judge: judgeVersions,
   },
   'stale-lists': {
     rule: `In ${recentMinutes} minutes, at least ${minFailures} lists are older than ${maxAgeSeconds} s. Partners are promised ${freshnessSeconds} s.`,
@@ -80,16 +72,6 @@ export const alerts = {
             const message = `Lists from ${readText(row, 'tier')} that were up to ${oldest} s old: ${lists}.`
             return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
           }),
-  },
-  'rate-limited': {
-    rule: `In ${recentMinutes} minutes, over ${maxRefusals} token requests are refused with 429.`,
-    write: (dataset) =>
-      `SELECT blob6 AS reason, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(recentMinutes)} AND blob5 = 'rate_limited' GROUP BY reason`,
-    judge: (rows) => {
-      const refusals = sumCounts(rows, 'refusals')
-      const message = `${refusals} token requests were refused in ${recentMinutes} minutes.`
-      return refusals > maxRefusals ? problem(message) : ok(message)
-    },
   },
   'kv-failures': {
     rule: `In an hour, over ${maxShareFromD1.percent} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxShareFromD1.lists} such lists are too few to judge.`,
@@ -120,6 +102,14 @@ export const alerts = {
 
 /** Queries for people, which no alert needs. */
 const overviews = {
+  versions: {
+    write: (dataset) =>
+      `SELECT blob7 AS version, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, ${p99} FROM ${dataset} WHERE ${since(60)} AND blob7 != '' GROUP BY version ORDER BY requests DESC`,
+  },
+  'rate-limited': {
+    write: (dataset) =>
+      `SELECT blob6 AS reason, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(recentMinutes)} AND blob5 = 'rate_limited' GROUP BY reason`,
+  },
   target: {
     write: (dataset) =>
       `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
@@ -170,23 +160,6 @@ function judgeAvailability(row: Row): Finding {
     : warning(`${found}: too few to judge.`)
 }
 
-function judgeVersions(rows: readonly Row[]): Finding | Finding[] {
-  const computePercent = (of: readonly Row[]) =>
-    (100 * sumCounts(of, 'failures')) / Math.max(1, sumCounts(of, 'requests'))
-  const worse = rows.flatMap((row) => {
-    const version = readText(row, 'version')
-    const [percent, others] = [computePercent([row]), computePercent(rows.filter((other) => other !== row))]
-    const isWorse = percent > worseVersion.percent && percent > worseVersion.factor * others
-    if (!isWorse || rows.length === 1 || readCount(row, 'failures') < minFailures) return []
-    const requests = formatCount(row, 'requests')
-    return problem(
-      `${formatPercent(percent)} of ${requests} requests to version ${version} failed in an hour, of the other versions ${formatPercent(others)}.`,
-    )
-  })
-  if (worse.length > 0) return worse
-  return ok(`${rows.length} ${rows.length === 1 ? 'version' : 'versions'} answered in an hour, none worse than others.`)
-}
-
 /** A missing column would be NaN, which is over no limit. */
 function readCount(row: Row, field: string): number {
   const count = Number.parseFloat(String(row[field]))
@@ -206,10 +179,6 @@ function readText(row: Row, field: string): string {
 
 function formatCount(row: Row, field: string): string {
   return readCount(row, field).toLocaleString('en')
-}
-
-function formatPercent(percent: number): string {
-  return `${Number(percent.toFixed(percent < 1 ? 2 : 1))} %`
 }
 
 function formatMinutes(minutes: number): string {

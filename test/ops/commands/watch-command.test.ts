@@ -22,16 +22,15 @@ interface Requests {
   partner?: string
   tier?: string
   error?: string
-  version?: string
   age?: number
 }
 
 /** Records requests in one data point, as a sampled dataset has them. */
 function record({ count, minutesAgo = 1, route = list, status = 200, ...facts }: Requests) {
-  const { partner = 'acme', tier = '', error = '', version = 'new', age = 0 } = facts
+  const { partner = 'acme', tier = '', error = '', age = 0 } = facts
   const point = {
     indexes: [partner],
-    blobs: [route, String(status), 'KE', tier, error, '', version],
+    blobs: [route, String(status), 'KE', tier, error, '', 'new'],
     doubles: [5, age],
   }
   cloudflare().analytics.write(dataset, point, new Date(Date.now() - minutesAgo * 60_000), count)
@@ -100,25 +99,6 @@ test.each<[string, string, Requests[], string[]]>([
       'problem  availability: Lists: 60 of 225 in 6 h and 4 of 4 in 30 min failed, over 6 times as many as the target allows.',
     ],
   ],
-  [
-    'versions',
-    'one is worse, though older and with more requests',
-    [
-      { count: 955, minutesAgo: 50, version: 'old' },
-      { count: 45, minutesAgo: 50, version: 'old', status: 500 },
-      { count: 100, version: 'new' },
-    ],
-    ['problem  versions: 4.5 % of 1,000 requests to version old failed in an hour, of the other versions 0 %.'],
-  ],
-  [
-    'versions',
-    'both fail',
-    [
-      { count: 100, minutesAgo: 50, version: 'old', status: 503 },
-      { count: 10, version: 'new', status: 503 },
-    ],
-    ['ok       versions: 2 versions answered in an hour, none worse than others.'],
-  ],
   ['stale-lists', 'fresh', [{ count: 9, age: 130 }], ['ok       stale-lists: No list was older than 130 s.']],
   [
     'stale-lists',
@@ -137,18 +117,6 @@ test.each<[string, string, Requests[], string[]]>([
       'problem  stale-lists: Lists from kv that were up to 131 s old: 3.',
       'problem  stale-lists: Lists from memory that were up to 190 s old: 2.',
     ],
-  ],
-  [
-    'rate-limited',
-    'few',
-    [{ count: 100, error: 'rate_limited', status: 429 }],
-    ['ok       rate-limited: 100 token requests were refused in 15 minutes.'],
-  ],
-  [
-    'rate-limited',
-    'many',
-    [{ count: 101, error: 'rate_limited', status: 429, partner: '' }],
-    ['problem  rate-limited: 101 token requests were refused in 15 minutes.'],
   ],
   [
     'kv-failures',
@@ -241,7 +209,7 @@ test('watch says in one line what a wrong token can’t read, and has no data lo
   cloudflare().forbidden = undefined
   expect(code).toBe(3)
   const [line = ''] = stdout.split('\n')
-  expect(line).toMatch(/^problem {2}availability, versions, .*, traffic: Cloudflare refuses the token \(403\): /)
+  expect(line).toMatch(/^problem {2}availability, .*, traffic: Cloudflare refuses the token \(403\): /)
   expect(stdout).toMatch(/^ok {7}cache: KV answers\.$/m)
   expect(await runCommand(['watch'])).toEqual(refused('There is no data locally: add --remote --env NAME.\n'))
 })
