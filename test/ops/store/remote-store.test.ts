@@ -4,6 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { readPath } from '../../../src/json.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
@@ -91,7 +92,7 @@ test('while D1 fails, a suspension marks the partner in the cache, whose copies 
   )
   cloudflare().failure = undefined
   const { keys } = await CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
-  const marks = keys.filter(({ metadata }) => metadata && 'endedAtMs' in (metadata as object))
+  const marks = keys.filter(({ metadata }) => readPath(metadata, 'endedAtMs') !== undefined)
   expect(marks.map(({ name }) => name)).toEqual([getPartnerKey('38')])
   for (const { name } of keys) await CATALOG_CACHE.delete(name)
 })
