@@ -1,14 +1,10 @@
-import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { smoke as program } from '../../src/ops/commands/programs.ts'
 import { isRefusedAgent, startFront } from '../account/front.ts'
-
-const program = resolve(import.meta.dirname, '../../src/ops/smoke.ts')
-const loopback = resolve(import.meta.dirname, '../account/loopback-fetch.ts')
+import { runCommand } from './support/run-ops.ts'
 
 /** Answers as the Worker and the site do when there are no credentials. @param findVersion is asked for every request. */
 async function startService(findVersion: () => string): Promise<URL> {
@@ -37,23 +33,23 @@ async function startService(findVersion: () => string): Promise<URL> {
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
-/** Requests for `targets` go to loopback. */
-async function smoke(args: string[], targets = {}): Promise<{ code: number; output: string }> {
-  const env = { ...process.env, CLIENT_ID: '', CLIENT_SECRET: '', SHORT_NAME: '' }
-  const variables = { ...env, LOOPBACK_TARGETS: JSON.stringify(targets) }
-  const run = promisify(execFile)(process.execPath, ['--import', loopback, program, ...args], { env: variables })
-  return run.then(
-    ({ stdout }) => ({ code: 0, output: stdout }),
-    ({ code, stdout }: { code: number; stdout: string }) => ({ code, output: stdout }),
-  )
+/** Without the credentials of a partner, and without pauses. Requests for `targets` go to loopback. */
+function smoke(args: string[], targets: Record<string, string> = {}) {
+  const send = globalThis.fetch
+  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
+    const { host, pathname, search } = new URL(String(input))
+    return send(targets[host] === undefined ? input : new URL(pathname + search, targets[host]), init)
+  })
+  onTestFinished(() => spy.mockRestore())
+  return runCommand(args, { program, variables: {}, clock: { nowMs: () => 0, sleep: async () => {} } })
 }
 
 test('the smoke test waits until the wanted version answers every request', async () => {
   let requests = 0
   // The version before answers the first three requests, and every other one of the next ten.
   const service = await startService(() => (++requests < 4 || (requests < 14 && requests % 2 === 0) ? 'old' : 'new'))
-  const { code, output } = await smoke(['--url', service.origin, '--version', 'catalog=new'])
-  expect(output).toContain('7 passed, 0 failed')
+  const { code, stdout } = await smoke(['--url', service.origin, '--version', 'catalog=new'])
+  expect(stdout).toContain('7 passed, 0 failed')
   expect([code, requests]).toEqual([0, 14])
 })
 
@@ -64,9 +60,9 @@ test.each([
   const service = await startService(() => 'new')
   const front = await startFront(() => Promise.resolve(service), { isRefused: isRefusedAgent })
   onTestFinished(front.close)
-  const { code, output } = await smoke(['--url', `https://${host}`, '--version', 'catalog=new'], { [host]: front.url })
-  expect(output).toMatch(new RegExp(`^${level}  Python’s urllib reaches the service .*1010`, 'm'))
-  expect(output).toContain(summary)
+  const { code, stdout } = await smoke(['--url', `https://${host}`, '--version', 'catalog=new'], { [host]: front.url })
+  expect(stdout).toMatch(new RegExp(`^${level}  Python’s urllib reaches the service .*1010`, 'm'))
+  expect(stdout).toContain(summary)
   expect(code).toBe(exitCode)
 })
 
@@ -74,13 +70,13 @@ test('at workers.dev, any other failure fails the smoke test', async () => {
   const host = 'catalog.acme.workers.dev'
   const front = await startFront(() => Promise.resolve(undefined))
   onTestFinished(front.close)
-  const { code, output } = await smoke(['--url', `https://${host}`], { [host]: front.url })
-  expect(output).toContain('0 passed, 6 failed')
+  const { code, stdout } = await smoke(['--url', `https://${host}`], { [host]: front.url })
+  expect(stdout).toContain('0 passed, 6 failed')
   expect(code).toBe(3)
 })
 
 test('an address that does not answer ends the smoke test', async () => {
-  const { code, output } = await smoke(['--url', 'http://127.0.0.1:1'])
-  expect(output).toMatch(/^FAIL {2}a token request without credentials returns 400 .*: fetch failed: .*\n$/)
+  const { code, stdout } = await smoke(['--url', 'http://127.0.0.1:1'])
+  expect(stdout).toMatch(/^FAIL {2}a token request without credentials returns 400 .*: fetch failed: .*\n$/)
   expect(code).toBe(2)
 })

@@ -10,8 +10,8 @@ async function runWithinRules(shape: Shape, durationMs: number, seed = 1): Promi
   return meter
 }
 
-test.each([1, 2])('no answer breaks a rule in half a day on which everything fails (seed %i)', async (seed) => {
-  const meter = await runWithinRules(shapes.storm, dayMs / 2, seed)
+test('no answer breaks a rule in half a day on which everything fails', async () => {
+  const meter = await runWithinRules(shapes.storm, dayMs / 2)
   // The rules had something to check.
   expect(countLists(meter)).toBeGreaterThan(2500)
   expect(Math.min(meter.lists.kv, meter.lists.outage, meter.refused, meter.unavailable)).toBeGreaterThan(0)

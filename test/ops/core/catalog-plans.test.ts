@@ -151,9 +151,9 @@ describe('a plan that was added, changed, removed and added again', () => {
   const [other, gold, fresh] = [makePlan({ id: 1 }), makePlan({ id: 2, name: 'Gold' }), makePlan({ id: 2 })]
   const closed = { ...gold, isInvestable: false, nonInvestableNote: 'Sold out.' }
 
-  test('has each of its versions for as-of, undo and merge, also after ten rounds', async () => {
+  test('has each of its versions for as-of, undo and merge, also in the second round', async () => {
     const round = [[other, gold], [other, closed], [other], [other, fresh], [other]]
-    const states = [[other], ...Array.from({ length: 10 }, () => round).flat()]
+    const states = [[other], ...round, ...round]
     const files: CatalogFile[] = []
     for (const state of states) {
       await importPlans(state, true)

@@ -51,6 +51,7 @@ const operator = { attribution, warn: (warning: string) => void warnings.push(wa
 beforeAll(async () => {
   await publishPlans(openDatabase(bindings().DB), [makePlan({ id: 1 })])
   await create('acme')
+  await create('kept')
 })
 beforeEach(() => {
   warnings = []
@@ -67,13 +68,13 @@ const find = (partner = 'kept') => remote((store) => findPartner(store, partner)
 const change = (wanted: PartnerRequest) => remote((store) => changePartner(store, wanted, operator))
 
 test('a partner is suspended, with a warning, when the cache can’t be reached', async () => {
-  await create('kept')
+  await create('cached')
   cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'KV is down' }
-  await change({ kind: 'suspend', partner: 'kept' })
+  await change({ kind: 'suspend', partner: 'cached' })
   expect(warnings).toEqual([
-    expect.stringMatching(/^The cached copy of kept could not be updated: Cloudflare answered 400: KV is down\. /),
+    expect.stringMatching(/^The cached copy of cached could not be updated: Cloudflare answered 400: KV is down\. /),
   ])
-  expect((await find()).suspendedAt).not.toBeNull()
+  expect((await find('cached')).suspendedAt).not.toBeNull()
 })
 
 test('while D1 fails, a suspension marks the partner in the cache, whose copies it finds on any page', async () => {
@@ -189,14 +190,14 @@ test('a database that is overloaded did not run a change, which is sent again as
   const before = await countEntries()
   failChange({ ...overloaded, retryAfterSeconds: 1 })
   const startMs = performance.now()
-  await change({ kind: 'resume', partner: 'kept' })
+  await change({ kind: 'rename', partner: 'kept', name: 'Kept later' })
   expect(performance.now() - startMs).toBeGreaterThan(1000)
   expect(await countEntries()).toBe(before + 1)
 })
 
 test('when Cloudflare asks to wait for too long, the user can repeat the change', async () => {
   failChange({ ...overloaded, retryAfterSeconds: 3600 })
-  await expect(change({ kind: 'suspend', partner: 'kept' })).rejects.toThrow(
+  await expect(change({ kind: 'rename', partner: 'kept', name: 'Kept too late' })).rejects.toThrow(
     new UserError(`Cloudflare answered 429: ${overloaded.message} It asks to wait 3600 s.`),
   )
 })
@@ -328,9 +329,14 @@ describe('doctor', () => {
     expect(stdout).toContain('ok       database: 0.0 MB, runs in WEUR, read replication is on.\n')
   })
 
+  const setReplication = (mode: string) => {
+    for (const database of cloudflare().databases.values()) database.read_replication = { mode }
+  }
+
   test('names what is missing, also when Cloudflare refuses some calls', async () => {
     cloudflare().secrets = undefined
-    for (const database of cloudflare().databases.values()) database.read_replication = { mode: 'disabled' }
+    setReplication('disabled')
+    onTestFinished(() => setReplication('auto'))
     cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'no such namespace' }
     const { code, stdout, stderr } = await runRemote('doctor')
     expect([code, stderr]).toEqual([2, '4 problems need a fix.\n'])

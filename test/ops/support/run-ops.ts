@@ -1,7 +1,7 @@
 // Runs a command line in this process.
 import { createCommandContext, type CommandContext } from '../../../src/ops/commands/command-context.ts'
 import { ops } from '../../../src/ops/commands/ops.ts'
-import { runCommandLine } from '../../../src/ops/commands/program.ts'
+import { runCommandLine, type Program } from '../../../src/ops/commands/program.ts'
 
 export interface Terminal {
   stdin?: string | Uint8Array
@@ -11,10 +11,10 @@ export interface Terminal {
   patienceMs?: number
 }
 
-/** @param overrides what replaces the real stores, keys and clock. */
+/** @param overrides what replaces the operators' program, and the real stores, keys and clock. */
 export async function runCommand(
   args: readonly string[],
-  overrides: Partial<Omit<CommandContext, 'io' | 'argv'>> = {},
+  { program = ops, ...overrides }: Partial<Omit<CommandContext, 'io' | 'argv'> & { program: Program }> = {},
   { stdin = '', isTTY = false, patienceMs = Infinity }: Terminal = {},
 ) {
   let [stdout, stderr] = ['', '']
@@ -29,7 +29,7 @@ export async function runCommand(
   }
   const context = createCommandContext(io, args)
   const findActor = () => Promise.resolve('tester@example.com')
-  const code = await runCommandLine(ops, { ...context, findActor, ...overrides })
+  const code = await runCommandLine(program, { ...context, findActor, ...overrides })
   return { code, stdout, stderr }
 }
 

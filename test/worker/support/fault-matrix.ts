@@ -9,7 +9,15 @@ import { issueAccessToken } from '../../../src/crypto/access-token.ts'
 import type { ErrorBody } from '../../../src/worker/http/api-error.ts'
 import { partners, partnerSecrets, plans, planViewability } from '../../../src/db/schema.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { d1Down, garbleValue, hang, kvDown, takeMs, truncateValue } from '../../support/unreliable-stores.ts'
+import {
+  d1Down,
+  garbleValue,
+  hang,
+  kvDown,
+  takeMs,
+  truncateValue,
+  type Fault,
+} from '../../support/unreliable-stores.ts'
 import { breakD1, breakKv } from './broken-bindings.ts'
 import { startNewIsolate, worker } from './isolate.ts'
 import { withoutLeaks } from './log-leaks.ts'
@@ -135,8 +143,10 @@ function withTitles<T>(cases: readonly T[], describeOne: (one: T) => string): [s
   return cases.map((one) => [describeOne(one), one])
 }
 
+const { DB, AUTH_ADDRESS_RATE_LIMIT, AUTH_RATE_LIMIT } = env
 const realSetTimeout = setTimeout.bind(globalThis)
-const pause = (ms: number) => new Promise((resolve) => realSetTimeout(resolve, ms))
+/** Calls of real bindings without an answer yet. */
+const calls = { inFlight: 0 }
 let undoRenames: (() => Promise<unknown>)[] = []
 /** Also the ID of the test's only plan. */
 let testCount = 0
@@ -188,10 +198,11 @@ export function testFaults(cases: readonly FaultCase[]): void {
       // A minute after the fault the list is current again.
       vi.restoreAllMocks()
       await restoreColumns()
+      countCalls()
       vi.setSystemTime(Date.now() + minuteMs)
       await requestList()
       // A list in memory is renewed after the response.
-      await pause(50)
+      await waitForCalls()
       const { value: recovered } = await requestList()
       expect([recovered.status, await readPlanName(recovered)]).toEqual([200, 'after'])
     })
@@ -276,13 +287,36 @@ function useFreshPartner(): void {
 }
 
 async function renameColumn(table: string, column: string) {
-  await env.DB.prepare(`alter table ${table} rename column ${column} to renamed`).run()
-  undoRenames.push(() => env.DB.prepare(`alter table ${table} rename column renamed to ${column}`).run())
+  await DB.prepare(`alter table ${table} rename column ${column} to renamed`).run()
+  undoRenames.push(() => DB.prepare(`alter table ${table} rename column renamed to ${column}`).run())
 }
 
 async function restoreColumns() {
   for (const undo of undoRenames) await undo()
   undoRenames = []
+}
+
+/** Counts the calls of bindings, beneath faults that begin later. */
+function countCalls(): void {
+  const count: Fault = async (call) => {
+    calls.inFlight++
+    try {
+      return await call()
+    } finally {
+      calls.inFlight--
+    }
+  }
+  breakD1(count)
+  breakKv({ read: count, write: count })
+  const countLimit = (limiter: RateLimit): RateLimit => ({ limit: (key) => count(() => limiter.limit(key)) })
+  vi.spyOn(env, 'AUTH_ADDRESS_RATE_LIMIT', 'get').mockReturnValue(countLimit(AUTH_ADDRESS_RATE_LIMIT))
+  vi.spyOn(env, 'AUTH_RATE_LIMIT', 'get').mockReturnValue(countLimit(AUTH_RATE_LIMIT))
+}
+
+/** Waits until no call is in flight: then work waits for a timer, or is done. */
+async function waitForCalls(): Promise<void> {
+  do await new Promise((resolve) => realSetTimeout(resolve, 0))
+  while (calls.inFlight > 0)
 }
 
 /** Advances the fake clock whenever the work waits for nothing but a timer. Also returns the fake time that it took. */
@@ -291,8 +325,7 @@ async function onFakeClock<T>(work: Promise<T>): Promise<{ value: T; tookMs: num
   const settled = work.finally(() => (state.isSettled = true))
   const startedAtMs = Date.now()
   while (!state.isSettled) {
-    // Real storage answers within such a pause.
-    await pause(20)
+    await waitForCalls()
     if (!state.isSettled) await vi.advanceTimersToNextTimerAsync()
   }
   return { value: await settled, tookMs: Date.now() - startedAtMs }
@@ -309,11 +342,12 @@ async function prepare({ ageMs, isInMemory }: CacheState): Promise<void> {
   const { clientId, shortName, country } = partner
   const times = { iat: startMs / secondMs, exp: (startMs + 30 * dayMs) / secondMs }
   token = await issueAccessToken({ sub: clientId, partner: shortName, country, ...times }, signingKeys[0])
+  countCalls()
   if (ageMs !== undefined) await requestList()
-  await pause(5)
-  await env.DB.batch([
-    env.DB.prepare(`update plans set document = json_set(document, '$.name', 'after') where id = ?`).bind(testCount),
-    env.DB.prepare(`update catalog_revision set revision = revision + 1`),
+  await waitForCalls()
+  await DB.batch([
+    DB.prepare(`update plans set document = json_set(document, '$.name', 'after') where id = ?`).bind(testCount),
+    DB.prepare(`update catalog_revision set revision = revision + 1`),
   ])
   if (!isInMemory) startNewIsolate()
   vi.setSystemTime(startMs + (ageMs ?? 0))
