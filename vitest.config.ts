@@ -9,6 +9,8 @@ const JWT_KEYS = JSON.stringify({ keys: [generateJwk()] })
 process.env['JWT_KEYS'] = JWT_KEYS
 // Wrangler names the file of the secrets for every test file.
 process.env['WRANGLER_LOG'] ??= 'warn'
+// Otherwise, each start of workerd asks the internet for an example of request.cf.
+process.env['CLOUDFLARE_CF_FETCH_ENABLED'] = 'false'
 const bindings = {
   JWT_KEYS,
   TEST_MIGRATIONS: await readD1Migrations('migrations'),

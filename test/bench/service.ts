@@ -81,6 +81,7 @@ export async function startService(
   if (isInspected) process.env['MINIFLARE_WORKERD_V8_FLAGS'] = '--expose-gc'
   const miniflare = new Miniflare({
     handleStructuredLogs: () => {},
+    cf: false,
     ...(isInspected && { inspectorPort: 0 }),
     workers: [
       worker('app', script, bindings),
