@@ -1,6 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-workers'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { generateJwk } from './src/crypto/signing-keys.ts'
 
 // A random key for each run.
@@ -27,6 +29,20 @@ const listProperties = (glob: string) => listFilesWith("from 'fast-check'", glob
 const mockingTests = listFilesWith('vi.mock(', 'test/{catalog,ops}/**/*.test.ts')
 const onlySlow = (tests: string[]) => tests.map((glob) => glob.replace('.test.ts', '.slow.test.ts'))
 
+/** The cases of a file may be in the support that it imports. */
+function measureFile({ moduleId }: TestSpecification): number {
+  const text = readFileSync(moduleId, 'utf8')
+  const support = [...text.matchAll(/'(\S+\/support\/\S+)'/g)].map(([, path = '']) => join(dirname(moduleId), path))
+  return support.reduce((sum, file) => sum + readFileSync(file, 'utf8').length, text.length)
+}
+
+/** Starts with the longest files, so that none runs alone at the end. Those of a project stay together: they share a process. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    return files.toSorted((a, b) => a.project.name.localeCompare(b.project.name) || measureFile(b) - measureFile(a))
+  }
+}
+
 /**
  * `npm test` runs every test but the slow ones, on all cores. `npm run test:slow` (--mode slow) runs the slow ones, and the
  * properties with many more cases, one file at a time: some of them measure time.
@@ -41,6 +57,7 @@ export default defineConfig(({ mode }) => {
       silent: 'passed-only',
       provide: { propertyRuns },
       maxWorkers: isSlow ? 1 : '100%',
+      sequence: { sequencer: LongestFirst },
       projects: [
         {
           // Not verbose: workerd would warn about each header with a non-ASCII value, of which the fuzz test sends thousands.
