@@ -49,7 +49,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
         oauth2: {
           type: 'oauth2',
           description:
-            'The same access token, for tools that get it themselves. They must send the credentials with HTTP Basic.',
+            'For tools that get the access token themselves. They must send the credentials with HTTP Basic.',
           flows: { clientCredentials: { tokenUrl: '/api/v3/partners/auth', scopes: {} } },
         },
       },

@@ -51,7 +51,8 @@ export function describePlansOperation() {
     summary: 'List the plans of your country',
     description:
       'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400.',
-    security: [{ accessToken: [] }, { oauth2: [] }],
+    // Importers such as Postman's take the first one.
+    security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),
     responses: {
       200: {

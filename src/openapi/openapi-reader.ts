@@ -39,18 +39,17 @@ export interface Operation {
   description: string
   security?: Record<string, string[]>[]
   parameters?: Parameter[]
-  requestBody?: { description: string; required?: boolean; content: Record<string, unknown> }
+  requestBody?: { description: string; content: Record<string, unknown> }
   responses: Record<string, Response>
 }
 
 interface SecurityScheme {
   description: string
-  scheme?: string
   flows?: { clientCredentials: { tokenUrl: string } }
 }
 
 export interface OpenapiDocument {
-  info: { title: string; description: string }
+  info: { description: string }
   servers: { url: string }[]
   paths: Record<string, Record<string, Operation>>
   components: {

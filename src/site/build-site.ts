@@ -3,13 +3,9 @@ import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { strToU8, zipSync } from 'fflate'
 import { readOrigin } from '../api/origin.ts'
 import type { OpenapiDocument } from '../openapi/openapi-reader.ts'
 import { formatFeed, readChanges } from './change-history.ts'
-import { writeBrunoCollection } from './collections/bruno-collection.ts'
-import { readCollection } from './collections/collection-requests.ts'
-import { writePostmanCollection, writePostmanEnvironment } from './collections/postman-collection.ts'
 import { buildSearchIndex } from './search-index.ts'
 import {
   formatApiCatalog,
@@ -70,8 +66,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
   const writePage = async (file: string, page: Page) =>
     writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange, origin))))
   const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
-  const collection = readCollection(openapi)
-  for (const name of ['.well-known', 'collections']) await mkdir(join(folder, name))
+  await mkdir(join(folder, '.well-known'))
   await Promise.all([
     ...sections
       .flatMap(({ pages }) => pages)
@@ -84,20 +79,13 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     ...['favicon.ico', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
     writeText('search-index.json', JSON.stringify(await buildSearchIndex(sections))),
     writeText('openapi.json', origin === '' ? openapi : makeAbsolute(openapi, origin)),
-    writeText('collections/investment-plans.postman_collection.json', writePostmanCollection(collection)),
-    writeText('collections/investment-plans.postman_environment.json', writePostmanEnvironment(collection, origin)),
-    writeFile(
-      join(folder, 'collections/investment-plans-bruno.zip'),
-      zipFolder('investment-plans', writeBrunoCollection(collection)),
-    ),
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(origin, sections)),
     writeText('llms-full.txt', await formatLlmsFull(sections)),
     writeText('robots.txt', `User-agent: *\nAllow: /\n${origin && `Sitemap: ${origin}/sitemap.xml\n`}`),
     origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
-    origin &&
-      writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin, collection.tokenPath)),
+    origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin)),
     writeText('.well-known/api-catalog', formatApiCatalog(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...[
@@ -137,12 +125,6 @@ function makeEntry(folder: string, file: string, out: string) {
 function collapseIndentation(markup: string): string {
   const parts = markup.split(/(<pre[^]*?<\/pre>)/)
   return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll(/\s*\n\s*/g, '\n'))).join('')
-}
-
-/** A zip of one folder. The same files give the same bytes: fflate writes the date as local time, and the earliest of the format. */
-function zipFolder(name: string, files: Record<string, string>): Uint8Array {
-  const entries = Object.entries(files).map(([file, text]) => [file, strToU8(text)])
-  return zipSync({ [name]: Object.fromEntries(entries) }, { mtime: new Date(1980, 0, 1) })
 }
 
 /** The licenses of what browsers load from other authors: hono/html and the search engine in the scripts, and the font. */

@@ -35,10 +35,10 @@ export function formatApiCatalog(origin: string): string {
 }
 
 /** RFC 8414: OAuth 2 libraries find the token endpoint with it. The token endpoint reads no body, so it needs no `scope`. */
-export function formatAuthorizationServer(origin: string, tokenPath: string): string {
+export function formatAuthorizationServer(origin: string): string {
   const metadata = {
     issuer: origin,
-    token_endpoint: `${origin}${tokenPath}`,
+    token_endpoint: `${origin}/api/v3/partners/auth`,
     token_endpoint_auth_methods_supported: ['client_secret_basic'],
     grant_types_supported: ['client_credentials'],
     // Required, and empty: there is no authorization endpoint.

@@ -53,11 +53,11 @@ export function listSections(): Section[] {
         {
           path: '/testing',
           title: 'Testing',
-          description: 'Test your program with the cases of the sandbox, a mock server, and each error.',
+          description:
+            'Test your program with the cases of the sandbox, a mock server, Postman or Bruno, and each error.',
           body: renderTesting(),
         },
         readProsePage('/client', 'Clients for TypeScript and Python, one file each, without dependencies.'),
-        readProsePage('/collections', 'Collections for Postman and Bruno, which get the access token themselves.'),
       ],
     },
     {

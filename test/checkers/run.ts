@@ -1,11 +1,10 @@
 // npm run checkers -- --url http://localhost:8787 : checks the site, openapi.json and the API of a running service with other
 // people's programs, and prints one line per check. The credentials of a partner are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { unzipSync } from 'fflate'
 import { originRule } from '../../src/ops/commands/shared-flags.ts'
 import { readOrigin } from '../../src/api/origin.ts'
 import { runThroughPrism } from './prism-proxy.ts'
@@ -14,7 +13,6 @@ import { createPrograms, type Programs } from './programs.ts'
 const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
 const site = join(root, 'dist/site')
-const collections = join(site, 'collections')
 const categories = ['performance', 'accessibility', 'best-practices', 'seo']
 /** The lowest score of Lighthouse that passes. The best is 1. */
 const minScore = 0.95
@@ -27,12 +25,6 @@ interface Link {
   status: number
   state: string
 }
-
-interface NewmanReport {
-  run: { executions: { request: { method: string; url: { path: string[] } }; response?: { code: number } }[] }
-}
-
-type BruReport = [{ results: { request: { method: string; url: string }; response: { status: number } }[] }]
 
 interface Service {
   origin: string
@@ -96,37 +88,6 @@ function listChecks(
 
     'openid-client, oauth4webapi, @badgateway/oauth2-client, curl with base64: a token each': () =>
       run(process.execPath, ['test/checkers/oauth-clients.mjs', '--url', origin], { env: credentials }),
-
-    // These two don't go through Prism, which answers 500 to HEAD: it reads the empty body as JSON.
-    'newman: the collection for Postman': async () => {
-      const environment = join(folder, 'environment.json')
-      const report = join(folder, 'newman.json')
-      await writeFile(environment, await fillEnvironment(service))
-      const collection = join(collections, 'investment-plans.postman_collection.json')
-      const reporters = ['--reporters', 'cli,json', '--reporter-json-export', report]
-      await run(tool('newman'), ['run', collection, '-e', environment, ...reporters])
-      const { run: result }: NewmanReport = await readJson(report)
-      await checkOperations(
-        service,
-        result.executions.map(({ request, response }) => [
-          request.method,
-          `/${request.url.path.join('/')}`,
-          response?.code,
-        ]),
-      )
-    },
-
-    'bru: the collection for Bruno': async () => {
-      const report = join(folder, 'bru.json')
-      await unzip(join(collections, 'investment-plans-bruno.zip'), folder)
-      const settings = { env: { API: origin, ...credentials }, folder: join(folder, 'investment-plans') }
-      await run(tool('bru'), ['run', '--reporter-json', report], settings)
-      const [{ results }]: BruReport = await readJson(report)
-      await checkOperations(
-        service,
-        results.map(({ request, response }) => [request.method, new URL(request.url).pathname, response.status]),
-      )
-    },
   }
 }
 
@@ -247,45 +208,6 @@ async function readScores(url: string, run: Programs['run'], folder: string): Pr
   return categories.map((name) => report.categories[name]?.score ?? null)
 }
 
-/** Requires a successful request for each operation of openapi.json. */
-async function checkOperations(
-  { credentials }: Service,
-  sent: [method: string, path: string, status: number | undefined][],
-): Promise<void> {
-  const { paths }: { paths: Record<string, object> } = await readJson(join(root, document))
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map(
-      (method) => `${method.toUpperCase()} ${path.replace('{shortName}', credentials.SHORT_NAME)}`,
-    ),
-  )
-  const successful = new Set(sent.filter(([, , status]) => status === 200).map(([method, path]) => `${method} ${path}`))
-  const missing = operations.filter((operation) => !successful.has(operation))
-  if (missing.length > 0) throw new Error(`No request with status 200: ${missing.join(', ')}.`)
-}
-
-/** Puts address and credentials into Postman's environment: a command line would show the secret to other users. */
-async function fillEnvironment({ origin, credentials }: Service): Promise<string> {
-  const environment: { values: { key: string }[] } = await readJson(
-    join(collections, 'investment-plans.postman_environment.json'),
-  )
-  const filled = new Map([
-    ['baseUrl', origin],
-    ['clientId', credentials.CLIENT_ID],
-    ['clientSecret', credentials.CLIENT_SECRET],
-    ['shortName', credentials.SHORT_NAME],
-  ])
-  const values = environment.values.map((each) => ({ ...each, value: filled.get(each.key) }))
-  return JSON.stringify({ ...environment, values })
-}
-
 async function readJson<Content>(file: string): Promise<Content> {
   return JSON.parse(await readFile(file, 'utf8'))
-}
-
-async function unzip(file: string, folder: string): Promise<void> {
-  for (const [name, bytes] of Object.entries(unzipSync(await readFile(file)))) {
-    if (name.endsWith('/')) continue
-    await mkdir(dirname(join(folder, name)), { recursive: true })
-    await writeFile(join(folder, name), bytes)
-  }
 }

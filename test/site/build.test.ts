@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { buildSite } from '../../src/site/build-site.ts'
+import { buildSite, readSiteOrigin } from '../../src/site/build-site.ts'
 
 describe('the origin of the service', () => {
   const origin = 'https://plans.example.org'
@@ -39,6 +39,8 @@ describe('the origin of the service', () => {
     expect(named['llms.txt']).toContain(`](${origin}/tokens.md)`)
     expect(JSON.parse(String(named['openapi.json']))).toMatchObject({
       servers: [{ url: origin }],
+      // Postman's and Bruno's importers take the first, and fill in its address of the token endpoint.
+      paths: { '/api/v3/partners/{shortName}/plans': { get: { security: [{ oauth2: [] }, { accessToken: [] }] } } },
       components: {
         securitySchemes: { oauth2: { flows: { clientCredentials: { tokenUrl: `${origin}/api/v3/partners/auth` } } } },
       },
@@ -87,3 +89,22 @@ test('a build replaces an earlier one without taking the folder or a file away',
   expect(await readdir(parent)).toEqual(['site'])
   await rm(parent, { recursive: true })
 })
+
+test.each([
+  '',
+  'https://api.real.test',
+  'https://api.real.test:8443',
+  'http://localhost:8787',
+  'http://127.0.0.1',
+  'http://[::1]:1',
+])('SITE_ORIGIN can be %s', (origin) => expect(readSiteOrigin(origin)).toBe(origin))
+
+test.each([
+  'http://api.real.test',
+  'http://localhost.real.test',
+  'http://localhost:1@real.test',
+  'https://api.real.test/',
+  'https://id@api.real.test',
+  'ftp://api.real.test',
+  'api.real.test',
+])('SITE_ORIGIN cannot be %s', (value) => expect(() => readSiteOrigin(value)).toThrow(`not ${value};`))

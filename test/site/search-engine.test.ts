@@ -79,7 +79,7 @@ const queries = {
   'gzip compression': '/operations#size-and-compression',
   'two countries': '/operations#two-countries',
   'request id': '/operations#request-ids',
-  'postman environment': '/collections#postman',
+  postman: '/testing#api-tools',
   'typescript sdk': '/client',
 }
 

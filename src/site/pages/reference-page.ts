@@ -57,10 +57,7 @@ function renderOperation(
   operation: Operation,
 ): Markup {
   const { operationId, summary, description, security = [], parameters = [], requestBody, responses } = operation
-  const schemes = security
-    .flatMap((each) => Object.keys(each))
-    .slice(0, 1)
-    .map((name) => components.securitySchemes[name])
+  const schemes = security.flatMap((each) => Object.keys(each)).map((name) => components.securitySchemes[name])
   // HEAD takes the parameters of GET.
   const { get: twin } = method === 'HEAD' ? (paths[path] ?? {}) : {}
   return html`<section>

@@ -1,4 +1,4 @@
-// How partners' developers test their programs: the cases of the sandbox, a mock server, and errors.
+// How partners' developers test their programs: the cases of the sandbox, a mock server, API tools, and errors.
 import { html } from 'hono/html'
 import { support } from '../../api/promises.ts'
 import { demoCases } from '../../catalog/demo-cases.ts'
@@ -38,6 +38,16 @@ export function renderTesting(): Markup {
       <code>http://127.0.0.1:4010</code>:
     </p>
     ${renderCode(`npx @stoplight/prism-cli mock ${exampleOrigin}/openapi.json`, 'sh')}
+
+    <h2 id="api-tools">Postman, Bruno and other tools</h2>
+    <p>Import <a href="/openapi.json">openapi.json</a>. In the request “List the plans of your country”:</p>
+    <ul>
+      <li>
+        The authorization is OAuth 2 with client credentials, and the token URL is filled in. Fill in your client ID and
+        secret, send them as a Basic header, and get a token.
+      </li>
+      <li>Fill in your short name. Switch off the filters and <code>If-None-Match</code>, which have examples.</li>
+    </ul>
 
     <h2 id="errors">Errors</h2>
     <p>

@@ -32,17 +32,6 @@ test('every file has the same content security policy, and samples and client ar
   }
 })
 
-test('browsers save the collections', async () => {
-  const names = ['investment-plans.postman_collection.json', 'investment-plans-bruno.zip']
-  const responses = await Promise.all(names.map((name) => fetch(`${origin}/collections/${name}`)))
-  expect(
-    responses.map(({ status, headers }) => [status, headers.get('Content-Type'), headers.get('Content-Disposition')]),
-  ).toEqual([
-    [200, 'application/json', 'attachment'],
-    [200, 'application/zip', 'attachment'],
-  ])
-})
-
 test('the files for programs have their types, and name the API and the contact', async () => {
   const read = async (path: string) => {
     const response = await fetch(origin + path)
