@@ -8,7 +8,6 @@ import type { OpenapiDocument } from '../openapi/openapi-reader.ts'
 import { formatFeed, readChanges } from './change-history.ts'
 import { buildSearchIndex } from './search-index.ts'
 import {
-  formatApiCatalog,
   formatAuthorizationServer,
   formatLlmsFull,
   formatLlmsTxt,
@@ -86,7 +85,6 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     writeText('robots.txt', `User-agent: *\nAllow: /\n${origin && `Sitemap: ${origin}/sitemap.xml\n`}`),
     origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
     origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin)),
-    writeText('.well-known/api-catalog', formatApiCatalog(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
     ...[
       'client/investment-plans.mts',

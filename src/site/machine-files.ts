@@ -12,7 +12,7 @@ export function formatLlmsTxt(origin: string, sections: readonly Section[]): str
     const links = pages.map((page) => `- [${page.title}](${origin}${getMarkdownPath(page)}): ${page.description}`)
     return `## ${heading}\n\n${links.join('\n')}\n`
   })
-  const others = `- [openapi.json](${origin}/openapi.json): the API description\n- [All pages in one file](${origin}/llms-full.txt)\n- [API catalog](${origin}/.well-known/api-catalog), RFC 9727\n`
+  const others = `- [openapi.json](${origin}/openapi.json): the API description\n- [All pages in one file](${origin}/llms-full.txt)\n`
   return `# Investment Plan Catalog\n\n> ${summary.replaceAll('\n', ' ')}\n\n${lists.join('\n')}\n## Optional\n\n${others}`
 }
 
@@ -20,18 +20,6 @@ export function formatLlmsTxt(origin: string, sections: readonly Section[]): str
 export async function formatLlmsFull(sections: readonly Section[]): Promise<string> {
   const pages = await Promise.all(sections.flatMap((section) => section.pages).map(renderMarkdown))
   return pages.join('\n\n---\n\n')
-}
-
-/** RFC 9727: a linkset (RFC 9264) at `/.well-known/api-catalog`. */
-export function formatApiCatalog(origin: string): string {
-  const link = (path: string, type: string) => [{ href: `${origin}${path}`, type }]
-  const api = {
-    anchor: `${origin}/api/v3/partners`,
-    'service-desc': link('/openapi.json', 'application/json'),
-    'service-doc': link('/', 'text/html'),
-    'service-meta': link('/llms.txt', 'text/plain'),
-  }
-  return `${JSON.stringify({ linkset: [api] }, null, 2)}\n`
 }
 
 /** RFC 8414: OAuth 2 libraries find the token endpoint with it. The token endpoint reads no body, so it needs no `scope`. */

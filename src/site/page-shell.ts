@@ -57,7 +57,6 @@ export async function renderPage(page: Page, sections: Section[], lastChange: Ch
         }
         <link rel="alternate" type="application/atom+xml" title="Changes of the API" href="/changes.xml" />
         <link rel="service-desc" type="application/json" href="/openapi.json" />
-        <link rel="api-catalog" href="/.well-known/api-catalog" />
         <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
         <link rel="preload" href="/figtree.woff2" as="font" type="font/woff2" crossorigin />
         <link rel="stylesheet" href="/styles.css" />

@@ -32,18 +32,11 @@ test('every file has the same content security policy, and samples and client ar
   }
 })
 
-test('the files for programs have their types, and name the API and the contact', async () => {
+test('the files for programs have their types, and name the token endpoint and the contact', async () => {
   const read = async (path: string) => {
     const response = await fetch(origin + path)
     return { type: response.headers.get('Content-Type'), text: await response.text() }
   }
-  const catalog = await read('/.well-known/api-catalog')
-  expect(catalog.type).toMatch(/^application\/linkset\+json; ?profile="https:\/\/www\.rfc-editor\.org\/info\/rfc9727"$/)
-  const { linkset } = JSON.parse(catalog.text) as { linkset: { anchor: string; 'service-desc': { href: string }[] }[] }
-  expect(linkset[0]?.anchor).toMatch(/\/api\/v3\/partners$/)
-  expect(linkset[0]?.['service-desc'][0]?.href).toMatch(/\/openapi\.json$/)
-  expect((await fetch(origin)).headers.get('Link')).toBe('</.well-known/api-catalog>; rel="api-catalog"')
-
   const { text: securityTxt } = await read('/.well-known/security.txt')
   expect(securityTxt).toContain(`Contact: mailto:${securityEmail}\n`)
   expect(securityTxt).toMatch(/^Policy: \S+\/promises#security$/m)
