@@ -1,7 +1,6 @@
 // The table of contents: every page, with its title and address. Node only.
 import { ownerAnswers, support } from '../api/promises.ts'
 import { maxDigits } from '../catalog/plan-schema.ts'
-import { formatSizes, formatTable, formatValues } from './demo-facts.ts'
 import { readProse } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 import { renderErrors } from './pages/errors-page.ts'
@@ -47,9 +46,7 @@ export function listSections(): Section[] {
         readProsePage('/caching', 'How to request a list only if it has changed, and how fresh a list is.'),
         readProsePage('/sync', 'How to apply changes of the list to your own copy.'),
         readProsePage('/limits', 'Rate limits, lifetimes and timeouts.'),
-        readProsePage('/operations', 'TLS, IP addresses, the size of a list, two countries and request IDs.', {
-          sizes: formatSizes(),
-        }),
+        readProsePage('/operations', 'TLS, IP addresses, the size of a list, two countries and request IDs.'),
         {
           path: '/testing',
           title: 'Testing',
@@ -70,7 +67,6 @@ export function listSections(): Section[] {
           body: renderReference(),
         },
         readProsePage('/catalog', 'Which values to expect, and how to read and show numbers, texts and artwork.', {
-          values: formatValues(),
           digits: String(maxDigits),
           questions: formatQuestions(),
         }),
@@ -100,6 +96,6 @@ function readProsePage(path: string, description: string, blocks?: Record<string
 
 function formatQuestions(): string {
   const askSupport = `Ask [support](mailto:${support.email}).`
-  const answers = Object.entries(ownerAnswers).map(([question, answer]) => [question, answer ?? askSupport])
-  return formatTable(['Question', 'Answer'], Object.fromEntries(answers))
+  const rows = Object.entries(ownerAnswers).map(([question, answer]) => `| ${question} | ${answer ?? askSupport} |`)
+  return ['| Question | Answer |', '| --- | --- |', ...rows].join('\n')
 }
