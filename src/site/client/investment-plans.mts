@@ -8,7 +8,7 @@
  */
 
 /** This file last changed in this version. The history at /changes on the site of the service says what is new since your copy. */
-export const clientVersion = '3.4.0'
+export const clientVersion = '3.0.0'
 
 export interface ClientOptions {
   /** Such as `https://catalog.example.com`. */

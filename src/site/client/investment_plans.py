@@ -28,7 +28,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypedDict
 
-CLIENT_VERSION = "3.4.0"
+CLIENT_VERSION = "3.0.0"
 """This file last changed in this version. The history at /changes on the site of the service says what is new since your copy."""
 
 # BEGIN GENERATED from the filters and the plan schema of the service
