@@ -1,12 +1,7 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
 import { support } from '../api/promises.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
-import {
-  describePlansHeadOperation,
-  describePlansOperation,
-  describeTokenOperation,
-  exampleRequestId,
-} from './openapi-operations.ts'
+import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
 import type { describePlan } from './plan-json-schema.ts'
 
 /** @param version of the API, as in the history of changes. */
@@ -28,10 +23,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
     ],
     paths: {
       '/api/v3/partners/auth': { post: describeTokenOperation() },
-      '/api/v3/partners/{shortName}/plans': {
-        get: describePlansOperation(),
-        head: describePlansHeadOperation(),
-      },
+      '/api/v3/partners/{shortName}/plans': { get: describePlansOperation() },
     },
     components: {
       securitySchemes: {

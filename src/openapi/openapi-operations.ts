@@ -50,7 +50,7 @@ export function describePlansOperation() {
     tags: ['Plans'],
     summary: 'List the plans of your country',
     description:
-      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400.',
+      'Returns the plans that are viewable in your country and match all filters. If no plan matches, the list is empty. A filter with an empty value and an unknown parameter are ignored. A filter that is repeated or has an invalid value is refused with status 400. HEAD returns the same status and headers without the list.',
     // Importers such as Postman's take the first one.
     security: [{ oauth2: [] }, { accessToken: [] }],
     parameters: describePlansParameters(),
@@ -87,21 +87,6 @@ function commonHeaders() {
   }
 }
 
-/** The same request with HEAD: the headers of the list without the list. */
-export function describePlansHeadOperation() {
-  const { responses, ...get } = describePlansOperation()
-  return {
-    ...get,
-    operationId: 'checkPlans',
-    summary: 'Check whether the list has changed',
-    description: 'Returns the headers of the list without a body. A GET with If-None-Match needs only one request.',
-    responses: {
-      ...withoutBodies(responses),
-      200: { description: 'The list exists. Its ETag shows whether it has changed.', headers: listHeaders() },
-    },
-  }
-}
-
 function describePlansParameters() {
   return [
     {
@@ -129,12 +114,6 @@ function describePlansParameters() {
       example: '"MDfm93pYf5ukiPWD3U3ZBQ"',
     },
   ]
-}
-
-function withoutBodies(responses: Record<string, { description: string; headers: object }>) {
-  return Object.fromEntries(
-    Object.entries(responses).map(([status, { description, headers }]) => [status, { description, headers }]),
-  )
 }
 
 function listHeaders() {

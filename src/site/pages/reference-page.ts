@@ -50,16 +50,9 @@ export function renderReference(): Markup {
   </article>`
 }
 
-function renderOperation(
-  { paths, components }: OpenapiDocument,
-  path: string,
-  method: string,
-  operation: Operation,
-): Markup {
+function renderOperation({ components }: OpenapiDocument, path: string, method: string, operation: Operation): Markup {
   const { operationId, summary, description, security = [], parameters = [], requestBody, responses } = operation
   const schemes = security.flatMap((each) => Object.keys(each)).map((name) => components.securitySchemes[name])
-  // HEAD takes the parameters of GET.
-  const { get: twin } = method === 'HEAD' ? (paths[path] ?? {}) : {}
   return html`<section>
     ${renderHeading(2, operationId, summary)}
     <p class="endpoint"><code>${method} ${path}</code></p>
@@ -68,12 +61,7 @@ function renderOperation(
     ${schemes.map((scheme) => html`<p>${renderInline(scheme?.description ?? '')}</p>`)}
     ${
       parameters.length > 0 &&
-      html`${renderHeading(3, `${operationId}-parameters`, 'Parameters')}
-      ${
-        twin
-          ? html`<p>The same as those of <a href="#${twin.operationId}-parameters">${twin.summary}</a>.</p>`
-          : renderParameters(operationId, parameters)
-      }`
+      html`${renderHeading(3, `${operationId}-parameters`, 'Parameters')} ${renderParameters(operationId, parameters)}`
     }
     ${
       requestBody &&
@@ -125,9 +113,6 @@ const { access_token, expires_in } = await response.json()`,
   headers: { Authorization: \`Bearer \${token}\`, 'If-None-Match': lastEtag },
 })
 if (response.status !== 304) plans = (await response.json()).data.plans`,
-  },
-  checkPlans: {
-    bash: `curl -I -H "Authorization: Bearer $TOKEN" ${exampleOrigin}/api/v3/partners/acme/plans`,
   },
 }
 
