@@ -81,7 +81,6 @@ export function describePlansOperation() {
 function commonHeaders() {
   return {
     'X-Request-Id': referToHeader('RequestId'),
-    'X-Worker-Version': referToHeader('WorkerVersion'),
     'Strict-Transport-Security': referToHeader('TransportSecurity'),
     'X-Content-Type-Options': referToHeader('ContentTypeOptions'),
   }

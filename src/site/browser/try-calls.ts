@@ -182,7 +182,6 @@ const shownHeaders = [
   'Allow',
   'Retry-After',
   'X-Request-Id',
-  'X-Worker-Version',
 ]
 
 function renderExchange({ request, status, statusText, headers, milliseconds, body }: Exchange): Markup {

@@ -116,37 +116,31 @@ if (response.status !== 304) plans = (await response.json()).data.plans`,
   },
 }
 
-function renderResponse(operationId: string, status: string, { description, headers = {}, content }: Response): Markup {
+function renderResponse(operationId: string, status: string, { description, content }: Response): Markup {
   const body = content?.['application/json']
   const schema = body && readName(body.schema)
   return html`${renderHeading(3, `${operationId}-${status}`, status === 'default' ? 'Other statuses' : `Status ${status}`)}
-    ${
-      body?.examples
-        ? html`<ul>
-            ${Object.entries(body.examples).map(
-              ([code, { value }]) =>
-                html`<li>
-                  <a href="/errors#${code}"><code>${code}</code></a
-                  >: ${String(readPath(value, 'message'))}
-                </li>`,
-            )}
-          </ul>`
-        : html`<p>${renderInline(description)}</p>`
-    }
-    <p>
-      ${schema && html`Body: <a href="#${schema}">${schema}</a>, as <code>application/json</code>. `}Headers:
-      ${Object.entries(headers).map(
-        ([name, header], index) =>
-          html`${index > 0 && ', '}<a href="#header-${readName(header)}"><code>${name}</code></a>`,
-      )}.
-    </p>
-    ${
-      body?.example !== undefined &&
-      html`<details>
-        <summary>Example of the body</summary>
-        ${renderCode(JSON.stringify(body.example, null, 2), 'json')}
-      </details>`
-    }`
+  ${
+    body?.examples
+      ? html`<ul>
+          ${Object.entries(body.examples).map(
+            ([code, { value }]) =>
+              html`<li>
+                <a href="/errors#${code}"><code>${code}</code></a
+                >: ${String(readPath(value, 'message'))}
+              </li>`,
+          )}
+        </ul>`
+      : html`<p>${renderInline(description)}</p>`
+  }
+  ${schema && html`<p>Body: <a href="#${schema}">${schema}</a>, as <code>application/json</code>.</p>`}
+  ${
+    body?.example !== undefined &&
+    html`<details>
+      <summary>Example of the body</summary>
+      ${renderCode(JSON.stringify(body.example, null, 2), 'json')}
+    </details>`
+  }`
 }
 
 /** One row per header of `components`. Some have the same name: an error and a list differ in Cache-Control. */
