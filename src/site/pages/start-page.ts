@@ -88,7 +88,10 @@ export function renderStart(): Markup {
     </div>
 
     <h3 id="output">3. Check the output</h3>
-    <p>Each line is one plan: its <code>identifier</code> and its <code>coolName</code>, the name to display.</p>
+    <p>
+      Each line is one plan: its <code>identifier</code> and its <code>coolName</code>, the name to display. With curl,
+      you see the whole response, as JSON.
+    </p>
     ${renderCode(`${identifier}\t${coolName}\n…`, 'text')}
     <p>
       If you get an error, look up its code in <a href="/errors">Errors</a>. To see your plans as cards, open

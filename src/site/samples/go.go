@@ -2,59 +2,46 @@
 package main
 
 import (
-	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
-func call(request *http.Request, body any) {
-	request.Header.Set("User-Agent", "investment-plans-sample")
-	client := http.Client{Timeout: 15 * time.Second}
-	response, err := client.Do(request)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		log.Fatal(err)
-	}
-	isObject := bytes.HasPrefix(text, []byte("{"))
-	if response.StatusCode != http.StatusOK || !isObject || json.Unmarshal(text, body) != nil {
-		log.Fatalf("%d: %.300s", response.StatusCode, text)
+type answer struct {
+	Token string `json:"access_token"`
+	Data  struct {
+		Plans []struct{ Identifier, CoolName string }
 	}
 }
 
+func call(method, path, authorization string) (body answer) {
+	url := strings.TrimSuffix(os.Getenv("API"), "/") + "/api/v3/partners/" + path
+	request, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.Header = http.Header{"Authorization": {authorization}, "User-Agent": {"investment-plans-sample"}}
+	response, err := (&http.Client{Timeout: 15 * time.Second}).Do(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(text, &body) != nil {
+		log.Fatalf("%d: %.300s", response.StatusCode, text)
+	}
+	return body
+}
+
 func main() {
-	partners := os.Getenv("API") + "/api/v3/partners/"
-
-	request, err := http.NewRequest(http.MethodPost, partners+"auth", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	request.SetBasicAuth(os.Getenv("CLIENT_ID"), os.Getenv("CLIENT_SECRET"))
-	var token struct {
-		Value string `json:"access_token"`
-	}
-	call(request, &token)
-
-	request, err = http.NewRequest(http.MethodGet, partners+os.Getenv("SHORT_NAME")+"/plans", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token.Value)
-	var list struct {
-		Data struct {
-			Plans []struct{ Identifier, CoolName string }
-		}
-	}
-	call(request, &list)
-	for _, plan := range list.Data.Plans {
+	credentials := base64.StdEncoding.EncodeToString([]byte(os.Getenv("CLIENT_ID") + ":" + os.Getenv("CLIENT_SECRET")))
+	token := call("POST", "auth", "Basic "+credentials).Token
+	for _, plan := range call("GET", os.Getenv("SHORT_NAME")+"/plans", "Bearer "+token).Data.Plans {
 		fmt.Printf("%s\t%s\n", plan.Identifier, plan.CoolName)
 	}
 }

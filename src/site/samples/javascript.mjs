@@ -2,24 +2,13 @@
 const { API, CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
 
 async function call(path, authorization, method = 'GET') {
-  const response = await fetch(`${API}/api/v3/partners/${path}`, {
-    method,
-    headers: { Authorization: authorization, 'User-Agent': 'investment-plans-sample' },
-    signal: AbortSignal.timeout(15_000),
-  })
+  const headers = { Authorization: authorization, 'User-Agent': 'investment-plans-sample' }
+  const signal = AbortSignal.timeout(15_000)
+  const response = await fetch(`${API.replace(/\/$/, '')}/api/v3/partners/${path}`, { method, headers, signal })
   const text = await response.text()
-  const body = parse(text)
-  if (response.status === 200 && body?.constructor === Object) return body
+  if (response.status === 200) return JSON.parse(text)
   console.error(`${response.status}: ${text.slice(0, 300)}`)
   process.exit(1)
-}
-
-function parse(text) {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const credentials = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')

@@ -1,18 +1,15 @@
 <?php
 // Needs PHP 8.1 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
-
 function call(string $path, string $authorization, string $method = 'GET'): object
 {
-    $url = getenv('API') . "/api/v3/partners/$path";
     // Without a User-Agent of its own, the request can be refused with "error code: 1010".
     $headers = "Authorization: $authorization\r\nUser-Agent: investment-plans-sample";
     $http = ['method' => $method, 'header' => $headers, 'timeout' => 15, 'ignore_errors' => true];
-    $stream = fopen($url, 'r', false, stream_context_create(['http' => $http]));
-    if ($stream === false) exit(1);
+    $url = rtrim(getenv('API'), '/') . "/api/v3/partners/$path";
+    $stream = fopen($url, 'r', false, stream_context_create(['http' => $http])) ?: exit(1);
     $text = stream_get_contents($stream);
     $status = explode(' ', stream_get_meta_data($stream)['wrapper_data'][0])[1];
-    $body = json_decode($text);
-    if ($status === '200' && is_object($body)) return $body;
+    if ($status === '200') return json_decode($text, flags: JSON_THROW_ON_ERROR);
     fwrite(STDERR, "$status: " . substr($text, 0, 300) . "\n");
     exit(1);
 }
