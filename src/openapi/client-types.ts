@@ -9,18 +9,18 @@ export function formatClientTypes(
 ): string {
   const formatType = (field: FieldSchema) => formatFieldType(field, schemas)
   const filters = Object.entries(planFilters).map(
-    ([name, { description, schema }]) => `/** ${description} */\n${name}?: ${formatType(schema)}`,
+    ([name, { description, schema }]) => `  /** ${description} */\n  ${name}?: ${formatType(schema)}`,
   )
+  const names = Object.keys(planFilters).map((name) => `'${name}'`)
   const fields = Object.entries(planFields).map(
-    ([name, field]) => `/** ${field.description} */\n${name}: ${formatType(field)}`,
+    ([name, field]) => `  /** ${field.description} */\n  ${name}: ${formatType(field)}`,
   )
-  return `
-/** Filters combine with AND. */
+  return `/** Filters combine with AND. */
 export interface PlanFilter {
 ${filters.join('\n')}
 }
 
-const filterNames: readonly string[] = ${JSON.stringify(Object.keys(planFilters))}
+const filterNames: readonly string[] = [${names.join(', ')}]
 
 export interface Plan {
 ${fields.join('\n')}

@@ -1,30 +1,23 @@
-// npm run generate: writes openapi.json, the types in the client and the table in the filters guide. With --check it writes
-// nothing, and exits with 1 when one of them is stale.
+// npm run generate: writes openapi.json and the table in the filters guide. With --check it writes nothing, and exits with 1
+// when one of them is stale.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { format } from 'oxfmt'
 import oxfmtConfig from '../../.oxfmtrc.json' with { type: 'json' }
-import { formatClientTypes } from './client-types.ts'
 import { formatFilterTable } from './filter-table.ts'
 import { readChanges } from '../site/change-history.ts'
 import { buildOpenapi } from './openapi-document.ts'
 import { describePlan } from './plan-json-schema.ts'
-import { formatPythonTypes } from './python-types.ts'
 
 const root = join(import.meta.dirname, '../..')
 
 const { plan, objects } = describePlan()
 const openapi = buildOpenapi({ plan, objects }, readChanges()[0].version)
-const clientTypes = formatClientTypes(plan.properties, objects)
-const pythonTypes = formatPythonTypes(plan.properties, objects)
 const filterTable = formatFilterTable()
 
 /** The generated files. Each function makes the new content from the current content. */
 const outputs: Record<string, (current: string) => string | Promise<string>> = {
   'src/openapi/openapi.json': () => `${JSON.stringify(openapi, null, 2)}\n`,
-  'src/site/client/investment-plans.mts': (current) =>
-    formatCode('investment-plans.mts', replaceGenerated(current, clientTypes)),
-  'src/site/client/investment_plans.py': (current) => replaceGenerated(current, pythonTypes),
   'src/site/pages/filters.md': (current) => formatCode('filters.md', replaceGenerated(current, filterTable)),
 }
 

@@ -12,7 +12,7 @@ export function formatPythonTypes(
     ([name, { description, schema }]) => [name, { ...schema, description }] as const,
   )
   const filter = formatClass('PlanFilter', Object.fromEntries(filters), 'TypedDict, total=False')
-  return `\n\n${[filter, ...objects, formatClass('Plan', planFields)].join('\n\n\n')}\n\n`
+  return `\n${[filter, ...objects, formatClass('Plan', planFields)].join('\n\n\n')}\n\n`
 }
 
 function formatClass(name: string, fields: Record<string, FieldSchema>, bases = 'TypedDict'): string {

@@ -6,6 +6,7 @@ import { build } from 'esbuild'
 import { readOrigin } from '../api/origin.ts'
 import type { OpenapiDocument } from '../openapi/openapi-reader.ts'
 import { formatFeed, readChanges } from './change-history.ts'
+import { writeClients } from './client-files.ts'
 import { buildSearchIndex } from './search-index.ts'
 import {
   formatAuthorizationServer,
@@ -60,12 +61,16 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
 async function writeSite(folder: string, origin: string): Promise<void> {
   const sections = listSections()
   const [lastChange] = readChanges()
-  const writeText = (file: string, text: string) =>
-    writeFile(join(folder, file), text.replaceAll(exampleOrigin, origin || exampleOrigin))
+  for (const name of ['.well-known', 'client']) await mkdir(join(folder, name))
+  const { filename, integrity } = await writeClients(folder)
+  const values = { [exampleOrigin]: origin || exampleOrigin, PACKAGE_FILE: filename, PACKAGE_INTEGRITY: integrity }
+  const writeText = async (file: string, text: string) => {
+    for (const [name, value] of Object.entries(values)) text = text.replaceAll(name, value)
+    await writeFile(join(folder, file), text)
+  }
   const writePage = async (file: string, page: Page) =>
     writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange, origin))))
   const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
-  await mkdir(join(folder, '.well-known'))
   await Promise.all([
     ...sections
       .flatMap(({ pages }) => pages)
@@ -86,11 +91,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
     origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
-    ...[
-      'client/investment-plans.mts',
-      'client/investment_plans.py',
-      ...sampleFiles.map((file) => `samples/${file}`),
-    ].map((file) => cp(join(source, file), join(folder, file))),
+    ...sampleFiles.map((file) => cp(join(source, 'samples', file), join(folder, 'samples', file))),
     cp(
       resolvePackaged('@fontsource-variable/figtree', 'files/figtree-latin-wght-normal.woff2'),
       join(folder, 'figtree.woff2'),

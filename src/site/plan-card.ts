@@ -1,7 +1,7 @@
 // Renders a plan as a card: on the start page when the site is built, and on the plans page in the browser. Pure.
 import { html } from 'hono/html'
 import { renderArtwork } from './plan-artwork.ts'
-import type { Amounts, Plan } from './client/investment-plans.mts'
+import type { Plan } from '../catalog/plan-schema.ts'
 import type { Markup } from './page-shell.ts'
 
 /** @param scale must be the same for all cards of a list, so that their bars can be compared. */
@@ -128,7 +128,7 @@ const percent = new Intl.NumberFormat('en', {
 })
 const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
-function formatAmounts(amounts: Amounts): string {
+function formatAmounts(amounts: Plan['minInvestableAmounts']): string {
   const entries = Object.entries(amounts)
   if (entries.length === 0) return 'Not stated'
   if (entries.every(([, amount]) => amount === 0)) return 'Any amount'

@@ -83,8 +83,11 @@ function listChecks(
         ],
       ),
 
-    'tsc: the TypeScript client, in a CommonJS folder without the DOM library': () =>
+    'npm and tsc: the TypeScript client, as a package and as a file': () =>
       run(process.execPath, ['test/checkers/typescript-client.ts', '--url', origin], { env: credentials }),
+
+    'python3: the Python client': () =>
+      run('python3', ['test/checkers/python-client.py'], { env: { API: origin, ...credentials } }),
 
     'openid-client, oauth4webapi, @badgateway/oauth2-client, curl with base64: a token each': () =>
       run(process.execPath, ['test/checkers/oauth-clients.mjs', '--url', origin], { env: credentials }),

@@ -1,12 +1,11 @@
-// node test/checkers/typescript-client.ts --url http://localhost:8787 : uses the TypeScript client as the page "Clients" says, in a
-// CommonJS folder without the DOM library: with the Node that runs this, with TypeScript 5.9 and with the newest. The credentials
-// of a partner are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+// node test/checkers/typescript-client.ts --url http://localhost:8787 : uses the TypeScript client as the page "Clients" says, as a
+// package in a CommonJS folder and as a file: with the Node that runs this, with TypeScript 5.9 and with the newest. The
+// credentials of a partner are in CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import { exampleOrigin } from '../../src/site/example-origin.ts'
 
 const root = join(import.meta.dirname, '../..')
 const compilers = ['test/checkers/node_modules/typescript-5.9', 'node_modules/typescript']
@@ -24,23 +23,27 @@ async function check(): Promise<void> {
   const write = (file: string, text: string) => writeFile(join(folder, file), text)
   // As `npm init -y` writes it.
   await write('package.json', '{ "type": "commonjs" }')
-  await write('investment-plans.mts', await download('client/investment-plans.mts'))
-  await write('list.mts', findBlock(page, 'ts').replace(exampleOrigin, url).replace("{ currency: 'KES' }", ''))
+  const [address = ''] = new RegExp(`${url}/.*\\.tgz`).exec(page) ?? []
+  await run('npm', 'install', '--no-audit', '--no-fund', address)
+  const integrity = findBlock(page, 'text').trim()
+  const lock = await readFile(join(folder, 'package-lock.json'), 'utf8')
+  if (!lock.includes(`"integrity": "${integrity}"`)) throw new Error(`The page has another checksum: ${lock}`)
+
+  const program = findBlock(page, 'ts').replace("{ currency: 'KES' }", '')
+  await write('list.mts', program)
   const plans = await run(process.execPath, 'list.mts')
   if (!/^.+\n.+\n/.test(plans)) throw new Error(`list.mts has printed no plans: ${plans}`)
-  await run(process.execPath, '--eval', "new (require('./investment-plans.mts').InvestmentPlansError)('', {})")
+  await run(process.execPath, '--eval', "new (require('investment-plans').InvestmentPlansError)('', '')")
+  await write('investment-plans.mts', await download('client/investment-plans.mts'))
+  await write('list-file.mts', program.replace("'investment-plans'", "'./investment-plans.mts'"))
+  if ((await run(process.execPath, 'list-file.mts')) !== plans) throw new Error('The file differs from the package.')
 
+  // As CommonJS and as an ES module, without the DOM library.
+  await write('list.ts', program.replace(/^try [^]*/m, 'void client.listPlans()'))
+  const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node', '--lib', 'es2023']
   for (const compiler of compilers) {
-    const tsc = join(root, compiler, 'bin/tsc')
-    await rm(join(folder, 'tsconfig.json'), { force: true })
-    await run(process.execPath, tsc, '--init')
-    const { compilerOptions } = JSON.parse(findBlock(page, 'json')) as { compilerOptions: object }
-    const typeRoots = [join(root, 'node_modules/@types')]
-    const partner = { ...compilerOptions, lib: ['ES2023'], typeRoots, outDir: 'compiled' }
-    await write('partner.json', JSON.stringify({ extends: './tsconfig.json', compilerOptions: partner }))
-    await run(process.execPath, tsc, '--project', 'partner.json')
-    if ((await run(process.execPath, 'compiled/list.mjs')) !== plans) throw new Error(`${compiler} changed the client.`)
-    await rm(join(folder, 'compiled'), { recursive: true })
+    const settings = ['--strict', '--noEmit', '--module', 'nodenext', ...types]
+    await run(process.execPath, join(root, compiler, 'bin/tsc'), ...settings, 'list.mts', 'list.ts')
   }
 }
 
@@ -61,7 +64,7 @@ function findBlock(page: string, language: string): string {
 async function run(program: string, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(program, args, { cwd: folder }).catch((error: unknown) => {
     // tsc reports to stdout.
-    throw new Error(String(Reflect.get(Object(error), 'stdout')), { cause: error })
+    throw new Error(`${program} ${args.join(' ')}: ${String(Reflect.get(Object(error), 'stdout'))}`, { cause: error })
   })
   return stdout
 }

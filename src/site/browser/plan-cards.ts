@@ -1,8 +1,9 @@
 // Shows a partner's plans as cards. Uses the client that partners copy.
 import { html } from 'hono/html'
 import { filterNames, getValue, planFilters, readText, setFilter, type PlanFilter } from '../../catalog/plan-filters.ts'
+import type { Plan } from '../../catalog/plan-schema.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
-import { InvestmentPlansClient, InvestmentPlansError, type Plan } from '../client/investment-plans.mts'
+import { InvestmentPlansClient, InvestmentPlansError } from '../client/investment-plans.mts'
 import { find, onSubmit, readForm } from './dom.ts'
 import { describeRefusal, renderFailure, unreachable } from './failure.ts'
 

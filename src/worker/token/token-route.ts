@@ -55,7 +55,7 @@ const basicDefectMessages: Record<BasicDefect, string> = {
   missing: 'Send an Authorization header: Basic <Base64 of client_id:client_secret>.',
   'not-basic': 'The Authorization header must use the Basic scheme: Basic <Base64 of client_id:client_secret>.',
   malformed:
-    'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8.',
+    'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8, without a line break at the end.',
 }
 
 function readCredentials(header: string | undefined): ClientCredentials {

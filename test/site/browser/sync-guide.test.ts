@@ -65,17 +65,18 @@ test.each([
     expect(await sync()).toEqual([])
     expect(await readCopy()).toEqual(plans)
 
-    // A plan that is listed again, one that is being removed, and one that was removed before.
-    const [first = { identifier: '' }, ...others] = plans
+    // A plan that is listed again, one that has changed, one that is being removed, and one that was removed before.
+    const [first = { identifier: '' }, second = first, ...others] = plans
     const removedAt = '2026-01-01T00:00:00+00:00'
     const before = [
       { ...first, removedAt },
+      { ...second, name: 'Old name' },
       ...others,
       { ...first, identifier: 'new' },
       { ...first, identifier: 'old', removedAt },
     ]
     await writeFile(copyFile, JSON.stringify(before))
-    expect(await sync()).toEqual([`show ${first.identifier}`, 'stop offering new'])
+    expect(await sync()).toEqual([`show ${first.identifier}`, `update ${second.identifier}`, 'stop offering new'])
     const after = await readCopy()
     expect(after.slice(0, plans.length)).toEqual(plans)
     expect(after.slice(plans.length)).toEqual([
@@ -93,11 +94,6 @@ test.each([
     const confirmed = await sync('--confirmed')
     expect(confirmed).toContain(`show ${first.identifier}`)
     expect(confirmed).toContain(`stop offering old-${first.identifier}`)
-    await rm(join(folder, 'plans-state.json'))
-    expect(await sync()).toEqual([])
-    expect((await readdir(folder)).filter((name) => name.startsWith('plans')).toSorted()).toEqual([
-      'plans-state.json',
-      'plans.json',
-    ])
+    expect((await readdir(folder)).filter((name) => name.startsWith('plans'))).toEqual(['plans.json'])
   },
 )

@@ -1,14 +1,11 @@
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi, type MockInstance } from 'vitest'
-import type { Plan } from '../../../src/catalog/plan-schema.ts'
+import { afterEach, beforeEach, describe, expect, test, vi, type MockInstance } from 'vitest'
+import { filterNames } from '../../../src/catalog/plan-filters.ts'
 import {
   clientVersion,
-  comparePlans,
   InvestmentPlansClient,
   InvestmentPlansError,
   type ClientOptions,
-  type StateStore,
-  type Plan as ClientPlan,
 } from '../../../src/site/client/investment-plans.mts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
@@ -40,10 +37,6 @@ afterEach(() => {
   vi.restoreAllMocks()
   vi.useRealTimers()
   startNewIsolate()
-})
-
-test('the client’s Plan type equals the service’s', () => {
-  expectTypeOf<ClientPlan>().toEqualTypeOf<Plan>()
 })
 
 test('lists all plans, and the plans that match filters', async () => {
@@ -117,22 +110,6 @@ test('throws an error with message, status, code and request ID when the service
   })
 })
 
-test.each([
-  ['<h1>Bad gateway</h1>', 502],
-  ['<h1>Log in to this network</h1>', 200],
-  ['{}', 200],
-  ['null', 200],
-])('throws an error with the status when the response did not come from the service: %s, %i', async (body, status) => {
-  const expected = { name: 'InvestmentPlansError', status, code: 'unknown', requestId: undefined }
-  const forToken = createClient({ fetch: async () => new Response(body, { status }) })
-  await expect(forToken.listPlans()).rejects.toMatchObject(expected)
-  const forList = createClient({
-    fetch: (url, init) =>
-      url.endsWith('/auth') ? sendToWorker(url, init) : Promise.resolve(new Response(body, { status })),
-  })
-  await expect(forList.listPlans()).rejects.toMatchObject(expected)
-})
-
 test('names itself, and quotes an answer that is not JSON', async () => {
   const agents: (string | null)[] = []
   const client = createClient({
@@ -141,33 +118,44 @@ test('names itself, and quotes an answer that is not JSON', async () => {
       return new Response(`error code: 1010${' '.repeat(200)}`, { status: 403 })
     },
   })
-  await expect(client.listPlans()).rejects.toThrow(
-    /^The service answered with status 403, and no JSON: error code: 1010 {84}$/,
-  )
+  await expect(client.listPlans()).rejects.toThrow(/^The service answered with status 403: error code: 1010 {84}$/)
   expect(agents).toEqual([`investment-plans-typescript/${clientVersion}`])
 })
 
-test.each(['baseUrl', 'clientId', 'clientSecret', 'shortName'])('refuses an empty %s before any request', (name) => {
-  for (const empty of ['', undefined])
-    expect(() => createClient({ [name]: empty })).toThrow(new TypeError(`${name} is empty.`))
-})
-
-test.each(['https://user:hunter2@catalog.example.com', 'user:hunter2@catalog.example.com'])(
-  'refuses a password in the address, and does not print it: %s',
-  (baseUrl) => {
-    expect(() => createClient({ baseUrl })).toThrow(
-      new TypeError('baseUrl must not contain @, such as after a password.'),
-    )
+test.each(['baseUrl', 'clientId', 'clientSecret', 'shortName'])(
+  'refuses an empty %s, and white space in it',
+  (name) => {
+    for (const empty of ['', undefined])
+      expect(() => createClient({ [name]: empty })).toThrow(new TypeError(`${name} is empty.`))
+    const refused = new TypeError(`${name} contains white space, such as a line break at its end.`)
+    for (const space of [' ', '\n', '\r\n', '\u00a0'])
+      expect(() => createClient({ [name]: `https://x${space}` })).toThrow(refused)
   },
 )
 
-test('refuses an address without a scheme, and an unknown filter, before any request', async () => {
-  expect(() => createClient({ baseUrl: 'catalog.example.com' })).toThrow('baseUrl must start with https://')
+test.each(['catalog.example.com', 'https://user:hunter2@catalog.example.com', 'user:hunter2@catalog.example.com'])(
+  'refuses an address without a scheme or with a password, and does not print it: %s',
+  (baseUrl) => {
+    expect(() => createClient({ baseUrl })).toThrow(new TypeError('baseUrl must be like https://catalog.example.com.'))
+  },
+)
+
+test('refuses an unknown filter before any request, and names the others', async () => {
   const unknown: object = { curency: 'KES' }
-  const refused = new TypeError('There is no filter curency. The filters are categoryId, fundType, currency.')
-  await expect(createClient().listPlans(unknown)).rejects.toThrow(refused)
-  await expect(createClient().watchPlans({ filter: unknown }).next()).rejects.toThrow(refused)
+  const filters = [...filterNames].toSorted().join(', ')
+  await expect(createClient().listPlans(unknown)).rejects.toThrow(
+    new TypeError(`There is no filter curency. The filters are ${filters}.`),
+  )
   expect(exchanges).toEqual([])
+})
+
+test('keeps the lists of a hundred filters at most', async () => {
+  const client = createClient()
+  const first = await client.listPlans()
+  for (let number = 1; number < 100; number++) await client.listPlans({ fundType: `${number}` })
+  expect(await client.listPlans()).toBe(first)
+  await client.listPlans({ fundType: '100' })
+  expect(await client.listPlans()).not.toBe(first)
 })
 
 describe('retries', () => {
@@ -175,8 +163,8 @@ describe('retries', () => {
   const token = { access_token: 'a.b.c', expires_in: 3600 }
   type Outcome = Response | (() => Promise<Response>)
 
-  /** A client with the default options, whose plan requests have these outcomes, then a list. Its pauses pass at once. */
-  function createPausedClient(outcomes: readonly Outcome[], options: Partial<ClientOptions> = {}) {
+  /** A client with the default options, whose requests have these outcomes, then a token or a list. Its pauses pass at once. */
+  function createPausedClient(outcomes: { auth?: Outcome[]; plans?: Outcome[] }) {
     const pauses: number[] = []
     const requests: string[] = []
     const { setTimeout } = globalThis
@@ -187,135 +175,108 @@ describe('retries', () => {
     })
     const startMs = performance.now()
     vi.spyOn(performance, 'now').mockImplementation(() => startMs + pauses.reduce((sum, ms) => sum + ms, 0))
-    const rest = outcomes.values()
     const fetch: ClientOptions['fetch'] = async (url) => {
-      requests.push(url.slice(`${origin}/api/v3/partners`.length))
-      if (url.endsWith('/auth')) return Response.json(token)
-      const outcome = rest.next().value ?? Response.json(list)
+      const kind = url.endsWith('/auth') ? 'auth' : 'plans'
+      requests.push(kind)
+      const outcome = outcomes[kind]?.shift() ?? Response.json({ auth: token, plans: list }[kind])
       return outcome instanceof Response ? outcome : outcome()
     }
-    const client = new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch, ...options })
+    const client = new InvestmentPlansClient({ ...partner, baseUrl: origin, fetch })
     return { client, pauses, requests }
   }
   const refuse = (status: number, headers = {}) => Response.json({ error: 'x', message: 'x' }, { status, headers })
 
   test('come after 1, 5 and 30 seconds, and end with the error', async () => {
-    const outcomes = [503, 500, 502, 504, 200].map((status) => refuse(status))
-    const { client, pauses, requests } = createPausedClient(outcomes)
+    const plans = [503, 500, 502, 504, 200].map((status) => refuse(status))
+    const { client, pauses, requests } = createPausedClient({ plans })
     await expect(client.listPlans()).rejects.toMatchObject({ status: 504 })
     expect(pauses).toEqual([1_000, 5_000, 30_000])
-    const path = `/${partner.shortName}/plans`
-    expect(requests).toEqual(['/auth', path, path, path, path])
+    expect(requests).toEqual(['auth', 'plans', 'plans', 'plans', 'plans'])
   })
 
   const cut = () => new Response(new ReadableStream({ pull: (stream) => stream.error(new Error('cut')) }))
-  test.each<[string, Outcome]>([
-    ['a response that is cut off', async () => cut()],
-    [
-      'a connection that fails',
-      () => Promise.reject(new TypeError('fetch failed', { cause: new Error('ECONNRESET') })),
-    ],
-    ['429', refuse(429)],
-    ['503', refuse(503)],
-  ])('come after %s', async (_, outcome) => {
-    const { client, pauses } = createPausedClient([outcome])
+  const lost = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('ECONNRESET') }))
+  test.each<[string, () => Outcome]>([
+    ['a connection that fails', () => lost],
+    ['a response that is cut off', cut],
+    ['JSON that is cut off', () => new Response(JSON.stringify(list).slice(0, -1))],
+    ['a response from elsewhere', () => new Response('<h1>Log in to this network</h1>')],
+    ['JSON from elsewhere', () => Response.json({})],
+    ['null', () => Response.json(null)],
+    ['429', () => refuse(429)],
+    ['503', () => refuse(503)],
+  ])('come after %s', async (_, makeOutcome) => {
+    const { client, pauses } = createPausedClient({ auth: [makeOutcome()], plans: [makeOutcome()] })
+    expect(await client.listPlans()).toEqual(list.data.plans)
+    expect(pauses).toEqual([1_000, 5_000])
+  })
+
+  test.each([
+    ['a list that lacks plans', { plans: [Response.json({ data: { ...list.data, total: 2 } })] }],
+    ['a list without its total', { plans: [Response.json({ data: { plans: [] } })] }],
+    ['a token without a lifetime', { auth: [Response.json({ ...token, expires_in: null })] }],
+  ])('come after %s', async (_, outcomes) => {
+    const { client, pauses } = createPausedClient(outcomes)
     expect(await client.listPlans()).toEqual(list.data.plans)
     expect(pauses).toEqual([1_000])
   })
 
   test('wait for Retry-After if it is longer, and never beyond the deadline', async () => {
-    const outcomes = ['0', '90', '31'].map((seconds) => refuse(503, { 'Retry-After': seconds }))
-    const { client, pauses } = createPausedClient(outcomes)
+    const plans = ['0', '90', '31'].map((seconds) => refuse(503, { 'Retry-After': seconds }))
+    const { client, pauses } = createPausedClient({ plans })
     await expect(client.listPlans()).rejects.toMatchObject({ status: 503, retryAfterSeconds: 31 })
     expect(pauses).toEqual([1_000, 90_000])
 
-    const late = createPausedClient([refuse(429, { 'Retry-After': '120' })])
+    const late = createPausedClient({ plans: [refuse(429, { 'Retry-After': '120' })] })
     await expect(late.client.listPlans()).rejects.toMatchObject({ status: 429 })
     expect(late.pauses).toEqual([])
   })
 
-  test('never come after another 4xx, or a response that did not come from the service', async () => {
+  test('never come after another 4xx', async () => {
     for (let status = 400; status < 500; status++) {
       if (status === 429) continue
       // A 401 leads to a new token, once.
-      const { client, pauses } = createPausedClient([refuse(status), refuse(status)])
+      const { client, pauses } = createPausedClient({ plans: [refuse(status), refuse(status)] })
       await expect(client.listPlans()).rejects.toMatchObject({ status })
       expect(pauses).toEqual([])
     }
-    const { client, pauses } = createPausedClient([new Response('<h1>Log in to this network</h1>')])
-    await expect(client.listPlans()).rejects.toMatchObject({ status: 200, code: 'unknown' })
-    expect(pauses).toEqual([])
-  })
-
-  test('can be switched off', async () => {
-    const { client, requests } = createPausedClient([refuse(503)], { retryDelaysMs: [] })
-    await expect(client.listPlans()).rejects.toMatchObject({ status: 503 })
-    expect(requests.length).toBe(2)
-  })
-
-  test('end when the watch is aborted', async () => {
-    const end = new AbortController()
-    const { client, requests } = createPausedClient([
-      async () => {
-        end.abort()
-        return refuse(503)
-      },
-    ])
-    expect(await client.watchPlans({ signal: end.signal }).next()).toEqual({ done: true, value: undefined })
-    expect(requests.length).toBe(2)
   })
 })
 
-test.each([
-  ['timeoutMs', { timeoutMs: 20 }],
-  ['deadlineMs', { deadlineMs: 20 }],
-])('a request without an answer ends after %s, with an error of the client', async (_, options) => {
-  const fetch: ClientOptions['fetch'] = (__, { signal }) =>
-    new Promise((_resolve, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason as Error))
-    })
-  const error = await createClient({ fetch, ...options })
-    .listPlans()
-    .catch((reason: unknown) => reason)
-  expect(error).toBeInstanceOf(InvestmentPlansError)
-  expect(error).toMatchObject({ code: 'timeout', status: undefined })
-  expect(String(error)).toMatch(/^InvestmentPlansError: There was no complete response within (19|20) ms\.$/)
+const untilAborted = (signal?: AbortSignal | null) =>
+  new Promise<never>((_resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason as Error))
+  })
+test.each<[string, Partial<ClientOptions>]>([
+  ['a response, after timeoutMs', { timeoutMs: 20, fetch: (_, { signal }) => untilAborted(signal) }],
+  ['a response, after deadlineMs', { deadlineMs: 20, fetch: (_, { signal }) => untilAborted(signal) }],
+  [
+    'a body, after timeoutMs',
+    {
+      timeoutMs: 20,
+      fetch: async (_, { signal }) => new Response(new ReadableStream({ pull: () => untilAborted(signal) })),
+    },
+  ],
+])('a request ends without %s, with an error of the client', async (_, options) => {
+  const refused = createClient(options).listPlans()
+  await expect(refused).rejects.toThrow(InvestmentPlansError)
+  await expect(refused).rejects.toMatchObject({ code: 'timeout', status: undefined })
 })
 
-test('a fetch or a store that never answers does not outlast the deadline, and a later call starts anew', async () => {
-  const limits: AbortController[] = []
-  vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => {
-    limits.push(new AbortController())
-    return limits.at(-1)!.signal
-  })
-  /** The time is over as soon as the client waits for this. */
-  const never = () => new Promise<never>(() => limits.at(-1)?.abort())
-  const expected = { name: 'InvestmentPlansError', code: 'timeout', status: undefined }
-  const fetch = vi.fn<NonNullable<ClientOptions['fetch']>>(sendToWorker).mockImplementationOnce(never)
-  const client = createClient({ fetch })
-  await expect(client.listPlans()).rejects.toMatchObject(expected)
-  expect(await client.listPlans()).toHaveLength(2)
-  const body = createClient({ fetch: async () => new Response(new ReadableStream({ pull: never })) })
-  await expect(body.listPlans()).rejects.toMatchObject(expected)
-
-  // The token's write, and the list's.
-  for (const methods of [['read'], ['write', 'write']] as const) {
-    const store = createStore()
-    for (const method of methods) vi.spyOn(store, method).mockImplementationOnce(never)
-    const stored = createClient({ store })
-    await expect(stored.listPlans()).rejects.toMatchObject(expected)
-    expect(await stored.listPlans()).toHaveLength(2)
-  }
+test('a response from elsewhere is an error with its status', async () => {
+  const fetch = async () => new Response('<h1>Log in to this network</h1>')
+  const expected = { name: 'InvestmentPlansError', status: 200, code: 'unknown', requestId: undefined }
+  await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject(expected)
 })
 
 test('a connection that fails is an error of the client, with the cause', async () => {
   const fetch = () => Promise.reject(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') }))
-  const error = await createClient({ fetch })
-    .listPlans()
-    .catch((reason: unknown) => reason)
-  expect(error).toBeInstanceOf(InvestmentPlansError)
-  expect(error).toMatchObject({ code: 'connection_failed', status: undefined })
-  expect(String(error)).toMatch(/There was no complete response: Error: connect ECONNREFUSED$/)
+  await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject({
+    name: 'InvestmentPlansError',
+    message: 'There was no complete response: Error: connect ECONNREFUSED',
+    code: 'connection_failed',
+    status: undefined,
+  })
 })
 
 test('a token that cannot be renewed is used until it expires', async () => {
@@ -334,7 +295,7 @@ test('a token that cannot be renewed is used until it expires', async () => {
   isDown = true
   for (const [afterMs, attempts] of [
     [0.95 * 3600_000, 2],
-    // Not at every request, but after the time in Retry-After.
+    // Not at every request, but after a minute.
     [0.95 * 3600_000 + 59_000, 2],
     [0.95 * 3600_000 + 61_000, 3],
   ] as const) {
@@ -363,133 +324,9 @@ test('Retry-After does not delay the renewal of a token beyond its end', async (
   expect(exchanges.filter((exchange) => exchange.endsWith(' 401'))).toEqual([])
 })
 
-test.each([
-  ['Thu, 01 Jan 2026 00:00:30 GMT', 30],
-  ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
-  ['soon', undefined],
-])('Retry-After can be a date: %s', async (date, retryAfterSeconds) => {
-  vi.setSystemTime(Date.UTC(2026, 0, 1))
-  const fetch = async () => Response.json({}, { status: 503, headers: { 'Retry-After': date } })
-  await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject({ status: 503, retryAfterSeconds })
-})
-
-test('a token without a lifetime is an error of the client', async () => {
-  const fetch = vi.fn<() => Promise<Response>>(async () => Response.json({ access_token: 'a.b.c', expires_in: null }))
-  await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject({ status: 200, code: 'unknown' })
-  expect(fetch).toHaveBeenCalledTimes(1)
-})
-
 test('encodes credentials as UTF-8', async () => {
   const refused = createClient({ clientId: 'Ünknown', clientSecret: 'с' }).listPlans()
   await expect(refused).rejects.toMatchObject({ status: 401, code: 'invalid_client' })
-})
-
-function createStore(): StateStore & { text: string | undefined } {
-  const store = {
-    text: undefined as string | undefined,
-    read: async () => store.text,
-    write: async (text: string) => void (store.text = text),
-  }
-  return store
-}
-
-test('a store keeps token and list for the next run, which gets a 304 and says so', async () => {
-  const store = createStore()
-  expect(await createClient({ store }).fetchPlans()).toMatchObject({ isUnchanged: false })
-  exchanges = []
-  const { plans, isUnchanged } = await createClient({ store }).fetchPlans()
-  expect([plans.map(({ id }) => id), isUnchanged]).toEqual([[1, 2], true])
-  expect(exchanges).toEqual([`/${partner.shortName}/plans 304`])
-  // Other credentials start anew.
-  const other = await seedPartner('KE')
-  exchanges = []
-  await createClient({ ...other, store }).fetchPlans()
-  expect(exchanges).toEqual(['/auth 200', `/${other.shortName}/plans 200`])
-})
-
-test('a store with something else in it counts as empty', async () => {
-  const store = createStore()
-  for (const text of ['not JSON', '{}', 'null', JSON.stringify({ ...partner, baseUrl: origin })]) {
-    store.text = text
-    expect((await createClient({ store }).listPlans()).length).toBe(2)
-  }
-})
-
-test('watchPlans yields what was added, removed and changed, and nothing while the list stays the same', async () => {
-  const end = new AbortController()
-  let requests = 0
-  const fetch: ClientOptions['fetch'] = async (url, init) => {
-    const response = await sendToWorker(url, init)
-    // The list changes after two requests.
-    if (url.includes('/plans') && ++requests === 2) {
-      await seedPlans(makePlan({ id: 3 }), makePlan({ id: 1, name: 'New name' }))
-      startNewIsolate()
-    }
-    return response
-  }
-  const seen: unknown[] = []
-  for await (const changes of createClient({ fetch }).watchPlans({ intervalMs: 1, signal: end.signal })) {
-    const { added, removed, changed, plans, removedShare } = changes
-    seen.push([added.map(({ id }) => id), removed, changed.map(({ after }) => after.name), plans.length, removedShare])
-    if (seen.length === 2) end.abort()
-  }
-  expect(seen).toEqual([
-    [[1, 2], [], [], 2, 0],
-    [[3], [], ['New name'], 3, 0],
-  ])
-  expect(requests).toBe(3)
-})
-
-test('watchPlans starts with the difference to the copy, also when the stored list is unchanged', async () => {
-  const store = createStore()
-  const [first, ...others] = await createClient({ store }).listPlans()
-  const removed = makePlan({ id: 99 })
-  exchanges = []
-  const watch = createClient({ store }).watchPlans({ copy: [...others, removed] })
-  expect((await watch.next()).value).toMatchObject({ added: [first], removed: [removed], changed: [] })
-  expect(exchanges).toEqual([`/${partner.shortName}/plans 304`])
-})
-
-test('a store that fails once fails one request, and loses no difference', async () => {
-  const store = createStore()
-  const failure = new Error('disk full')
-  vi.spyOn(store, 'read').mockRejectedValueOnce(failure)
-  // The token's write, and the list's.
-  vi.spyOn(store, 'write').mockRejectedValueOnce(failure).mockRejectedValueOnce(failure)
-  const client = createClient({ store })
-  await expect(client.listPlans()).rejects.toThrow('disk full')
-  await expect(client.listPlans()).rejects.toThrow('disk full')
-  expect((await client.listPlans()).length).toBeGreaterThan(0)
-  // What another request got is still a difference to the copy.
-  const failures: unknown[] = []
-  const watch = client.watchPlans({ intervalMs: 1, onError: (error) => failures.push(error) })
-  expect((await watch.next()).value).toMatchObject({ removed: [], added: await client.listPlans() })
-  expect(failures).toEqual([])
-})
-
-test('comparePlans finds a change in an amount, and an amount that is missing', () => {
-  const amounts = [{ KES: 1, USD: 2 }, { KES: 1, USD: 3 }, { KES: 1 }]
-  const [first, ...others] = amounts.map((minTopUpAmounts) => makePlan({ id: 1, minTopUpAmounts }))
-  for (const other of others)
-    expect([comparePlans([first!], [other]).changed.length, comparePlans([other], [first!]).changed.length]).toEqual([
-      1, 1,
-    ])
-})
-
-test('comparePlans ignores the order of keys', () => {
-  const [before, after] = [
-    { KES: 1, USD: 2 },
-    { USD: 2, KES: 1 },
-  ].map((minTopUpAmounts) => makePlan({ id: 1, minTopUpAmounts }))
-  expect(comparePlans(before ? [before] : [], after ? [after] : []).changed).toEqual([])
-})
-
-test('pauses double after each failure', async () => {
-  const statuses = [503, 503, 503, 401]
-  const fetch: ClientOptions['fetch'] = async () => Response.json({}, { status: statuses.shift() ?? 500 })
-  const startMs = performance.now()
-  await expect(createClient({ fetch }).watchPlans({ intervalMs: 10 }).next()).rejects.toMatchObject({ status: 401 })
-  expect(performance.now() - startMs).toBeGreaterThanOrEqual(20 + 40 + 80)
 })
 
 test('a redirect is refused, because it would send the credentials to another address', async () => {
@@ -500,25 +337,4 @@ test('a redirect is refused, because it would send the credentials to another ad
   }
   await expect(createClient({ fetch }).listPlans()).rejects.toMatchObject({ status: 302, code: 'unknown' })
   expect(redirects).toEqual(['manual'])
-})
-
-test('watchPlans survives failures with longer pauses, and ends with an error that would come again', async () => {
-  const statuses = [503, 429, 401]
-  const failures: unknown[] = []
-  const fetch: ClientOptions['fetch'] = async () => {
-    const status = statuses.shift() ?? 500
-    return Response.json({ message: 'x', error: 'x', requestId: 'x' }, { status, headers: { 'Retry-After': '0.05' } })
-  }
-  const watch = createClient({ fetch }).watchPlans({ intervalMs: 1, onError: (error) => failures.push(error) })
-  const startMs = performance.now()
-  await expect(watch.next()).rejects.toMatchObject({ status: 401 })
-  expect(performance.now() - startMs).toBeGreaterThanOrEqual(100)
-  expect(failures).toMatchObject([{ status: 503 }, { status: 429 }])
-})
-
-test('comparePlans tells which share of the plans was removed', () => {
-  const plans = [1, 2, 3, 4].map((id) => makePlan({ id }))
-  expect(comparePlans(plans, [])).toMatchObject({ removedShare: 1, removed: plans })
-  expect(comparePlans(plans, plans.slice(1)).removedShare).toBe(0.25)
-  expect(comparePlans([], []).removedShare).toBe(0)
 })

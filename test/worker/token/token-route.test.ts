@@ -121,7 +121,7 @@ describe('an unreadable Authorization header', () => {
     [
       'malformed',
       'Basic abc',
-      'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8.',
+      'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8, without a line break at the end.',
     ],
   ])('gets a 400 that names the fix: %s', async (_, header, message) => {
     const response = await requestToken(header)

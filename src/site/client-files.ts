@@ -1,0 +1,60 @@
+// The clients that partners copy: the files in client/ with the types of filters and plans, and the TypeScript one as an npm
+// package, too. Node only.
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { formatClientTypes } from '../openapi/client-types.ts'
+import { describePlan } from '../openapi/plan-json-schema.ts'
+import { formatPythonTypes } from '../openapi/python-types.ts'
+import { clientVersion } from './client/investment-plans.mts'
+
+const run = promisify(execFile)
+
+/** The package, as its file and the checksum that npm computes. */
+interface ClientPackage {
+  filename: string
+  integrity: string
+}
+
+/** @param folder has a folder `client`. */
+export async function writeClients(folder: string): Promise<ClientPackage> {
+  const { plan, objects } = describePlan()
+  // In the project, the types come from imports, which a single file can't have.
+  const write = async (file: string, imports: RegExp, types: string) => {
+    const text = await readFile(join(import.meta.dirname, file), 'utf8')
+    await writeFile(
+      join(folder, file),
+      text.replace(imports, () => types),
+    )
+  }
+  const typescript = 'client/investment-plans.mts'
+  await write(typescript, /^import .*\nimport .*\n/m, formatClientTypes(plan.properties, objects))
+  await write('client/investment_plans.py', /^from plan_types .*\n/m, formatPythonTypes(plan.properties, objects))
+  return packClient(await readFile(join(folder, typescript), 'utf8'), folder)
+}
+
+/** Makes CommonJS: `require` and `import` load it in every version of Node, and TypeScript finds its types without settings. */
+async function packClient(client: string, folder: string): Promise<ClientPackage> {
+  const draft = await mkdtemp(join(tmpdir(), 'client-'))
+  try {
+    const description = 'Lists the investment plans of your country.'
+    const manifest = {
+      name: 'investment-plans',
+      version: clientVersion,
+      description,
+      files: ['index.js', 'index.d.ts'],
+    }
+    await writeFile(join(draft, 'package.json'), JSON.stringify(manifest))
+    await writeFile(join(draft, 'index.ts'), client)
+    const tsc = join(import.meta.dirname, '../../node_modules/.bin/tsc')
+    const settings = '--strict --declaration --module node20 --target es2022 --lib es2023,dom --types'.split(' ')
+    await run(tsc, [...settings, '', 'index.ts'], { cwd: draft })
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: draft })
+    const [packed]: [ClientPackage] = JSON.parse(stdout)
+    return packed
+  } finally {
+    await rm(draft, { recursive: true })
+  }
+}

@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { writeClients } from '../../src/site/client-files.ts'
+
+async function createFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'clients-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await mkdir(join(folder, 'client'))
+  return folder
+}
+
+test('the TypeScript client has the types of the service', async () => {
+  const folder = await createFolder()
+  await writeClients(folder)
+  const catalog = resolve(import.meta.dirname, '../../src/catalog')
+  const code = `
+    import type * as Client from './client/investment-plans.mts'
+    import type { PlanFilter } from '${catalog}/plan-filters.ts'
+    import type { Plan } from '${catalog}/plan-schema.ts'
+    type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+    export const isSame: [Same<Client.Plan, Plan>, Same<Client.PlanFilter, PlanFilter>] = [true, true]`
+  await writeFile(join(folder, 'compare.mts'), code)
+  const settings = '--strict --exactOptionalPropertyTypes --module nodenext --lib es2024,dom --noEmit'.split(' ')
+  const tsc = resolve(import.meta.dirname, '../../node_modules/.bin/tsc')
+  const all = [...settings, '--allowImportingTsExtensions', '--skipLibCheck', '--types', '', 'compare.mts']
+  const failure = await promisify(execFile)(tsc, all, { cwd: folder }).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  )
+  expect(failure).toBe('')
+})
+
+// `npm ci` refuses another file than the one that it installed before.
+test('a new build of a version of the package has the same checksum', async () => {
+  expect(await writeClients(await createFolder())).toEqual(await writeClients(await createFolder()))
+})
