@@ -298,6 +298,7 @@ test('a token that cannot be renewed is used until it expires', async () => {
     // Not at every request, but after a minute.
     [0.95 * 3600_000 + 59_000, 2],
     [0.95 * 3600_000 + 61_000, 3],
+    [3599_000, 4],
   ] as const) {
     vi.setSystemTime(startMs + afterMs)
     expect(await client.listPlans()).toHaveLength(2)
@@ -305,6 +306,8 @@ test('a token that cannot be renewed is used until it expires', async () => {
   }
   vi.setSystemTime(startMs + 3601_000)
   await expect(client.listPlans()).rejects.toMatchObject({ status: 503, code: 'unavailable' })
+  // The client has not used the token beyond its end.
+  expect(exchanges.filter((exchange) => exchange.endsWith(' 401'))).toEqual([])
 })
 
 test('Retry-After does not delay the renewal of a token beyond its end', async () => {
