@@ -79,7 +79,10 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             name: 'node',
-            include: isSlow ? [...onlySlow(nodeTests), ...listProperties('test/catalog/*.test.ts')] : nodeTests,
+            // The nightly run has the languages of all samples.
+            include: isSlow
+              ? [...onlySlow(nodeTests), ...listProperties('test/catalog/*.test.ts'), 'test/site/samples.test.ts']
+              : nodeTests,
             exclude: ['test/ops/core/**', ...mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
             // Importing takes longer than most files.
             isolate: false,

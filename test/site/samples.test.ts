@@ -9,7 +9,7 @@ import { startFront } from '../account/front.ts'
 
 const folder = join(import.meta.dirname, '../../src/site/samples')
 
-/** Those whose programs are here. CI installs all of them later, and runs each sample against the service. */
+/** Those whose programs are here. The nightly proofs have all of them. */
 const samples = [
   ['sh', 'curl.sh', 'curl'],
   ['node', 'javascript.mjs', 'node'],
