@@ -92,7 +92,10 @@ async function reportFailure(store: Store, partner: CopiedPartner, fate: CopyFat
 async function tryToUpdate(store: Store, { shortName, clientId }: CopiedPartner, fate: CopyFate) {
   try {
     const names = clientId === undefined ? await findCopies(store, shortName) : [getPartnerKey(clientId)]
-    if (names.length === 0) return { isDone: true, sentence: `${shortName} has no cached copy.` }
+    if (names.length === 0) {
+      const effect = `isolates that know it treat it as before for up to ${staleIfErrorHours} hours`
+      return { isDone: true, sentence: `${shortName} has no cached copy: ${effect}.` }
+    }
     if (fate === 'end') {
       const mark: PartnerMark = { shortName, endedAtMs: Date.now() }
       await store.putKeys(names, mark, staleIfErrorHours * 3600)

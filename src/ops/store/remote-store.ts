@@ -59,12 +59,18 @@ function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 
     },
     putKeys: async (names, metadata, lifetimeSeconds) => {
       const entries = names.map((key) => ({ key, value: '', metadata, expiration_ttl: lifetimeSeconds }))
-      await call('PUT', `${path}/bulk`, entries, true)
+      requireAll(await call('PUT', `${path}/bulk`, entries, true))
     },
     deleteKey: async (name) => {
-      await call('DELETE', `${path}/bulk`, [name])
+      requireAll(await call('DELETE', `${path}/bulk`, [name]))
     },
   }
+}
+
+/** A bulk call that succeeds may leave keys out. */
+function requireAll(result: unknown): void {
+  const left = readPath(result, 'unsuccessful_keys')
+  if (Array.isArray(left) && left.length > 0) throw new CloudflareError('Cloudflare did not update the cache.')
 }
 
 /** The API documents parameters as strings. The affinity of a column turns decimal text back into a number. */

@@ -75,8 +75,7 @@ export function createPartnerChecks(
     const check = { ...asked, storedAtMs: isMarked ? 0 : (held?.storedAtMs ?? 0) }
     checks.set(clientId, check)
     storedPartners.delete(clientId)
-    const isNewest = () => checks.get(clientId) === check
-    context.waitUntil(storeCopy(context, clientId, check, held?.partner, isNewest))
+    context.waitUntil(storeCopy(context, clientId, check, held?.partner, () => checks.get(clientId)))
     return check
   }
 
@@ -126,15 +125,16 @@ export function createPartnerChecks(
 
 /**
  * Writes a partner to KV if it changed, or if the copy is old and no other isolate has written it. Never writes an answer of D1
- * that is not the newest any more, or that is older than an operator's mark.
+ * that a newer one contradicts, or that is older than an operator's mark.
  * @param before the partner of the previous check, undefined if this isolate had none
+ * @param getNewest the check that memory has now: while this one is written, checks that say the same rely on it
  */
 async function storeCopy(
   context: CacheContext,
   clientId: string,
   check: HeldCheck,
   before: PartnerAccess | undefined,
-  isNewest: () => boolean,
+  getNewest: () => HeldCheck | undefined,
 ): Promise<void> {
   const { partner, checkedAtMs } = check
   if (partner === undefined) return
@@ -143,15 +143,18 @@ async function storeCopy(
   if (!isChanged && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
   check.storedAtMs = checkedAtMs
   const { copy, endedAtMs } = (await readStoredPartner(context, clientId)) ?? { copy: undefined, endedAtMs: 0 }
-  if (!isNewest()) return
+  if (!isSamePartner(getNewest()?.partner, partner)) return
   const isRecent =
     copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs
-  if (isRecent) check.storedAtMs = copy.checkedAtMs
+  let storedAtMs = checkedAtMs
+  if (isRecent) storedAtMs = copy.checkedAtMs
   else if (endedAtMs > checkedAtMs || !(await writePartnerCopy(context, clientId, { partner, checkedAtMs }))) {
-    check.storedAtMs = checkedAtMs - kvRewriteMs + kvRetryMs
+    storedAtMs = checkedAtMs - kvRewriteMs + kvRetryMs
   }
+  const newest = getNewest()
+  if (newest) newest.storedAtMs = storedAtMs
 }
 
-function isSamePartner(one: PartnerAccess, other: PartnerAccess): boolean {
+function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }

@@ -60,7 +60,8 @@ export async function authenticateClient(
       accept()
       return { kind: 'authenticated', shortName: partner.shortName, partner, checkedAtMs }
     }
-    // The remembered secret was replaced. It costs derivations from now on.
+    // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
+    if (!failure) known?.forget()
     if (!isCounted && !(await countUnknown())) return { kind: 'rate_limited', shortName }
     isCounted = true
 

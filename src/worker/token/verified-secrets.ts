@@ -10,6 +10,7 @@ export interface KnownSecret {
   hash: string
   /** Starts its lifetime again. Call it only when the hash is still current. */
   renew: () => void
+  forget: () => void
 }
 
 export interface VerifiedSecrets {
@@ -37,7 +38,7 @@ export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: 
       const mac = await computeMac(credentials)
       const known = hashes.get(mac)
       if (known === undefined || known.expiresAtMs <= nowMs) return undefined
-      return { hash: known.hash, renew: () => keep(mac, known.hash, nowMs) }
+      return { hash: known.hash, renew: () => keep(mac, known.hash, nowMs), forget: () => hashes.delete(mac) }
     },
     remember: async (credentials, hash, nowMs) => keep(await computeMac(credentials), hash, nowMs),
   }

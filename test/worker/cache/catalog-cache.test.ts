@@ -783,6 +783,16 @@ describe('a sign-in', () => {
     expect((await request(second)).partner).toEqual(makePartner({ isSuspended: true }))
   })
 
+  test('beside another one leaves a copy of the partner, and of its change', async () => {
+    const readCopy = () => env.CATALOG_CACHE.get(getPartnerKey(clientId), 'json')
+    for (const isSuspended of [false, true]) {
+      db.partner = makePartner({ isSuspended })
+      for (const { accept } of [await readClient(minute), await readClient(minute + 1)]) accept()
+      await finishWork()
+      expect(await readCopy()).toMatchObject({ isSuspended })
+    }
+  })
+
   test('keeps nothing before the secret was verified', async () => {
     await readClient(0)
     await finishWork()

@@ -262,6 +262,16 @@ describe('the rate limit', () => {
     expect(openSession).toHaveBeenCalledTimes(3)
   })
 
+  test('counts a replaced secret as a stranger’s, so that its thief can’t use up the limit of the owner', async () => {
+    const bindings = limited(3, 3)
+    await signIn()
+    await updateSecrets(`hash = '${await hashSecret('new', 1000)}'`)
+    for (let n = 0; n < 9; n++) await attempt(basic(partner.clientId, partner.clientSecret), '192.0.2.1', bindings)
+    const owner = { ...partner, clientSecret: 'new' }
+    expect((await signIn(owner)).status).toBe(200)
+    expect((await attempt(basic(partner.clientId, 'new'), '192.0.2.2', bindings)).status).toBe(200)
+  })
+
   test('counts a secret that this isolate has verified for another client', async () => {
     await signIn()
     const other = await seedPartner()
