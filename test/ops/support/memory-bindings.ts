@@ -18,6 +18,10 @@ export const migrations = readdirSync(folder)
 export function useMemoryBindings(): () => Bindings {
   const database = new DatabaseSync(':memory:')
   afterAll(() => database.close())
+  // A fake clock is SQL's, too.
+  database.function('unixepoch', { varargs: true }, (...args) =>
+    args.includes('subsec') ? Date.now() / 1000 : Math.floor(Date.now() / 1000),
+  )
   for (const migration of migrations) database.exec(migration)
   const bindings = { DB: createD1(database), CATALOG_CACHE: createKv() }
   return () => bindings

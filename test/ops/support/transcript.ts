@@ -1,0 +1,59 @@
+// Replays the commands of a transcript: test/README.md says how to write one.
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished, vi } from 'vitest'
+import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
+import { runCommand } from './run-ops.ts'
+
+/** Each command runs a minute after the one before. */
+const startMs = Date.UTC(2026, 10, 2, 8)
+
+interface Setup extends Partial<Omit<CommandContext, 'io' | 'argv'>> {
+  /** The contents of files that the commands find. */
+  files?: Readonly<Record<string, string>>
+}
+
+/**
+ * @param setup also replaces the real stores and keys.
+ * @returns the transcript, with what the commands print now.
+ */
+export async function replay(transcript: string, { files = {}, ...context }: Setup): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
+  vi.stubEnv('INIT_CWD', folder)
+  vi.useFakeTimers({ toFake: ['Date', 'performance'], now: startMs })
+  let byte = 0
+  vi.spyOn(crypto, 'getRandomValues').mockImplementation((bytes) => (bytes as Uint8Array).map(() => byte++))
+  onTestFinished(async () => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+    await rm(folder, { recursive: true })
+  })
+
+  const secrets: string[] = []
+  const hide = (text: string) =>
+    text.replaceAll(/pcs_\w{40}/g, (secret) => `SECRET-${secrets.indexOf(secret) + 1 || secrets.push(secret)}`)
+  const reveal = (text: string) => text.replaceAll(/SECRET-(\d+)/g, (_, number) => secrets[number - 1] ?? '')
+
+  const run = async (line: string): Promise<string> => {
+    vi.setSystemTime(Date.now() + 60_000)
+    const [, command = '', arrow, file = ''] = /^\$ (.*?)(?: ([<>]) (\S+))?$/.exec(reveal(line)) ?? []
+    const [program, ...args] = (command.match(/"(?:\\.|[^"])*"|\S+/g) ?? []).map((word) =>
+      word.startsWith('"') ? String(JSON.parse(word)) : word,
+    )
+    const stdin = arrow === '<' ? await readFile(join(folder, file), 'utf8') : ''
+    const { code, stdout, stderr } =
+      program === 'ops'
+        ? await runCommand(args, { clock: { nowMs: () => Date.now(), sleep: async () => {} }, ...context }, { stdin })
+        : { code: 0, stdout: program === 'echo' ? `${args.join(' ')}\n` : stdin, stderr: '' }
+    if (arrow === '>') await writeFile(join(folder, file), stdout)
+    const shown = arrow === '>' ? '' : stdout
+    return hide(`${line}\n${shown}${stderr.replaceAll(/^(?=.)/gm, '! ')}${code === 0 ? '' : `[exit ${code}]\n`}\n`)
+  }
+
+  let played = ''
+  const lines = (await readFile(transcript, 'utf8')).match(/^(?:#|\$ (?:ops|echo|cat)) .*$/gm) ?? []
+  for (const line of lines) played += line.startsWith('#') ? `${line}\n` : await run(line)
+  return played
+}

@@ -1,0 +1,68 @@
+// What the commands print, and the example of each command.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ops } from '../../../src/ops/commands/ops.ts'
+import { listEntries } from '../../../src/ops/commands/program.ts'
+import type { Key } from '../../../src/ops/core/key-ring.ts'
+import { makePlan } from '../../support/make-plan.ts'
+import { openBindingStore } from '../support/binding-store.ts'
+import { useMemoryBindings } from '../support/memory-bindings.ts'
+import { replay } from '../support/transcript.ts'
+
+const names = ['partner', 'catalog', 'plan', 'service']
+const findTranscript = (name: string) => join(import.meta.dirname, `${name}.txt`)
+
+const cash = { name: 'Mwamba Money Market Fund', coolName: 'Mwamba Cash' }
+const gold = { name: 'Dhahabu\nGold Tracker', coolName: 'Dhahabu Gold', category: null }
+const closed = { name: 'Closed', coolName: 'Closed', isInvestable: false, nonInvestableNote: 'Sold out.' }
+const changing = { name: 'Changing', coolName: 'Changing' }
+const plans = [
+  makePlan({ id: 1, identifier: 'mwamba-money-market-fund', viewableIn: ['KE', 'UG'], ...cash }),
+  makePlan({ id: 2, identifier: 'dhahabu-gold-tracker', viewableIn: ['RW'], ...gold }),
+  makePlan({ id: 3, identifier: 'hidden', viewableIn: [] }),
+  makePlan({ id: 4, identifier: 'closed', viewableIn: ['KE'], ...closed }),
+  makePlan({ id: 5, identifier: 'changing', viewableIn: ['TZ'], ...changing }),
+]
+const added = makePlan({ id: 6, identifier: 'added', name: 'Added', coolName: 'Added' })
+
+describe.each(names)('%s', (name) => {
+  const transcript = findTranscript(name)
+  const [bindings, drill] = [useMemoryBindings(), useMemoryBindings()]
+  let keys: Key[] = [
+    { kid: '20261102T070000Z_0a1b2c3d', use: 'signs' },
+    { kid: '20260101T000000Z_4e5f6a7b', use: 'verifies' },
+  ]
+
+  test('is what the commands print', async () => {
+    const played = await replay(transcript, {
+      files: { 'plans.json': JSON.stringify({ plans }), 'added.json': JSON.stringify({ plans: [added] }) },
+      variables: {},
+      withStore: (target, work) => {
+        const { DB, CATALOG_CACHE } = target.persistTo === '/tmp/drill' ? drill() : bindings()
+        const config = { CATALOG_APPROVAL: target.env === 'production' ? 'required' : 'off', PBKDF2_ITERATIONS: 1 }
+        return work(openBindingStore({ DB, CATALOG_CACHE }, target, config))
+      },
+      openKeyRing: () => ({
+        list: async () => keys,
+        checkEditable: async () => {},
+        rotate: ({ recorded }) => recorded('20261103T000000Z_8c9d0e1f', async () => {}),
+        drop: async ({ kid }) => void (keys = keys.filter((key) => key.kid !== kid)),
+      }),
+      openUsage: async () => async () => [],
+      findOrigin: async () => 'http://127.0.0.1:9',
+      inspectEnvironment: async () => ({ migrations: [], deployment: undefined }),
+    })
+    await expect(played).toMatchFileSnapshot(transcript)
+  })
+})
+
+test('every command has its example in a transcript, with any number, key or file', () => {
+  const generalize = (command: string) =>
+    command.replaceAll(/ (\d+|KID|\d+T\d+Z_\w+|FILE|\S+\.(json|txt))(?= |$)/g, ' …')
+  const text = names.map((name) => readFileSync(findTranscript(name), 'utf8')).join('')
+  const commands = new Set((text.match(/(?<=^\$ ops ).*$/gm) ?? []).map(generalize))
+  const examples = listEntries(ops).map(({ declaration }) => declaration.example)
+  // The script of a completion names this folder.
+  expect(examples.filter((example) => !commands.has(generalize(example)))).toEqual(['completion bash'])
+})
