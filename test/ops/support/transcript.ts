@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
+import { clientSecretPattern } from '../../../src/crypto/client-secret.ts'
 import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
 import { runCommand } from './run-ops.ts'
 
@@ -33,8 +34,15 @@ export async function replay(transcript: string, { files = {}, ...context }: Set
 
   const secrets: string[] = []
   const hide = (text: string) =>
-    text.replaceAll(/pcs_\w{40}/g, (secret) => `SECRET-${secrets.indexOf(secret) + 1 || secrets.push(secret)}`)
-  const reveal = (text: string) => text.replaceAll(/SECRET-(\d+)/g, (_, number) => secrets[number - 1] ?? '')
+    text.replaceAll(new RegExp(clientSecretPattern, 'g'), (secret) => {
+      return `SECRET-${secrets.indexOf(secret) + 1 || secrets.push(secret)}`
+    })
+  const reveal = (text: string) =>
+    text.replaceAll(/SECRET-(\d+)/g, (name, number) => {
+      const secret = secrets[number - 1]
+      if (secret === undefined) throw new Error(`no command printed ${name} before`)
+      return secret
+    })
 
   const run = async (line: string): Promise<string> => {
     vi.setSystemTime(Date.now() + 60_000)

@@ -14,7 +14,7 @@ const names = ['partner', 'catalog', 'plan', 'service']
 const findTranscript = (name: string) => join(import.meta.dirname, `${name}.txt`)
 
 const cash = { name: 'Mwamba Money Market Fund', coolName: 'Mwamba Cash' }
-const gold = { name: 'Dhahabu\nGold Tracker', coolName: 'Dhahabu Gold', category: null }
+const gold = { name: 'Dhahabu Gold Tracker', coolName: 'Dhahabu Gold', category: null }
 const closed = { name: 'Closed', coolName: 'Closed', isInvestable: false, nonInvestableNote: 'Sold out.' }
 const changing = { name: 'Changing', coolName: 'Changing' }
 const plans = [
