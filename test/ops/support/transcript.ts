@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { clientSecretPattern } from '../../../src/crypto/client-secret.ts'
 import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
+import { createRandom } from '../../simulation/random.ts'
 import { runCommand } from './run-ops.ts'
 
 /** Each command runs a minute after the one before. */
@@ -24,8 +25,10 @@ export async function replay(transcript: string, { files = {}, ...context }: Set
   for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
   vi.stubEnv('INIT_CWD', folder)
   vi.useFakeTimers({ toFake: ['Date', 'performance'], now: startMs })
-  let byte = 0
-  vi.spyOn(crypto, 'getRandomValues').mockImplementation((bytes) => (bytes as Uint8Array).map(() => byte++))
+  const random = createRandom(1)
+  vi.spyOn(crypto, 'getRandomValues').mockImplementation((bytes) =>
+    (bytes as Uint8Array).map(() => random.integer(256)),
+  )
   onTestFinished(async () => {
     vi.useRealTimers()
     vi.restoreAllMocks()
@@ -55,6 +58,7 @@ export async function replay(transcript: string, { files = {}, ...context }: Set
       program === 'ops'
         ? await runCommand(args, { clock: { nowMs: () => Date.now(), sleep: async () => {} }, ...context }, { stdin })
         : { code: 0, stdout: program === 'echo' ? `${args.join(' ')}\n` : stdin, stderr: '' }
+    if (code === 1) throw new Error(`${line} met a bug: ${stderr}`)
     if (arrow === '>') await writeFile(join(folder, file), stdout)
     const shown = arrow === '>' ? '' : stdout
     return hide(`${line}\n${shown}${stderr.replaceAll(/^(?=.)/gm, '! ')}${code === 0 ? '' : `[exit ${code}]\n`}\n`)
