@@ -2,7 +2,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { refusalCodes } from '../src/db/refusal.ts'
 
 const root = join(import.meta.dirname, '..')
 const files = globSync('migrations/*.sql', { cwd: root })
@@ -11,9 +10,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const forbiddenForms: [name: string, isForbidden: (code: string, comment: string) => boolean][] = [
   ['an apostrophe or a semicolon in a comment', (_, comment) => /[';]/.test(comment)],
   ['a block comment', (code) => code.includes('/*')],
-  ['BEGIN in lower case or not alone on its line', (code) => /\bbegin\b/i.test(code) && code !== 'BEGIN'],
-  ['END in lower case or not alone on its line', (code) => /\bend\b/i.test(code) && code !== 'END;'],
-  ['CASE', (code) => /\bcase\b/i.test(code)],
+  ['BEGIN, CASE or END', (code) => /\b(?:begin|case|end)\b/i.test(code)],
   ['a line that ends with CR', (code, comment) => `${code}${comment}`.endsWith('\r')],
 ]
 
@@ -34,16 +31,8 @@ test.each([
   ["-- A partner's plans.", 'an apostrophe or a semicolon in a comment'],
   ['SELECT 1; -- One; two.', 'an apostrophe or a semicolon in a comment'],
   ['/* Plans. */', 'a block comment'],
-  ['begin', 'BEGIN in lower case or not alone on its line'],
-  ['CREATE TRIGGER a AFTER DELETE ON b BEGIN', 'BEGIN in lower case or not alone on its line'],
-  ['end;', 'END in lower case or not alone on its line'],
-  ['SELECT CASE', 'CASE'],
+  ['CREATE TRIGGER a AFTER DELETE ON b begin', 'BEGIN, CASE or END'],
   ['-- Plans.\r', 'a line that ends with CR'],
 ])('the check finds %j', (line, name) => {
   expect(findForbiddenForms(`SELECT 1;\n${line}\n`)).toEqual([`line 2 has ${name}`])
-})
-
-test('triggers raise exactly the codes that the programs know', () => {
-  const raised = files.flatMap((file) => [...read(file).matchAll(/RAISE\(ABORT, '(.*?)'\)/g)].map(([, code]) => code))
-  expect([...new Set(raised)].toSorted()).toEqual(refusalCodes.toSorted())
 })

@@ -1,10 +1,12 @@
-// SQL that reads the catalog as operators see it. The Worker doesn't use it.
+// SQL that reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
 import { sql, type SQL } from 'drizzle-orm'
 import type { CatalogOrigin } from '../catalog/catalog-file.ts'
-import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
+import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError, type Database } from './database.ts'
 import { readAll } from './pages.ts'
+import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import { integer } from './sql-values.ts'
 
 /** Plans in ascending order of ID, all of one revision. */
 export interface CatalogSnapshot {
@@ -12,66 +14,111 @@ export interface CatalogSnapshot {
   plans: CatalogPlan[]
 }
 
+/** Each attempt fails only because somebody published in between. */
+const maxAttempts = 10
+
 /** Selects the whole catalog, or the plans that are viewable in a country. */
-export async function selectCatalog(db: Database, country?: string): Promise<CatalogSnapshot> {
-  const isListed = sql`plans.id in (select plan_id from plan_viewability where country = ${country ?? ''})`
-  return readSnapshot(await selectStored(db, country === undefined ? sql`true` : isListed))
+export function selectCatalog(db: Database, country?: string): Promise<CatalogSnapshot> {
+  return selectSnapshot(db, country === undefined ? sql`true` : isViewableIn(country))
 }
 
 /** @param name the plan's identifier or ID. */
 export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
-  const isNamed = sql`(plans.identifier = ${name} or ${hasId(sql`plans.id`, name)})`
-  return readSnapshot(await selectStored(db, isNamed)).plans[0]
+  return (await selectSnapshot(db, isNamed(name))).plans[0]
 }
 
-/** Whether a column of IDs has the ID that `name` may be. */
-export function hasId(column: SQL, name: string): SQL {
-  return /^[0-9]{1,16}$/.test(name) ? sql`${column} = ${Number(name)}` : sql`false`
+/** Whether a version is of the plan with this identifier or ID. */
+function isNamed(name: string): SQL {
+  const hasId = /^[0-9]{1,16}$/.test(name) ? sql`plan_id = ${integer(Number(name))}` : sql`false`
+  return sql`(document ->> '$.identifier' = ${name} or ${hasId})`
 }
+
+const origin = sql`(select name from catalog), ${newestRevision}`
 
 export async function selectCatalogOrigin(db: Database): Promise<CatalogOrigin> {
-  const [row] = await db.values<[string, number]>(sql`select ${originColumns} from catalog_revision`)
-  if (row === undefined) throw new Error('catalog_revision has no row')
+  const [row] = await db.values<[string, number]>(sql`select ${origin}`)
+  if (row === undefined) throw new Error('D1 returned no row')
   return { catalog: row[0], revision: row[1] }
 }
 
-const originColumns = sql`catalog_revision.catalog, catalog_revision.revision`
-
-/** Each attempt fails only because somebody published in between. */
-const maxAttempts = 10
-
-/** The texts of plans as they are stored, in ascending order of ID, all of one revision. */
-export interface StoredCatalog {
-  origin: CatalogOrigin
-  stored: (StoredPlan & { id: number })[]
-}
-
-function readSnapshot({ origin, stored }: StoredCatalog): CatalogSnapshot {
-  return { origin, plans: stored.map(readPlan) }
-}
-
-type StoredRow = [catalog: string, revision: number, ...([id: number, ...StoredColumns] | [null, null, string])]
-type StoredColumns = [document: string, viewableIn: string]
+type PlanRow = [
+  catalog: string,
+  revision: number,
+  id: number | null,
+  document: string | null,
+  viewableIn: string | null,
+]
 
 /** Reads in pages. Each says the revision, and reading starts again when that changed. */
-export async function selectStored(db: Database, condition = sql`true`): Promise<StoredCatalog> {
+async function selectSnapshot(db: Database, condition: SQL): Promise<CatalogSnapshot> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    // The left join returns a row with the revision even if no plan follows.
-    const rows = await readAll<StoredRow>(async (last, limit) => {
-      if (last?.[2] === null) return []
-      const isLater = last ? sql`plans.id > ${last[2]}` : sql`true`
-      return db.values(sql`
-        select ${originColumns}, plans.id, plans.document,
-          (select json_group_array(country order by country) from plan_viewability where plan_id = plans.id)
-        from catalog_revision left join plans on ${isLater} and ${condition}
-        order by plans.id limit ${limit}`)
-    })
+    const rows = await selectVersions(db, isNotSuperseded, condition)
     const [first] = rows
-    if (first === undefined) throw new Error('catalog_revision has no row')
+    if (first === undefined) throw new Error('D1 returned no row')
     const [catalog, revision] = first
-    if (rows.some((row) => row[1] !== revision)) continue
-    const stored = rows.flatMap(([, , id, document, viewableIn]) => (id === null ? [] : { id, document, viewableIn }))
-    return { origin: { catalog, revision }, stored }
+    if (rows.every((row) => row[1] === revision)) return { origin: { catalog, revision }, plans: rows.flatMap(readRow) }
   }
   throw new StorageError('The catalog changed each time while it was read.')
+}
+
+function readRow([, , , document, viewableIn]: PlanRow): CatalogPlan | [] {
+  return document === null || viewableIn === null ? [] : readPlan({ document, viewableIn })
+}
+
+/** Selects the newest of the versions that may count. The left join returns a row with the revision even if no plan follows. */
+function selectVersions(db: Database, isCandidate: SQL, condition = sql`true`): Promise<PlanRow[]> {
+  return readAll((last, limit) => {
+    const isLater = sql`plan_versions.plan_id > ${integer(last ? last[2] : -1)}`
+    return db.values(sql`
+      select ${origin}, plan_id, document, viewable_in from (select 1) left join (
+        select plan_id, document, viewable_in from (${selectNewestVersions(sql`${isCandidate} and ${isLater}`)})
+        where document is not null and ${condition} limit ${limit}
+      ) on true order by plan_id`)
+  })
+}
+
+/**
+ * Selects the catalog as it was at a revision, in ascending order of ID.
+ * @param name only the plan that ever had this identifier, or has this ID.
+ */
+export async function selectCatalogAt(db: Database, revision: number, name?: string): Promise<CatalogPlan[]> {
+  const isWanted =
+    name === undefined
+      ? sql`true`
+      : sql`plan_versions.plan_id in (select plan_id from plan_versions where ${isNamed(name)})`
+  const rows = await selectVersions(db, sql`publications.revision <= ${integer(revision)} and ${isWanted}`)
+  return rows.flatMap(readRow)
+}
+
+/** Selects the version before the newest one of each plan. */
+export async function selectPreviousVersions(db: Database): Promise<CatalogPlan[]> {
+  const isOlder = sql`publications.revision < (
+    select max(made.revision) from plan_versions as version join publications as made on made.id = version.publication_id
+    where version.plan_id = plan_versions.plan_id
+  )`
+  return (await selectVersions(db, isOlder)).flatMap(readRow)
+}
+
+/** Selects the revision of the catalog at the end of a Unix second; null before the first publication. */
+export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
+  // A revision is at least the time in milliseconds.
+  const [row] = await db.values<[number | null]>(
+    sql`select max(revision) from publications where revision < ${integer((atSeconds + 1) * 1000)}`,
+  )
+  return row?.[0] ?? null
+}
+
+/** Whether the record knows a revision of the catalog. */
+export async function isRecordedRevision(db: Database, revision: number): Promise<boolean> {
+  const rows = await db.values(sql`select 1 from publications where revision = ${integer(revision)}`)
+  return rows.length > 0
+}
+
+/** Selects the IDs of the plans that ever had this identifier, or else the plan with this ID, if it was ever changed. */
+export async function selectRecordedPlanIds(db: Database, name: string): Promise<number[]> {
+  const rows = await db.values<[planId: number, hasIdentifier: number]>(sql`
+    select plan_id, max(coalesce(document ->> '$.identifier' = ${name}, 0)) from plan_versions
+    where plan_id in (select plan_id from plan_versions where ${isNamed(name)}) group by plan_id`)
+  const named = rows.filter(([, hasIdentifier]) => hasIdentifier)
+  return (named.length > 0 ? named : rows).map(([planId]) => planId)
 }

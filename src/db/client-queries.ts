@@ -1,4 +1,4 @@
-// The Worker's SQL about a client. Every column is qualified with its table: see plan-queries.ts.
+// The Worker's SQL about a client.
 import { readRows } from './database.ts'
 
 /** What the Worker reads about a partner: to authenticate its client, and to decide what its tokens give access to. */
@@ -16,40 +16,42 @@ export interface PartnerAccess {
 export interface PartnerCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
+  /** The ID of the partner's row. Every change of the partner raises it. 0 for no partner. */
+  changeId: number
   /** Every change of the catalog raises it. */
   revision: number
 }
 
-type CheckRow = [
+type NoPartner = [revision: number, id: null]
+type FoundPartner = [
   revision: number,
-  shortName: string | null,
-  country: string | null,
+  id: number,
+  shortName: string,
+  country: string,
   suspendedAt: number | null,
   tokensValidFrom: number | null,
-  hash: string | null,
-  expiresAt: number | null,
+  secrets: string,
 ]
 
 const checkQuery = `
-  select catalog_revision.revision, partners.short_name, partners.country, partners.suspended_at,
-    partners.tokens_valid_from, partner_secrets.hash, partner_secrets.expires_at
-  from catalog_revision
-  left join partners on partners.client_id = ?
-  left join partner_secrets on partner_secrets.partner_id = partners.id`
+  select catalog.revision, newest.id, newest.partner, newest.country, newest.suspended_at, newest.tokens_valid_from, newest.secrets
+  from (select coalesce(max(revision), 0) as revision from publications) as catalog
+  left join change_record as newest on newest.id = (select max(id) from change_record where client_id = ?)`
 
 /**
- * One query, by unique indexes, for the token endpoint and the plan list: a copy of its answer never has old hashes.
+ * One query, by indexes, for the token endpoint and the plan list: a copy of its answer never has old hashes.
  * @throws StorageError when D1 fails
  */
 export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,
   clientId: string,
 ): Promise<PartnerCheck> {
-  const rows = await readRows<CheckRow>(d1, { sql: checkQuery, params: [clientId] })
-  const [first] = rows
-  if (first === undefined) throw new Error('catalog_revision has no row')
-  const [revision, shortName, country, suspendedAt, tokensValidFrom] = first
-  if (shortName === null || country === null) return { revision, partner: undefined }
-  const secrets = rows.flatMap(([, , , , , hash, expiresAt]) => (hash === null ? [] : { hash, expiresAt }))
-  return { revision, partner: { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets } }
+  const [row] = await readRows<FoundPartner | NoPartner>(d1, { sql: checkQuery, params: [clientId] })
+  if (row === undefined) throw new Error('D1 returned no row')
+  if (row[1] === null) return { revision: row[0], changeId: 0, partner: undefined }
+  const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json] = row
+  const stored: PartnerAccess['secrets'] = JSON.parse(json)
+  const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
+  const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }
+  return { revision, changeId, partner }
 }

@@ -16,6 +16,8 @@ export function openDatabase(d1: D1Database): Database {
 export interface Queries {
   /** @throws StorageError when D1 fails */
   values: <Row extends unknown[]>(query: SQL) => Promise<Row[]>
+  /** For a statement without rows. @throws StorageError when D1 fails */
+  run: (query: SQL) => Promise<unknown>
 }
 
 type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
@@ -25,7 +27,8 @@ const config = { casing: new CasingCache(), escapeName: escape, escapeParam: () 
 
 /** Cheap, as `openDatabase`. */
 export function openQueries(d1: QueriedD1): Queries {
-  return { values: async (query) => readRows(d1, query.toQuery(config)) }
+  const values: Queries['values'] = async (query) => readRows(d1, query.toQuery(config))
+  return { values, run: values }
 }
 
 /** @throws StorageError when D1 fails */

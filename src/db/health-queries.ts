@@ -1,6 +1,7 @@
 // SQL that tells whether an environment is healthy.
 import { sql } from 'drizzle-orm'
 import { isCausedBy, type Database } from './database.ts'
+import { isNotSuperseded, selectNewestVersions } from './plan-queries.ts'
 
 /** Selects the file names of the migrations that wrangler has applied; none in an empty database. */
 export async function selectMigrations(db: Database): Promise<string[]> {
@@ -14,18 +15,17 @@ export async function selectMigrations(db: Database): Promise<string[]> {
 }
 
 export async function countPlansAndCountries(db: Database): Promise<{ planCount: number; countryCount: number }> {
-  const [[planCount, countryCount] = [0, 0]] = await db.values<[number, number]>(
-    sql`select (select count(*) from plans), (select count(distinct country) from plan_viewability)`,
-  )
+  const [[planCount, countryCount] = [0, 0]] = await db.values<[number, number]>(sql`
+    with current as materialized (select * from (${selectNewestVersions(isNotSuperseded)}) where document is not null)
+    select (select count(*) from current), (select count(distinct value) from current, json_each(viewable_in))`)
   return { planCount, countryCount }
 }
 
 /** Selects the last publication that a file made. */
 export async function selectLastImport(db: Database) {
-  const [row] = await db.values<[id: number, actor: string, madeAt: number]>(sql`
-    select publications.id, publications.actor, entry.made_at
-    from publication_entries as entry join publications on publications.id = entry.publication_id
-    where entry.revision is not null and (command like 'catalog import %' or command like 'catalog update %')
-    order by entry.id desc limit 1`)
-  return row && { id: row[0], actor: row[1], madeAt: row[2] }
+  const [row] = await db.values<[id: number, actor: string, decidedAt: number]>(sql`
+    select id, actor, decided_at from publications
+    where revision is not null and (command like 'catalog import %' or command like 'catalog update %')
+    order by revision desc limit 1`)
+  return row && { id: row[0], actor: row[1], decidedAt: row[2] }
 }

@@ -1,19 +1,36 @@
-// The SQL of the Worker's plan list.
-import { sql } from 'drizzle-orm'
+// The SQL of the Worker's plan list, and what the current catalog is.
+import { sql, type SQL } from 'drizzle-orm'
 import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
 import type { Queries } from './database.ts'
 
-/** Every column has its table's name in front: then a column that an outdated database lacks is an error, and never a text. */
-const revisionAndPlans = sql`select null as id, catalog_revision.revision as value from catalog_revision
-  union all
-  select plan_viewability.plan_id, plans.document from plan_viewability join plans on plans.id = plan_viewability.plan_id`
+export const newestRevision = sql`(select coalesce(max(revision), 0) from publications)`
+
+/**
+ * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
+ * @param isCandidate which versions may count. With max(), SQLite takes the other columns from the row that has the maximum.
+ */
+export function selectNewestVersions(isCandidate: SQL): SQL {
+  return sql`
+    select plan_versions.rowid as version, plan_versions.plan_id, plan_versions.document, plan_versions.viewable_in,
+      max(publications.revision) as revision
+    from plan_versions cross join publications on publications.id = plan_versions.publication_id
+    where publications.revision is not null and ${isCandidate}
+    group by plan_versions.plan_id`
+}
+
+/** Reads the history only as far as it isn't marked yet. */
+export const isNotSuperseded = sql`plan_versions.superseded = 0`
+
+/** Whether a row of `selectNewestVersions` is in the list of a country. */
+export function isViewableIn(country: string): SQL {
+  return sql`instr(viewable_in, ${`"${country}"`}) > 0`
+}
 
 type ListRow = [id: null, revision: number] | [id: number, document: string]
 
 /**
  * Lists the documents of the plans that are viewable in a country, in ascending ID, with the revision of the catalog that they
- * belong to. One statement, so that both come from the same moment. D1 counts two rows read for each plan of the country, and up
- * to three more.
+ * belong to. One statement, so that both come from the same moment.
  */
 export async function selectPlanList(
   db: Queries,
@@ -28,22 +45,20 @@ export async function selectPlanList(
     const { path, schema } = planFilters[name]
     // A member of a document has no affinity, and the HTTP API sends every parameter as text.
     const type = sql.raw(schema.type === 'string' ? 'text' : 'integer')
-    return sql` and plans.document ->> ${sql.raw(`'${path}'`)} = cast(${param} as ${type})`
+    return sql` and document ->> ${sql.raw(`'${path}'`)} = cast(${param} as ${type})`
   })
-  const rows = await db.values<ListRow>(
-    sql`${revisionAndPlans} where plan_viewability.country = ${country}${sql.join(matches)} order by 1`,
-  )
+  const rows = await db.values<ListRow>(sql`
+    select null as id, coalesce(max(revision), 0) as value from publications
+    union all
+    select plan_id, document from (${selectNewestVersions(isNotSuperseded)})
+    where ${isViewableIn(country)}${sql.join(matches)}
+    order by 1`)
   const documents: string[] = []
   let revision: number | undefined
   for (const [id, value] of rows) {
     if (id === null) revision = value
     else documents.push(value)
   }
-  if (revision === undefined) throw new Error('catalog_revision has no row')
+  if (revision === undefined) throw new Error('D1 returned no revision')
   return { documents, revision }
-}
-
-export async function hasViewablePlan(db: Queries, country: string): Promise<boolean> {
-  const rows = await db.values(sql`select 1 from plan_viewability where country = ${country} limit 1`)
-  return rows.length > 0
 }

@@ -1,136 +1,212 @@
-// Decides about a publication with one statement: it inserts an entry into the record, whose triggers check and apply the
-// decision (migrations/0003_publications.sql). For the command line and for the Worker's schedule.
+// Publishes and ends publications: each with one UPDATE, which has an effect once. For the command line and for the Worker's
+// schedule.
 import { sql, type SQL } from 'drizzle-orm'
 import type { Queries } from './database.ts'
-import { hashRecord } from './record-hash.ts'
-import { findRefusal, type RefusalCode } from './refusal.ts'
-import type { entryKinds } from './schema.ts'
+import { hasLeftovers } from './partner-changes.ts'
+import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import { integer, text } from './sql-values.ts'
 
+/** Who decides about a publication. */
 export interface Decision {
   publicationId: number
-  kind: (typeof entryKinds)[number]
   actor: string
   note: string | null
-  /** Whether the plans are published now. `approved` may leave that to the schedule. */
-  isPublishing: boolean
 }
 
+/** `now`: its author publishes it. `due`: the schedule, at its time. `approve`: another operator approves it, and it is due. */
+export type PublishMode = 'now' | 'due' | 'approve'
+
 /**
- * `conflict`: a plan that it touches was changed since, or the result would contradict itself.
+ * `conflict`: others changed the same plans since, or the result would contradict itself.
  * `unavailable`: the publication does not exist, or is in another state.
  */
-export type DecisionOutcome =
-  | { kind: 'made'; revision: number | null }
+export type PublishOutcome =
+  | { kind: 'published'; revision: number }
   | { kind: 'conflict'; reason: string }
   | { kind: 'unavailable' }
 
-const maxAttempts = 20
-
-const conflict = (reason: string): DecisionOutcome => ({ kind: 'conflict', reason })
-
-/** What becomes of a decision that a trigger refuses. `error`: the database is not as this code leaves it. */
-const refusals: Record<RefusalCode, DecisionOutcome | 'retry' | 'error'> = {
-  entry_order: 'retry',
-  revision_order: 'retry',
-  publication_state: { kind: 'unavailable' },
-  plan_changed: conflict('a plan was changed'),
-  identifier_taken: conflict('another plan has an identifier of it'),
-  plans_disagree: conflict('a category, plan type, risk level or fund manager was changed'),
-  fields_differ: conflict('a field was added to all plans'),
-  publication_approval: 'error',
-  publication_incomplete: 'error',
-  append_only: 'error',
-  outdated_command_line: 'error',
-  partner_closed: 'error',
-  two_live_secrets: 'error',
-  secret_fingerprint: 'error',
-}
-
-/** The database, for queries and for the statement that decides. */
-export interface DecidingQueries {
-  read: Queries
-  commit: Queries
-}
-
-/** Makes a decision about a publication, or nothing. Tries again when another entry came first. */
-export async function decide({ read, commit }: DecidingQueries, decision: Decision): Promise<DecisionOutcome> {
-  for (let attempt = 1; ; attempt++) {
-    const last = await selectLastEntry(read)
-    try {
-      const [made] = await insertEntry(commit, decision, last)
-      return made ? { kind: 'made', revision: made[0] } : { kind: 'unavailable' }
-    } catch (error) {
-      const code = findRefusal(error)
-      const outcome = code === undefined ? undefined : refusals[code]
-      if (outcome === 'retry' && attempt < maxAttempts) continue
-      if (typeof outcome === 'object') return outcome
-      throw error
-    }
+/** Whether `pending` may be published. It is the publication itself, or the one that it replaces. */
+function isReady(mode: PublishMode, actor: string): SQL {
+  const isDue = sql`pending.due_at <= unixepoch()`
+  switch (mode) {
+    case 'now':
+      return sql`pending.state = 'staging' and pending.needs_approval = 0`
+    case 'due':
+      return sql`pending.state = 'scheduled' and ${isDue} and (pending.needs_approval = 0 or pending.approved_by is not null)`
+    case 'approve':
+      return sql`pending.state = 'waiting' and lower(pending.actor) <> lower(${actor}) and coalesce(${isDue}, 1)`
   }
 }
 
-async function insertEntry(db: Queries, decision: Decision, last: RecordedEntry | undefined) {
-  const { publicationId, kind, actor, note, isPublishing } = decision
-  const [lastId = 0, lastMadeAt = 0] = last ?? []
-  // A revision is at least the time in milliseconds. The time is never before the one of the entry before, even if the clock
-  // was set back.
-  const revision = sql`max(catalog_revision.revision + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
-  return db.values<[revision: number | null]>(
-    sql`insert into publication_entries (id, publication_id, kind, actor, note, made_at, revision, previous_hash)
-      select ${integer(lastId + 1)}, ${integer(publicationId)}, ${kind}, ${actor}, ${note ?? nothing},
-        max(unixepoch(), ${integer(lastMadeAt)}), ${isPublishing ? revision : nothing},
-        ${last ? await hashRecord(last) : nothing}
-      from catalog_revision where catalog_revision.catalog not glob 'restoring *'
-      returning revision`,
-  )
+const conflicts = {
+  is_overtaken: 'a plan was changed',
+  has_identifier_twice: 'another plan has an identifier of it',
+  is_contradicting: 'a category, plan type, risk level or fund manager was changed',
+  has_other_members: 'a field was added to all plans',
 }
 
-/** The HTTP API takes no null as a parameter. */
-const nothing = sql.raw('null')
+/** Removed plans have none. */
+const documentsOf = (versions: 'own' | 'others' | 'result') =>
+  sql.raw(`(select document from ${versions} join plan_versions on rowid = version where document is not null)`)
 
-/** The HTTP API sends numbers as text, and an expression has no affinity. */
-function integer(value: number): SQL {
-  return sql`cast(${value} as integer)`
+/**
+ * The conditions, one row: both for publishing, and for the reason when nothing was published.
+ *
+ * - Objects with the same ID, such as a category or a fund manager, must be the same in all plans.
+ * - All current plans have the same members. A publication that replaces all of them may add one.
+ */
+function withConditions({ publicationId, actor }: Decision, mode: PublishMode): SQL {
+  return sql`
+    with candidate as materialized (select * from publications where id = ${integer(publicationId)}),
+    pending as materialized (
+      select * from publications where id = (select coalesce(replaces_id, id) from candidate)
+    ),
+    own as materialized (select rowid as version, plan_id from plan_versions where publication_id = ${integer(publicationId)}),
+    others as materialized (
+      select version from (${selectNewestVersions(isNotSuperseded)}) where plan_id not in (select plan_id from own)
+    ),
+    result as materialized (select version from own union all select version from others),
+    conditions as materialized (
+      select
+        ${isReady(mode, actor)} and (candidate.id = pending.id or candidate.state = 'staging') as is_ready,
+        candidate.plan_count = (select count(*) from own) as is_complete,
+        exists (
+          select 1 from publications as later join plan_versions as theirs on theirs.publication_id = later.id
+          where later.revision > candidate.base_revision and theirs.plan_id in (select plan_id from own)
+        ) as is_overtaken,
+        exists (
+          select 1 from ${documentsOf('result')} group by document ->> '$.identifier' having count(*) > 1
+        ) as has_identifier_twice,
+        exists (
+          select 1 from (select distinct key, value from ${documentsOf('result')}, json_each(document) where type = 'object')
+          where value ->> '$.id' is not null group by key, value ->> '$.id' having count(*) > 1
+        ) as is_contradicting,
+        1 < (
+          select count(distinct (select group_concat(key) from json_each(document))) from (
+            select document from ${documentsOf('own')} union all select * from (select document from ${documentsOf('others')} limit 1)
+          )
+        ) as has_other_members
+      from candidate cross join pending
+    )`
 }
 
-/** @returns the decision, if it is in the record. */
-export async function findDecision(db: Queries, decision: Decision): Promise<DecisionOutcome | undefined> {
-  const { publicationId, kind, actor } = decision
-  const [found] = await db.values<[revision: number | null]>(
-    sql`select revision from publication_entries
-      where publication_id = ${publicationId} and kind = ${kind} and actor = ${actor}`,
-  )
-  return found && { kind: 'made', revision: found[0] }
+/**
+ * Publishes all of a publication or nothing. A publication that replaces a pending one ends that one with the same statement.
+ * The conditions don't depend on the row that is updated, so both rows change or none.
+ */
+export async function publish(
+  { read, commit }: { read: Queries; commit: Queries },
+  decision: Decision,
+  mode: PublishMode,
+): Promise<PublishOutcome> {
+  const { publicationId, actor, note } = decision
+  const isCandidate = sql`id = ${integer(publicationId)}`
+  // At least the time in milliseconds, also when the clock was set back.
+  const revision = sql`max(${newestRevision} + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
+  const approve = (value: SQL, column: string) =>
+    mode === 'approve' ? sql`iif(${isCandidate}, ${value}, ${sql.raw(column)})` : sql.raw(column)
+  const rows = await commit.values<[revision: number | null]>(sql`
+    ${withConditions(decision, mode)}
+    update publications set
+      state = iif(${isCandidate}, 'published', 'replaced'), revision = iif(${isCandidate}, ${revision}, null),
+      approved_by = ${approve(text(actor), 'approved_by')}, approved_at = ${approve(sql`unixepoch()`, 'approved_at')},
+      approved_note = ${approve(text(note), 'approved_note')},
+      decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${text(note)}
+    where id in (select id from candidate union select id from pending) and (
+      select is_ready and is_complete and not (${sql.raw(Object.keys(conflicts).join(' or '))})
+      from conditions
+    )
+    returning revision`)
+  const published = rows.find((row) => row[0] !== null)
+  if (published?.[0] != null) return { kind: 'published', revision: published[0] }
+
+  const { isReadyNow, isComplete, reason } = await explain(read, decision, mode)
+  if (isReadyNow && !isComplete) throw new Error(`Publication ${publicationId} lacks plans that were staged`)
+  return isReadyNow && reason !== undefined ? { kind: 'conflict', reason } : { kind: 'unavailable' }
 }
 
-/** An entry with what its hash covers of its publication, which is all but the state. The hash is that of these values. */
-export type RecordedEntry = [
-  id: number,
-  madeAt: number,
-  revision: number | null,
-  previousHash: string | null,
-  publicationId: number,
-  plansHash: string | null,
-  ...others: (string | number | null)[],
-]
-
-/** Selects entries as `RecordedEntry`. */
-export const selectRecorded = sql`
-  select entry.id, entry.made_at, entry.revision, entry.previous_hash, publication.id, publication.plans_hash,
-    entry.kind, entry.actor, entry.note, publication.actor, publication.command, publication.note, publication.created_at,
-    publication.base_revision, publication.plan_count, publication.undone_id, publication.due_at,
-    publication.needs_approval
-  from publication_entries as entry join publications as publication on publication.id = entry.publication_id`
-
-async function selectLastEntry(db: Queries): Promise<RecordedEntry | undefined> {
-  const [last] = await db.values<RecordedEntry>(sql`${selectRecorded} order by entry.id desc limit 1`)
-  return last
+/** Tells why nothing was published. */
+async function explain(db: Queries, decision: Decision, mode: PublishMode) {
+  const [found] = await db.values<number[]>(sql`
+    ${withConditions(decision, mode)}
+    select is_ready, is_complete, ${sql.raw(Object.keys(conflicts).join(', '))} from conditions`)
+  const [isReadyNow, isComplete, ...defects] = found ?? []
+  return { isReadyNow, isComplete, reason: Object.values(conflicts)[defects.findIndex(Boolean)] }
 }
 
-/** Selects the publications whose time has come, in that order. */
-export async function selectDueIds(db: Queries): Promise<number[]> {
-  const rows = await db.values<[number]>(
-    sql`select id from publications where state = 'scheduled' and due_at <= unixepoch() order by due_at, id`,
-  )
-  return rows.map(([id]) => id)
+/** Tells why a pending publication could not be published now, at its time or before; undefined when it could. */
+export async function findConflict(db: Queries, publicationId: number): Promise<string | undefined> {
+  return (await explain(db, { publicationId, actor: '', note: null }, 'due')).reason
+}
+
+/** Lets a staged publication wait. @returns whether it could: it may have been deleted meanwhile. */
+export async function releasePublication(db: Queries, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
+  const rows = await db.values(sql`
+    update publications set state = ${state} where id = ${integer(id)} and state = 'staging'
+      and plan_count = (select count(*) from plan_versions where publication_id = publications.id)
+    returning id`)
+  return rows.length > 0
+}
+
+/** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */
+export async function approveForLater(db: Queries, { publicationId, actor, note }: Decision): Promise<boolean> {
+  const rows = await db.values(sql`
+    update publications set state = 'scheduled', approved_by = ${actor}, approved_at = unixepoch(), approved_note = ${text(note)}
+    where id = ${integer(publicationId)} and state = 'waiting' and lower(actor) <> lower(${actor}) and due_at > unixepoch()
+    returning id`)
+  return rows.length > 0
+}
+
+/** Ends a pending publication: cancelled, or with a conflict. A conflicted one can be cancelled, too. @returns whether it could. */
+export async function endPublication(
+  db: Queries,
+  { publicationId, actor, note }: Decision,
+  conflict: string | null = null,
+): Promise<boolean> {
+  const isCancelling = conflict === null
+  const rows = await db.values(sql`
+    update publications set state = ${isCancelling ? 'cancelled' : 'conflicted'}, conflict = coalesce(${text(conflict)}, conflict),
+      decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${text(note)}
+    where id = ${integer(publicationId)}
+      and state in ('waiting', 'scheduled'${sql.raw(isCancelling ? ", 'conflicted'" : '')})
+    returning id`)
+  return rows.length > 0
+}
+
+/**
+ * Marks versions that are not current, and never will be: older ones, and those of publications that ended. It may run late, or
+ * twice: it only saves reading.
+ */
+export async function markSuperseded(db: Queries): Promise<void> {
+  await db.run(sql`
+    with newest as materialized (select plan_id, revision from (${selectNewestVersions(isNotSuperseded)}))
+    update plan_versions set superseded = 1
+    where superseded = 0 and (
+      select publication.state in ('conflicted', 'cancelled', 'replaced')
+        or publication.revision < (select revision from newest where newest.plan_id = plan_versions.plan_id)
+      from publications as publication where publication.id = plan_versions.publication_id
+    )`)
+}
+
+/** What the schedule has to do. One query. */
+export interface DueWork {
+  /** The publications whose time has come, in that order. */
+  ids: number[]
+  /** Whether `deleteLeftovers` has something to do. */
+  hasLeftovers: boolean
+}
+
+export async function selectDueWork(db: Queries): Promise<DueWork> {
+  const rows = await db.values<[id: number | null]>(sql`
+    select id, due_at from publications where state = 'scheduled' and due_at <= unixepoch()
+    union all select null, null where ${hasLeftovers}
+    order by 2, 1`)
+  const ids = rows.flatMap(([id]) => id ?? [])
+  return { ids, hasLeftovers: ids.length < rows.length }
+}
+
+/** Selects the revision that a publication made; null when it is not published. */
+export async function selectRevision(db: Queries, id: number): Promise<number | null> {
+  const [row] = await db.values<[number | null]>(sql`select revision from publications where id = ${integer(id)}`)
+  return row?.[0] ?? null
 }

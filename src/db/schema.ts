@@ -1,67 +1,16 @@
 // The columns of the tables, for the types and queries of the command line. migrations/*.sql creates and explains the tables, with their keys and
 // indexes; test/db/schema.test.ts compares the columns.
-import { sql } from 'drizzle-orm'
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import type { ChangeRequest } from './change-request.ts'
 
-export const partners = sqliteTable('partners', {
+export const catalog = sqliteTable('catalog', {
   id: integer().primaryKey(),
-  shortName: text('short_name').notNull(),
   name: text().notNull(),
-  country: text().notNull(),
-  clientId: text('client_id').notNull(),
-  createdAt: integer('created_at').notNull(),
-  suspendedAt: integer('suspended_at'),
-  contact: text(),
-  closedAt: integer('closed_at'),
-  tokensValidFrom: integer('tokens_valid_from'),
-})
-
-export const partnerSecrets = sqliteTable('partner_secrets', {
-  id: integer().primaryKey(),
-  partnerId: integer('partner_id').notNull(),
-  hash: text().notNull(),
-  createdAt: integer('created_at').notNull(),
-  expiresAt: integer('expires_at'),
-})
-
-export const changeRecord = sqliteTable('change_record', {
-  id: integer().primaryKey(),
-  changedAt: integer('changed_at').notNull(),
-  actor: text().notNull(),
-  command: text().notNull(),
-  note: text(),
-  kind: text().$type<ChangeRequest['kind']>().notNull(),
-  partner: text(),
-  name: text(),
-  country: text(),
-  suspendedAt: integer('suspended_at'),
-  closedAt: integer('closed_at'),
-  kid: text(),
-  previousHash: text('previous_hash').notNull(),
-  clientId: text('client_id'),
-  secretFingerprint: text('secret_fingerprint'),
-  tokensValidFrom: integer('tokens_valid_from'),
-})
-
-export const plans = sqliteTable('plans', {
-  id: integer().primaryKey(),
-  /** The JSON object that partners get. */
-  document: text().notNull(),
-  identifier: text()
-    .notNull()
-    .generatedAlwaysAs(sql`document ->> '$.identifier'`, { mode: 'virtual' }),
-})
-
-export const planViewability = sqliteTable('plan_viewability', {
-  country: text().notNull(),
-  planId: integer('plan_id').notNull(),
 })
 
 export const publications = sqliteTable('publications', {
   id: integer().primaryKey(),
   state: text({
-    enum: ['staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled', 'rejected'],
+    enum: ['staging', 'waiting', 'scheduled', 'published', 'conflicted', 'cancelled', 'replaced'],
   }).notNull(),
   actor: text().notNull(),
   command: text().notNull(),
@@ -71,8 +20,17 @@ export const publications = sqliteTable('publications', {
   planCount: integer('plan_count').notNull(),
   plansHash: text('plans_hash'),
   undoneId: integer('undone_id'),
+  replacesId: integer('replaces_id'),
   dueAt: integer('due_at'),
   needsApproval: integer('needs_approval', { mode: 'boolean' }).notNull(),
+  approvedBy: text('approved_by'),
+  approvedAt: integer('approved_at'),
+  approvedNote: text('approved_note'),
+  decidedBy: text('decided_by'),
+  decidedAt: integer('decided_at'),
+  decidedNote: text('decided_note'),
+  conflict: text(),
+  revision: integer(),
 })
 
 export const planVersions = sqliteTable('plan_versions', {
@@ -80,17 +38,30 @@ export const planVersions = sqliteTable('plan_versions', {
   planId: integer('plan_id').notNull(),
   document: text(),
   viewableIn: text('viewable_in'),
+  superseded: integer().notNull(),
 })
 
-export const entryKinds = ['published', 'approved', 'conflicted', 'cancelled', 'rejected'] as const
-
-export const publicationEntries = sqliteTable('publication_entries', {
+export const changeRecord = sqliteTable('change_record', {
   id: integer().primaryKey(),
-  publicationId: integer('publication_id').notNull(),
-  kind: text({ enum: entryKinds }).notNull(),
+  changedAt: integer('changed_at').notNull(),
   actor: text().notNull(),
+  command: text().notNull(),
   note: text(),
-  madeAt: integer('made_at').notNull(),
-  revision: integer(),
-  previousHash: text('previous_hash'),
+  kind: text().notNull(),
+  requestId: text('request_id').notNull(),
+  kid: text(),
+  partner: text(),
+  name: text(),
+  country: text(),
+  clientId: text('client_id'),
+  createdAt: integer('created_at'),
+  suspendedAt: integer('suspended_at'),
+  closedAt: integer('closed_at'),
+  tokensValidFrom: integer('tokens_valid_from'),
+  secrets: text(),
+})
+
+export const partnerContacts = sqliteTable('partner_contacts', {
+  partner: text().notNull(),
+  contact: text().notNull(),
 })

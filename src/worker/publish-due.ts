@@ -1,7 +1,8 @@
 // The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml), and two
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
 import { openQueries, type Queries } from '../db/database.ts'
-import { decide, findDecision, selectDueIds, type Decision, type DecisionOutcome } from '../db/publish.ts'
+import { deleteLeftovers } from '../db/partner-changes.ts'
+import { endPublication, markSuperseded, publish, selectDueWork, selectRevision } from '../db/publish.ts'
 import { describeError, log } from './log.ts'
 import { queryD1 } from './query-d1.ts'
 
@@ -15,37 +16,39 @@ const publishDeadlineMs = 60_000
 export async function publishDue(d1: D1Database, version: string | undefined): Promise<void> {
   const db = openQueries(d1)
   try {
-    for (const id of await queryD1(selectDueIds(db))) await publishOrEnd(db, id, version)
+    const { ids, hasLeftovers } = await queryD1(selectDueWork(db))
+    for (const id of ids) await publishOrEnd(db, id, version)
+    if (ids.length > 0) await queryD1(markSuperseded(db), publishDeadlineMs)
+    if (hasLeftovers) await queryD1(deleteLeftovers(db))
   } catch (error) {
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
 }
 
 async function publishOrEnd(db: Queries, id: number, version: string | undefined): Promise<void> {
+  const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
-    const decision = { publicationId: id, actor: 'schedule', note: null }
-    const publishing = decideSafely(db, { ...decision, kind: 'published', isPublishing: true })
-    const outcome = await queryD1(publishing, publishDeadlineMs)
+    const outcome = await queryD1(publishSafely(db, id), publishDeadlineMs)
     // Another run published it, or an operator cancelled it meanwhile.
     if (outcome.kind === 'unavailable') return
-    if (outcome.kind === 'made') {
-      return log('info', { event: 'publication_published', id, revision: outcome.revision ?? undefined, version })
+    if (outcome.kind === 'published') {
+      return log('info', { event: 'publication_published', id, revision: outcome.revision, version })
     }
-    const { reason } = outcome
-    const ending = decideSafely(db, { ...decision, note: reason, kind: 'conflicted', isPublishing: false })
-    if ((await queryD1(ending)).kind === 'made') log('error', { event: 'publication_conflicted', id, reason, version })
+    const conflict = outcome.reason
+    const isEnded = await queryD1(endPublication(db, decision, conflict))
+    if (isEnded) log('error', { event: 'publication_conflicted', id, reason: conflict, version })
   } catch (error) {
     log('error', { event: 'publication_failed', id, reason: describeError(error), version })
   }
 }
 
-/** Makes a decision, also when the answer is lost: the record says what happened. */
-async function decideSafely(db: Queries, decision: Decision): Promise<DecisionOutcome> {
+/** Publishes, also when the answer is lost: the row says what happened. */
+async function publishSafely(db: Queries, publicationId: number) {
   try {
-    return await decide({ read: db, commit: db }, decision)
+    return await publish({ read: db, commit: db }, { publicationId, actor: 'schedule', note: null }, 'due')
   } catch (error) {
-    const made = await findDecision(db, decision).catch(() => undefined)
-    if (made === undefined) throw error
-    return made
+    const revision = await selectRevision(db, publicationId).catch(() => null)
+    if (revision === null) throw error
+    return { kind: 'published', revision } as const
   }
 }

@@ -108,7 +108,7 @@ function streamSlices(body: Uint8Array): ReadableStream {
 async function issueToken(request: Request, env: BareEnv): Promise<Response> {
   const clientId = atob((request.headers.get('Authorization') ?? '').slice(6)).slice(0, 16)
   const statement = env.DB.prepare(
-    'select short_name, suspended_at, hash, expires_at from partners left join partner_secrets on partner_id = partners.id where client_id = ?',
+    'select partner, suspended_at, secrets from change_record where id = (select max(id) from change_record where client_id = ?)',
   )
   const [row] = await statement.bind(clientId).raw<[string]>()
   key ??= await crypto.subtle.importKey('raw', encoder.encode(env.KEY), { name: 'HMAC', hash: 'SHA-256' }, false, [

@@ -175,8 +175,9 @@ export async function seedPartners(d1: D1Database, count: number): Promise<void>
   await d1.batch([
     d1
       .prepare(
-        `insert into partners (short_name, name, country, client_id, created_at)
-         ${ids} select 'seed-' || id, 'Seed', 'KE', substr(${letters} || id, -16), 0 from ids where true on conflict do nothing`,
+        `insert into change_record (changed_at, actor, command, kind, request_id, partner, name, country, client_id, created_at, secrets)
+         ${ids} select 0, 'seed', 'seed', 'create', 'seed-' || id, 'seed-' || id, 'Seed', 'KE', substr(${letters} || id, -16), 0, '[]'
+         from ids where true on conflict do nothing`,
       )
       .bind(count),
   ])

@@ -1,12 +1,16 @@
-// What a list costs: D1 bills the rows that a query reads.
+// What the Worker reads: D1 bills the rows of a query.
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
+import { selectPartnerCheck } from '../../src/db/client-queries.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
+import { selectDueWork } from '../../src/db/publish.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 import { interceptD1 } from '../support/unreliable-stores.ts'
+import { updatePartner } from '../support/insert-partner.ts'
+import { seedPartner } from '../worker/support/seed.ts'
 
 beforeEach(() => emptyDatabase(env))
 
@@ -22,19 +26,22 @@ async function countRowsRead(work: (d1: D1Database) => Promise<unknown>): Promis
 
 const listPlans = (count: number, name = 'Name') =>
   Array.from({ length: count }, (_, index) => makePlan({ id: index + 1, name, viewableIn: ['KE', 'UG'] }))
-const elsewhere = makePlan({ id: 100, viewableIn: ['UG'] })
-const countRowsOfKe = () => countRowsRead((d1) => selectPlanList(openDatabase(d1), 'KE', {}))
 
-test.each([
-  [0, 2],
-  [1, 5],
-  [10, 23],
-])('a list of %s plans reads %s rows, however long the record of the catalog is', async (count, rows) => {
+test.each([0, 1, 10])('a list reads at most 3 rows for each of %s plans, however long the record is', async (count) => {
   const db = openDatabase(env.DB)
-  await publishPlans(db, [...listPlans(count), elsewhere])
-  expect(await countRowsOfKe()).toBe(rows)
-  for (let number = 0; number < 10; number++) {
-    await publishPlans(db, [...listPlans(count, `Name ${number}`), elsewhere])
+  await publishPlans(db, listPlans(count))
+  for (let number = 0; number < 10; number++) await publishPlans(db, listPlans(count, `Name ${number}`))
+  expect(await countRowsRead((d1) => selectPlanList(openDatabase(d1), 'KE', {}))).toBeLessThanOrEqual(3 * count + 3)
+  expect(await countRowsRead((d1) => selectPlanList(openDatabase(d1), 'RW', {}))).toBeLessThanOrEqual(2 * count + 3)
+})
+
+test('a check reads 3 rows, and the schedule one for each partner, however long the record is', async () => {
+  await publishPlans(openDatabase(env.DB), listPlans(10))
+  const partners = [await seedPartner(), await seedPartner(), await seedPartner()]
+  for (const { shortName } of [...partners, ...partners]) {
+    await updatePartner(env.DB, shortName, { kind: 'rotate', graceSeconds: 0, secretHash: 'hash' })
+    await updatePartner(env.DB, shortName, { kind: 'end-tokens' })
   }
-  expect(await countRowsOfKe()).toBe(rows)
+  expect(await countRowsRead((d1) => selectPartnerCheck(d1, partners[0]?.clientId ?? ''))).toBe(3)
+  expect(await countRowsRead((d1) => selectDueWork(openDatabase(d1)))).toBe(partners.length + 1)
 })

@@ -11,8 +11,7 @@ const makeCatalog = (name: string) =>
   Array.from({ length: 10_000 }, (_, id) => makePlan({ id, name, viewableIn: ['KE', 'UG'] }))
 
 test('10,000 changed plans are published in less than a second', async () => {
-  let before = makeCatalog('Name')
-  const added = before.map((after) => ({ planId: after.id, before: null, after }))
+  const added = makeCatalog('Name').map((after) => ({ planId: after.id, after }))
   await publishNow(db, await stageChanges(db, added))
 
   // The best of several, because the machine may be busy.
@@ -21,13 +20,12 @@ test('10,000 changed plans are published in less than a second', async () => {
     const after = makeCatalog(`Name ${durationsMs.length}`)
     const id = await stageChanges(
       db,
-      after.map((plan, index) => ({ planId: plan.id, before: before[index] ?? null, after: plan })),
+      after.map((plan) => ({ planId: plan.id, after: plan })),
     )
     const startMs = performance.now()
-    expect(await publishNow(db, id)).toMatchObject({ kind: 'made' })
+    expect(await publishNow(db, id)).toMatchObject({ kind: 'published' })
     durationsMs.push(Math.round(performance.now() - startMs))
     expect((await selectCatalog(db)).plans).toEqual(after)
-    before = after
   }
   console.info(`10,000 changed plans were published in ${durationsMs.join(', ')} ms.`)
   expect(Math.min(...durationsMs)).toBeLessThan(1000)

@@ -1,207 +1,254 @@
-// One statement publishes: all of a publication or nothing.
+// One statement publishes: all of a publication or nothing. Parameters are text, and each write arrives twice.
 import { env } from 'cloudflare:workers'
 import fc from 'fast-check'
 import { beforeEach, expect, test } from 'vitest'
+import { examplePlan } from '../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { selectCatalog, selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
+import {
+  selectCatalog,
+  selectCatalogAt,
+  selectCatalogOrigin,
+  selectPreviousVersions,
+  selectRevisionAt,
+} from '../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { selectCatalogAt, selectPublication, type PlanChange } from '../../src/db/publication-queries.ts'
-import { decide, selectDueIds, type Decision } from '../../src/db/publish.ts'
-import { editRecords, emptyDatabase } from '../ops/support/test-database.ts'
+import { selectChanges, selectPublication } from '../../src/db/publication-queries.ts'
+import {
+  approveForLater,
+  endPublication,
+  findConflict,
+  markSuperseded,
+  publish,
+  releasePublication,
+  selectDueWork,
+  type PublishMode,
+} from '../../src/db/publish.ts'
+import {
+  deleteAbandoned,
+  hashStoredPlans,
+  selectOvertakenPlans,
+  stageReplacement,
+  type NewPublication,
+} from '../../src/db/stage-publication.ts'
+import { storeChange } from '../../src/db/publication-queries.ts'
+import { emptyDatabase } from '../ops/support/test-database.ts'
 import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
 import { publishNow, publishPlans, stageChanges } from '../support/publish-plans.ts'
+import { openRepeatingDatabase } from '../support/text-database.ts'
 
-const db = openDatabase(env.DB)
+const db = openRepeatingDatabase(env.DB)
 
 beforeEach(() => emptyDatabase(env))
 
-const put = (...plans: CatalogPlan[]) => plans.map((after) => ({ planId: after.id, before: null, after }))
-const remove = (...plans: CatalogPlan[]) => plans.map((before) => ({ planId: before.id, before, after: null }))
-const high = { id: 5, name: 'High' }
+const put = (...plans: CatalogPlan[]) => plans.map((after) => ({ planId: after.id, after }))
+const remove = (...ids: number[]) => ids.map((planId) => ({ planId, after: null }))
+const listPlans = async () => (await selectCatalog(db)).plans
+const decide = (publicationId: number, mode: PublishMode, actor = 'another') =>
+  publish({ read: db, commit: db }, { publicationId, actor, note: null }, mode)
+const readState = async (id: number) => (await selectPublication(db, id))?.state
+const unavailable = { kind: 'unavailable' }
+const past = 60
+const future = 4_102_444_800
+
+async function stagePending(
+  changes: ReturnType<typeof put>,
+  state: 'waiting' | 'scheduled',
+  overrides: Partial<NewPublication> = {},
+): Promise<number> {
+  const id = await stageChanges(db, changes, { needsApproval: state === 'waiting', ...overrides })
+  expect(await releasePublication(db, id, state)).toBe(true)
+  return id
+}
 
 test('stores any valid catalog unchanged, and remembers it', async () => {
   await fc.assert(
     fc.asyncProperty(arbitraryCatalog, async (catalog) => {
       await emptyDatabase(env)
-      await publishPlans(db, catalog)
-      const { revision } = await selectCatalogOrigin(db)
-      expect((await selectCatalog(db)).plans).toEqual(catalog)
-      expect(await selectCatalogAt(db, revision)).toEqual(catalog)
+      const plain = openDatabase(env.DB)
+      await publishPlans(plain, catalog)
+      const { origin, plans } = await selectCatalog(plain)
+      expect(plans).toEqual(catalog)
+      expect(await selectCatalogAt(plain, origin.revision)).toEqual(catalog)
     }),
     { numRuns: 20 },
   )
 })
 
-test('staged plans have no effect until they are published, all at once', async () => {
+test('staged plans have no effect until they are published, all at once, and their hash can be computed again', async () => {
   const before = [makePlan({ id: 1 }), makePlan({ id: 2 })]
   await publishPlans(db, before)
   const after = [makePlan({ id: 1, name: 'New', minTopUpAmounts: {}, viewableIn: [] }), makePlan({ id: 3 })]
-  const id = await stageChanges(db, [...put(...after), ...remove(makePlan({ id: 2 }))])
-  expect((await selectCatalog(db)).plans).toEqual(before)
-  expect(await publishNow(db, id)).toMatchObject({ kind: 'made' })
-  expect((await selectCatalog(db)).plans).toEqual(after)
-})
-
-test('a publication that fails in the middle leaves everything as it was', async () => {
-  const before = [makePlan({ id: 1 }), makePlan({ id: 2 })]
-  await publishPlans(db, before)
-  const { revision } = await selectCatalogOrigin(db)
-  const wrong = makePlan({ id: 3, fundManager: { id: 6, name: 'Other' } })
-  const id = await stageChanges(db, [...put(makePlan({ id: 1, name: 'New' }), wrong), ...remove(makePlan({ id: 2 }))])
-  expect(await publishNow(db, id)).toMatchObject({ kind: 'conflict' })
-  expect([(await selectCatalog(db)).plans, (await selectCatalogOrigin(db)).revision]).toEqual([before, revision])
-})
-
-test('of two publications that touch the same plan, the second conflicts; others don’t', async () => {
-  await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 })])
-  const outcomes = await publishTogether(
-    put(makePlan({ id: 1, name: 'First' })),
-    put(makePlan({ id: 1, name: 'Second' })),
-    put(makePlan({ id: 2, name: 'Third' })),
-  )
-  expect(outcomes).toMatchObject([
-    { kind: 'made' },
-    { kind: 'conflict', reason: 'a plan was changed' },
-    { kind: 'made' },
+  const id = await stageChanges(db, [...put(...after), ...remove(2)])
+  expect(await listPlans()).toEqual(before)
+  expect(await publishNow(db, id)).toMatchObject({ kind: 'published' })
+  expect(await listPlans()).toEqual(after)
+  expect(await selectPreviousVersions(db)).toEqual(before)
+  expect(await selectChanges(db, id)).toEqual([
+    { planId: 1, before: before[0], after: after[0] },
+    { planId: 2, before: before[1], after: null },
+    { planId: 3, before: null, after: after[1] },
   ])
-  expect((await selectCatalog(db)).plans.map(({ name }) => name)).toEqual(['First', 'Third'])
+  expect((await selectPublication(db, id))?.plansHash).toBe(await hashStoredPlans(db, id))
 })
 
-test('of two publications that add the same identifier, the second conflicts; it may move inside a publication', async () => {
-  const outcomes = await publishTogether(put(makePlan({ id: 1 })), put(makePlan({ id: 2, identifier: 'plan-1' })))
-  expect(outcomes).toMatchObject([
-    { kind: 'made' },
-    { kind: 'conflict', reason: 'another plan has an identifier of it' },
-  ])
-  const moved = makePlan({ id: 2, identifier: 'plan-1' })
-  const id = await stageChanges(db, [...remove(makePlan({ id: 1 })), ...put(moved)])
-  expect(await publishNow(db, id)).toMatchObject({ kind: 'made' })
-  expect((await selectCatalog(db)).plans).toEqual([moved])
-})
-
-/** Stages all of them before the first is published. */
-async function publishTogether(...staged: PlanChange[][]) {
-  const ids = []
-  for (const changes of staged) ids.push(await stageChanges(db, changes))
-  const outcomes = []
-  for (const id of ids) outcomes.push(await publishNow(db, id))
-  return outcomes
-}
-
+const other = { id: examplePlan.fundManager?.id ?? 0, name: 'Other' }
 test.each([
-  ['category', { id: 3, name: 'Other', displayName: 'Other', tagLine: 'Other' }],
-  ['planType', { id: 4, name: 'Other' }],
-  ['productRiskLevel', high],
-  ['fundManager', { id: 6, name: 'Other' }],
-] as const)('a publication never changes other plans through a %s that they share', async (field, value) => {
-  const shared = { id: value.id, name: 'Shared', displayName: 'Shared', tagLine: 'Shared' }
-  const { id: _, name, ...more } = shared
-  const first = field === 'category' ? { id: value.id, name, ...more } : { id: value.id, name }
-  const plans = [makePlan({ id: 1, [field]: first }), makePlan({ id: 2, [field]: first })]
-  await publishPlans(db, plans)
-  const id = await stageChanges(db, put(makePlan({ id: 1, [field]: value })))
-  expect(await publishNow(db, id)).toEqual({
-    kind: 'conflict',
-    reason: 'a category, plan type, risk level or fund manager was changed',
-  })
-  expect((await selectCatalog(db)).plans).toEqual(plans)
-  const both = [makePlan({ id: 1, [field]: value }), makePlan({ id: 2, [field]: value })]
-  await publishPlans(db, both)
-  expect((await selectCatalog(db)).plans).toEqual(both)
+  ['a plan was changed', put(makePlan({ id: 1, name: 'Mine' }))],
+  ['another plan has an identifier of it', put(makePlan({ id: 7, identifier: 'plan-2' }))],
+  ['another plan has an identifier of it', put(makePlan({ id: 7 }), makePlan({ id: 8, identifier: 'plan-7' }))],
+  ['a category, plan type, risk level or fund manager was changed', put(makePlan({ id: 7, fundManager: other }))],
+  ['a field was added to all plans', put(Object({ ...makePlan({ id: 7 }), benchmark: 'NSE' }))],
+])('is refused as a whole: %s', async (reason, changes) => {
+  await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 })])
+  const ids = [await stageChanges(db, changes), await stageChanges(db, [...changes, ...remove(2)])]
+  await publishPlans(db, [makePlan({ id: 1, name: 'Theirs' })])
+  const { revision } = await selectCatalogOrigin(db)
+  for (const id of ids.slice(0, reason.startsWith('another') ? 1 : 2)) {
+    expect(await publishNow(db, id)).toEqual({ kind: 'conflict', reason })
+  }
+  expect((await selectCatalogOrigin(db)).revision).toBe(revision)
+  expect((await listPlans()).map(({ id, name }) => [id, name])).toEqual([
+    [1, 'Theirs'],
+    [2, examplePlan.name],
+  ])
 })
 
-test('a publication is refused when a part of it was not staged', async () => {
+test('an identifier may move inside a publication, and a shared object or a field may change in all plans', async () => {
+  await publishPlans(db, [makePlan({ id: 1 })])
+  const id = await stageChanges(db, [
+    ...remove(1),
+    ...put(makePlan({ id: 2, identifier: 'plan-1', fundManager: other })),
+  ])
+  expect(await publishNow(db, id)).toMatchObject({ kind: 'published' })
+  const added = { ...makePlan({ id: 2, identifier: 'plan-1' }), benchmark: 'NSE' }
+  expect(await publishNow(db, await stageChanges(db, put(added)))).toMatchObject({ kind: 'published' })
+  expect(await listPlans()).toEqual([added])
+})
+
+test('is refused when a part of it was not staged', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 }), makePlan({ id: 2 })))
   await env.DB.prepare('delete from plan_versions where plan_id = 2').run()
-  await expect(publishNow(db, id)).rejects.toThrow('Failed query')
-  expect((await selectCatalog(db)).plans).toEqual([])
+  await expect(publishNow(db, id)).rejects.toThrow('lacks plans')
+  expect(await releasePublication(db, id, 'waiting')).toBe(false)
 })
 
 test('deletes what was staged more than an hour ago, and nothing that somebody may still publish', async () => {
   const left = await stageChanges(db, put(makePlan({ id: 1 })))
-  const running = await stageChanges(db, put(makePlan({ id: 2 })))
-  await env.DB.prepare('update publications set created_at = unixepoch() - 3601 where id = ?').bind(left).run()
-  await publishPlans(db, [makePlan({ id: 3 })])
+  const pending = await stagePending(put(makePlan({ id: 2 })), 'waiting')
+  await env.DB.prepare('update publications set created_at = unixepoch() - 3601').run()
+  const running = await stageChanges(db, put(makePlan({ id: 3 })))
+  await deleteAbandoned(db)
   expect(await publishNow(db, left)).toEqual({ kind: 'unavailable' })
-  expect(await publishNow(db, running)).toMatchObject({ kind: 'made' })
-  const { results } = await env.DB.prepare('select plan_id as id from plan_versions order by 1').all()
-  expect(results).toEqual([{ id: 2 }, { id: 3 }])
+  expect(await publishNow(db, running)).toMatchObject({ kind: 'published' })
+  expect(await decide(pending, 'approve')).toMatchObject({ kind: 'published' })
+  expect((await listPlans()).map(({ id }) => id)).toEqual([2, 3])
 })
 
-const end = (publicationId: number, kind: Decision['kind']) =>
-  decide({ read: db, commit: db }, { publicationId, kind, actor: 'test', note: null, isPublishing: false })
-
-test('publishes once, and never after it has ended', async () => {
+test('publishes once, at its time, and never after it has ended', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 })))
-  expect((await publishNow(db, id)).kind).toBe('made')
+  expect((await publishNow(db, id)).kind).toBe('published')
   expect(await publishNow(db, id)).toEqual({ kind: 'unavailable' })
-  const cancelled = await stageChanges(db, put(makePlan({ id: 1, name: 'New' })), { dueAt: 60 })
-  await env.DB.prepare("update publications set state = 'scheduled' where id = ?").bind(cancelled).run()
-  expect(await selectDueIds(db)).toEqual([cancelled])
-  expect(await end(cancelled, 'cancelled')).toEqual({ kind: 'made', revision: null })
-  expect(await selectDueIds(db)).toEqual([])
-  expect(await publishNow(db, cancelled)).toEqual({ kind: 'unavailable' })
-  expect(await end(cancelled, 'conflicted')).toEqual({ kind: 'unavailable' })
-})
-
-test('a publication that needs approval is published only by another operator than its author', async () => {
-  const id = await stageChanges(db, put(makePlan({ id: 1 })), { needsApproval: true })
-  const approve = (actor: string) =>
-    decide({ read: db, commit: db }, { publicationId: id, kind: 'approved', actor, note: null, isPublishing: true })
-  await expect(publishNow(db, id)).rejects.toThrow('Failed query')
-  await env.DB.prepare("update publications set state = 'waiting' where id = ?").bind(id).run()
-  await expect(publishNow(db, id)).rejects.toThrow('Failed query')
-  await expect(approve('TEST')).rejects.toThrow('Failed query')
-  expect((await selectCatalog(db)).plans).toEqual([])
-  expect(await approve('another')).toMatchObject({ kind: 'made' })
-})
-
-test('a publication that was staged before a migration added a field conflicts, also one with a plan of its own', async () => {
-  await publishPlans(db, [makePlan({ id: 1 })])
-  const ids = [
-    await stageChanges(db, put(makePlan({ id: 1, name: 'New' }))),
-    await stageChanges(db, put(makePlan({ id: 2 }))),
-  ]
-  await env.DB.prepare("update plans set document = json_insert(document, '$.added', 'x')").run()
-  for (const id of ids) {
-    expect(await publishNow(db, id)).toEqual({ kind: 'conflict', reason: 'a field was added to all plans' })
+  await stagePending(put(makePlan({ id: 3 })), 'scheduled', { dueAt: future })
+  const ending = { actor: 'test', note: null }
+  for (const conflict of [null, 'a plan was changed']) {
+    const due = await stagePending(put(makePlan({ id: 2 })), 'scheduled', { dueAt: past })
+    expect((await selectDueWork(db)).ids).toEqual([due])
+    // The second time, which the database runs by itself, says no.
+    expect(await endPublication(db, { publicationId: due, ...ending }, conflict)).toBe(true)
+    expect((await selectDueWork(db)).ids).toEqual([])
+    expect(await decide(due, 'due')).toEqual({ kind: 'unavailable' })
+    expect(await endPublication(db, { publicationId: due, ...ending }, 'x')).toBe(false)
+    expect(await readState(due)).toBe(conflict === null ? 'cancelled' : 'conflicted')
   }
 })
 
-test('a restore that is not complete keeps everything from being published', async () => {
-  const id = await stageChanges(db, put(makePlan({ id: 1 })))
-  const { catalog } = (await selectCatalog(db)).origin
-  await env.DB.prepare("update catalog_revision set catalog = 'restoring x'").run()
-  expect(await publishNow(db, id)).toEqual({ kind: 'unavailable' })
-  await env.DB.prepare('update catalog_revision set catalog = ?').bind(catalog).run()
-  expect(await publishNow(db, id)).toMatchObject({ kind: 'made' })
+test('what needs approval is published only by another operator, or at its time after another one approved it', async () => {
+  const staged = await stageChanges(db, put(makePlan({ id: 1 })), { needsApproval: true })
+  expect(await publishNow(db, staged)).toEqual({ kind: 'unavailable' })
+  const id = await stagePending(put(makePlan({ id: 1 })), 'waiting', { dueAt: past })
+  const later = await stagePending(put(makePlan({ id: 2 })), 'waiting', { dueAt: future })
+  const approve = (publicationId: number, actor: string) => approveForLater(db, { publicationId, actor, note: 'Fine.' })
+  expect([await decide(id, 'due'), await decide(id, 'approve', 'TEST')]).toEqual([unavailable, unavailable])
+  expect([await approve(later, 'TEST'), await approve(id, 'another')]).toEqual([false, false])
+  expect(await listPlans()).toEqual([])
+  expect(await decide(id, 'approve')).toMatchObject({ kind: 'published' })
+  expect(await decide(later, 'approve')).toEqual({ kind: 'unavailable' })
+  expect(await approve(later, 'another')).toBe(true)
+  await env.DB.prepare('update publications set due_at = ? where id = ?').bind(past, later).run()
+  expect(await decide(later, 'due')).toMatchObject({ kind: 'published' })
+  expect(await selectPublication(db, later)).toMatchObject({ approvedBy: 'another', approvedNote: 'Fine.' })
 })
 
-test('the time of an entry is never before the one before, even when the clock was set back', async () => {
-  await publishPlans(db, [makePlan({ id: 1 })])
-  const ahead = Math.floor(Date.now() / 1000) + 3600
-  await editRecords(env.DB, `update publication_entries set made_at = ${ahead}`)
-  const id = await stageChanges(db, put(makePlan({ id: 2 })))
-  await publishNow(db, id)
-  expect((await selectPublication(db, id))?.entries).toMatchObject([{ madeAt: ahead }])
+test.each(['due', 'approve'] as const)('a replacement is published as the row that it replaces: %s', async (mode) => {
+  await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 })])
+  const state = mode === 'due' ? 'scheduled' : 'waiting'
+  const mine = put(makePlan({ id: 1, name: 'Mine' }), makePlan({ id: 2, name: 'Mine' }))
+  const id = await stagePending(mine, state, { dueAt: past, actor: 'author', note: 'Why.' })
+  await publishPlans(db, [makePlan({ id: 1, hint: 'Theirs' })])
+  expect(await decide(id, mode)).toMatchObject({ kind: 'conflict' })
+  expect(await findConflict(db, id)).toBe('a plan was changed')
+  const [base, own, current] = [{}, { name: 'Mine' }, { hint: 'Theirs' }].map((fields) =>
+    storeChange({ planId: 1, after: makePlan({ id: 1, ...fields }) }),
+  )
+  expect(await selectOvertakenPlans(db, id, 200)).toEqual([{ base, own, current }])
+
+  const merged = makePlan({ id: 1, name: 'Mine', hint: 'Theirs' })
+  const stage = async () => {
+    const { revision } = await selectCatalogOrigin(db)
+    return (await stageReplacement(db, id, revision, put(merged).map(storeChange))) ?? 0
+  }
+  const [overtaken, refused] = [await stage(), await stage()]
+  await publishPlans(db, [makePlan({ id: 2, hint: 'Theirs, too' })])
+  expect(await decide(overtaken, mode)).toMatchObject({ kind: 'conflict' })
+  expect(await decide(overtaken, 'now', 'author')).toEqual({ kind: 'unavailable' })
+  expect(await readState(id)).toBe(state)
+  await env.DB.prepare('update publications set base_revision = ? where id = ?')
+    .bind((await selectCatalogOrigin(db)).revision, refused)
+    .run()
+  expect(await decide(refused, 'approve', 'AUTHOR')).toEqual(unavailable)
+
+  expect(await decide(refused, mode)).toMatchObject({ kind: 'published' })
+  expect(await readState(id)).toBe('replaced')
+  expect(await selectPublication(db, refused)).toMatchObject({
+    state: 'published',
+    actor: 'author',
+    note: 'Why.',
+    replacesId: id,
+    dueAt: past,
+    approvedBy: mode === 'approve' ? 'another' : null,
+    plansHash: await hashStoredPlans(db, refused),
+  })
+  expect(await listPlans()).toEqual([merged, makePlan({ id: 2, name: 'Mine' })])
+  expect(await decide(overtaken, mode)).toEqual({ kind: 'unavailable' })
 })
 
-test('an entry must follow the latest one with a higher revision, and decide tries again', async () => {
+test('a revision is at least the time in milliseconds and higher than the one before, also when the clock was set back', async () => {
+  const startMs = Date.now()
   await publishPlans(db, [makePlan({ id: 1 })])
-  const id = await stageChanges(db, put(makePlan({ id: 2 })))
-  const insert = (entryId: number, revision: number) =>
-    env.DB.prepare(
-      `insert into publication_entries (id, publication_id, kind, actor, made_at, revision, previous_hash)
-       values (?, ?, 'published', 'test', 1, ?, 'hash')`,
-    )
-      .bind(entryId, id, revision)
-      .run()
-  const latest = await env.DB.prepare('select max(id) as id from publication_entries').first<number>('id')
-  await expect(insert(latest ?? 0, 9e15)).rejects.toThrow('entry_order')
-  await expect(insert((latest ?? 0) + 2, 9e15)).rejects.toThrow('entry_order')
-  await expect(insert((latest ?? 0) + 1, 1)).rejects.toThrow('revision_order')
-  const ids = []
-  for (const planId of [3, 4, 5, 6, 7, 8]) ids.push(await stageChanges(db, put(makePlan({ id: planId }))))
-  const outcomes = await Promise.all(ids.map((staged) => publishNow(db, staged)))
-  expect(outcomes.map(({ kind }) => kind)).toEqual(ids.map(() => 'made'))
+  expect((await selectCatalogOrigin(db)).revision).toBeGreaterThanOrEqual(startMs)
+  const ahead = (Math.floor(startMs / 1000) + 3600) * 1000
+  await env.DB.prepare('update publications set revision = ? where revision is not null').bind(ahead).run()
+  await publishPlans(db, [makePlan({ id: 2 })])
+  expect((await selectCatalogOrigin(db)).revision).toBe(ahead + 1)
+  expect(await selectRevisionAt(db, ahead / 1000 - 1)).toBe(null)
+  expect(await selectRevisionAt(db, ahead / 1000)).toBe(ahead + 1)
+})
+
+test('the mark of old versions changes no list, however late it is', async () => {
+  await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 }), makePlan({ id: 3 })])
+  await publishNow(db, await stageChanges(db, [...put(makePlan({ id: 1, name: 'New' })), ...remove(2)]))
+  const cancelled = await stagePending(put(makePlan({ id: 1 })), 'waiting')
+  await endPublication(db, { publicationId: cancelled, actor: 'test', note: null })
+  const pending = await stagePending(put(makePlan({ id: 3, name: 'Pending' })), 'scheduled', { dueAt: past })
+  const expected = await listPlans()
+  expect(expected.map(({ id, name }) => [id, name])).toEqual([
+    [1, 'New'],
+    [3, examplePlan.name],
+  ])
+  await markSuperseded(db)
+  expect(await listPlans()).toEqual(expected)
+  const marked = 'select publication_id, plan_id from plan_versions where superseded = 1 order by 1, 2'
+  const [first, second, , third] = await env.DB.prepare(marked).raw<[number, number]>()
+  expect([first?.[1], second?.[1], third]).toEqual([1, 2, undefined])
+  expect(await decide(pending, 'due')).toMatchObject({ kind: 'published' })
 })

@@ -39,6 +39,8 @@ export interface Moment {
   revision: number
   catalog: Catalog
   partners: ReadonlyMap<string, PartnerAccess>
+  /** Every change of a partner raises it. */
+  changeId: number
 }
 
 export type CatalogHistory = ReturnType<typeof createCatalogHistory>
@@ -54,7 +56,8 @@ interface HistoryOptions {
 
 export function createCatalogHistory({ startMs, random, planCount, partners, reusesRevisions }: HistoryOptions) {
   const plans = Array.from({ length: planCount }, (_, index) => makePlan(random, 101 + index))
-  const first: Moment = { sinceMs: startMs, revision: startMs, catalog: { plans, lists: new Map() }, partners }
+  const catalogOfNow = { plans, lists: new Map() }
+  const first: Moment = { sinceMs: startMs, revision: startMs, catalog: catalogOfNow, partners, changeId: 1 }
   const moments = [first]
   const catalogs = new Map([[first.revision, first.catalog]])
   let restoredAtMs = -Infinity
@@ -98,19 +101,19 @@ export function createCatalogHistory({ startMs, random, planCount, partners, reu
       return catalog && renderList(catalog, country, filter).text
     },
     changeCatalog: (nowMs: number): void => {
-      const { catalog, partners: unchanged, revision: current } = newest()
+      const { catalog, revision: current, ...unchanged } = newest()
       const revision = reusesRevisions ? current + 1 : Math.max(current + 1, Math.floor(nowMs))
       // Some changes touch nothing that partners see: every list stays the same under a new revision.
       const changed = random.chance(0.1) ? new Set<number>() : pickPlans(random, catalog.plans)
       const next = catalog.plans.map((plan) => (changed.has(plan.id) ? changePlan(random, plan, revision) : plan))
-      add({ sinceMs: nowMs, revision, catalog: { plans: next, lists: new Map() }, partners: unchanged })
+      add({ ...unchanged, sinceMs: nowMs, revision, catalog: { plans: next, lists: new Map() } })
     },
     setPartner: (nowMs: number, clientId: string, change: Partial<PartnerAccess>): void => {
       const current = newest()
       const partner = current.partners.get(clientId)
       if (partner === undefined) throw new Error(`no partner ${clientId}`)
       const changedPartners = new Map(current.partners).set(clientId, { ...partner, ...change })
-      add({ ...current, sinceMs: nowMs, partners: changedPartners })
+      add({ ...current, sinceMs: nowMs, partners: changedPartners, changeId: current.changeId + 1 })
     },
     /** D1's Time Travel: the database becomes what it was, with its revision of then. */
     restore: (nowMs: number, toMs: number): void => {

@@ -90,11 +90,12 @@ export function createSimulatedD1(options: SimulatedD1Options): OpenSimulatedSes
       const session = { from, bookmarkMs: -Infinity }
       return {
         checkPartner: (clientId) =>
-          query(request, session, ({ revision, partners }) => {
+          query(request, session, ({ revision, partners, changeId }) => {
             const partner = partners.get(clientId)
             return {
               result: {
                 revision,
+                changeId: partner === undefined ? 0 : changeId,
                 partner: partner && { ...partner, secrets: partner.secrets.map((secret) => ({ ...secret })) },
               },
               rows: rowsPerCheck,

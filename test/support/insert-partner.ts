@@ -1,4 +1,12 @@
-// A partner with one secret, without an entry in the record, whichever runtime the test is in.
+// A partner with one secret, whichever runtime the test is in.
+import { openDatabase } from '../../src/db/database.ts'
+import {
+  changePartner,
+  createPartner,
+  deleteLeftovers,
+  type ChangeRequest,
+  type PartnerChange,
+} from '../../src/db/partner-changes.ts'
 
 export interface PartnerRow {
   shortName: string
@@ -7,17 +15,21 @@ export interface PartnerRow {
   secretHash: string
 }
 
-/** Not a batch: under load, Miniflare can free the statements of a batch before the batch reaches it. */
+export function makeRequest(overrides: Partial<ChangeRequest> = {}): ChangeRequest {
+  return { requestId: crypto.randomUUID(), actor: 'test', command: 'test', note: null, ...overrides }
+}
+
 export async function insertPartner(d1: D1Database, partner: PartnerRow): Promise<void> {
-  const { shortName, country, clientId, secretHash } = partner
-  await d1
-    .prepare('insert into partners (short_name, name, country, client_id, created_at) values (?, ?, ?, ?, 0)')
-    .bind(shortName, shortName, country, clientId)
-    .run()
-  await d1
-    .prepare(
-      'insert into partner_secrets (partner_id, hash, created_at) select id, ?, 0 from partners where client_id = ?',
-    )
-    .bind(secretHash, clientId)
-    .run()
+  await createPartner(openDatabase(d1), makeRequest(), { ...partner, name: partner.shortName })
+}
+
+/** Changes a partner, whatever it is now. */
+export async function updatePartner(d1: D1Database, shortName: string, change: PartnerChange): Promise<void> {
+  const newest = await d1
+    .prepare('select max(id) from change_record where partner = ?')
+    .bind(shortName)
+    .first('max(id)')
+  const id = await changePartner(openDatabase(d1), makeRequest(), Number(newest), change)
+  if (id === undefined) throw new Error(`${shortName} was not changed`)
+  await deleteLeftovers(openDatabase(d1))
 }

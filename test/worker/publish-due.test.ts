@@ -4,16 +4,17 @@ import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { releasePublication, selectPublication, type NewPublication } from '../../src/db/publication-queries.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
-import { decide } from '../../src/db/publish.ts'
+import { selectPublication } from '../../src/db/publication-queries.ts'
+import { approveForLater, endPublication, publish, releasePublication } from '../../src/db/publish.ts'
+import type { NewPublication } from '../../src/db/stage-publication.ts'
 import worker from '../../src/worker/index.ts'
 import { breakD1 } from './support/broken-bindings.ts'
 import { startNewIsolate } from './support/isolate.ts'
-import { fetchToken, requestPlans } from './support/requests.ts'
+import { basic, fetchToken, requestPlans, requestToken } from './support/requests.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { publishNow, stageChanges } from '../support/publish-plans.ts'
+import { stageChanges } from '../support/publish-plans.ts'
 import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
@@ -52,7 +53,7 @@ async function schedule(
   state: 'scheduled' | 'waiting' = 'scheduled',
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
-  const id = await stageChanges(db, [{ planId: after.id, before: null, after }], { dueAt, ...overrides })
+  const id = await stageChanges(db, [{ planId: after.id, after }], { dueAt, ...overrides })
   await releasePublication(db, id, state)
   return id
 }
@@ -111,30 +112,25 @@ test('a publication that conflicts changes nothing, is logged as an error, and s
   ])
   expect(await selectPublication(db, conflicting)).toMatchObject({
     state: 'conflicted',
-    entries: [{ kind: 'conflicted', actor: 'schedule', note: reason }],
+    decidedBy: 'schedule',
+    conflict: reason,
     revision: null,
   })
   expect(await listNames()).toEqual(['Meanwhile', 'Scheduled'])
   expect(await logOf(runSchedule)).toEqual([])
 })
 
-test.each([
-  ['waits for approval', 'waiting'],
-  // Only a change of the database without the command line leads here.
-  ['was scheduled without its approval', 'scheduled'],
-] as const)('never publishes a publication that %s', async (_, state) => {
-  const id = await schedule(makePlan({ id: 1 }), past, state, { needsApproval: true })
-  await logOf(runSchedule)
-  expect(await readState(id)).toBe(state)
+test('never publishes a publication that waits for approval', async () => {
+  const id = await schedule(makePlan({ id: 1 }), past, 'waiting', { needsApproval: true })
+  expect(await logOf(runSchedule)).toEqual([])
+  expect(await readState(id)).toBe('waiting')
   expect(await listNames()).toEqual([])
 })
 
 test('a publication that was approved is published at its time', async () => {
-  const id = await schedule(makePlan({ id: 1 }), past, 'waiting', { needsApproval: true })
-  await decide(
-    { read: db, commit: db },
-    { publicationId: id, kind: 'approved', actor: 'another', note: null, isPublishing: false },
-  )
+  const id = await schedule(makePlan({ id: 1 }), future, 'waiting', { needsApproval: true })
+  expect(await approveForLater(db, { publicationId: id, actor: 'another', note: null })).toBe(true)
+  await env.DB.prepare('update publications set due_at = ?').bind(past).run()
   await logOf(runSchedule)
   expect(await readState(id)).toBe('published')
 })
@@ -152,7 +148,7 @@ test('when storage fails, the next run publishes', async () => {
 test('when storage fails for one publication, the others are published, and the next run publishes it', async () => {
   const ids = [await schedule(makePlan({ id: 1 }), past), await schedule(makePlan({ id: 2 }), past)]
   const [failing = 0, other = 0] = ids
-  expect(await logOf(() => runSchedule({ ...env, DB: failEntriesOf(failing) }))).toEqual([
+  expect(await logOf(() => runSchedule({ ...env, DB: failUpdatesOf(failing, 'published') }))).toEqual([
     ['error', { event: 'publication_failed', id: failing, reason: 'StorageError: D1_ERROR: down' }],
     await published(other),
   ])
@@ -163,7 +159,7 @@ test('when storage fails for one publication, the others are published, and the 
 test('when ending a conflict fails, the next run ends it', async () => {
   const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
   await seedPlans(makePlan({ id: 1, name: 'Meanwhile' }))
-  const failEnds = failEntriesOf(id, 'conflicted')
+  const failEnds = failUpdatesOf(id, 'conflicted')
   expect(await logOf(() => runSchedule({ ...env, DB: failEnds }))).toMatchObject([
     ['error', { event: 'publication_failed', id }],
   ])
@@ -185,9 +181,6 @@ test('runs that overlap publish everything once, and log it once', async () => {
   expect(runs).toHaveLength(expected.length)
   expect(runs).toEqual(expect.arrayContaining(expected))
   expect(await listNames()).toEqual(['Meanwhile', ...ids.map((_, index) => `${index + 2}`)])
-  expect(await env.DB.prepare('select count(*) as count from publication_entries').first('count')).toBe(
-    2 + expected.length,
-  )
 })
 
 test('a publication that an operator cancels or publishes during the run is left alone', async () => {
@@ -199,19 +192,32 @@ test('a publication that an operator cancels or publishes during the run is left
     if (isInterrupted) return answer
     // The first query selects what is due.
     isInterrupted = true
-    const cancelling = { kind: 'cancelled', actor: 'test', note: null, isPublishing: false } as const
-    await decide({ read: db, commit: db }, { publicationId: cancelled, ...cancelling })
-    await publishNow(db, approved)
+    await endPublication(db, { publicationId: cancelled, actor: 'test', note: null })
+    await publish({ read: db, commit: db }, { publicationId: approved, actor: 'schedule', note: null }, 'due')
     return answer
   })
   expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
   expect([await readState(cancelled), await readState(approved)]).toEqual(['cancelled', 'published'])
 })
 
-/** A database that fails to insert entries about one publication. */
-function failEntriesOf(id: number, kind = 'published'): D1Database {
+test('takes hashes from rows of partners that are not the newest, also when a command did not', async () => {
+  const partner = await seedPartner()
+  await env.DB.prepare(
+    `insert into change_record (changed_at, actor, command, kind, request_id, partner, name, country, client_id, created_at, secrets)
+     select changed_at, actor, command, 'set', 'another', partner, name, country, client_id, created_at, secrets from change_record`,
+  ).run()
+  const countHashes = () => env.DB.prepare('select count(secrets) as count from change_record').first('count')
+  expect(await countHashes()).toBe(2)
+  expect(await logOf(runSchedule)).toEqual([])
+  expect(await countHashes()).toBe(1)
+  expect((await requestToken(basic(partner.clientId, partner.clientSecret))).status).toBe(200)
+})
+
+/** A database that fails to publish or to end a publication. */
+function failUpdatesOf(id: number, state: 'published' | 'conflicted'): D1Database {
   return interceptD1(env.DB, (call, { sql, params }) => {
-    const isFailing = sql.startsWith('insert') && params.includes(kind) && params.includes(id)
+    const isOfState = state === 'published' ? sql.includes("'published', 'replaced'") : params.includes(state)
+    const isFailing = sql.includes('update publications') && isOfState && params.includes(id)
     return isFailing ? d1Down(call) : call()
   })
 }

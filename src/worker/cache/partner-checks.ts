@@ -1,5 +1,5 @@
 // The checks of partners: in memory, renewed from D1, and copied to KV for an outage.
-import type { PartnerAccess } from '../../db/client-queries.ts'
+import type { PartnerAccess, PartnerCheck } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import { letResponseGo, type CacheContext } from './cache-context.ts'
 import {
@@ -16,9 +16,7 @@ import type { D1Failure, Outage } from './outage.ts'
 import { createSharedWork } from './shared-work.ts'
 
 /** D1's answer about a client. */
-export interface AskedCheck {
-  /** Undefined if no partner has the client ID. */
-  partner: PartnerAccess | undefined
+export interface AskedCheck extends Pick<PartnerCheck, 'partner' | 'changeId'> {
   /** Unix milliseconds at which D1 was asked. */
   checkedAtMs: number
   /** Counts the questions of this isolate: a clock can step back, and this can't. */
@@ -58,13 +56,10 @@ export function createPartnerChecks(
     return stored
   }
 
-  async function ask(
-    context: CacheContext,
-    read: () => Promise<{ partner: PartnerAccess | undefined }>,
-  ): Promise<AskedCheck> {
+  async function ask(context: CacheContext, read: () => Promise<PartnerCheck>): Promise<AskedCheck> {
     const order = ++lastOrder
-    const { partner } = await outage.ask(read)
-    return { partner, checkedAtMs: context.nowMs, order }
+    const { partner, changeId } = await outage.ask(read)
+    return { partner, changeId, checkedAtMs: context.nowMs, order }
   }
 
   /** Keeps an answer of D1 in memory and in KV, unless a later question was answered first. It wins over any copy read before. */
@@ -88,8 +83,9 @@ export function createPartnerChecks(
       shareCheck(clientId, context, async () => {
         const asked = await ask(context, async () => {
           const check = await newestRevision.read(context, 0, (from) => from.checkPartner(clientId))
-          // A token proves that its partner existed: a replica without it may lag behind.
-          return check.partner ? check : context.openSession('primary').checkPartner(clientId)
+          // A token proves that its partner existed, and memory knows a change of it: a replica without them lags behind.
+          const isAsNew = check.partner && check.changeId >= (checks.get(clientId)?.changeId ?? 0)
+          return isAsNew ? check : context.openSession('primary').checkPartner(clientId)
         })
         return keep(context, clientId, asked)
       }),

@@ -1,33 +1,10 @@
-import { expect } from 'vitest'
 // What tests do with D1, KV and a store, whichever runtime they are in.
 import type { Database } from '../../../src/db/database.ts'
-import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 
 export async function emptyDatabase({ DB }: Pick<Env, 'DB'>): Promise<void> {
-  const tables = ['partner_secrets', 'partners', 'plan_viewability', 'plans', 'plan_versions', 'publication_entries']
-  await editRecords(
-    DB,
-    ...tables.map((table) => `delete from ${table}`),
-    'update publications set undone_id = null',
-    'delete from publications',
-    'delete from change_record',
-  )
-}
-
-/** The triggers of the records, as the migrations create them. */
-let triggers: { name: string; sql: string }[] | undefined
-
-/** Runs statements, also those that the triggers of the records refuse. */
-export async function editRecords(d1: D1Database, ...statements: string[]): Promise<void> {
-  const query = `select name, sql from sqlite_master
-    where type = 'trigger' and tbl_name in ('change_record', 'publication_entries')`
-  triggers ??= (await d1.prepare(query).all<{ name: string; sql: string }>()).results
-  await d1.batch(
-    [...triggers.map(({ name }) => `drop trigger ${name}`), ...statements, ...triggers.map(({ sql }) => sql)].map(
-      (statement) => d1.prepare(statement),
-    ),
-  )
+  const tables = ['publications', 'plan_versions', 'change_record', 'partner_contacts']
+  await DB.batch(tables.map((table) => DB.prepare(`delete from ${table}`)))
 }
 
 /** Fills the cache, runs `work`, and returns the keys that are left. A mark of a partner has no value, so it does not count. */
@@ -64,16 +41,4 @@ export function interruptFirstWrite(store: Store, interrupt: () => Promise<unkno
     }
     return call()
   })
-}
-
-/** @returns what does not fit, without the advice; undefined when the record is intact. */
-export function findRecordProblem(verification: Promise<unknown>): Promise<string | undefined> {
-  return verification.then(
-    () => undefined,
-    (error: unknown) => {
-      if (!(error instanceof UserError)) throw error
-      expect(error.message).toMatch(/\nCompare the record with a backup\.$/)
-      return error.message.replace(/\n.*$/, '')
-    },
-  )
 }

@@ -60,7 +60,9 @@ test('downloads a list again only after it has changed', async () => {
   expect(await client.listPlans()).toBe(first)
   const list = `/${partner.shortName}/plans`
   expect(exchanges).toEqual(['/auth 200', `${list} 200`, `${list} 304`])
-  await env.DB.prepare(`update plans set document = json_set(document, '$.name', 'New') where id = 1`).run()
+  await env.DB.prepare(
+    `update plan_versions set document = json_set(document, '$.name', 'New') where plan_id = 1`,
+  ).run()
   for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
   startNewIsolate()
   expect((await client.listPlans())[0]?.name).toBe('New')

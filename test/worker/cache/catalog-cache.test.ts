@@ -21,6 +21,7 @@ const bounds = { maxBytes: 1_000_000, maxEmptyBytes: 10_000, largeBodyBytes: 500
 /** The database: what it holds, how it fails, and what it was asked. */
 let db: {
   partner: PartnerAccess | undefined
+  changeId: number
   revision: number
   text: string
   isEmpty: boolean
@@ -44,6 +45,7 @@ beforeEach(() => {
   country = `K${clients}`
   db = {
     partner: makePartner(),
+    changeId: 1,
     revision: 7,
     text: 'first',
     isEmpty: false,
@@ -71,9 +73,9 @@ function startNewIsolate(): void {
 
 const session: CatalogSession = {
   checkPartner: async () => {
-    const { partner, revision } = db
+    const { partner, changeId, revision } = db
     await answer('check')
-    return { partner, revision }
+    return { partner, changeId, revision }
   },
   loadList: async () => {
     const { text, isEmpty, revision } = db
@@ -125,9 +127,9 @@ function changeCatalog(text: string): void {
 
 /** A replica that lags behind from now on. */
 function copyDatabase(): CatalogSession {
-  const { partner, revision, text, isEmpty } = db
+  const { partner, changeId, revision, text, isEmpty } = db
   return {
-    checkPartner: async () => ({ partner, revision }),
+    checkPartner: async () => ({ partner, changeId, revision }),
     loadList: async () => ({ body: encodeList(text), isEmpty, revision }),
   }
 }
@@ -751,9 +753,9 @@ describe('a sign-in', () => {
     startNewIsolate()
     const releases: (() => void)[] = []
     const checkPartner = async () => {
-      const { partner, revision } = db
+      const { partner, changeId, revision } = db
       await new Promise<void>((resolve) => void releases.push(resolve))
-      return { partner, revision }
+      return { partner, changeId, revision }
     }
     const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
     const older = signIns.read(context, 'another-client')
@@ -943,6 +945,17 @@ describe('an older result', () => {
     await answered
     expect(await request(122 * second)).toMatchObject({ text: 'third', tier: 'memory', calls: [] })
     expect(await request(123 * second, filter)).toMatchObject({ text: 'third' })
+  })
+
+  test('a replica that lags behind does not undo a change of the partner that a sign-in read', async () => {
+    await request(0)
+    const replica = copyDatabase()
+    db.partner = makePartner({ isSuspended: true })
+    db.changeId++
+    await signIns.read(makeContext(), clientId)
+    const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? session : replica)
+    nowMs = start + 300 * second
+    expect((await open({ openSession })).partner?.isSuspended).toBe(true)
   })
 
   test('of a replica that lags behind is read again from the primary', async () => {

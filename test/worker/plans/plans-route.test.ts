@@ -6,6 +6,7 @@ import { ApiError } from '../../../src/worker/http/api-error.ts'
 import { createRespondConditionally } from '../../../src/worker/http/conditional-response.ts'
 import { startNewIsolate } from '../support/isolate.ts'
 import { basic, expectRefusal, fetchToken, requestPlans, requestToken } from '../support/requests.ts'
+import { updatePartner } from '../../support/insert-partner.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
 import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
 
@@ -24,7 +25,7 @@ afterEach(() => {
 
 async function emptyCatalog() {
   startNewIsolate()
-  const tables = ['plan_viewability', 'plans']
+  const tables = ['plan_versions', 'publications']
   await env.DB.batch(tables.map((table) => env.DB.prepare(`delete from ${table}`)))
   const { keys } = await env.CATALOG_CACHE.list()
   await Promise.all(keys.map(({ name }) => env.CATALOG_CACHE.delete(name)))
@@ -330,18 +331,13 @@ describe('a request without a valid token', () => {
   })
 
   test('is refused if the partner was deleted', async () => {
-    await env.DB.batch([
-      env.DB.prepare(
-        'delete from partner_secrets where partner_id = (select id from partners where client_id = ?)',
-      ).bind(partner.clientId),
-      env.DB.prepare('delete from partners where client_id = ?').bind(partner.clientId),
-    ])
+    await env.DB.prepare('delete from change_record where client_id = ?').bind(partner.clientId).run()
     await refused('invalid_token', named, { shortName: partner.shortName, token })
     expect((await env.CATALOG_CACHE.list()).keys).toEqual([])
   })
 
   test('is refused if the partner was renamed', async () => {
-    await env.DB.prepare('update partners set short_name = ? where client_id = ?')
+    await env.DB.prepare('update change_record set partner = ? where client_id = ?')
       .bind(`renamed-${partner.shortName}`, partner.clientId)
       .run()
     await refused('invalid_token', named, { shortName: partner.shortName, token })
@@ -380,7 +376,7 @@ describe('a change by an operator applies to live tokens within two minutes', ()
 
   test('suspension, before the path is checked', async () => {
     await list()
-    await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
+    await updatePartner(env.DB, partner.shortName, { kind: 'suspend' })
     twoMinutesLater()
     await expectRefusal(await list(), 401, 'invalid_token')
     await expectRefusal(await requestPlans({ shortName: 'nobody', token }), 401, 'invalid_token')
@@ -390,7 +386,7 @@ describe('a change by an operator applies to live tokens within two minutes', ()
   test('another country', async () => {
     await seedPlans(makePlan({ id: 1, viewableIn: ['KE'] }), makePlan({ id: 2, viewableIn: ['UG'] }))
     expect(await listIds()).toEqual([1])
-    await env.DB.prepare(`update partners set country = 'UG' where client_id = ?`).bind(partner.clientId).run()
+    await updatePartner(env.DB, partner.shortName, { kind: 'set', country: 'UG' })
     twoMinutesLater()
     expect(await listIds()).toEqual([2])
   })

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { parseConfig } from '../../../src/api/config.ts'
 import { issueAccessToken } from '../../../src/crypto/access-token.ts'
 import type { ErrorBody } from '../../../src/worker/http/api-error.ts'
-import { partners, partnerSecrets, plans, planViewability } from '../../../src/db/schema.ts'
+import { changeRecord, planVersions, publications } from '../../../src/db/schema.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import {
   d1Down,
@@ -48,8 +48,8 @@ const d1Conditions: D1Condition[] = [
     isUp: false,
     answersAfterMs: 0,
     begin: async () => {
-      await renameColumn('partners', 'short_name')
-      await renameColumn('plan_viewability', 'plan_id')
+      await renameColumn('change_record', 'partner')
+      await renameColumn('plan_versions', 'plan_id')
     },
   },
 ]
@@ -123,7 +123,7 @@ export interface Column {
   column: string
 }
 
-const tables = [partners, partnerSecrets, plans, planViewability]
+const tables = [changeRecord, publications, planVersions]
 
 /** All columns that the Worker's queries could name. */
 export const allColumns: Column[] = tables.flatMap((table) => {
@@ -345,10 +345,7 @@ async function prepare({ ageMs, isInMemory }: CacheState): Promise<void> {
   countCalls()
   if (ageMs !== undefined) await requestList()
   await waitForCalls()
-  await DB.batch([
-    DB.prepare(`update plans set document = json_set(document, '$.name', 'after') where id = ?`).bind(testCount),
-    DB.prepare(`update catalog_revision set revision = revision + 1`),
-  ])
+  await seedPlans(makePlan({ id: testCount, name: 'after', viewableIn: [country] }))
   if (!isInMemory) startNewIsolate()
   vi.setSystemTime(startMs + (ageMs ?? 0))
 }

@@ -2,6 +2,7 @@ import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { hashSecret } from '../../../src/crypto/client-secret.ts'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
+import { updatePartner } from '../../support/insert-partner.ts'
 import { d1Down, failWith } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../support/broken-bindings.ts'
 import { inOtherIsolate, startNewIsolate } from '../support/isolate.ts'
@@ -20,10 +21,9 @@ afterEach(() => {
 
 const signIn = ({ clientId, clientSecret } = partner, bindings?: Env) =>
   requestToken(basic(clientId, clientSecret), bindings)
-const updateSecrets = (assignment: string) =>
-  env.DB.prepare(
-    `update partner_secrets set ${assignment} where partner_id = (select id from partners where client_id = ?)`,
-  )
+/** @param value SQL for a member of the partner's first secret. */
+const updateSecret = (member: 'hash' | 'expiresAt', value: string) =>
+  env.DB.prepare(`update change_record set secrets = json_set(secrets, '$[0].${member}', ${value}) where client_id = ?`)
     .bind(partner.clientId)
     .run()
 const wrongSecret = () => basic(partner.clientId, 'A'.repeat(40))
@@ -151,7 +151,7 @@ describe('a refused client', () => {
       'suspended',
       async () => {
         await signIn()
-        await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
+        await updatePartner(env.DB, partner.shortName, { kind: 'suspend' })
         return await signIn()
       },
     ],
@@ -159,14 +159,14 @@ describe('a refused client', () => {
       'with an expired secret',
       async () => {
         await signIn()
-        await updateSecrets(`expires_at = unixepoch()`)
+        await updateSecret('expiresAt', 'unixepoch()')
         return await signIn()
       },
     ],
     [
       'with a stored hash of another format',
       async () => {
-        await updateSecrets(`hash = '$pbkdf2-sha256$' || id`)
+        await updateSecret('hash', `'$pbkdf2-sha256$'`)
         return await signIn()
       },
     ],
@@ -196,7 +196,7 @@ describe('a refused client', () => {
     const unknown = basic('ABCDEFGHIJKLMNOP', 'A'.repeat(40))
     expect(await costOf(basic(known.clientId, 'A'.repeat(40)))).toEqual([100_000, 100_000])
     expect(await costOf(unknown)).toEqual([100_000, 100_000])
-    await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(known.clientId).run()
+    await updatePartner(env.DB, known.shortName, { kind: 'suspend' })
     expect(await costOf(basic(known.clientId, known.clientSecret))).toEqual([100_000, 100_000])
     expect(await costOf(unknown, { ...env, PBKDF2_ITERATIONS: 20_000 } as Env)).toEqual([20_000, 20_000])
   })
@@ -204,12 +204,8 @@ describe('a refused client', () => {
 
 test('two live secrets both work until one expires', async () => {
   const second = 'B'.repeat(40)
-  await env.DB.prepare(
-    `insert into partner_secrets (partner_id, hash, created_at) select id, ?, 0 from partners where client_id = ?`,
-  )
-    .bind(await hashSecret(second, 1000), partner.clientId)
-    .run()
-  await updateSecrets('expires_at = unixepoch() + 60')
+  const secretHash = await hashSecret(second, 1000)
+  await updatePartner(env.DB, partner.shortName, { kind: 'rotate', graceSeconds: 60, secretHash })
   expect((await signIn()).status).toBe(200)
   expect((await requestToken(basic(partner.clientId, second))).status).toBe(200)
   vi.setSystemTime(Date.now() + 61_000)
@@ -370,7 +366,7 @@ describe('while D1 fails', () => {
   }
   /** As a command does it. */
   const replaceSecret = async (secret: string) => {
-    await updateSecrets(`hash = '${await hashSecret(secret, 1000)}'`)
+    await updateSecret('hash', `'${await hashSecret(secret, 1000)}'`)
     await env.CATALOG_CACHE.delete(getPartnerKey(partner.clientId))
   }
 
@@ -382,7 +378,7 @@ describe('while D1 fails', () => {
   })
 
   test('a secret whose end has passed gets no token', async () => {
-    await breakD1After(() => updateSecrets('expires_at = unixepoch() + 60'))
+    await breakD1After(() => updateSecret('expiresAt', 'unixepoch() + 60'))
     expect((await signIn()).status).toBe(200)
     vi.setSystemTime(Date.now() + 61_000)
     expect((await signIn()).status).toBe(503)
@@ -391,7 +387,7 @@ describe('while D1 fails', () => {
   test('a partner that the copy calls suspended gets a 401', async () => {
     const token = await fetchToken(partner)
     await breakD1After(async () => {
-      await env.DB.prepare('update partners set suspended_at = 1 where client_id = ?').bind(partner.clientId).run()
+      await updatePartner(env.DB, partner.shortName, { kind: 'suspend' })
       // A refused sign-in writes no copy.
       startNewIsolate()
       await requestPlans({ shortName: partner.shortName, token })
@@ -453,12 +449,10 @@ describe('while D1 fails', () => {
   })
 
   test('a partner that was resumed is not refused in the pause, when D1 works again', async () => {
-    const suspend = (at: number | null) =>
-      env.DB.prepare('update partners set suspended_at = ? where client_id = ?').bind(at, partner.clientId).run()
     await signIn()
-    await suspend(1)
+    await updatePartner(env.DB, partner.shortName, { kind: 'suspend' })
     expect((await signIn()).status).toBe(401)
-    await suspend(null)
+    await updatePartner(env.DB, partner.shortName, { kind: 'resume' })
     breakStores()
     await requestToken(basic('somebody-else', 'x'))
     vi.restoreAllMocks()
@@ -479,7 +473,7 @@ describe('while D1 fails', () => {
 
 test('a client that signs in when its tokens were ended gets a token that is valid, also when D1’s clock is ahead', async () => {
   const earlier = await fetchToken(partner)
-  await env.DB.prepare('update partners set tokens_valid_from = unixepoch() + 30 where client_id = ?')
+  await env.DB.prepare('update change_record set tokens_valid_from = unixepoch() + 30 where client_id = ?')
     .bind(partner.clientId)
     .run()
   startNewIsolate()

@@ -1,0 +1,201 @@
+// Changes of partners, and of signing keys, which are not in the database: only their rows of the change record are. Each change
+// is one INSERT of the next row (migrations/*.sql).
+import { sql, type SQL } from 'drizzle-orm'
+import type { Queries } from './database.ts'
+import { integer, text } from './sql-values.ts'
+
+/** Who makes a change, and how. A repetition has the same `requestId`, and changes nothing. */
+export interface ChangeRequest {
+  requestId: string
+  actor: string
+  command: string
+  note: string | null
+}
+
+export interface NewPartner {
+  shortName: string
+  name: string
+  country: string
+  clientId: string
+  secretHash: string
+}
+
+/** The ways to replace a partner's secrets. */
+export type SecretReplacement =
+  | { kind: 'rotate'; graceSeconds: number }
+  /** The newest secret ends now; an older one keeps its expiry. */
+  | { kind: 'replace-newest' }
+  /** Every secret ends now, and every token that was issued so far. */
+  | { kind: 'lockdown' }
+
+export type PartnerChange =
+  | (SecretReplacement & { secretHash: string })
+  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
+  /** The contact is not in the record: see `setContact`. */
+  | { kind: 'set'; name?: string; country?: string }
+
+const insertInto = (columns: string) =>
+  sql.raw(`insert into change_record (changed_at, actor, command, note, kind, request_id, ${columns})`)
+
+/** What every row starts with. Times are those of D1's clock. */
+const describe = ({ requestId, actor, command, note }: ChangeRequest, kind: string) =>
+  sql`unixepoch(), ${actor}, ${command}, ${text(note)}, ${kind}, ${requestId}`
+
+const isNewRequest = ({ requestId }: ChangeRequest) =>
+  sql`not exists (select 1 from change_record as made where made.request_id = ${requestId})`
+
+const newSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', unixepoch(), 'expiresAt', null)`
+
+/** Fails on a unique index when the short name or the client ID is taken. @returns undefined when it was made before. */
+export function createPartner(
+  db: Queries,
+  request: ChangeRequest,
+  { shortName, name, country, clientId, secretHash }: NewPartner,
+): Promise<number | undefined> {
+  return insertRow(
+    db,
+    sql`${insertInto('partner, name, country, client_id, created_at, secrets')}
+      select ${describe(request, 'create')}, ${shortName}, ${name}, ${country}, ${clientId}, unixepoch(),
+        json_array(${newSecret(secretHash)})
+      where ${isNewRequest(request)}`,
+  )
+}
+
+/**
+ * Changes a partner.
+ * @param newestId the ID of the partner's newest row, as it was read.
+ * @returns the ID of the new row; undefined when the partner was changed since, by this request or another, or is closed.
+ */
+export function changePartner(
+  db: Queries,
+  request: ChangeRequest,
+  newestId: number,
+  change: PartnerChange,
+): Promise<number | undefined> {
+  const { kind } = change
+  const columns = { ...keptColumns, ...changedColumns(change) }
+  return insertRow(
+    db,
+    sql`${insertInto(Object.keys(columns).join(', '))}
+      select ${describe(request, kind)}, ${sql.join(Object.values(columns), sql`, `)}
+      from change_record as newest
+      where id = (select max(id) from change_record where partner = newest.partner)
+        and id = ${integer(newestId)} and closed_at is null and ${isNewRequest(request)}`,
+  )
+}
+
+const kept = [
+  'partner',
+  'name',
+  'country',
+  'client_id',
+  'created_at',
+  'suspended_at',
+  'closed_at',
+  'tokens_valid_from',
+  'secrets',
+]
+const keptColumns: Record<string, SQL> = Object.fromEntries(kept.map((column) => [column, sql.raw(column)]))
+
+/**
+ * A token of this second has this second as its `iat`, or the time that an earlier change set. So the time always moves forward,
+ * also when the clock was set back.
+ */
+const endTokens = sql`max(coalesce(tokens_valid_from, 0), unixepoch()) + 1`
+
+/** The values of the next row that differ, in terms of the newest one. */
+function changedColumns(change: PartnerChange): Record<string, SQL> {
+  switch (change.kind) {
+    case 'rotate':
+    case 'replace-newest':
+    case 'lockdown': {
+      const secrets = sql`json_insert(${keepSecrets(change)}, '$[#]', ${newSecret(change.secretHash)})`
+      return change.kind === 'lockdown' ? { secrets, tokens_valid_from: endTokens } : { secrets }
+    }
+    case 'suspend':
+      return { suspended_at: sql`unixepoch()` }
+    case 'resume':
+      return { suspended_at: sql`null` }
+    case 'close':
+      return { closed_at: sql`unixepoch()`, suspended_at: sql`coalesce(suspended_at, unixepoch())`, secrets: sql`'[]'` }
+    case 'end-tokens':
+      return { tokens_valid_from: endTokens }
+    case 'set': {
+      const { name, country } = change
+      return {
+        ...(name !== undefined && { name: sql`${name}` }),
+        ...(country !== undefined && { country: sql`${country}` }),
+      }
+    }
+  }
+}
+
+/** The secrets that still work beside a new one, at most one: two live ones are refused by a CHECK. */
+function keepSecrets(replacement: SecretReplacement): SQL {
+  const expiresAt = sql`value ->> '$.expiresAt'`
+  switch (replacement.kind) {
+    case 'rotate': {
+      const end = sql`min(coalesce(${expiresAt}, 9e15), unixepoch() + ${integer(replacement.graceSeconds)})`
+      return sql`(select json_group_array(json_set(value, '$.expiresAt', ${end})) from json_each(secrets) where ${end} > unixepoch())`
+    }
+    case 'replace-newest':
+      return sql`(select json_group_array(json(value)) from json_each(secrets) where ${expiresAt} > unixepoch())`
+    case 'lockdown':
+      return sql`'[]'`
+  }
+}
+
+/**
+ * Records a change of a signing key.
+ * @param newestId the ID of the newest row of a key, as it was read; 0 for none.
+ * @returns the ID of the new row; undefined when another row came in between, of this request or another.
+ */
+export function recordKeyChange(
+  db: Queries,
+  request: ChangeRequest,
+  newestId: number,
+  { kind, kid }: { kind: string; kid: string },
+): Promise<number | undefined> {
+  return insertRow(
+    db,
+    sql`${insertInto('kid')} select ${describe(request, kind)}, ${kid}
+      where coalesce((select max(id) from change_record where kid is not null), 0) = ${integer(newestId)}
+        and ${isNewRequest(request)}`,
+  )
+}
+
+async function insertRow(db: Queries, statement: SQL): Promise<number | undefined> {
+  const [row] = await db.values<[number]>(sql`${statement} returning id`)
+  return row?.[0]
+}
+
+/** @returns the ID of the row that a request inserted. After a lost answer, it says whether the change was made. */
+export async function findChange(db: Queries, requestId: string): Promise<number | undefined> {
+  const [row] = await db.values<[number]>(sql`select id from change_record where request_id = ${requestId}`)
+  return row?.[0]
+}
+
+/** Sets how to reach a partner; null for nothing. A closed partner gets no contact. */
+export async function setContact(db: Queries, shortName: string, contact: string | null): Promise<void> {
+  if (contact === null) await db.run(sql`delete from partner_contacts where partner = ${shortName}`)
+  else {
+    await db.run(sql`
+      insert into partner_contacts (partner, contact)
+      select partner, ${contact} from change_record
+      where id = (select max(id) from change_record where partner = ${shortName}) and closed_at is null
+      on conflict (partner) do update set contact = excluded.contact`)
+  }
+}
+
+const isOutdated = sql`id < (select max(id) from change_record as newest where newest.partner = change_record.partner)`
+
+/** Deletes what only the newest row of a partner may have: hashes of secrets, and no contact when it is closed. May run twice. */
+export async function deleteLeftovers(db: Queries): Promise<void> {
+  await db.run(sql`update change_record set secrets = null where secrets is not null and ${isOutdated}`)
+  await db.run(sql`
+    delete from partner_contacts
+    where exists (select 1 from change_record where partner = partner_contacts.partner and closed_at is not null)`)
+}
+
+/** Whether `deleteLeftovers` has something to do. Reads one row for each partner. */
+export const hasLeftovers = sql`exists (select 1 from change_record where secrets is not null group by partner having count(*) > 1)`

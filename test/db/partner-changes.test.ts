@@ -1,0 +1,164 @@
+// A change of a partner is one INSERT of its next row. Parameters are text, and each write arrives twice.
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { selectPartnerCheck } from '../../src/db/client-queries.ts'
+import {
+  changePartner,
+  createPartner,
+  deleteLeftovers,
+  findChange,
+  recordKeyChange,
+  setContact,
+  type PartnerChange,
+} from '../../src/db/partner-changes.ts'
+import { selectEntries, selectPartner, selectPartners, selectStoredSecrets } from '../../src/db/partner-queries.ts'
+import { selectDueWork } from '../../src/db/publish.ts'
+import { emptyDatabase } from '../ops/support/test-database.ts'
+import { makeRequest } from '../support/insert-partner.ts'
+import { openRepeatingDatabase } from '../support/text-database.ts'
+
+const db = openRepeatingDatabase(env.DB)
+const acme = { shortName: 'acme', name: 'Acme', country: 'KE', clientId: 'A'.repeat(16), secretHash: 'first' }
+
+beforeEach(async () => {
+  await emptyDatabase(env)
+  await createPartner(db, makeRequest(), acme)
+})
+
+const find = async () => {
+  const partner = await selectPartner(db, 'acme')
+  if (partner === undefined) throw new Error('no partner')
+  return partner
+}
+const change = async (next: PartnerChange) => changePartner(db, makeRequest(), (await find()).changeId, next)
+const readSecrets = async () =>
+  (await selectPartnerCheck(env.DB, acme.clientId)).partner?.secrets.map(({ hash, expiresAt }) => [
+    hash,
+    expiresAt === null ? 'current' : Math.round((expiresAt - Date.now() / 1000) / 60),
+  ])
+
+test('a partner is what its newest row is, and was what an earlier row is', async () => {
+  const created = await find()
+  await env.DB.prepare('update change_record set changed_at = 1000').run()
+  expect(await change({ kind: 'suspend' })).toBe(created.changeId + 1)
+  await change({ kind: 'set', name: 'Acme Wallet', country: 'UG' })
+  await setContact(db, 'acme', 'amina@acme.example')
+  const { partner, changeId } = await selectPartnerCheck(env.DB, acme.clientId)
+  expect(partner).toMatchObject({ shortName: 'acme', country: 'UG', isSuspended: true })
+  const now = { ...created, name: 'Acme Wallet', country: 'UG', suspendedAt: expect.any(Number), changeId }
+  expect(await selectPartners(db)).toEqual([
+    { ...now, contact: 'amina@acme.example', secrets: [{ createdAt: created.createdAt, expiresAt: null }] },
+  ])
+  expect(await selectPartner(db, 'acme', 1000)).toMatchObject({ name: 'Acme', country: 'KE', suspendedAt: null })
+  expect(await selectPartner(db, 'acme', 999)).toBe(undefined)
+  expect((await selectEntries(db, 'partner', { shortName: 'acme' })).map(({ kind }) => kind)).toEqual([
+    'set',
+    'suspend',
+    'create',
+  ])
+  await change({ kind: 'resume' })
+  expect(await find()).toMatchObject({ suspendedAt: null })
+})
+
+test('a change is made only on the row that was read, and once', async () => {
+  const { changeId } = await find()
+  const request = makeRequest()
+  const id = await changePartner(db, request, changeId, { kind: 'suspend' })
+  expect(await changePartner(db, request, changeId, { kind: 'suspend' })).toBe(undefined)
+  expect(await changePartner(db, request, changeId + 1, { kind: 'suspend' })).toBe(undefined)
+  expect(await findChange(db, request.requestId)).toBe(id)
+  const late = makeRequest()
+  expect(await changePartner(db, late, changeId, { kind: 'resume' })).toBe(undefined)
+  expect(await findChange(db, late.requestId)).toBe(undefined)
+})
+
+test('a short name and a client ID are never used twice', async () => {
+  await change({ kind: 'close' })
+  const clientId = 'B'.repeat(16)
+  await expect(createPartner(db, makeRequest(), { ...acme, clientId })).rejects.toMatchObject({
+    cause: { message: expect.stringContaining('change_record.partner') },
+  })
+  await expect(createPartner(db, makeRequest(), { ...acme, shortName: 'other' })).rejects.toMatchObject({
+    cause: { message: expect.stringContaining('change_record.client_id') },
+  })
+})
+
+describe('secrets', () => {
+  test('rotate keeps the old one for the grace period', async () => {
+    await change({ kind: 'rotate', graceSeconds: 600, secretHash: 'second' })
+    expect(await readSecrets()).toEqual([
+      ['first', 10],
+      ['second', 'current'],
+    ])
+    // A third live secret is refused, and rotating with less grace shortens the older one.
+    await expect(change({ kind: 'rotate', graceSeconds: 60, secretHash: 'third' })).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('CHECK') },
+    })
+    await change({ kind: 'rotate', graceSeconds: 0, secretHash: 'third' })
+    expect(await readSecrets()).toEqual([['third', 'current']])
+    expect((await find()).secrets).toEqual([{ createdAt: expect.any(Number), expiresAt: null }])
+  })
+
+  test('replace-newest keeps the older one as long as it would have worked', async () => {
+    await change({ kind: 'rotate', graceSeconds: 600, secretHash: 'lost' })
+    await change({ kind: 'replace-newest', secretHash: 'third' })
+    expect(await readSecrets()).toEqual([
+      ['first', 10],
+      ['third', 'current'],
+    ])
+  })
+
+  test('lockdown and end-tokens move the time forward, also when the clock was set back, and lockdown ends every secret', async () => {
+    const ahead = Math.floor(Date.now() / 1000) + 3600
+    await change({ kind: 'lockdown', secretHash: 'second' })
+    const { tokensValidFrom } = await find()
+    expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(1)
+    expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeGreaterThan(-5)
+    expect(await readSecrets()).toEqual([['second', 'current']])
+    await env.DB.prepare('update change_record set tokens_valid_from = ?').bind(ahead).run()
+    await change({ kind: 'end-tokens' })
+    expect(await find()).toMatchObject({ tokensValidFrom: ahead + 1 })
+    await change({ kind: 'suspend' })
+    expect(await find()).toMatchObject({ tokensValidFrom: ahead + 1 })
+  })
+
+  test('only the newest row of a partner keeps hashes', async () => {
+    await createPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16), secretHash: 'x' })
+    expect(await selectDueWork(db)).toEqual({ ids: [], hasLeftovers: false })
+    await change({ kind: 'lockdown', secretHash: 'second' })
+    expect(await selectDueWork(db)).toEqual({ ids: [], hasLeftovers: true })
+    await deleteLeftovers(db)
+    expect(await selectDueWork(db)).toEqual({ ids: [], hasLeftovers: false })
+    const { results } = await env.DB.prepare(`select secrets ->> '$[0].hash' as hash from change_record`)
+      .raw<[string]>()
+      .then((rows) => ({ results: rows.flat() }))
+    expect(results).toEqual([null, 'x', 'second'])
+    expect((await selectStoredSecrets(db)).map(({ hash, shortName }) => [hash, shortName])).toEqual([
+      ['x', 'other'],
+      ['second', 'acme'],
+    ])
+  })
+})
+
+test('a closed partner stays closed, without secrets and contact', async () => {
+  await setContact(db, 'acme', 'amina@acme.example')
+  await change({ kind: 'close' })
+  await deleteLeftovers(db)
+  await setContact(db, 'acme', 'amina@acme.example')
+  expect(await change({ kind: 'resume' })).toBe(undefined)
+  expect(await find()).toMatchObject({ contact: null, closedAt: expect.any(Number), suspendedAt: expect.any(Number) })
+  expect(await readSecrets()).toEqual([])
+  await createPartner(db, makeRequest(), { ...acme, shortName: 'other', clientId: 'B'.repeat(16) })
+  await setContact(db, 'other', 'x')
+  await setContact(db, 'other', null)
+  expect(await env.DB.prepare('select count(*) as count from partner_contacts').first('count')).toBe(0)
+})
+
+test('a change of a key is recorded unless another one came in between', async () => {
+  const rotate = (newestId: number, kid: string) =>
+    recordKeyChange(db, makeRequest(), newestId, { kind: 'keys-rotate', kid })
+  const first = await rotate(0, 'K1')
+  expect(await rotate(0, 'K2')).toBe(undefined)
+  expect(await rotate(first ?? 0, 'K3')).toBe((first ?? 0) + 1)
+  expect((await selectEntries(db, 'kid', {})).map(({ kid }) => kid)).toEqual(['K3', 'K1'])
+})
