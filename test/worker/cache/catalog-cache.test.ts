@@ -773,7 +773,7 @@ describe('a sign-in', () => {
     const answers: ((partner: PartnerAccess) => void)[] = []
     const checkPartner = async () => {
       const partner = await new Promise<PartnerAccess>((resolve) => void answers.push(resolve))
-      return { partner, revision: 7 }
+      return { partner, changeId: 0, revision: 7 }
     }
     const context = makeContext({ openSession: () => ({ ...session, checkPartner }) })
     const [older, newer] = [signIns.read(context, clientId), signIns.read(context, clientId)]
