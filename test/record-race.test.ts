@@ -189,8 +189,7 @@ function createActors(db: Database, random: Random, steps: number) {
     if (isMade) outcomes.made++
     if (random(2) === 0) await deleteLeftovers(db)
     if (random(4) === 0) await setContact(db, shortName, random(2) === 0 ? null : 'contact')
-    const [newest] = await selectEntries(db, 'kid', {})
-    if (await recordKeyChange(db, makeRequest(), newest?.id ?? 0, { kind: 'keys-rotate', kid: 'K' })) outcomes.keys++
+    if (await recordKeyChange(db, makeRequest(), { kind: 'keys-rotate', kid: 'K' })) outcomes.keys++
   }
 
   const actors = [
@@ -272,7 +271,7 @@ async function checkRules(): Promise<void> {
       const before = entries[index - 1]
       if (before === undefined) continue
       expect(name, 'a change that was lost').toBe(`${before.name}${kind === 'set' ? '.' : ''}`)
-      expect(tokensValidFrom ?? 0).toBeGreaterThanOrEqual(before.tokensValidFrom ?? 0)
+      expect(tokensValidFrom ?? 0, 'a change that was lost').toBeGreaterThanOrEqual(before.tokensValidFrom ?? 0)
     }
   }
   await deleteLeftovers(db)
@@ -310,7 +309,6 @@ test.each([
     (sql: string) => sql.replace(/where id = \(select max\(id\).*\n?.*and id =/, 'where id ='),
     'a change that was lost',
   ],
-  ['the cast of a number', (sql: string) => sql.replaceAll('cast(? as integer)', '?'), 'changes of keys'],
 ])('the rules find a race without %s', async (_, mutate, broken) => {
   await expect(
     (async () => {

@@ -34,6 +34,13 @@ export type PartnerChange =
   /** The contact is not in the record: see `setContact`. */
   | { kind: 'set'; name?: string; country?: string }
 
+/** The row of a change. */
+export interface MadeChange {
+  id: number
+  /** Decided by D1's clock. Null for a key, and when no tokens have ended. */
+  tokensValidFrom: number | null
+}
+
 const insertInto = (columns: string) =>
   sql.raw(`insert into change_record (changed_at, actor, command, note, kind, request_id, ${columns})`)
 
@@ -51,7 +58,7 @@ export function createPartner(
   db: Queries,
   request: ChangeRequest,
   { shortName, name, country, clientId, secretHash }: NewPartner,
-): Promise<number | undefined> {
+): Promise<MadeChange | undefined> {
   return insertRow(
     db,
     sql`${insertInto('partner, name, country, client_id, created_at, secrets')}
@@ -64,14 +71,14 @@ export function createPartner(
 /**
  * Changes a partner.
  * @param newestId the ID of the partner's newest row, as it was read.
- * @returns the ID of the new row; undefined when the partner was changed since, by this request or another, or is closed.
+ * @returns undefined when the partner was changed since, by this request or another, or is closed.
  */
 export function changePartner(
   db: Queries,
   request: ChangeRequest,
   newestId: number,
   change: PartnerChange,
-): Promise<number | undefined> {
+): Promise<MadeChange | undefined> {
   const { kind } = change
   const columns = { ...keptColumns, ...changedColumns(change) }
   return insertRow(
@@ -145,34 +152,32 @@ function keepSecrets(replacement: SecretReplacement): SQL {
   }
 }
 
-/**
- * Records a change of a signing key.
- * @param newestId the ID of the newest row of a key, as it was read; 0 for none.
- * @returns the ID of the new row; undefined when another row came in between, of this request or another.
- */
+/** Records a change of a signing key. @returns undefined when this request was recorded before. */
 export function recordKeyChange(
   db: Queries,
   request: ChangeRequest,
-  newestId: number,
   { kind, kid }: { kind: string; kid: string },
-): Promise<number | undefined> {
+): Promise<MadeChange | undefined> {
   return insertRow(
     db,
-    sql`${insertInto('kid')} select ${describe(request, kind)}, ${kid}
-      where coalesce((select max(id) from change_record where kid is not null), 0) = ${integer(newestId)}
-        and ${isNewRequest(request)}`,
+    sql`${insertInto('kid')} select ${describe(request, kind)}, ${kid} where ${isNewRequest(request)}`,
   )
 }
 
-async function insertRow(db: Queries, statement: SQL): Promise<number | undefined> {
-  const [row] = await db.values<[number]>(sql`${statement} returning id`)
-  return row?.[0]
+function insertRow(db: Queries, statement: SQL): Promise<MadeChange | undefined> {
+  return readMade(db, sql`${statement} returning ${madeColumns}`)
 }
 
-/** @returns the ID of the row that a request inserted. After a lost answer, it says whether the change was made. */
-export async function findChange(db: Queries, requestId: string): Promise<number | undefined> {
-  const [row] = await db.values<[number]>(sql`select id from change_record where request_id = ${requestId}`)
-  return row?.[0]
+/** @returns the row that a request inserted. After a lost answer, it says whether the change was made. */
+export function findChange(db: Queries, requestId: string): Promise<MadeChange | undefined> {
+  return readMade(db, sql`select ${madeColumns} from change_record where request_id = ${requestId}`)
+}
+
+const madeColumns = sql.raw('id, tokens_valid_from')
+
+async function readMade(db: Queries, query: SQL): Promise<MadeChange | undefined> {
+  const [row] = await db.values<[id: number, tokensValidFrom: number | null]>(query)
+  return row && { id: row[0], tokensValidFrom: row[1] }
 }
 
 /** Sets how to reach a partner; null for nothing. A closed partner gets no contact. */
