@@ -2,7 +2,6 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Argument, Declaration, Verbs } from './declaration.ts'
-import { checkKeep, keepFlag } from './shared-flags.ts'
 
 const keys = 'an array of the keys'
 
@@ -20,14 +19,8 @@ export function declareLog<const Args extends Record<string, Argument>>(example:
     args,
     flags: {
       since: { value: '<time>', help: 'only changes since then: 7d, 2026-10-03, or a time with its zone' },
-      verify: { help: 'check instead that nobody has changed an entry of the change record of partners and keys' },
-      keep: keepFlag,
     },
-    rule: ({ shortName, since, verify, keep }: Readonly<Record<string, unknown>>) =>
-      verify === true && (shortName !== undefined || since !== undefined)
-        ? '--verify checks the whole record: leave the short name and --since out.'
-        : checkKeep(verify, keep),
-    json: 'an array, the newest entry first; with --verify an object',
+    json: 'an array, the newest entry first',
     progress: 'Reading the record',
   } as const satisfies Declaration
 }

@@ -1,11 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { readTable, refused, runCommand } from '../support/run-ops.ts'
-import { editRecords, emptyDatabase } from '../support/test-database.ts'
+import { emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useMemoryBindings()
 
@@ -20,14 +17,14 @@ const readJson = async (...args: string[]) =>
   JSON.parse((await run([...args, '--json'])).stdout) as Record<string, unknown>[]
 const change = (statement: string) => {
   isUnchanged = false
-  return editRecords(bindings().DB, statement)
+  return bindings().DB.prepare(statement).run()
 }
 
 beforeEach(async () => {
   if (isUnchanged) return
   await emptyDatabase(bindings())
   for (const shortName of ['acme', 'boda']) {
-    await run(['partner', 'create', '--short-name', shortName, '--name', shortName, '--country', 'KE'])
+    await run(['partner', 'create', '--short-name', shortName, '--name', 'Acme', '--country', 'KE'])
   }
   await run(['partner', 'rotate', 'acme', '--as', 'amina', '--note', 'Leaked on GitHub.'])
   await run(['partner', 'set-country', 'acme', 'UG'])
@@ -41,12 +38,12 @@ test('partner log prints the entries of a partner, the newest first', async () =
   const { code, stdout, stderr } = await run(['partner', 'log', 'acme'])
   expect([code, stderr]).toEqual([0, ''])
   expect(readTable(stdout)).toEqual([
-    ['ENTRY', 'TIME', 'PARTNER', 'CHANGE', 'COUNTRY', 'STATUS', 'BY', 'NOTE'],
-    ['6', '2026-11-21T12:00:06Z', 'acme', 'resume', 'UG', 'active', 'tester@example.com', 'It paid.'],
-    ['5', '2026-11-21T12:00:05Z', 'acme', 'suspend', 'UG', 'suspended', 'tester@example.com'],
-    ['4', '2026-11-21T12:00:04Z', 'acme', 'set-country', 'UG', 'active', 'tester@example.com'],
-    ['3', '2026-11-21T12:00:03Z', 'acme', 'rotate', 'KE', 'active', 'amina', 'Leaked on GitHub.'],
-    ['1', '2026-11-21T12:00:01Z', 'acme', 'create', 'KE', 'active', 'tester@example.com'],
+    ['ENTRY', 'TIME', 'PARTNER', 'CHANGE', 'NAME', 'COUNTRY', 'STATUS', 'BY', 'NOTE'],
+    ['6', '2026-11-21T12:00:06Z', 'acme', 'resume', 'Acme', 'UG', 'active', 'tester@example.com', 'It paid.'],
+    ['5', '2026-11-21T12:00:05Z', 'acme', 'suspend', 'Acme', 'UG', 'suspended', 'tester@example.com'],
+    ['4', '2026-11-21T12:00:04Z', 'acme', 'set', 'Acme', 'UG', 'active', 'tester@example.com'],
+    ['3', '2026-11-21T12:00:03Z', 'acme', 'rotate', 'Acme', 'KE', 'active', 'amina', 'Leaked on GitHub.'],
+    ['1', '2026-11-21T12:00:01Z', 'acme', 'create', 'Acme', 'KE', 'active', 'tester@example.com'],
     [''],
   ])
 })
@@ -62,11 +59,13 @@ test('partner log prints the entries of all partners, or a note that there is no
 test('partner log shows a new name, and the record holds no contact', async () => {
   await run(['partner', 'rename', 'acme', 'Acme Pay'])
   await run(['partner', 'set-contact', 'acme', 'amina@acme.example', '--note', 'New contact.'])
-  expect((await run(['partner', 'log', 'acme'])).stdout).toMatch(/ set-contact .*\n.* rename to Acme Pay {2}/)
+  expect((await run(['partner', 'log', 'acme'])).stdout).toMatch(
+    / set {2,}Acme Pay .*\n.* set {2,}Acme Pay .*\n.* Acme /,
+  )
   const [contact, rename] = await readJson('partner', 'log', 'acme')
-  expect(contact).toMatchObject({ change: 'set-contact', note: 'New contact.' })
+  expect(contact).toMatchObject({ change: 'set', note: 'New contact.' })
   expect(contact?.['command']).toBe(`partner set-contact acme … --note 'New contact.'`)
-  expect(rename).toMatchObject({ change: 'rename', name: 'Acme Pay' })
+  expect(rename).toMatchObject({ change: 'set', name: 'Acme Pay' })
 })
 
 test('partner log prints an array for scripts', async () => {
@@ -75,15 +74,13 @@ test('partner log prints an array for scripts', async () => {
     changedAt: '2026-11-21T12:00:05Z',
     change: 'suspend',
     partner: 'acme',
-    name: 'acme',
+    name: 'Acme',
     country: 'UG',
     status: 'suspended',
     actor: 'tester@example.com',
     command: 'partner suspend acme',
     note: null,
-    previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     clientId: expect.stringMatching(/^\w{16}$/) as string,
-    secretFingerprint: null,
     tokensValidFrom: null,
   })
 })
@@ -104,113 +101,8 @@ describe('partner log --since', () => {
   })
 })
 
-async function makeFile(content: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const file = join(folder, 'kept.json')
-  await writeFile(file, content)
-  return file
-}
-
-describe('--verify', () => {
-  test('says that the record is intact', async () => {
-    await emptyDatabase(bindings())
-    await run(['partner', 'create', '--short-name', 'acme', '--name', 'Acme', '--country', 'KE'])
-    const { code, stdout, stderr } = await run(['partner', 'log', '--verify'])
-    expect([code, stderr]).toEqual([0, ''])
-    const [, hash] =
-      /^The change record of partners and keys is intact up to entry 1\. The next entry will hold the hash ([0-9a-f]{64})\.\n$/.exec(
-        stdout,
-      ) ?? []
-    expect(await readJson('keys', 'log', '--verify')).toEqual({ record: 'partners', entryCount: 1, hash })
-    await run(['partner', 'suspend', 'acme'])
-    expect((await readJson('partner', 'log'))[0]?.['previousHash']).toBe(hash)
-  })
-
-  test('with --keep compares the hash of the file, and then writes the newest one to it', async () => {
-    await emptyDatabase(bindings())
-    const create = (shortName: string) =>
-      run(['partner', 'create', '--short-name', shortName, '--name', shortName, '--country', 'KE'])
-    await create('acme')
-    const file = await makeFile('')
-    const verify = () => run(['partner', 'log', '--verify', '--keep', file])
-    expect(await verify()).toMatchObject({ code: 0, stderr: 'No hash was kept before: nothing was compared.\n' })
-    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(await readJson('partner', 'log', '--verify'))
-    await create('boda')
-    expect(await verify()).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/ intact up to entry 2\..* The hash that was kept at entry 1 fits\.\n$/) as string,
-      stderr: '',
-    })
-    const kept = await readFile(file, 'utf8')
-    expect(JSON.parse(kept)).toMatchObject({ entryCount: 2 })
-    // No other entry holds the hash of the newest one.
-    await change(`update change_record set actor = 'somebody' where id = 2`)
-    expect(await run(['keys', 'log', '--verify'])).toMatchObject({ code: 0 })
-    expect(await verify()).toEqual(
-      refused(
-        'Entry 2 of the record, or one before, was changed after its hash was kept.\nCompare the record with a backup.\n',
-      ),
-    )
-    expect(await readFile(file, 'utf8')).toBe(kept)
-  })
-
-  test.each([
-    [
-      'no file',
-      undefined,
-      /^Can't read ".*missing": .*\. Name the file that --keep wrote; to begin, an empty file\.\n$/,
-    ],
-    ['another file', '{}', /^The file of --keep has no hash of a record\. Name the file that --keep wrote\.\n$/],
-    ['a part of a file', '{"record":"partners","entryCount":1,', /^The file of --keep has no hash of a record\. /],
-    ['no record', '{"entryCount":0,"hash":null}', /^The file of --keep has no hash of a record\. /],
-    [
-      'an unknown record',
-      '{"record":"toString","entryCount":0,"hash":null}',
-      /^The file of --keep has no hash of a record\. /,
-    ],
-    [
-      'a negative count',
-      '{"record":"partners","entryCount":-1,"hash":null}',
-      /^The file of --keep has no hash of a record\. /,
-    ],
-    [
-      'half an entry',
-      '{"record":"partners","entryCount":0.5,"hash":null}',
-      /^The file of --keep has no hash of a record\. /,
-    ],
-    [
-      'a hash that no empty record has',
-      '{"record":"partners","entryCount":0,"hash":"abc"}',
-      /^The file of --keep has a hash that no empty record has\. Name the file that --keep wrote\.\n$/,
-    ],
-    [
-      'the file of the other record',
-      '{"record":"catalog","entryCount":1,"hash":"abc"}',
-      /^The file of --keep has a hash of the record of the catalog\. Name the file that --keep wrote for the change record of partners and keys\.\n$/,
-    ],
-  ])('with --keep refuses %s', async (_, content, message) => {
-    const file = content === undefined ? join(tmpdir(), 'no-folder', 'missing') : await makeFile(content)
-    expect(await run(['keys', 'log', '--verify', '--keep', file])).toEqual(refused(expect.stringMatching(message)))
-  })
-
-  test('names the first entry that does not fit', async () => {
-    expect(await run(['keys', 'log', '--verify'])).toEqual(
-      refused(
-        'Entry 2 of the record does not fit: it holds another hash of entry 1. One of them was changed after it was written.\nCompare the record with a backup.\n',
-      ),
-    )
-  })
-})
-
 test.each([
   [['partner', 'log', 'nobody'], 'There is no partner "nobody". See: npm run -s ops -- partner list'],
-  [['partner', 'log', 'acme', '--verify'], '--verify checks the whole record: leave the short name and --since out.'],
-  [
-    ['keys', 'log', '--verify', '--since', '7d'],
-    '--verify checks the whole record: leave the short name and --since out.',
-  ],
-  [['keys', 'log', '--keep', 'FILE'], '--keep belongs to --verify: add it.'],
   [
     ['partner', 'log', '--since', 'yesterday'],
     '--since must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is "yesterday".',
