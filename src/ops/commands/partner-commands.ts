@@ -9,7 +9,6 @@ import {
   findOpenPartner,
   findPartner,
   getFate,
-  listLiveSecrets,
   listPartners,
   readPartnerStatus,
   replaceSecret,
@@ -68,9 +67,8 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
 
   async show({ shortName }, { store }) {
     const found = await findPartner(store, shortName)
-    const secrets = await listLiveSecrets(store, found)
-    const value = { ...partnerToJson(found), secrets: secrets.map(secretToJson) }
-    return { value, text: formatPartner(found, secrets) }
+    const value = { ...partnerToJson(found), secrets: found.secrets.map(secretToJson) }
+    return { value, text: formatPartner(found) }
   },
 
   async identify(_, run) {
@@ -134,17 +132,17 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
   endTokens: ({ shortName }, run) => change(run, { kind: 'end-tokens', partner: shortName }, describeTokens),
   suspend: ({ shortName }, run) => change(run, { kind: 'suspend', partner: shortName }, describeStatus),
   resume: ({ shortName }, run) => change(run, { kind: 'resume', partner: shortName }, describeStatus),
-  rename: ({ shortName, name }, run) => change(run, { kind: 'rename', partner: shortName, name }, describeName),
+  rename: ({ shortName, name }, run) => change(run, { kind: 'set', partner: shortName, name }, describeName),
 
   async setCountry({ shortName, country }, run) {
-    const output = await change(run, { kind: 'set-country', partner: shortName, country }, describeCountry)
+    const output = await change(run, { kind: 'set', partner: shortName, country }, describeCountry)
     const warning = await findEmptyList(run.store, { shortName, country })
     if (warning !== undefined) run.warn(warning)
     return output
   },
 
   async setContact({ shortName, contact }, run) {
-    return change(run, { kind: 'set-contact', partner: shortName, contact: contact ?? null }, describeContact)
+    return change(run, { kind: 'set', partner: shortName, contact: contact ?? null }, describeContact)
   },
 
   async close({ shortName }, run) {

@@ -8,7 +8,6 @@ import {
   type LiveSecret,
   type NewCredentials,
   type Partner,
-  type PartnerSummary,
 } from '../core/partner-accounts.ts'
 import type { PartnerUsage } from '../core/partner-usage.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
@@ -39,7 +38,7 @@ Your client ID stays the same. Remove the old secret from every place where othe
 `
 }
 
-export function toSummaryRow(partner: PartnerSummary, nowMs: number): Record<string, string> {
+export function toSummaryRow(partner: Partner, nowMs: number): Record<string, string> {
   return {
     'SHORT NAME': partner.shortName,
     NAME: partner.name,
@@ -51,13 +50,13 @@ export function toSummaryRow(partner: PartnerSummary, nowMs: number): Record<str
 }
 
 /** The number of live secrets, the age of the oldest, and whether it is due. */
-function formatSecrets(partner: PartnerSummary, nowMs: number): string {
-  const { secretCount, oldestSecretAt } = partner
-  const age = oldestSecretAt === null ? '' : `, ${formatAge(nowMs - oldestSecretAt * 1000)}`
-  return `${secretCount}${age}${isRotationDue(partner, nowMs) ? ', rotate' : ''}`
+function formatSecrets(partner: Partner, nowMs: number): string {
+  const [oldest] = partner.secrets
+  const age = oldest ? `, ${formatAge(nowMs - oldest.createdAt * 1000)}` : ''
+  return `${partner.secrets.length}${age}${isRotationDue(partner, nowMs) ? ', rotate' : ''}`
 }
 
-export function formatPartner(partner: Partner, secrets: readonly LiveSecret[]): string {
+export function formatPartner(partner: Partner): string {
   const statusAt = formatOptionalTime(partner.closedAt ?? partner.suspendedAt)
   const optional: [string, string | null][] = [
     ['tokens valid from', formatOptionalTime(partner.tokensValidFrom)],
@@ -71,7 +70,7 @@ export function formatPartner(partner: Partner, secrets: readonly LiveSecret[]):
     ['status', `${readPartnerStatus(partner)}${statusAt === null ? '' : ` since ${statusAt}`}`],
     ['created', formatIsoTime(partner.createdAt)],
     ...optional.flatMap(([label, text]) => (text === null ? [] : [[label, text] as const])),
-    ...secrets.map((secret) => ['secret', formatSecret(secret)] as const),
+    ...partner.secrets.map((secret) => ['secret', formatSecret(secret)] as const),
   ])
 }
 
@@ -96,10 +95,13 @@ export function partnerToJson(partner: Partner) {
   }
 }
 
-export function summaryToJson(partner: PartnerSummary, nowMs: number) {
-  const { secretCount, oldestSecretAt } = partner
-  const secrets = { secretCount, oldestSecretAt: formatOptionalTime(oldestSecretAt) }
-  return { ...partnerToJson(partner), ...secrets, isRotationDue: isRotationDue(partner, nowMs) }
+export function summaryToJson(partner: Partner, nowMs: number) {
+  return {
+    ...partnerToJson(partner),
+    secretCount: partner.secrets.length,
+    oldestSecretAt: formatOptionalTime(partner.secrets[0]?.createdAt ?? null),
+    isRotationDue: isRotationDue(partner, nowMs),
+  }
 }
 
 export function secretToJson({ createdAt, expiresAt }: LiveSecret) {

@@ -1,12 +1,13 @@
 // The keys that sign access tokens, as operators work with them.
 import { abbreviate } from '../../abbreviate.ts'
-import type { ChangeEntry } from '../../db/change-record-queries.ts'
+import { recordKeyChange } from '../../db/partner-changes.ts'
+import type { ChangeEntry } from '../../db/partner-queries.ts'
 import type { Outcome } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand, describeDeploy, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { writeRecorded } from './recorded-change.ts'
+import { recordChange } from './recorded-change.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** `waits`: a deployed key that does not sign yet, so that every location knows it before it does. */
@@ -123,14 +124,16 @@ async function changeRecorded(
   { kind, kid }: { kind: 'keys-rotate' | 'keys-drop'; kid: string },
   change: () => Promise<void>,
 ): Promise<void> {
+  const record = (recorded: string) =>
+    recordChange(store, attribution, (db, request) => recordKeyChange(db, request, { kind: recorded, kid }))
   const outcome: Outcome = { change: kind === 'keys-rotate' ? 'rotation' : 'drop', kid }
-  await writeRecorded(store, attribution, async () => ({ kind, kid }))
+  await record(kind)
   store.noteOutcome(outcome)
   try {
     await change()
     store.noteOutcome('changed')
   } catch (error) {
-    const failed = await writeRecorded(store, attribution, async () => ({ kind: `${kind}-failed`, kid })).then(
+    const failed = await record(`${kind}-failed`).then(
       () => `that the change of key ${kid} failed`,
       () => `a change of key ${kid}, and could not be corrected`,
     )

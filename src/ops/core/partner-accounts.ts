@@ -1,16 +1,17 @@
 // Partners and their credentials.
 import { abbreviate } from '../../abbreviate.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../crypto/client-secret.ts'
-import type { ChangeRequest, SecretReplacement } from '../../db/change-request.ts'
 import {
-  selectLiveSecrets,
-  selectPartner,
-  selectPartners,
-  type LiveSecret,
-  type Partner,
-  type PartnerSummary,
-} from '../../db/partner-queries.ts'
-import { hasViewablePlan } from '../../db/plan-queries.ts'
+  changePartner as insertChange,
+  createPartner as insertPartner,
+  deleteLeftovers,
+  setContact,
+  type MadeChange,
+  type PartnerChange as NextRow,
+  type SecretReplacement,
+} from '../../db/partner-changes.ts'
+import { selectPartner, selectPartners, type LiveSecret, type Partner } from '../../db/partner-queries.ts'
+import { selectPlanList } from '../../db/plan-queries.ts'
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../../db/database.ts'
 import type { Store } from '../store/store.ts'
@@ -19,11 +20,11 @@ import type { Attribution } from './attribution.ts'
 import { findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { findLineProblem } from './line-problem.ts'
-import { changeWithCopy, guardCopy, patienceMs, type CopyFate, type Warn } from './partner-copy.ts'
-import { writeRecorded } from './recorded-change.ts'
+import { changeWithCopy, guardCopy, type CopyFate, type Warn } from './partner-copy.ts'
+import { recordChange } from './recorded-change.ts'
 import { throwProblems, UserError } from '../shared/user-error.ts'
 
-export type { LiveSecret, Partner, PartnerSummary }
+export type { LiveSecret, Partner }
 
 export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'>
 
@@ -37,7 +38,7 @@ export interface Credentials {
 
 /** `tokensValidFrom` and `olderExpiresAt` are Unix seconds. */
 export interface NewCredentials extends Credentials {
-  /** Tokens that were issued earlier are refused. Null when none are, and when it can't be read after a lockdown. */
+  /** Tokens that were issued earlier are refused. Null when none are. */
   tokensValidFrom: number | null
   /** When the older of two secrets ended before the replacement; null when there was only one. */
   olderExpiresAt: number | null
@@ -60,8 +61,8 @@ export interface PartnerChange {
 /** A secret is replaced once a year, also when nobody knows of a leak. */
 const maxSecretAgeMs = 365 * 86_400_000
 
-export function isRotationDue({ oldestSecretAt }: Pick<PartnerSummary, 'oldestSecretAt'>, nowMs: number): boolean {
-  return oldestSecretAt !== null && nowMs - oldestSecretAt * 1000 > maxSecretAgeMs
+export function isRotationDue({ secrets: [oldest] }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
+  return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs
 }
 
 export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'suspendedAt' | 'closedAt'>): string {
@@ -70,7 +71,7 @@ export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'susp
 }
 
 /** In the order of their short names. */
-export function listPartners({ read }: Store): Promise<PartnerSummary[]> {
+export function listPartners({ read }: Store): Promise<Partner[]> {
   return selectPartners(read)
 }
 
@@ -90,11 +91,6 @@ export function findOpenPartner(store: Store, shortName: string, fate: CopyFate,
   return guardCopy(store, { shortName }, fate, warn, async () => checkOpen(store, await findPartner(store, shortName)))
 }
 
-/** The secrets that still work, the oldest first. */
-export function listLiveSecrets({ read }: Store, { clientId }: Partner): Promise<LiveSecret[]> {
-  return selectLiveSecrets(read, clientId)
-}
-
 const maxLineLength = 200
 
 function findShortNameProblem(shortName: string): string | undefined {
@@ -112,11 +108,11 @@ export async function createPartner(store: Store, partner: NewPartner, attributi
   ])
   const clientId = generateClientId()
   const { clientSecret, secretHash } = await generateSecret(store)
+  const row = { shortName, name, country, clientId, secretHash }
   try {
-    const request = { kind: 'create', partner: shortName, name, country, clientId, secretHash } as const
-    await writeRecorded(store, attribution, async () => request)
+    await recordChange(store, attribution, (db, request) => insertPartner(db, request, row))
   } catch (error) {
-    if (!isCausedBy(error, 'partners.short_name')) throw error
+    if (!isCausedBy(error, 'change_record.partner')) throw error
     const list = describeCommand(store.target, 'partner', 'list')
     throw new UserError(`The short name ${shortName} is taken. Choose another, or see: ${list}`)
   }
@@ -128,7 +124,8 @@ export async function findEmptyList(
   { read }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
 ): Promise<string | undefined> {
-  if (await hasViewablePlan(read, country)) return undefined
+  const { documents } = await selectPlanList(read, country, {})
+  if (documents.length > 0) return undefined
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
 
@@ -138,40 +135,53 @@ export async function findEmptyList(
  * - `rotate`: the old secret works for another `graceSeconds`.
  * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
  * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
- * @throws UserError when the partner is closed, when somebody else replaces a secret at the same time, and when the
- * replacement does not fit the secrets that work: see findMisfit.
+ * @throws UserError when the partner was changed since it was read, and when the replacement does not fit the secrets that
+ * work: see findMisfit.
  */
-export function replaceSecret(
+export async function replaceSecret(
   store: Store,
   partner: Partner,
   replacement: SecretReplacement,
-  { attribution, warn, show }: Operator,
+  { show, ...operator }: Operator,
 ): Promise<NewCredentials> {
-  const { shortName, clientId, country } = partner
-  return changeWithCopy(store, partner, getFate(replacement), warn, async () => {
-    const before = await listLiveSecrets(store, partner)
-    const olderExpiresAt = before.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null
-    throwProblems([findMisfit(store.target, checkOpen(store, partner), replacement, olderExpiresAt)])
-    const { clientSecret, secretHash } = await generateSecret(store)
-    await writeRecorded(store, attribution, async () => {
-      const latest = (await listLiveSecrets(store, partner)).at(-1)
-      if (latest?.id !== before.at(-1)?.id) {
-        const see = describeCommand(store.target, 'partner', 'show', shortName)
-        throw new UserError(`Somebody else rotated ${shortName} at the same time. Check before you try again: ${see}`)
-      }
-      checkOpen(store, await findPartner(store, shortName))
-      return { ...replacement, partner: shortName, secretHash }
-    })
-    const changed =
-      replacement.kind === 'lockdown' ? await readWithin(patienceMs, findPartner(store, shortName)) : partner
-    const tokensValidFrom = changed?.tokensValidFrom ?? null
+  const { shortName, clientId, country, secrets } = partner
+  const olderExpiresAt = secrets.find(({ expiresAt }) => expiresAt !== null)?.expiresAt ?? null
+  throwProblems([findMisfit(store.target, partner, replacement, olderExpiresAt)])
+  const { clientSecret, secretHash } = await generateSecret(store)
+  return makeChange(store, partner, { ...replacement, secretHash }, operator, async ({ tokensValidFrom }) => {
     const made = { clientId, clientSecret, shortName, country, tokensValidFrom, olderExpiresAt }
     await show?.(made)
     return made
   })
 }
 
-export function getFate(change: SecretReplacement | PartnerRequest): CopyFate {
+/**
+ * Inserts the next row of a partner, and ends or deletes KV's copy of it.
+ * @param onMade runs in between: the copy can take minutes.
+ * @throws UserError when the partner was changed since it was read.
+ */
+async function makeChange<T>(
+  store: Store,
+  partner: Partner,
+  change: NextRow,
+  { attribution, warn }: Operator,
+  onMade: (made: MadeChange) => Promise<T>,
+): Promise<T> {
+  const { shortName, changeId } = partner
+  const result = await changeWithCopy(store, partner, getFate(change), warn, async () => {
+    const made = await recordChange(store, attribution, (db, request) => insertChange(db, request, changeId, change))
+    if (made) return onMade(made)
+    const see = describeCommand(store.target, 'partner', 'show', shortName)
+    throw new UserError(
+      `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
+    )
+  })
+  // The schedule does it when this fails.
+  await deleteLeftovers(store.stage).catch(() => {})
+  return result
+}
+
+export function getFate(change: SecretReplacement | Pick<PartnerRequest, 'kind'>): CopyFate {
   switch (change.kind) {
     case 'suspend':
     case 'close':
@@ -204,14 +214,6 @@ function findMisfit(
   return undefined
 }
 
-/** @returns undefined when the read fails or takes longer: a secret that was made must be shown all the same. */
-function readWithin<T>(ms: number, read: Promise<T>): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), ms)
-    void read.then(resolve, () => resolve(undefined)).finally(() => clearTimeout(timer))
-  })
-}
-
 async function generateSecret({ config }: Store) {
   const clientSecret = generateClientSecret()
   return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }
@@ -229,11 +231,11 @@ export function describeClosed(target: Target, shortName: string, closedAt: numb
   return `${shortName} was closed at ${formatIsoTime(closedAt)}, for good: its secrets and tokens have ended. To onboard it again, create it under another short name: ${create}`
 }
 
-/** A change of a partner that makes no secret. */
-export type PartnerRequest = Extract<
-  ChangeRequest,
-  { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' | 'set-country' | 'rename' | 'set-contact' }
->
+/** A change of a partner that makes no secret. A contact of null deletes it. */
+export type PartnerRequest = { partner: string } & (
+  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
+  | { kind: 'set'; name?: string; country?: string; contact?: string | null }
+)
 
 /**
  * Changes a partner. After `suspend` and `close`, its token requests are refused, and its live tokens within `freshnessSeconds`.
@@ -241,42 +243,36 @@ export type PartnerRequest = Extract<
  * has an effect: tokens that were issued until now are refused within `freshnessSeconds`, later ones are not.
  *
  * Ends or deletes KV's copy of the partner as well, also when there is nothing to change, because an earlier run may have stopped before.
- * `rename` and `set-contact` leave it: it holds neither.
- * @throws UserError when the value is not valid, there is no such partner, or it is closed.
+ * @throws UserError when the value is not valid, there is no such partner, it is closed, or somebody else changes it at the same
+ * time.
  */
-export async function changePartner(
-  store: Store,
-  change: PartnerRequest,
-  { attribution, warn }: Operator,
-): Promise<PartnerChange> {
-  throwProblems([findValueProblem(change)])
-  const { kind, partner: shortName } = change
-  const find = () => findPartner(store, shortName)
-  const write = () =>
-    writeRecorded(store, attribution, async () => {
-      const known = await find()
-      if (kind !== 'close') checkOpen(store, known)
-      return hasEffect(known, change) ? change : undefined
-    })
+export async function changePartner(store: Store, change: PartnerRequest, operator: Operator): Promise<PartnerChange> {
+  throwProblems(findValueProblems(change))
+  const { warn } = operator
   const fate = getFate(change)
-  const isCopied = kind !== 'rename' && kind !== 'set-contact'
-  const isChanged = isCopied
-    ? await changeWithCopy(store, await guardCopy(store, { shortName }, fate, warn, find), fate, warn, write)
-    : await write()
-  // Read back: the clock of the database decides the time of a suspension.
-  const partner = await find().catch((error: unknown) => {
-    if (!isChanged) throw error
-    const see = describeCommand(store.target, 'partner', 'show', shortName)
-    throw new UserError(`${shortName} was changed, but could not be read afterwards. See: ${see}`)
+  const known = await guardCopy(store, { shortName: change.partner }, fate, warn, async () => {
+    const found = await findPartner(store, change.partner)
+    return change.kind === 'close' ? found : checkOpen(store, found)
   })
-  return { partner, isChanged }
+  const isChanged = hasEffect(known, change)
+  if (!isChanged) await changeWithCopy(store, known, fate, warn, async () => {})
+  else {
+    await makeChange(store, known, change, operator, async () => {
+      if (change.kind !== 'set' || change.contact === undefined) return
+      await setContact(store.stage, change.partner, change.contact)
+    })
+  }
+  return { partner: isChanged ? await findPartner(store, change.partner) : known, isChanged }
 }
 
-function findValueProblem(change: PartnerRequest): string | undefined {
-  if (change.kind === 'set-country') return findCountryProblem(change.country)
-  if (change.kind === 'rename') return findLineProblem('name', change.name, maxLineLength)
-  if (change.kind !== 'set-contact' || change.contact === null) return undefined
-  return findLineProblem('contact', change.contact, maxLineLength)
+function findValueProblems(change: PartnerRequest): (string | undefined)[] {
+  if (change.kind !== 'set') return []
+  const { name, country, contact = null } = change
+  return [
+    name === undefined ? undefined : findLineProblem('name', name, maxLineLength),
+    country === undefined ? undefined : findCountryProblem(country),
+    contact === null ? undefined : findLineProblem('contact', contact, maxLineLength),
+  ]
 }
 
 function hasEffect(known: Partner, change: PartnerRequest): boolean {
@@ -289,11 +285,9 @@ function hasEffect(known: Partner, change: PartnerRequest): boolean {
       return known.closedAt === null
     case 'end-tokens':
       return true
-    case 'set-country':
-      return known.country !== change.country
-    case 'rename':
-      return known.name !== change.name
-    case 'set-contact':
-      return known.contact !== change.contact
+    case 'set': {
+      const { name = known.name, country = known.country, contact = known.contact } = change
+      return name !== known.name || country !== known.country || contact !== known.contact
+    }
   }
 }

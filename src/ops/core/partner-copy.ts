@@ -3,7 +3,6 @@
 import { getPartnerKey, partnerKeyPrefix, type PartnerMark } from '../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
 import { isCausedBy } from '../../db/database.ts'
-import { findRefusal } from '../../db/refusal.ts'
 import { readPath } from '../../json.ts'
 import type { Store } from '../store/store.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
@@ -26,7 +25,7 @@ interface CopiedPartner {
 export type CopyFate = 'end' | 'resume' | 'renew'
 
 /** A change must reach the copy soon, although Cloudflare's API waits for minutes for a database that hangs. */
-export const patienceMs = 5000
+const patienceMs = 5000
 
 /** Makes a change of a partner, and ends or deletes KV's copy of it, so that it does not outlive the change. */
 export async function changeWithCopy<T>(
@@ -77,7 +76,7 @@ export async function guardCopy<T>(
 /** Whether the database works, and nothing was changed in it. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof UserError) return error.cause === undefined
-  return findRefusal(error) !== undefined || isCausedBy(error, outdatedSchema)
+  return isCausedBy(error, outdatedSchema)
 }
 
 async function reportFailure(store: Store, partner: CopiedPartner, fate: CopyFate, warn: Warn): Promise<void> {

@@ -1,8 +1,9 @@
 // Whose client secret a text is: only a salted hash of each is stored, so every live one is tried.
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { clientSecretPattern, findMatchingHash, isClientSecret } from '../../crypto/client-secret.ts'
-import { selectStoredSecrets, type StoredSecret } from '../../db/partner-queries.ts'
+import { selectStoredSecrets, type LiveSecret } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
+import { findPartner, type Partner } from './partner-accounts.ts'
 import type { OnProgress } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -28,10 +29,11 @@ export function findClientSecret(text: string): string {
 
 /** @throws UserError when no live secret matches. */
 export async function findSecretOwner(
-  { read, config, target }: Store,
+  store: Store,
   clientSecret: string,
   onProgress: OnProgress,
-): Promise<Omit<StoredSecret, 'hash'>> {
+): Promise<{ partner: Partner; secret: LiveSecret }> {
+  const { read, config, target } = store
   const secrets = await selectStoredSecrets(read)
   // Each call costs two derivations, also for one hash.
   for (let index = 0; index < secrets.length; index += 2) {
@@ -40,10 +42,7 @@ export async function findSecretOwner(
     const hashes = pair.map(({ hash }) => hash)
     const found = await findMatchingHash(clientSecret, hashes, readPbkdf2Iterations(config))
     const match = pair.find(({ hash }) => hash === found)
-    if (match !== undefined) {
-      const { hash: _, ...owner } = match
-      return owner
-    }
+    if (match) return { partner: await findPartner(store, match.shortName), secret: match.secret }
   }
   const where = target.remote ? `[env.${target.env}]` : 'the local state'
   throw new UserError(`No live secret of ${where} matches: it has ended, or is of another environment.`)

@@ -16,8 +16,9 @@ import type { KeyFile } from '../../../src/ops/store/dev-vars.ts'
 import { openHandles } from '../../../src/ops/store/handles.ts'
 import { describeOutcome, type Changes } from '../../../src/ops/store/outcome.ts'
 import type { OctJwk } from '../../../src/crypto/signing-keys.ts'
-import { emptyDatabase, interceptChanges } from '../support/test-database.ts'
-import { attribution, store } from '../support/worker-store.ts'
+import { emptyDatabase } from '../support/test-database.ts'
+import { attribution, interceptChanges, loseAnswer, store } from '../support/worker-store.ts'
+import { d1Down } from '../../support/unreliable-stores.ts'
 
 let file: OctJwk[]
 /** The entries at the time of each change of the file. */
@@ -56,10 +57,17 @@ test('a change of the keys is recorded before it is made, and never a key', asyn
 })
 
 test('a change that can’t be recorded is not made', async () => {
-  const broken = interceptChanges(store, () => Promise.reject(new Error('D1 is down')))
-  await expect(rotate(keys, broken)).rejects.toThrow('D1 is down')
-  await expect(dropKey(keys, broken, attribution, { kid: 'OLD', use: 'verifies' })).rejects.toThrow('D1 is down')
+  const broken = interceptChanges(d1Down)
+  const failure = { cause: { message: 'D1_ERROR: down' } }
+  await expect(rotate(keys, broken)).rejects.toMatchObject(failure)
+  const dropping = dropKey(keys, broken, attribution, { kid: 'OLD', use: 'verifies' })
+  await expect(dropping).rejects.toMatchObject(failure)
   expect(recorded).toEqual([])
+})
+
+test('a change is recorded once when the answer is lost', async () => {
+  await rotate(keys, interceptChanges(loseAnswer))
+  expect([recorded.length, (await listEntries()).length]).toEqual([1, 1])
 })
 
 test('a rotation that can’t be made before the next deploy is not recorded', async () => {
@@ -130,9 +138,7 @@ describe('a change that fails after it was recorded', () => {
 
   test('is reported when the second entry can’t be written', async () => {
     let writes = 0
-    const broken = interceptChanges(store, (call) =>
-      writes++ === 0 ? call() : Promise.reject(new Error('D1 is down')),
-    )
+    const broken = interceptChanges((call) => (writes++ === 0 ? call() : d1Down(call)))
     await expect(rotate(failing, broken)).rejects.toThrow(
       /\nThe record shows a change of key \w+, and could not be corrected\. See which keys there are: npm run -s ops -- keys list$/,
     )

@@ -1,15 +1,19 @@
 // What the Worker answers after the commands for a leak.
+import { applyD1Migrations, reset } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { findOpenPartner, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from '../../worker/support/requests.ts'
-import { emptyStores } from '../support/full-database.ts'
 import { createChanges } from '../support/partner-changes.ts'
 import { storeWithoutDatabase } from '../support/worker-store.ts'
 
-beforeEach(emptyStores)
+beforeEach(async () => {
+  await reset()
+  await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
+})
 afterEach(() => {
   vi.restoreAllMocks()
   vi.useRealTimers()

@@ -26,7 +26,7 @@ test('every live secret has its owner: an old one in its grace period, and those
 test('a secret that has ended has no owner', async () => {
   const { clientSecret } = await create()
   await rotate(60)
-  await env.DB.prepare('update partner_secrets set expires_at = unixepoch() where expires_at is not null').run()
+  await env.DB.prepare(`update change_record set secrets = json_set(secrets, '$[0].expiresAt', unixepoch())`).run()
   await expect(identify(clientSecret)).rejects.toThrow(/^No live secret of the local state matches: /)
 })
 

@@ -7,7 +7,7 @@ import { openBindingStore, openHandles } from './binding-store.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { interceptD1 } from '../../support/unreliable-stores.ts'
+import { interceptD1, type Fault } from '../../support/unreliable-stores.ts'
 
 /** Hashes secrets with few iterations, which is quick. */
 export const store: Store = openBindingStore(env, {}, { PBKDF2_ITERATIONS: 1000 })
@@ -29,6 +29,20 @@ export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^
     return call()
   })
   return { ...store, ...openHandles(interrupted) }
+}
+
+/** A store on which `intercept` runs in the place of each change of a partner or a key. */
+export function interceptChanges(intercept: Fault): Store {
+  const intercepted = interceptD1(env.DB, (call, { sql }) =>
+    sql.startsWith('insert into change_record') ? intercept(call) : call(),
+  )
+  return { ...store, ...openHandles(intercepted) }
+}
+
+/** The change is made, and its answer is lost. */
+export const loseAnswer: Fault = async (call) => {
+  await call()
+  throw new CloudflareError('lost', { kind: 'unknown' })
 }
 
 /** A store whose database does not answer. */
