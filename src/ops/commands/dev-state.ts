@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import { demoCases } from '../../catalog/demo-cases.ts'
 import { ConfigError, parseConfig, type ConfigSource } from '../../api/config.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
-import { selectMigrations } from '../../db/health-queries.ts'
 import { selectPartners } from '../../db/partner-queries.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
 import { systemClock } from '../core/clock.ts'
@@ -14,7 +13,7 @@ import { publishChange } from '../core/publications.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
 import { withStore } from '../store/open-store.ts'
-import { applyLocalMigrations, listMigrationFiles } from '../store/migrations.ts'
+import { applyLocalMigrations } from '../store/migrations.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -29,7 +28,7 @@ const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
  */
 export async function prepareState(target: Target, vars: ConfigSource, isEmpty: boolean): Promise<void> {
   await ensureSigningKey()
-  await migrate(target)
+  await applyLocalMigrations(target.persistTo)
   await withStore(target, async (store) => {
     await checkConfig({ ...store.config, ...vars })
     // Never again after the first publication: a catalog may be empty on purpose.
@@ -59,22 +58,6 @@ async function checkConfig(source: ConfigSource): Promise<void> {
     const fix =
       'Secrets come from .dev.vars (delete the line of JWT_KEYS there for a new key), variables from wrangler.toml or --var.'
     throw new UserError([error.message, fix])
-  }
-}
-
-/** @throws UserError that says how to start afresh, when the state has a migration that this checkout lacks. */
-async function migrate(target: Target): Promise<void> {
-  try {
-    await applyLocalMigrations(target.persistTo)
-  } catch (error) {
-    const files = await listMigrationFiles()
-    const applied = await withStore(target, ({ read }) => selectMigrations(read))
-    const unknown = applied.find((name) => !files.includes(name))
-    if (unknown === undefined) throw error
-    const folder = target.persistTo ?? '.wrangler/state'
-    throw new UserError(
-      `The local state in ${folder} is of another schema, with ${unknown}. To start afresh, delete it: rm -r ${folder}`,
-    )
   }
 }
 

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount } from '../store/cloudflare-api.ts'
+import { describeFailedMigration } from '../store/migrations.ts'
 import { startWrangler } from '../store/wrangler.ts'
 import type { Handler } from './declaration.ts'
 import type { migrateDeclaration } from './programs.ts'
@@ -12,5 +13,10 @@ export const migrateCommand: Handler<typeof migrateDeclaration> = async ({ local
   const place = target.remote || local ? [] : ['--local']
   const wrangler = startWrangler(['d1', 'migrations', 'apply', 'DB', ...place, ...argv], 'inherit')
   const [exitCode] = await once(wrangler, 'exit')
-  if (exitCode !== 0) throw new UserError('The database is not migrated: see the message of wrangler.')
+  if (exitCode === 0) return
+  throw new UserError(
+    target.remote
+      ? 'The database is not migrated: see the message of wrangler.'
+      : describeFailedMigration(target.persistTo),
+  )
 }

@@ -13,5 +13,10 @@ export async function applyLocalMigrations(persistTo: string | undefined): Promi
   const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
   const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', '', ...state]
   const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
-  if (exitCode !== 0) throw new UserError([output, 'The local database could not be migrated.'])
+  if (exitCode !== 0) throw new UserError([output, describeFailedMigration(persistTo)])
+}
+
+/** A local state may be of another schema. */
+export function describeFailedMigration(persistTo: string | undefined): string {
+  return `The local database could not be migrated. To start afresh, delete it: rm -r ${persistTo ?? '.wrangler/state'}`
 }
