@@ -165,6 +165,24 @@ export async function hashStoredPlans(
   return joinHashes(hashes)
 }
 
+/** Computes the same for every publication with plans, by its ID. */
+export async function hashAllPlans(db: Queries): Promise<Map<number, string | null>> {
+  const hashes = new Map<number, string[]>()
+  const pages = readPages<[id: number, ...Version]>((last, limit) =>
+    db.values(sql`
+      select publication_id, plan_id, document, viewable_in from plan_versions
+      where (publication_id, plan_id) > (${integer(last?.[0] ?? -1)}, ${integer(last?.[1] ?? -1)})
+      order by publication_id, plan_id limit ${limit}`),
+  )
+  for await (const page of pages) {
+    for (const [id, ...version] of page) {
+      if (!hashes.has(id)) hashes.set(id, [])
+      hashes.get(id)?.push(await hashVersion(version))
+    }
+  }
+  return new Map(await Promise.all([...hashes].map(async ([id, own]) => [id, await joinHashes(own)] as const)))
+}
+
 function readVersions(db: Queries, id: number): AsyncGenerator<Version[]> {
   return readPages<Version>((last, limit) =>
     db.values(sql`

@@ -12,7 +12,6 @@ const wait = 'A change was sent: waiting for its outcome. Ctrl+C again stops at 
 test.each<[Changes['outcome'][], string[]]>([
   [['unchanged'], ['Stopped. Nothing was changed in the database.']],
   [['changed'], [expect.stringMatching(/^Stopped\. The change was made: /)]],
-  [['incomplete'], [expect.stringMatching(/^Stopped\. The restore is not complete\. /)]],
   [['unknown'], [wait]],
   [
     ['unknown', 'unknown'],

@@ -1,20 +1,21 @@
-// The code of ops doctor, watch, backup, restore.
-import { readBackup, restoreBackup } from '../core/backup.ts'
+// The code of ops doctor, watch, copy, compare.
+import { findLostRows, readCopy } from '../core/database-copy.ts'
 import { examine } from '../core/doctor.ts'
 import { throwIfProblem, type HealthCheck } from '../core/health-check.ts'
 import { usageQueries } from '../core/usage-queries.ts'
 import { watch } from '../core/watch.ts'
 import { inspectionPermissions } from '../store/cloudflare-api.ts'
-import { readLines } from '../store/read-input.ts'
+import { readStatements } from '../store/sql-file.ts'
 import { checkHasUsage, type QueryUsage } from '../store/usage-dataset.ts'
 import { writePrivateFile } from '../store/write-output.ts'
+import { UserError } from '../shared/user-error.ts'
 import type { Handlers } from './declaration.ts'
 import type { Run } from './run.ts'
 import type { serviceDeclarations } from './service-declarations.ts'
 
 export const serviceCommands: Handlers<typeof serviceDeclarations> = {
   async doctor(_, run) {
-    printChecks(run, await examineTarget(run), 2)
+    printChecks(run, await examineTarget(run, true), 2)
   },
 
   async watch({ url, query: name }, run) {
@@ -29,30 +30,33 @@ export const serviceCommands: Handlers<typeof serviceDeclarations> = {
       print({ value: rows, text: rows.map(toText), note: sql })
       return
     }
-    const tools = { query, examine: () => examineTarget(run), findOrigin: async () => url ?? findOrigin(target) }
+    const tools = { query, examine: () => examineTarget(run, false), findOrigin: async () => url ?? findOrigin(target) }
     printChecks(run, await watch({ ...tools, variables, clock }), 3)
   },
 
-  async backup({ file }, { store, update, warn }) {
-    await writePrivateFile(file, readBackup(store, update))
+  async copy({ file }, { store, update, warn }) {
+    await writePrivateFile(file, readCopy(store, update))
     warn(`Wrote ${file}, which only you may read: it has the hashes of secrets, and how to reach partners.`)
   },
 
-  async restore({ file }, { store, update, warn }) {
-    const { createdAt, environment } = await restoreBackup(store, () => readLines(file), update)
-    warn(`Restored the database of ${environment} as it was at ${createdAt}.`)
+  async compare({ file }, { store, update, print }) {
+    const { lost, counts } = await findLostRows(store, readStatements(file), update)
+    print({
+      value: lost,
+      text: lost.map(({ table, row, problem }) => `${table} ${row} ${problem}\n`).join(''),
+      note: `Compared ${Object.entries(counts)
+        .map(([table, count]) => `${count} of ${table}`)
+        .join(', ')}.`,
+    })
+    if (lost.length > 0) throw new UserError('Rows of the copy are missing or different in the database.', 3)
   },
 }
 
-async function examineTarget({
-  target,
-  clock,
-  withStore,
-  inspectEnvironment,
-  openKeyRing,
-}: Run): Promise<HealthCheck[]> {
+/** @param isThorough `watch` runs often, so it does not read the whole record. */
+async function examineTarget(run: Run, isThorough: boolean): Promise<HealthCheck[]> {
+  const { target, clock, withStore, inspectEnvironment, openKeyRing } = run
   const keys = await openKeyRing(target)
-  return withStore(target, async (store) => examine(store, await inspectEnvironment(target), keys, clock))
+  return withStore(target, async (store) => examine(store, await inspectEnvironment(target), keys, clock, isThorough))
 }
 
 /** @throws UserError with the exit code when somebody must act. */

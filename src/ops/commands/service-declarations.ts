@@ -1,4 +1,4 @@
-// ops doctor, watch, backup, restore
+// ops doctor, watch, copy, compare
 import { usageQueries } from '../core/usage-queries.ts'
 import type { Verbs } from './declaration.ts'
 import { parseOrigin } from './shared-flags.ts'
@@ -31,16 +31,17 @@ export const serviceDeclarations = {
     json: 'an array of checks; with --query the rows',
     progress: 'Examining',
   },
-  backup: {
-    help: 'write the whole database to a file: catalog, partners, hashes of their secrets, and the records',
-    example: 'backup production.backup --remote --env production',
+  copy: {
+    help: 'write the whole database to a file of SQL: catalog, partners, hashes of their secrets, and the record',
+    example: 'copy production.sql --remote --env production',
     args: { file: {} },
     progress: 'Reading the database',
   },
-  restore: {
-    help: 'write a backup into an empty, migrated database; continues after an interruption',
-    example: 'restore production.backup --persist-to /tmp/drill',
+  compare: {
+    help: 'name each row of a copy that the database lacks, or has changed; exits with 3 when there is one',
+    example: 'compare production.sql --remote --env production',
     args: { file: {} },
-    progress: 'Reading the backup',
+    json: 'an array of rows',
+    progress: 'Reading the copy',
   },
 } as const satisfies Verbs

@@ -31,16 +31,6 @@ export const pastTimeFlag = {
   parse: parseTime,
 } as const satisfies Flag
 
-export const keepFlag = {
-  value: '<file>',
-  help: 'with --verify: compare the hash that this file has, then write the newest one to it; begin with an empty file',
-} as const satisfies Flag
-
-/** @returns what is wrong with --keep. */
-export function checkKeep(verify: unknown, keep: unknown): string | undefined {
-  return keep !== undefined && verify !== true ? '--keep belongs to --verify: add it.' : undefined
-}
-
 /** @returns the flags of a command by name, its own first. */
 export function listFlags({ flags = {}, json, changes, asks, store }: Declaration): Record<string, Flag> {
   const question = asks ?? (changes === 'publication' ? 'that --remote asks when the change looks wrong' : undefined)

@@ -1,15 +1,15 @@
 // Whether an environment is healthy: what an operator must fix, and how.
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
-import { isRestoring } from '../../db/backup-queries.ts'
-import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
-import { selectClashes, selectNowSeconds, selectPublications } from '../../db/publication-queries.ts'
+import { selectEntries, selectNowSeconds, type ChangeEntry } from '../../db/partner-queries.ts'
+import { selectPublications } from '../../db/publication-queries.ts'
+import { findConflict } from '../../db/publish.ts'
+import { hashAllPlans } from '../../db/stage-publication.ts'
 import type { Deployment, Environment } from '../store/environment.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
-import { listKeyEntries, type ChangeEntry } from './change-record.ts'
 import type { Clock } from './clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -20,7 +20,6 @@ import {
   findRevivedKeys,
   type KeyRing,
 } from './key-ring.ts'
-import { describeClash } from './publication-log.ts'
 import { countPlans } from './publications.ts'
 
 /** The schedule runs every minute. */
@@ -36,12 +35,16 @@ const maxClockErrorSeconds = 60
 const maxKeyAgeDays = 365
 const dayMs = 86_400_000
 
-/** Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too. */
+/**
+ * Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too.
+ * @param isThorough whether to read every version of every plan.
+ */
 export async function examine(
   store: Store,
   { migrations, deployment }: Environment,
   keys: KeyRing,
   { nowMs }: Pick<Clock, 'nowMs'>,
+  isThorough: boolean,
 ): Promise<HealthCheck[]> {
   const { target } = store
   const schema = await checkSchema(migrations, store)
@@ -54,10 +57,12 @@ export async function examine(
       catalog: () => checkCatalog(store),
       import: () => checkLastImport(store),
       publications: () => checkPublications(store),
+      ...(isThorough && { record: () => checkRecord(store) }),
     }),
     cache: () => checkCache(store),
     ...(deployment && { secrets: () => checkSecrets(deployment, target, 'isEverywhere') }),
-    keys: async () => checkKeys(keys, deployment, isUsable ? await listKeyEntries(store, {}) : [], target, nowMs()),
+    keys: async () =>
+      checkKeys(keys, deployment, isUsable ? await selectEntries(store.read, 'kid', {}) : [], target, nowMs()),
   }
   const bindings = deployment ? [{ name: 'bindings', ...checkBindings(deployment, target) }] : []
   return [...bindings, ...schema, ...(await runChecks(checks))]
@@ -131,14 +136,7 @@ async function checkClock({ read }: Store, nowMs: () => number): Promise<Finding
 }
 
 async function checkCatalog({ read, target }: Store): Promise<Finding> {
-  const [{ catalog }, { planCount, countryCount }] = await Promise.all([
-    selectCatalogOrigin(read),
-    countPlansAndCountries(read),
-  ])
-  if (isRestoring(catalog)) {
-    const restore = describeCommand(target, 'restore', 'FILE')
-    return problem(`A restore was interrupted. Run it again with the same file: ${restore}`)
-  }
+  const { planCount, countryCount } = await countPlansAndCountries(read)
   const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
   if (countryCount > 0) return ok(`${countPlans(planCount)}, listed in ${countries}.`)
   const fix = describeCommand(target, 'catalog', 'import', 'FILE')
@@ -149,7 +147,7 @@ async function checkCatalog({ read, target }: Store): Promise<Finding> {
 async function checkLastImport({ read }: Store): Promise<Finding> {
   const last = await selectLastImport(read)
   if (last === undefined) return ok('none in the record.')
-  return ok(`the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.madeAt)}.`)
+  return ok(`the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.decidedAt)}.`)
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
@@ -210,11 +208,22 @@ async function checkKeys(
   return ok(`${signing.kid} signs and is ${age}, ${known.length - 1} more verify.`)
 }
 
+/** Computes the hashes of the plans of all publications again. */
+async function checkRecord({ read }: Store): Promise<Finding[]> {
+  const [publications, hashes] = [await selectPublications(read, {}), await hashAllPlans(read)]
+  const changed = publications.filter(({ id, plansHash }) => (hashes.get(id) ?? null) !== plansHash)
+  if (changed.length === 0) return [ok('The plans of each publication fit its hash.')]
+  return changed.map(({ id }) =>
+    problem(
+      `The plans of publication ${id} were changed after it was made, or are not complete. See "nightly" in src/worker/ONCALL.md.`,
+    ),
+  )
+}
+
 /** Checks the publications that are not published yet. */
 async function checkPublications({ read, target }: Store): Promise<Finding[]> {
-  const [now, clashes, open] = await Promise.all([
+  const [now, open] = await Promise.all([
     selectNowSeconds(read),
-    selectClashes(read),
     selectPublications(read, { states: ['scheduled', 'waiting', 'conflicted'] }),
   ])
   const byState = Map.groupBy(open, ({ state }) => state)
@@ -222,7 +231,11 @@ async function checkPublications({ read, target }: Store): Promise<Finding[]> {
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
   const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
-  const clashing = [...scheduled, ...waiting].filter(({ id }) => describeClash(clashes, id) !== undefined)
+  const clashing: { id: number; reason: string }[] = []
+  for (const { id } of [...scheduled, ...waiting]) {
+    const reason = await findConflict(read, id)
+    if (reason !== undefined) clashing.push({ id, reason })
+  }
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
@@ -233,13 +246,13 @@ async function checkPublications({ read, target }: Store): Promise<Finding[]> {
         `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
     ),
     ...clashing.map(
-      ({ id }) =>
-        `Publication ${id} will conflict: ${describeClash(clashes, id)}. Cancel it, and make its change again: ${command('cancel', id)}`,
+      ({ id, reason }) =>
+        `Publication ${id} will conflict: ${reason}. Cancel it, and make its change again: ${command('cancel', id)}`,
     ),
-    ...conflicted.map(({ id, entries }) => {
-      const reason = describeClash(clashes, id) ?? entries.at(-1)?.note ?? 'it conflicted'
-      return `Publication ${id} was not published: ${reason}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`
-    }),
+    ...conflicted.map(
+      ({ id, conflict }) =>
+        `Publication ${id} was not published: ${conflict}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`,
+    ),
   ]
   if (problems.length > 0) return problems.map(problem)
   return [ok(`${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`)]

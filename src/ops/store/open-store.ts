@@ -1,10 +1,9 @@
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { withLocalStore } from './local-store.ts'
 import { withRemoteStore } from './remote-store.ts'
-import { describeOutcome, type Changes } from './outcome.ts'
+import type { Changes } from './outcome.ts'
 import type { Store } from './store.ts'
 import type { Target } from '../shared/target.ts'
-import { UserError } from '../shared/user-error.ts'
 
 /**
  * Opens the store for as long as `work` takes.
@@ -22,7 +21,6 @@ export async function withStore<T>(
   } catch (error) {
     // Its message has the parameters of a query, such as the hash of a secret.
     if (error instanceof DrizzleQueryError) throw error.cause
-    if (!(error instanceof UserError) || changes.outcome !== 'incomplete') throw error
-    throw new UserError([error.message, describeOutcome(changes)])
+    throw error
   }
 }

@@ -1,6 +1,5 @@
 // Reading a file that a command names, or standard input.
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -42,16 +41,11 @@ export async function readText(file: string, fix: string): Promise<string> {
 }
 
 /**
- * Reads the lines of a file, which may be read again. Only "\n" ends a line: JSON text may hold other line separators.
+ * Reads the lines of a file. Only "\n" ends a line: texts may hold other line separators.
+ * @param fix what to name instead.
  * @throws UserError when it can't be read.
  */
-export async function* readLines(file: string): AsyncGenerator<string> {
-  const fix = 'a file that the command backup wrote'
-  const found = await stat(resolveFile(file)).catch(() => undefined)
-  // A pipe can be read only once.
-  if (found && !found.isFile() && !found.isDirectory()) {
-    throw new UserError(`${abbreviate(file)} is no file. Name ${fix}.`)
-  }
+export async function* readLines(file: string, fix: string): AsyncGenerator<string> {
   let rest = ''
   for await (const text of readPieces(file, fix, 'utf8')) {
     const lines = `${rest}${String(text)}`.split('\n')

@@ -44,7 +44,7 @@ export async function withRemoteStore<T>(
     const refusal = findCloudflareError(error)
     if (refusal === undefined) throw error
     // A refused call had no effect, and says so by itself.
-    const isTold = changes.outcome === 'unchanged' ? isUncertain(refusal) : changes.outcome !== 'incomplete'
+    const isTold = changes.outcome !== 'unchanged' || isUncertain(refusal)
     throw new UserError(isTold ? `${refusal.message} ${describeOutcome(changes)}` : refusal.message)
   }
 }

@@ -20,7 +20,7 @@ export interface Store {
   stage: Database
   /** For a statement that takes effect, or nothing of it does. It is repeated only when it did not run: `settle` finds out the rest. */
   commit: Database
-  /** Tells what became of the last statement of `commit`, whose outcome was unknown, of a restore, or of a change of the keys. */
+  /** Tells what became of the last statement of `commit`, whose outcome was unknown, or of a change of the keys. */
   noteOutcome: (outcome: Outcome) => void
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>

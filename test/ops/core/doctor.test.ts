@@ -1,6 +1,6 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { decide } from '../../../src/db/publish.ts'
+import { endPublication } from '../../../src/db/publish.ts'
 import { examine, findDeployObstacles } from '../../../src/ops/core/doctor.ts'
 import { dropKey, type Key, type KeyRing } from '../../../src/ops/core/key-ring.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
@@ -9,7 +9,7 @@ import type { Deployment } from '../../../src/ops/store/environment.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { editRecords, emptyDatabase } from '../support/test-database.ts'
+import { emptyDatabase } from '../support/test-database.ts'
 import {
   attribution,
   importPlans,
@@ -62,7 +62,7 @@ async function check({
 }: Circumstances = {}) {
   await prepare()
   const keyRing = { list: async () => keys } as unknown as KeyRing
-  const checks = await examine(on, { migrations: known, deployment }, keyRing, { nowMs })
+  const checks = await examine(on, { migrations: known, deployment }, keyRing, { nowMs }, true)
   return checks.map(({ level, name, message }) => `${level} ${name}: ${message}`)
 }
 
@@ -78,6 +78,7 @@ test('a healthy deployed environment is one line each', async () => {
     'ok catalog: 2 plans, listed in 1 country.',
     'ok import: none in the record.',
     'ok publications: 0 scheduled, 0 waiting for approval, none overdue, none conflicted.',
+    'ok record: The plans of each publication fit its hash.',
     'ok cache: KV answers.',
     'ok secrets: The Worker has JWT_KEYS.',
     `ok keys: ${key.kid} signs and is 0 days old, 0 more verify.`,
@@ -140,7 +141,7 @@ test.each<[string, Circumstances]>([
   ['problem database: Cloudflare answered 500: x.', without({ readDatabase: down })],
   [
     `problem catalog: No country lists any of its 2 plans: ${importCatalog}`,
-    { prepare: () => env.DB.exec('delete from plan_viewability') },
+    { prepare: () => env.DB.exec(`update plan_versions set viewable_in = '[]'`) },
   ],
   [`problem catalog: It is empty: ${importCatalog}`, { prepare: () => emptyDatabase(env) }],
   ['problem cache: KV is down.', { on: { ...storeWithoutCache, target: deployed.target } }],
@@ -230,7 +231,7 @@ describe('while D1 fails', () => {
   )
 
   test('for one check, the others are made', async () => {
-    const on = interruptedStore(down, /from "?plan_viewability/i)
+    const on = interruptedStore(down, /json_each\(viewable_in\)/)
     expect(await findMistakes({ on })).toEqual(['problem catalog: Cloudflare answered 500: x.'])
     expect(await check({ on })).toHaveLength((await check()).length)
   })
@@ -259,7 +260,7 @@ test.each<[string, Circumstances, Partial<Key>, string]>([
 
 test('names the last import', async () => {
   await env.DB.exec(`update publications set command = 'catalog import plans.json'`)
-  await editRecords(env.DB, 'update publication_entries set made_at = 600')
+  await env.DB.exec('update publications set decided_at = 600')
   await closePlan(store, 'plan-1', 'Sold out.', request)
   expect(await findLines('import')).toEqual([
     expect.stringMatching(
@@ -279,6 +280,18 @@ test('an empty database only lacks its migrations', async () => {
   }
 })
 
+test.each([
+  `update plan_versions set viewable_in = '["UG"]' where plan_id = 2`,
+  `delete from plan_versions where plan_id = 2`,
+  `insert into plan_versions select publication_id, 3, null, null, 0 from plan_versions limit 1`,
+])('names a publication whose plans were changed: %s', async (statement) => {
+  await env.DB.exec(statement)
+  const [id] = await env.DB.prepare('select id from publications').raw()
+  expect(await findLines('record')).toEqual([
+    `problem record: The plans of publication ${String(id)} were changed after it was made, or are not complete. See "nightly" in src/worker/ONCALL.md.`,
+  ])
+})
+
 describe('publications', () => {
   const find = () => findLines('publications')
   const command = 'npm run -s ops -- catalog'
@@ -294,15 +307,19 @@ describe('publications', () => {
     const doomed = await schedule('plan-1')
     await closePlan(store, 'plan-1', 'Paused.', request)
     expect(await findMistakes()).toEqual([
-      `problem publications: Publication ${doomed} will conflict: publication ${doomed + 1} changed plan 1 meanwhile. Cancel it, and make its change again: ${command} cancel ${doomed}`,
+      expect.stringMatching(
+        new RegExp(
+          `^problem publications: Publication ${doomed} will conflict: .* again: ${command} cancel ${doomed}$`,
+        ),
+      ),
     ])
   })
 
   test('that are overdue are named, and those that conflicted until they are cancelled', async () => {
     const [late, conflicted] = [await schedule('plan-1'), await schedule('plan-2')]
     await env.DB.prepare('update publications set due_at = 600 where id = ?').bind(late).run()
-    const ending = { kind: 'conflicted', actor: 'schedule', note: 'a plan was changed', isPublishing: false } as const
-    await decide(store, { publicationId: conflicted, ...ending })
+    const decision = { publicationId: conflicted, actor: 'schedule', note: null }
+    await endPublication(store.commit, decision, 'a plan was changed')
     expect(await find()).toEqual([
       `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
       `problem publications: Publication ${conflicted} was not published: a plan was changed. See: ${command} show ${conflicted}; make the change again, then: ${command} cancel ${conflicted}`,

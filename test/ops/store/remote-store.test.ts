@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readPath } from '../../../src/json.ts'
 import { openDatabase } from '../../../src/db/database.ts'
-import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { listPartnerEntries, verifyChangeRecord } from '../../../src/ops/core/change-record.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
@@ -158,14 +157,6 @@ describe('a failure is one line that names the fix', () => {
     const found = findBindings(await readWranglerConfig('production'))
     await writeFile('wrangler.toml', toml)
     expect(found).toMatchObject({ databaseId: undefined, namespaceId: 'x' })
-  })
-
-  test('restore from a pipe or a device, before anything is written', async () => {
-    const before = await remote(({ read }) => selectCatalogOrigin(read))
-    expect(await runRemote('restore', '/dev/null')).toEqual(
-      refused('"/dev/null" is no file. Name a file that the command backup wrote.\n'),
-    )
-    expect(await remote(({ read }) => selectCatalogOrigin(read))).toEqual(before)
   })
 })
 

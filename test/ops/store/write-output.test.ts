@@ -17,7 +17,7 @@ test.each([
   ['keeps the mode of a file', 0o600, () => writeOutput(file, 'new'), 0o600],
   ['keeps a mode that the umask would limit', 0o666, () => writeOutput(link, 'new'), 0o666],
   ['follows a link', 0o640, () => writeOutput(link, 'new'), 0o640],
-  ['makes a backup private, also behind a link', 0o644, () => writePrivateFile(link, pieces()), 0o600],
+  ['makes a copy private, also behind a link', 0o644, () => writePrivateFile(link, pieces()), 0o600],
 ])('%s', async (_, before, write, after) => {
   await writeFile(file, 'old')
   await chmod(file, before)

@@ -1,0 +1,83 @@
+// SQL that reads the whole database for a copy, and what may become of the rows of a copy later.
+import { sql } from 'drizzle-orm'
+import type { Queries } from './database.ts'
+import { readPages } from './pages.ts'
+import type { publications } from './schema.ts'
+import { integer } from './sql-values.ts'
+
+type State = (typeof publications.$inferSelect)['state']
+export type CopiedRow = Readonly<Record<string, unknown>>
+
+const laterStates: Partial<Record<State, readonly State[]>> = {
+  waiting: ['scheduled', 'published', 'conflicted', 'cancelled', 'replaced'],
+  scheduled: ['published', 'conflicted', 'cancelled', 'replaced'],
+  conflicted: ['cancelled'],
+}
+
+interface ComparedTable {
+  key: readonly string[]
+  /** Names the row for people. */
+  nameColumn?: string
+  /** Whether commands and the schedule change a column so. By default, no column ever changes. No row disappears. */
+  mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
+}
+
+/** The tables whose rows last. Contacts may change and disappear. */
+export const comparedTables: Readonly<Record<string, ComparedTable>> = {
+  catalog: { key: ['id'] },
+  publications: {
+    key: ['id'],
+    mayChange: (column, before, after) => {
+      const later: readonly unknown[] = laterStates[before['state'] as State] ?? []
+      if (!later.includes(after['state'])) return false
+      return (
+        /^(state|decided_.*|conflict)$/.test(column) ||
+        (/^(revision|approved_.*)$/.test(column) && before[column] === null)
+      )
+    },
+  },
+  plan_versions: {
+    key: ['publication_id', 'plan_id'],
+    mayChange: (column, _, after) => column === 'superseded' && after[column] === 1,
+  },
+  change_record: {
+    key: ['id'],
+    nameColumn: 'partner',
+    mayChange: (column, _, after) => column === 'secrets' && after[column] === null,
+  },
+}
+
+/** What is staged may change and disappear until it is complete. */
+const lastingRows: Readonly<Record<string, string>> = {
+  publications: `state <> 'staging'`,
+  plan_versions: `publication_id in (select id from publications where state <> 'staging')`,
+}
+
+/** The SQL of a query for the rows of a table that a copy has. */
+export const selectLastingRows = (table: string, columns = '*') =>
+  `select ${columns} from "${table}" where ${lastingRows[table] ?? 'true'}`
+
+/** Selects the statements that create the tables, then the indexes. */
+export function selectSchema(db: Queries) {
+  return db.values<[type: 'table' | 'index', name: string, statement: string]>(sql`
+    select type, name, sql from sqlite_master where sql is not null and name not glob '_cf_*' and name not glob 'sqlite_*'
+    order by type = 'index', rowid`)
+}
+
+/** Reads the rows of a table in pages: an export by wrangler stops the database while it runs. */
+export async function* readTable(db: Queries, table: string): AsyncGenerator<unknown[][]> {
+  const pages = readPages<unknown[]>((last, limit) =>
+    db.values(sql`
+      ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${integer(Number(last?.[0] ?? 0))} order by rowid limit ${limit}`),
+  )
+  for await (const page of pages) yield page.map(([, ...values]) => values)
+}
+
+/** Selects a text that differs after each change but those of contacts: states only move forward, and rows are only added. */
+export async function selectFingerprint(db: Queries): Promise<string> {
+  return JSON.stringify(
+    await db.values(sql`
+      select state, count(*) from publications where state <> 'staging' group by state
+      union all select 'changes', max(id) from change_record`),
+  )
+}

@@ -1,0 +1,83 @@
+// A copy of the database as SQL, for `wrangler d1 execute --file` into an empty database, and its comparison with a database.
+import { comparedTables, readTable, selectFingerprint, selectLastingRows, selectSchema } from '../../db/copy-queries.ts'
+import { UserError } from '../shared/user-error.ts'
+import { openTemporaryDatabase, type TemporaryDatabase } from '../store/sql-file.ts'
+import type { Store } from '../store/store.ts'
+import type { OnProgress } from './publications.ts'
+
+/**
+ * Reads the database as it is at one moment, as lines of SQL.
+ * @throws UserError when somebody changes it meanwhile.
+ */
+export async function* readCopy(store: Store, onProgress: OnProgress): AsyncGenerator<string> {
+  const fingerprint = await selectFingerprint(store.read)
+  yield* readStatements(store, onProgress)
+  if ((await selectFingerprint(store.read)) !== fingerprint) {
+    throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
+  }
+}
+
+async function* readStatements({ read }: Store, onProgress: OnProgress): AsyncGenerator<string> {
+  const schema = await selectSchema(read)
+  for (const [index, [type, name, statement]] of schema.entries()) {
+    onProgress('Reading the database', index, schema.length)
+    yield `${statement};\n`
+    if (type === 'index') continue
+    for await (const page of readTable(read, name)) {
+      yield page.map((row) => `INSERT INTO "${name}" VALUES (${row.map(toLiteral).join(', ')});\n`).join('')
+    }
+  }
+}
+
+/** The tables are STRICT, and have no column of reals or blobs. */
+function toLiteral(value: unknown): string {
+  if (value === null) return 'NULL'
+  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
+}
+
+/** A row of a copy that the database lacks, or has with other values than it may. */
+export interface LostRow {
+  table: string
+  /** The values of its key, and its name. */
+  row: string
+  problem: string
+}
+
+/**
+ * Compares a database with a copy of it from earlier. Rows that were added since are not looked at.
+ * @param copy SQL, in pieces of whole statements.
+ * @returns the rows that the database lost, and the number of rows of each table that were compared.
+ */
+export async function findLostRows(store: Store, copy: AsyncIterable<string>, onProgress: OnProgress) {
+  const kept = await openTemporaryDatabase(copy)
+  const current = await openTemporaryDatabase(readStatements(store, onProgress))
+  const lost: LostRow[] = []
+  const counts: Record<string, number> = {}
+  for (const table of Object.keys(comparedTables)) {
+    if (!kept.tables.has(table)) throw new UserError(`The copy is not complete: it has no table ${table}.`)
+    const rows = [...compareRows(table, kept, current)]
+    counts[table] = rows.length
+    lost.push(...rows.filter((row) => row !== undefined))
+  }
+  return { lost, counts }
+}
+
+/** @returns one value for each row of the copy: undefined when nothing is wrong. */
+function* compareRows(
+  table: string,
+  kept: TemporaryDatabase,
+  current: TemporaryDatabase,
+): Generator<LostRow | undefined> {
+  const { key = [], nameColumn, mayChange = () => false } = comparedTables[table] ?? {}
+  const find = current.prepare(`select * from "${table}" where ${key.map((column) => `${column} = ?`).join(' and ')}`)
+  for (const before of kept.prepare(selectLastingRows(table)).iterate()) {
+    const after = find.get(...key.map((column) => before[column] ?? null))
+    const columns = Object.keys(before).filter(
+      (column) => after && before[column] !== after[column] && !mayChange(column, before, after),
+    )
+    const problem = after === undefined ? 'is missing' : `differs in ${columns.join(', ')}`
+    const names = nameColumn === undefined ? key : [...key, nameColumn]
+    const row = names.flatMap((column) => before[column] ?? []).join(' ')
+    yield after && columns.length === 0 ? undefined : { table, row, problem }
+  }
+}
