@@ -93,7 +93,7 @@ test('what GitHub starts by itself needs no account, or runs only where the repo
   expect(read('src/worker/DEPLOY.md')).toContain('`PRODUCTION_WATCH` of the repository')
 })
 
-test('nightly looks up the hashes under the key that it saved them with, and fails when they are not there', () => {
+test('nightly looks up the copy under the key that it saved it with, and fails when it is not there', () => {
   const steps = read('.github/workflows/nightly.yml').split(/^ {6}- /m)
   const saveIndex = steps.findIndex((step) => step.includes('uses: actions/cache/save@'))
   const [save = '', lookup = ''] = steps.slice(saveIndex)

@@ -32,7 +32,6 @@ export interface Operator {
 }
 
 export const domain = 'catalog.example.com'
-export const refusedMigration = '9999_trigger.sql'
 
 /** @param typed what the user types there. */
 export const inTerminal = (command: string, typed = '') =>
@@ -97,7 +96,6 @@ async function createOperator(
     [/(?<=--bookmark=)…/, () => notes.bookmark],
     [/(?<=--timestamp=)\S+/, () => notes.time],
     [/\bSUBDOMAIN\b/, () => subdomain],
-    [/\bMIGRATION\b/g, () => refusedMigration],
     [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
   ]
