@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { inspect } from 'node:util'
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { examplePlan } from '../../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import {
   isRecordedRevision,
@@ -280,7 +281,7 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<void> {
   expect([await isRecordedRevision(db, first), await isRecordedRevision(db, 1)]).toEqual([true, false])
   expect(await selectRecordedPlanIds(db, 'plan-1')).toEqual([1])
   expect(
-    await selectPlanList(db, 'KE', { categoryId: plans[0]?.category?.id, currency: plans[0]?.currency }),
+    await selectPlanList(db, 'KE', { categoryId: examplePlan.category?.id ?? 0, currency: examplePlan.currency }),
   ).toMatchObject({
     documents: [expect.any(String)],
   })
@@ -304,11 +305,11 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<void> {
   const clientId = 'c'.repeat(16)
   const request = makeRequest()
   await createPartner(db, request, { shortName: 'acme', name: 'Acme', country: 'KE', clientId, secretHash: 'first' })
-  const changeId = Number(await findChange(db, request.requestId))
+  const { id: changeId } = (await findChange(db, request.requestId)) ?? expect.unreachable('it was made')
   const rotate = { kind: 'rotate', graceSeconds: 60, secretHash: 'second' } as const
   await changePartner(db, makeRequest(), changeId, rotate)
   await setContact(db, 'acme', 'dev@acme.example')
-  await recordKeyChange(db, makeRequest(), 0, { kind: 'keys-rotate', kid: 'K' })
+  await recordKeyChange(db, makeRequest(), { kind: 'keys-rotate', kid: 'K' })
   await deleteLeftovers(db)
   const [partner] = await selectPartners(db)
   expect(partner).toMatchObject({ shortName: 'acme', clientId, contact: 'dev@acme.example' })
