@@ -4,7 +4,6 @@ import { openDatabase } from '../../../src/db/database.ts'
 import { selectPublication } from '../../../src/db/publication-queries.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan } from '../../../src/ops/core/plan-changes.ts'
-import { verifyRecord } from '../../../src/ops/core/publication-log.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -43,5 +42,4 @@ test.each([true, false])('a failure of any statement is repaired (%s: it had its
     expect([after, state]).toEqual([after, 'cancelled'])
     expect((await remote((store) => findPlan(store, 'plan-1'))).isInvestable).toBe(true)
   }
-  await remote(verifyRecord)
 })
