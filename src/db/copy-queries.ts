@@ -6,13 +6,15 @@ import type { publications } from './schema.ts'
 import { integer } from './sql-values.ts'
 
 type State = (typeof publications.$inferSelect)['state']
+/** The tables are STRICT, and have no column of reals or blobs. */
+export type CopiedValue = string | number | null
 export type CopiedRow = Readonly<Record<string, unknown>>
 
-const laterStates: Partial<Record<State, readonly State[]>> = {
-  waiting: ['scheduled', 'published', 'conflicted', 'cancelled', 'replaced'],
-  scheduled: ['published', 'conflicted', 'cancelled', 'replaced'],
-  conflicted: ['cancelled'],
-}
+const laterStates = new Map<unknown, readonly State[]>([
+  ['waiting', ['scheduled', 'published', 'conflicted', 'cancelled', 'replaced']],
+  ['scheduled', ['published', 'conflicted', 'cancelled', 'replaced']],
+  ['conflicted', ['cancelled']],
+])
 
 interface ComparedTable {
   key: readonly string[]
@@ -28,8 +30,7 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
   publications: {
     key: ['id'],
     mayChange: (column, before, after) => {
-      const later: readonly unknown[] = laterStates[before['state'] as State] ?? []
-      if (!later.includes(after['state'])) return false
+      if (!laterStates.get(before['state'])?.some((later) => later === after['state'])) return false
       return (
         /^(state|decided_.*|conflict)$/.test(column) ||
         (/^(revision|approved_.*)$/.test(column) && before[column] === null)
@@ -65,8 +66,8 @@ export function selectSchema(db: Queries) {
 }
 
 /** Reads the rows of a table in pages: an export by wrangler stops the database while it runs. */
-export async function* readTable(db: Queries, table: string): AsyncGenerator<unknown[][]> {
-  const pages = readPages<unknown[]>((last, limit) =>
+export async function* readTable(db: Queries, table: string): AsyncGenerator<CopiedValue[][]> {
+  const pages = readPages<CopiedValue[]>((last, limit) =>
     db.values(sql`
       ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${integer(Number(last?.[0] ?? 0))} order by rowid limit ${limit}`),
   )

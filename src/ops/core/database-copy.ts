@@ -1,5 +1,12 @@
 // A copy of the database as SQL, for `wrangler d1 execute --file` into an empty database, and its comparison with a database.
-import { comparedTables, readTable, selectFingerprint, selectLastingRows, selectSchema } from '../../db/copy-queries.ts'
+import {
+  comparedTables,
+  readTable,
+  selectFingerprint,
+  selectLastingRows,
+  selectSchema,
+  type CopiedValue,
+} from '../../db/copy-queries.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openTemporaryDatabase, type TemporaryDatabase } from '../store/sql-file.ts'
 import type { Store } from '../store/store.ts'
@@ -29,8 +36,7 @@ async function* readStatements({ read }: Store, onProgress: OnProgress): AsyncGe
   }
 }
 
-/** The tables are STRICT, and have no column of reals or blobs. */
-function toLiteral(value: unknown): string {
+function toLiteral(value: CopiedValue): string {
   if (value === null) return 'NULL'
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
 }

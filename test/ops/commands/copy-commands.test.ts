@@ -46,7 +46,7 @@ beforeEach(async () => {
     await releasePublication(db, id, state)
   }
   await endPublication(db, decision(5), 'a plan was changed')
-  expect(await stageChanges(db, change)).toBe(6)
+  await stageChanges(db, change)
   for (const shortName of ['acme', 'boda']) {
     const clientId = shortName.padEnd(16, 'x')
     await insertPartner(DB, { shortName, country: 'KE', clientId, secretHash: 'first hash' })
