@@ -16,16 +16,17 @@ import {
   type PartnerChange,
 } from '../src/db/partner-changes.ts'
 import { selectEntries, selectPartner } from '../src/db/partner-queries.ts'
-import { selectChanges, selectPublications, storeChange } from '../src/db/publication-queries.ts'
+import { selectChanges, selectPublications } from '../src/db/publication-queries.ts'
 import {
   approveForLater,
   endPublication,
   markSuperseded,
   publish,
+  publishPending,
   releasePublication,
   selectDueWork,
 } from '../src/db/publish.ts'
-import { deleteAbandoned, stageReplacement } from '../src/db/stage-publication.ts'
+import { deleteAbandoned } from '../src/db/stage-publication.ts'
 import { useMemoryBindings } from './ops/support/memory-bindings.ts'
 import { emptyDatabase } from './ops/support/test-database.ts'
 import { makeRequest } from './support/insert-partner.ts'
@@ -137,23 +138,15 @@ function createActors(db: Database, random: Random, steps: number) {
     if (random(2) === 0) await markSuperseded(db)
   }
 
-  /** Publishes, or merges with what others changed: here, its own version wins. */
-  async function publishOrMerge(id: number, mode: 'due' | 'approve', actor: string): Promise<void> {
-    const outcome = await publish(handles, { publicationId: id, actor, note: null }, mode)
-    if (outcome.kind !== 'conflict') return
-    const isEnding = random(2) === 0
-    if (isEnding) await endPublication(db, { publicationId: id, actor, note: null }, outcome.reason)
-    if (isEnding) return
-    const { origin } = await selectCatalog(db)
-    const [change] = await selectChanges(db, id)
-    const merged = change?.after ? [storeChange({ ...change, after: edit(change.after, change.planId) })] : []
-    const replacement = await stageReplacement(db, id, origin.revision, merged)
-    await publish(handles, { publicationId: replacement ?? 0, actor, note: null }, mode)
+  async function publishOrEnd(id: number, mode: 'due' | 'approve', actor: string): Promise<void> {
+    const decision = { publicationId: id, actor, note: null }
+    const outcome = await publishPending({ ...handles, stage: db }, decision, mode)
+    if (outcome.kind === 'conflict') await endPublication(db, decision, outcome.reason)
   }
 
   async function runSchedule() {
     const { ids, hasLeftovers } = await selectDueWork(db)
-    for (const id of ids) await publishOrMerge(id, 'due', 'schedule')
+    for (const id of ids) await publishOrEnd(id, 'due', 'schedule')
     if (hasLeftovers) await deleteLeftovers(db)
     await markSuperseded(db)
   }
@@ -166,7 +159,7 @@ function createActors(db: Database, random: Random, steps: number) {
     if (kind === 0) await endPublication(db, decision)
     else if (kind === 1) await approveForLater(db, decision)
     else if (kind === 2) await deleteAbandoned(db)
-    else if (state === 'waiting') await publishOrMerge(id, 'approve', decision.actor)
+    else if (state === 'waiting') await publishOrEnd(id, 'approve', decision.actor)
   }
 
   const outcomes = { made: 0, keys: 0 }

@@ -1,5 +1,4 @@
 // A plan as the database keeps it: the JSON object that partners get, and beside it the countries where it is viewable.
-import { fillOlderPlan } from './older-plan.ts'
 import type { CatalogPlan, Plan } from './plan-schema.ts'
 
 export interface StoredPlan {
@@ -13,9 +12,9 @@ export function storePlan({ viewableIn, ...plan }: CatalogPlan): StoredPlan {
   return { document: JSON.stringify(plan), viewableIn: JSON.stringify(viewableIn.toSorted()) }
 }
 
-/** Trusts what an import has checked. A version from before a field was added gets the field's value for older plans. */
+/** Trusts what an import has checked. A version from before a field was added lacks it. */
 export function readPlan({ document, viewableIn }: StoredPlan): CatalogPlan {
   const plan: Plan = JSON.parse(document)
   const countries: string[] = JSON.parse(viewableIn)
-  return { ...fillOlderPlan(plan), viewableIn: countries }
+  return { ...plan, viewableIn: countries }
 }

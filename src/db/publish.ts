@@ -2,9 +2,11 @@
 // schedule.
 import { sql, type SQL } from 'drizzle-orm'
 import type { Queries } from './database.ts'
+import { mergePending, stageReplacement } from './merge-pending.ts'
 import { hasLeftovers } from './partner-changes.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
 import { integer, text } from './sql-values.ts'
+import { isAbandoned } from './stage-publication.ts'
 
 /** Who decides about a publication. */
 export interface Decision {
@@ -16,12 +18,20 @@ export interface Decision {
 /** `now`: its author publishes it. `due`: the schedule, at its time. `approve`: another operator approves it, and it is due. */
 export type PublishMode = 'now' | 'due' | 'approve'
 
+export interface Published {
+  kind: 'published'
+  publicationId: number
+  revision: number
+}
+
 /**
- * `conflict`: others changed the same plans since, or the result would contradict itself.
+ * `overtaken`: others changed the same plans since.
+ * `conflict`: the result would contradict itself.
  * `unavailable`: the publication does not exist, or is in another state.
  */
 export type PublishOutcome =
-  | { kind: 'published'; revision: number }
+  | Published
+  | { kind: 'overtaken' }
   | { kind: 'conflict'; reason: string }
   | { kind: 'unavailable' }
 
@@ -39,10 +49,10 @@ function isReady(mode: PublishMode, actor: string): SQL {
 }
 
 const conflicts = {
-  is_overtaken: 'a plan was changed',
+  is_overtaken: 'others changed its plans',
   has_identifier_twice: 'another plan has an identifier of it',
-  is_contradicting: 'a category, plan type, risk level or fund manager was changed',
-  has_other_members: 'a field was added to all plans',
+  is_contradicting: 'others changed a category, plan type, risk level or fund manager',
+  has_other_members: 'its plans have other fields than the catalog',
 }
 
 /** Removed plans have none. */
@@ -118,11 +128,31 @@ export async function publish(
     )
     returning revision`)
   const published = rows.find((row) => row[0] !== null)
-  if (published?.[0] != null) return { kind: 'published', revision: published[0] }
+  if (published?.[0] != null) return { kind: 'published', publicationId, revision: published[0] }
 
   const { isReadyNow, isComplete, reason } = await explain(read, decision, mode)
   if (isReadyNow && !isComplete) throw new Error(`Publication ${publicationId} lacks plans that were staged`)
-  return isReadyNow && reason !== undefined ? { kind: 'conflict', reason } : { kind: 'unavailable' }
+  if (!isReadyNow || reason === undefined) return { kind: 'unavailable' }
+  return reason === conflicts.is_overtaken ? { kind: 'overtaken' } : { kind: 'conflict', reason }
+}
+
+/**
+ * Publishes a pending publication. When others changed its plans since, it is staged again, merged with that, and published as the
+ * new row.
+ * @returns `overtaken` when another publication came between: try again.
+ */
+export async function publishPending(
+  { read, stage, commit }: { read: Queries; stage: Queries; commit: Queries },
+  decision: Decision,
+  mode: 'due' | 'approve',
+): Promise<PublishOutcome> {
+  const outcome = await publish({ read, commit }, decision, mode)
+  if (outcome.kind !== 'overtaken') return outcome
+  const merge = await mergePending(read, decision.publicationId)
+  if ('conflict' in merge) return { kind: 'conflict', reason: merge.conflict }
+  const id = await stageReplacement(stage, decision.publicationId, merge.baseRevision, merge.versions)
+  if (id === undefined) return { kind: 'unavailable' }
+  return publish({ read, commit }, { ...decision, publicationId: id }, mode)
 }
 
 /** Tells why nothing was published. */
@@ -136,7 +166,10 @@ async function explain(db: Queries, decision: Decision, mode: PublishMode) {
 
 /** Tells why a pending publication could not be published now, at its time or before; undefined when it could. */
 export async function findConflict(db: Queries, publicationId: number): Promise<string | undefined> {
-  return (await explain(db, { publicationId, actor: '', note: null }, 'due')).reason
+  const { reason } = await explain(db, { publicationId, actor: '', note: null }, 'due')
+  if (reason !== conflicts.is_overtaken) return reason
+  const merge = await mergePending(db, publicationId)
+  return 'conflict' in merge ? merge.conflict : undefined
 }
 
 /** Lets a staged publication wait. @returns whether it could: it may have been deleted meanwhile. */
@@ -192,21 +225,24 @@ export async function markSuperseded(db: Queries): Promise<void> {
 export interface DueWork {
   /** The publications whose time has come, in that order. */
   ids: number[]
-  /** Whether `deleteLeftovers` has something to do. */
+  /** Whether `deleteLeftovers` or `deleteAbandoned` has something to do. */
   hasLeftovers: boolean
 }
 
 export async function selectDueWork(db: Queries): Promise<DueWork> {
   const rows = await db.values<[id: number | null]>(sql`
     select id, due_at from publications where state = 'scheduled' and due_at <= unixepoch()
-    union all select null, null where ${hasLeftovers}
+    union all select null, null
+    where ${hasLeftovers} or exists (select 1 from publications where ${isAbandoned})
     order by 2, 1`)
   const ids = rows.flatMap(([id]) => id ?? [])
   return { ids, hasLeftovers: ids.length < rows.length }
 }
 
-/** Selects the revision that a publication made; null when it is not published. */
-export async function selectRevision(db: Queries, id: number): Promise<number | null> {
-  const [row] = await db.values<[number | null]>(sql`select revision from publications where id = ${integer(id)}`)
-  return row?.[0] ?? null
+/** Finds out whether a publication is published, after its answer was lost: as its own row, or as the one that replaces it. */
+export async function findPublished(db: Queries, id: number): Promise<Published | undefined> {
+  const [row] = await db.values<[publicationId: number, revision: number]>(
+    sql`select id, revision from publications where revision is not null and ${integer(id)} in (id, replaces_id)`,
+  )
+  return row && { kind: 'published', publicationId: row[0], revision: row[1] }
 }

@@ -4,7 +4,7 @@ import type { Queries } from './database.ts'
 import { readPages } from './pages.ts'
 import type { publications } from './schema.ts'
 import { hashText } from './sha256.ts'
-import { integer, listOf, text } from './sql-values.ts'
+import { integer, text } from './sql-values.ts'
 
 type Proposal = typeof publications.$inferSelect
 
@@ -38,66 +38,6 @@ export async function stagePublication(
   return row[0]
 }
 
-/**
- * Stages a pending publication again, with some of its plans merged with what others changed meanwhile. Publishing the new row
- * ends the old one (publish.ts).
- * @param baseRevision the revision of the catalog that the merged plans contain.
- * @returns the ID of the new row; undefined when there is no such publication.
- */
-export async function stageReplacement(
-  db: Queries,
-  replacedId: number,
-  baseRevision: number,
-  merged: readonly Version[],
-): Promise<number | undefined> {
-  const mergedById = new Map(merged.map((version) => [version[0], version]))
-  const plansHash = await hashStoredPlans(db, replacedId, (version) => mergedById.get(version[0]) ?? version)
-  const [row] = await db.values<[number]>(sql`
-    insert into publications (state, actor, command, note, created_at, base_revision, plan_count, plans_hash, undone_id,
-      replaces_id, due_at, needs_approval, approved_by, approved_at, approved_note)
-    select 'staging', actor, command, note, unixepoch(), ${integer(baseRevision)}, plan_count, ${text(plansHash)}, undone_id,
-      id, due_at, needs_approval, approved_by, approved_at, approved_note
-    from publications where id = ${integer(replacedId)}
-    returning id`)
-  if (row === undefined) return undefined
-  const [id] = row
-  await db.run(sql`
-    insert into plan_versions (publication_id, plan_id, document, viewable_in)
-    select ${integer(id)}, plan_id, document, viewable_in from plan_versions as replaced
-    where publication_id = ${integer(replacedId)} and plan_id not in ${listOf([...mergedById.keys()])}
-      and ${canStage(id)} and not ${isStaged(id, sql`replaced.plan_id`)}`)
-  await stageVersions(db, id, merged, () => {})
-  return id
-}
-
-/** A plan of a pending publication that others changed meanwhile: before both, as it would become, and as it is now. */
-export interface OvertakenPlan {
-  base: Version
-  own: Version
-  current: Version
-}
-
-/** Selects the plans that others changed after a publication was computed, at most `limit`. */
-export async function selectOvertakenPlans(
-  db: Queries,
-  publicationId: number,
-  limit: number,
-): Promise<OvertakenPlan[]> {
-  type Texts = [document: string | null, viewableIn: string | null]
-  const rows = await db.values<[planId: number, ...Texts, ...Texts, ...Texts]>(sql`
-    select own.plan_id, base.document, base.viewable_in, own.document, own.viewable_in, current.document, current.viewable_in
-    from publications join plan_versions as own on own.publication_id = publications.id
-    join plan_versions as current on current.rowid = ${selectVersionAt(sql`9e15`)}
-    left join plan_versions as base on base.rowid = ${selectVersionAt(sql`publications.base_revision`)}
-    where publications.id = ${integer(publicationId)} and current.rowid is not base.rowid
-    order by 1 limit ${limit}`)
-  return rows.map(([id, ...texts]) => ({
-    base: [id, texts[0], texts[1]],
-    own: [id, texts[2], texts[3]],
-    current: [id, texts[4], texts[5]],
-  }))
-}
-
 /** The version of a plan of `own` that was current at a revision. */
 export function selectVersionAt(revision: SQL): SQL {
   return sql`(
@@ -107,14 +47,14 @@ export function selectVersionAt(revision: SQL): SQL {
 }
 
 /** Nothing is added to a publication that has left staging, or was deleted. */
-const canStage = (id: number) =>
+export const canStage = (id: number) =>
   sql`exists (select 1 from publications where id = ${integer(id)} and state = 'staging')`
 
 /** The insert runs again when its answer was lost. */
-const isStaged = (id: number, planId: SQL) =>
+export const isStaged = (id: number, planId: SQL) =>
   sql`exists (select 1 from plan_versions as own where own.publication_id = ${integer(id)} and own.plan_id = ${planId})`
 
-async function stageVersions(
+export async function stageVersions(
   db: Queries,
   id: number,
   versions: readonly Version[],
@@ -191,9 +131,10 @@ function readVersions(db: Queries, id: number): AsyncGenerator<Version[]> {
   )
 }
 
+export const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`
+
 /** Deletes what nobody finished within an hour. Two statements: what the first one leaves, the next run deletes. */
 export async function deleteAbandoned(db: Queries): Promise<void> {
-  const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`
   await db.run(
     sql`delete from plan_versions where publication_id in (select id from publications where ${isAbandoned})`,
   )

@@ -2,7 +2,16 @@
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
 import { openQueries, type Queries } from '../db/database.ts'
 import { deleteLeftovers } from '../db/partner-changes.ts'
-import { endPublication, markSuperseded, publish, selectDueWork, selectRevision } from '../db/publish.ts'
+import {
+  endPublication,
+  findPublished,
+  markSuperseded,
+  publishPending,
+  selectDueWork,
+  type Decision,
+  type PublishOutcome,
+} from '../db/publish.ts'
+import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'
 import { queryD1 } from './query-d1.ts'
 
@@ -17,38 +26,47 @@ export async function publishDue(d1: D1Database, version: string | undefined): P
   const db = openQueries(d1)
   try {
     const { ids, hasLeftovers } = await queryD1(selectDueWork(db))
-    for (const id of ids) await publishOrEnd(db, id, version)
+    for (const id of ids) {
+      const publishedId = await publishOrEnd(db, id, version)
+      // A merge takes long: the others wait for the next run.
+      if (publishedId !== undefined && publishedId !== id) break
+    }
     if (ids.length > 0) await queryD1(markSuperseded(db), publishDeadlineMs)
-    if (hasLeftovers) await queryD1(deleteLeftovers(db))
+    if (hasLeftovers) await queryD1(Promise.all([deleteLeftovers(db), deleteAbandoned(db)]))
   } catch (error) {
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }
 }
 
-async function publishOrEnd(db: Queries, id: number, version: string | undefined): Promise<void> {
+/** @returns the ID of the publication, another one if it was merged; undefined if nothing was published. */
+async function publishOrEnd(db: Queries, id: number, version: string | undefined): Promise<number | undefined> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
-    const outcome = await queryD1(publishSafely(db, id), publishDeadlineMs)
-    // Another run published it, or an operator cancelled it meanwhile.
-    if (outcome.kind === 'unavailable') return
+    const outcome = await queryD1(publishSafely(db, decision), publishDeadlineMs)
     if (outcome.kind === 'published') {
-      return log('info', { event: 'publication_published', id, revision: outcome.revision, version })
+      const { publicationId, revision } = outcome
+      log('info', { event: 'publication_published', id: publicationId, revision, version })
+      return publicationId
     }
-    const conflict = outcome.reason
-    const isEnded = await queryD1(endPublication(db, decision, conflict))
-    if (isEnded) log('error', { event: 'publication_conflicted', id, reason: conflict, version })
+    // Otherwise another run published it, an operator cancelled it, or the next run merges it.
+    if (outcome.kind === 'conflict') {
+      const { reason } = outcome
+      const isEnded = await queryD1(endPublication(db, decision, reason))
+      if (isEnded) log('error', { event: 'publication_conflicted', id, reason, version })
+    }
   } catch (error) {
     log('error', { event: 'publication_failed', id, reason: describeError(error), version })
   }
+  return undefined
 }
 
 /** Publishes, also when the answer is lost: the row says what happened. */
-async function publishSafely(db: Queries, publicationId: number) {
+async function publishSafely(db: Queries, decision: Decision): Promise<PublishOutcome> {
   try {
-    return await publish({ read: db, commit: db }, { publicationId, actor: 'schedule', note: null }, 'due')
+    return await publishPending({ read: db, stage: db, commit: db }, decision, 'due')
   } catch (error) {
-    const revision = await selectRevision(db, publicationId).catch(() => null)
-    if (revision === null) throw error
-    return { kind: 'published', revision } as const
+    const published = await findPublished(db, decision.publicationId).catch(() => undefined)
+    if (published === undefined) throw error
+    return published
   }
 }

@@ -23,13 +23,8 @@ import {
   selectDueWork,
   type PublishMode,
 } from '../../src/db/publish.ts'
-import {
-  deleteAbandoned,
-  hashStoredPlans,
-  selectOvertakenPlans,
-  stageReplacement,
-  type NewPublication,
-} from '../../src/db/stage-publication.ts'
+import { mergePending, selectOvertakenPlans, stageReplacement } from '../../src/db/merge-pending.ts'
+import { deleteAbandoned, hashStoredPlans, type NewPublication } from '../../src/db/stage-publication.ts'
 import { storeChange } from '../../src/db/publication-queries.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
@@ -47,6 +42,7 @@ const decide = (publicationId: number, mode: PublishMode, actor = 'another') =>
   publish({ read: db, commit: db }, { publicationId, actor, note: null }, mode)
 const readState = async (id: number) => (await selectPublication(db, id))?.state
 const unavailable = { kind: 'unavailable' }
+const overtaken = { kind: 'overtaken' }
 const past = 60
 const future = 4_102_444_800
 
@@ -93,18 +89,18 @@ test('staged plans have no effect until they are published, all at once, and the
 
 const other = { id: examplePlan.fundManager?.id ?? 0, name: 'Other' }
 test.each([
-  ['a plan was changed', put(makePlan({ id: 1, name: 'Mine' }))],
+  ['overtaken', put(makePlan({ id: 1, name: 'Mine' }))],
   ['another plan has an identifier of it', put(makePlan({ id: 7, identifier: 'plan-2' }))],
   ['another plan has an identifier of it', put(makePlan({ id: 7 }), makePlan({ id: 8, identifier: 'plan-7' }))],
-  ['a category, plan type, risk level or fund manager was changed', put(makePlan({ id: 7, fundManager: other }))],
-  ['a field was added to all plans', put(Object({ ...makePlan({ id: 7 }), benchmark: 'NSE' }))],
+  ['others changed a category, plan type, risk level or fund manager', put(makePlan({ id: 7, fundManager: other }))],
+  ['its plans have other fields than the catalog', put(Object({ ...makePlan({ id: 7 }), benchmark: 'NSE' }))],
 ])('is refused as a whole: %s', async (reason, changes) => {
   await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 })])
   const ids = [await stageChanges(db, changes), await stageChanges(db, [...changes, ...remove(2)])]
   await publishPlans(db, [makePlan({ id: 1, name: 'Theirs' })])
   const { revision } = await selectCatalogOrigin(db)
   for (const id of ids.slice(0, reason.startsWith('another') ? 1 : 2)) {
-    expect(await publishNow(db, id)).toEqual({ kind: 'conflict', reason })
+    expect(await publishNow(db, id)).toEqual(reason === 'overtaken' ? overtaken : { kind: 'conflict', reason })
   }
   expect((await selectCatalogOrigin(db)).revision).toBe(revision)
   expect((await listPlans()).map(({ id, name }) => [id, name])).toEqual([
@@ -185,8 +181,8 @@ test.each(['due', 'approve'] as const)('a replacement is published as the row th
   const mine = put(makePlan({ id: 1, name: 'Mine' }), makePlan({ id: 2, name: 'Mine' }))
   const id = await stagePending(mine, state, { dueAt: past, actor: 'author', note: 'Why.' })
   await publishPlans(db, [makePlan({ id: 1, hint: 'Theirs' })])
-  expect(await decide(id, mode)).toMatchObject({ kind: 'conflict' })
-  expect(await findConflict(db, id)).toBe('a plan was changed')
+  expect(await decide(id, mode)).toEqual(overtaken)
+  expect(await findConflict(db, id)).toBeUndefined()
   const [base, own, current] = [{}, { name: 'Mine' }, { hint: 'Theirs' }].map((fields) =>
     storeChange({ planId: 1, after: makePlan({ id: 1, ...fields }) }),
   )
@@ -194,13 +190,15 @@ test.each(['due', 'approve'] as const)('a replacement is published as the row th
 
   const merged = makePlan({ id: 1, name: 'Mine', hint: 'Theirs' })
   const stage = async () => {
-    const { revision } = await selectCatalogOrigin(db)
-    return (await stageReplacement(db, id, revision, put(merged).map(storeChange))) ?? 0
+    const merge = await mergePending(db, id)
+    if ('conflict' in merge) throw new Error(merge.conflict)
+    expect(merge.versions).toEqual(put(merged).map(storeChange))
+    return (await stageReplacement(db, id, merge.baseRevision, merge.versions)) ?? 0
   }
-  const [overtaken, refused] = [await stage(), await stage()]
+  const [tooEarly, refused] = [await stage(), await stage()]
   await publishPlans(db, [makePlan({ id: 2, hint: 'Theirs, too' })])
-  expect(await decide(overtaken, mode)).toMatchObject({ kind: 'conflict' })
-  expect(await decide(overtaken, 'now', 'author')).toEqual({ kind: 'unavailable' })
+  expect(await decide(tooEarly, mode)).toEqual(overtaken)
+  expect(await decide(tooEarly, 'now', 'author')).toEqual({ kind: 'unavailable' })
   expect(await readState(id)).toBe(state)
   await env.DB.prepare('update publications set base_revision = ? where id = ?')
     .bind((await selectCatalogOrigin(db)).revision, refused)
@@ -219,7 +217,7 @@ test.each(['due', 'approve'] as const)('a replacement is published as the row th
     plansHash: await hashStoredPlans(db, refused),
   })
   expect(await listPlans()).toEqual([merged, makePlan({ id: 2, name: 'Mine' })])
-  expect(await decide(overtaken, mode)).toEqual({ kind: 'unavailable' })
+  expect(await decide(tooEarly, mode)).toEqual({ kind: 'unavailable' })
 })
 
 test('a revision is at least the time in milliseconds and higher than the one before, also when the clock was set back', async () => {

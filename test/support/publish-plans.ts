@@ -17,6 +17,21 @@ export async function publishPlans(db: Database, plans: readonly CatalogPlan[]):
   await markSuperseded(db)
 }
 
+/** Dates the published publications: the first one at 1000 seconds, and each next one 10 seconds later. */
+export async function spreadTimes(d1: D1Database): Promise<void> {
+  const rows = await d1
+    .prepare('select revision from publications where revision is not null order by 1')
+    .raw<[number]>()
+  const statements = rows.flatMap(([revision], index) =>
+    ['base_revision', 'revision'].map((column) =>
+      d1
+        .prepare(`update publications set ${column} = ? where ${column} = ?`)
+        .bind((1000 + 10 * index) * 1000, revision),
+    ),
+  )
+  if (statements.length > 0) await d1.batch(statements)
+}
+
 export async function stageChanges(
   db: Database,
   changes: readonly Pick<PlanChange, 'planId' | 'after'>[],

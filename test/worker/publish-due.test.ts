@@ -6,7 +6,7 @@ import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { selectPublication } from '../../src/db/publication-queries.ts'
-import { approveForLater, endPublication, publish, releasePublication } from '../../src/db/publish.ts'
+import { approveForLater, endPublication, findPublished, publish, releasePublication } from '../../src/db/publish.ts'
 import type { NewPublication } from '../../src/db/stage-publication.ts'
 import worker from '../../src/worker/index.ts'
 import { breakD1 } from './support/broken-bindings.ts'
@@ -105,7 +105,7 @@ test('a publication that conflicts changes nothing, is logged as an error, and s
   const other = await schedule(makePlan({ id: 2, name: 'Scheduled' }), past + 60)
   await seedPlans(makePlan({ id: 1, name: 'Meanwhile' }))
 
-  const reason = 'a plan was changed'
+  const reason = 'others changed name of plan-1'
   expect(await logOf(runSchedule)).toEqual([
     ['error', { event: 'publication_conflicted', id: conflicting, reason }],
     await published(other),
@@ -118,6 +118,67 @@ test('a publication that conflicts changes nothing, is logged as an error, and s
   })
   expect(await listNames()).toEqual(['Meanwhile', 'Scheduled'])
   expect(await logOf(runSchedule)).toEqual([])
+})
+
+test('merges a publication with what others changed since, and the others of this run wait for the next one', async () => {
+  await seedPlans(makePlan({ id: 1, name: 'Old' }), makePlan({ id: 2, name: 'Old' }))
+  const approved = { needsApproval: true }
+  const merging = await schedule(makePlan({ id: 1, name: 'Scheduled' }), future, 'waiting', approved)
+  await approveForLater(db, { publicationId: merging, actor: 'another', note: 'Fine.' })
+  await env.DB.prepare('update publications set due_at = ?').bind(past).run()
+  const other = await schedule(makePlan({ id: 2, name: 'Scheduled' }), past + 60)
+  await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Theirs', viewableIn: ['KE', 'UG'] }))
+  const [line] = await logOf(runSchedule)
+  const merged = await findPublished(db, merging)
+  expect(line).toEqual([
+    'info',
+    { event: 'publication_published', id: merged?.publicationId, revision: merged?.revision },
+  ])
+  expect([await readState(merging), await readState(other)]).toEqual(['replaced', 'scheduled'])
+  const { documents } = await selectPlanList(db, 'UG', {})
+  expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Theirs' }])
+  expect(await selectPublication(db, merged?.publicationId ?? 0)).toMatchObject({
+    actor: 'test',
+    approvedBy: 'another',
+    approvedNote: 'Fine.',
+  })
+  expect(await logOf(runSchedule)).toEqual([await published(other)])
+})
+
+test('tries a merge again in the next run when another publication came between', async () => {
+  await seedPlans(makePlan({ id: 1, name: 'Old' }))
+  const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
+  await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'First' }))
+  const interrupted = interceptD1(env.DB, async (call, { sql }) => {
+    if (sql.includes('replaces_id, due_at')) await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Second' }))
+    return call()
+  })
+  expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
+  expect(await readState(id)).toBe('scheduled')
+  await logOf(runSchedule)
+  const { documents } = await selectPlanList(db, 'KE', {})
+  expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Second' }])
+  await env.DB.prepare("update publications set created_at = 0 where state = 'staging'").run()
+  await runSchedule()
+  expect(await env.DB.prepare("select count(*) as n from publications where state = 'staging'").first('n')).toBe(0)
+})
+
+test.each([
+  [200, 'published'],
+  [201, 'conflicted'],
+])('merges at most 200 plans for one publication: %i', async (count, state) => {
+  const plans = Array.from({ length: count }, (_, index) => makePlan({ id: index + 1 }))
+  await seedPlans(...plans)
+  const renamed = plans.map((plan) => ({ planId: plan.id, after: { ...plan, name: 'New' } }))
+  const id = await stageChanges(db, renamed, { dueAt: past })
+  await releasePublication(db, id, 'scheduled')
+  await seedPlans(...plans.map((plan) => ({ ...plan, hint: 'Theirs' })))
+  await logOf(runSchedule)
+  const row = await selectPublication(db, id)
+  const isPublished = state === 'published'
+  expect([row?.state, row?.conflict]).toEqual(
+    isPublished ? ['replaced', null] : [state, 'others changed more than 200 of its plans'],
+  )
 })
 
 test('never publishes a publication that waits for approval', async () => {
@@ -175,7 +236,7 @@ test('runs that overlap publish everything once, and log it once', async () => {
   for (let id = 2; id < 12; id++) ids.push(await schedule(makePlan({ id, name: `${id}` }), past))
   const runs = await logOf(() => Promise.all([runSchedule(), runSchedule(), runSchedule()]))
   const expected = [
-    ['error', { event: 'publication_conflicted', id: conflicting, reason: 'a plan was changed' }],
+    ['error', { event: 'publication_conflicted', id: conflicting, reason: 'others changed name of plan-1' }],
     ...(await Promise.all(ids.map(published))),
   ]
   expect(runs).toHaveLength(expected.length)

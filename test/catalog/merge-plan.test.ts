@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { isSameJson, mergePlan, nameConflicts, type PlainPlan } from '../../src/catalog/merge-plan.ts'
+
+const bonds = { id: 7, name: 'Bonds' }
+const calm = { id: 7, name: 'Calm bonds' }
+const open = { isInvestable: true, nonInvestableNote: null }
+const soldOut = { isInvestable: false, nonInvestableNote: 'Sold out.' }
+const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
+const plan = (fields: PlainPlan = {}): PlainPlan => ({ identifier: 'gold', ...open, ...fields })
+
+test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan, merged: PlainPlan]>([
+  ['different fields', { a: 1, b: 1 }, { a: 2, b: 1 }, { a: 1, b: 2 }, { a: 2, b: 2 }],
+  ['the same change of both', { a: 1, b: 1 }, { a: 2, b: 1 }, { a: 2, b: 2 }, { a: 2, b: 2 }],
+  ['a note, which decides isInvestable', {}, soldOut, { a: 2 }, { a: 2, ...soldOut }],
+  ['the notes of both', soldOut, { ...soldOut, a: 1 }, open, { a: 1 }],
+  [
+    'a list, by its items',
+    { in: ['KE', 'UG'] },
+    { in: ['UG', 'TZ'] },
+    { in: ['KE', 'RW', 'UG'] },
+    { in: ['RW', 'TZ', 'UG'] },
+  ],
+  [
+    'an object, whose order doesn’t matter',
+    { c: { x: 1, y: 2 } },
+    { c: bonds },
+    { c: { y: 2, x: 1 }, a: 1 },
+    { c: bonds, a: 1 },
+  ],
+  ['a field that others added', { a: 1 }, { a: 2 }, { a: 1, added: 'x' }, { a: 2, added: 'x' }],
+  ['a field that it adds', { a: 1 }, { a: 1, added: 'x' }, { a: 2 }, { a: 2, added: 'x' }],
+])('merges %s', (_, base, own, current, merged) => {
+  const { plan: found, conflicts } = mergePlan(plan(base), plan(own), plan(current))
+  expect([found, conflicts]).toEqual([plan(merged), []])
+})
+
+test.each<[field: string, base: PlainPlan, own: PlainPlan, current: PlainPlan]>([
+  ['a', { a: 1 }, { a: 2 }, { a: 3 }],
+  ['nonInvestableNote', {}, soldOut, paused],
+  ['category', { category: bonds }, { category: calm }, { category: null }],
+  [
+    'minTopUpAmounts',
+    { minTopUpAmounts: { KES: 1 } },
+    { minTopUpAmounts: { KES: 2 } },
+    { minTopUpAmounts: { KES: 1, USD: 1 } },
+  ],
+])('%s changed twice is a conflict, where it has its own value', (field, base, own, current) => {
+  const { plan: found, conflicts } = mergePlan(plan(base), plan(own), plan({ ...current, hint: 'New' }))
+  expect(conflicts).toEqual([{ identifier: 'gold', field, own: own[field], current: current[field] }])
+  expect(found).toEqual({ ...plan(own), hint: 'New' })
+})
+
+const [old, edited, later] = [plan({ a: 1 }), plan({ a: 2 }), plan({ a: 1, b: 2 })]
+const other = { ...edited, identifier: 'silver' }
+
+test.each<[title: string, ...plans: (PlainPlan | null)[]]>([
+  ['both removed it', old, null, null, null],
+  ['others removed what it leaves', old, old, null, null],
+  ['it adds what others don’t have', null, edited, null, edited],
+  ['both added the same', null, edited, edited, edited],
+  ['it was removed and added again', old, edited, { ...old }, edited],
+])('there is no conflict when %s', (_, base = null, own = null, current = null, merged) => {
+  expect(mergePlan(base, own, current)).toEqual({ plan: merged, conflicts: [] })
+})
+
+test.each<[title: string, ...plans: (PlainPlan | null)[]]>([
+  ['it removes what others changed', old, null, later],
+  ['others removed what it changes', old, edited, null],
+  ['the ID became another plan', old, edited, other],
+])('the whole plan is a conflict when %s', (_, base = null, own = null, current = null) => {
+  const conflict = { identifier: 'gold', field: undefined, own, current }
+  expect(mergePlan(base, own, current)).toEqual({ plan: own, conflicts: [conflict] })
+})
+
+test('names three conflicts', () => {
+  const conflicts = ['a', 'b', undefined, 'c', 'd'].map((field) => ({ identifier: 'x', field, own: 1, current: 2 }))
+  expect(nameConflicts(conflicts.slice(0, 1))).toBe('a of x')
+  expect(nameConflicts(conflicts)).toBe('a of x, b of x, plan x and 2 more')
+})
+
+test('compares JSON', () => {
+  expect(isSameJson({ a: [1, 2], b: undefined }, { a: [2, 1] })).toBe(true)
+  expect(isSameJson([1, 2], [1, 3])).toBe(false)
+  expect(isSameJson(null, {})).toBe(false)
+})
