@@ -70,44 +70,10 @@ function compareMembers(field: string, from: Members, to: Members, changes: Map<
   }
 }
 
-/** Whether no path differs: the order of countries and of currencies doesn't matter. */
-export function isSamePlan(from: CatalogPlan, to: CatalogPlan): boolean {
-  return comparePlans(from, to).size === 0
-}
-
-/** Returns what must be merged as one: the object of a member, such as `category` for `category.id`, and else the path itself. */
+/** Returns the object of a member, such as `category` for `category.id`, and else the path itself. */
 export function partOf(path: string): string {
   const end = path.indexOf('.')
   return end > 0 && isObjectField(path.slice(0, end)) ? path.slice(0, end) : path
-}
-
-/**
- * Returns a copy of a plan with other values at some paths; undefined removes a path. Checks nothing.
- * - The path of a whole field, such as `category`, replaces it.
- * - Members keep the order of the schema. An object that was null has only the members that are given; one without any
- *   member becomes null.
- * - A list is sorted, and holds an item whose value is neither undefined, null nor false.
- */
-export function setPaths(plan: CatalogPlan, values: ReadonlyMap<string, unknown>): CatalogPlan {
-  const next: Record<string, unknown> = { ...plan }
-  for (const [path, value] of values) {
-    const [field = path, member] = path.split('.')
-    next[field] = member === undefined ? value : setMember(field, next[field], member, value)
-  }
-  return Object(next)
-}
-
-function setMember(field: string, known: unknown, member: string, value: unknown): unknown {
-  if (Array.isArray(known)) {
-    const others: string[] = known.filter((item) => item !== member)
-    return value ? [...others, member].toSorted() : others
-  }
-  const members = Object.entries({ ...Object(known), [member]: value }).filter(([, inner]) => inner !== undefined)
-  const shape = shapes.get(field)
-  if (shape === undefined || !('members' in shape)) return Object.fromEntries(members)
-  if (members.length === 0) return null
-  const order = [...shape.members.keys()]
-  return Object.fromEntries(members.toSorted(([a], [b]) => order.indexOf(a) - order.indexOf(b)))
 }
 
 /** Lists changes for a message: an object that became another one is one change, from its name to the other's. */

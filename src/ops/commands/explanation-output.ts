@@ -68,10 +68,11 @@ export function describeSettling(seconds: number, atSeconds?: number): string {
 
 /** @param country the partner's; without it, every country counts. */
 export function describePendingChange(change: PendingChange, country?: string): string {
-  const { publicationId, dueAt, before, after } = change
+  const { publicationId, dueAt, before, after, conflict } = change
   const when = dueAt === null ? 'Once it is approved' : `From ${formatIsoTime(dueAt)}`
   const effect = country === undefined ? describeEffect(change) : describeEffectIn(country, before, after)
-  return `${when}, ${effect} (publication ${publicationId}).`
+  const problem = conflict === null ? '' : `, which conflicts now: ${conflict}`
+  return `${when}, ${effect} (publication ${publicationId}${problem}).`
 }
 
 function describeEffect({ before, after }: PendingChange): string {

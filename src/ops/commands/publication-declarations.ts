@@ -1,8 +1,7 @@
-// ops catalog log, show, undo, approve, cancel
+// ops catalog log, show, undo, redo, approve, cancel
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Declaration, Verbs } from './declaration.ts'
-import { checkKeep, keepFlag } from './shared-flags.ts'
 
 /** @throws UserError unless it is the number of a publication. */
 function parseNumber(text: string): number {
@@ -22,6 +21,15 @@ function declareDecision(example: string, help: string) {
   } as const satisfies Declaration
 }
 
+/** Of the commands that compute a change from the record. */
+const prepared = {
+  args: publication,
+  flags: { dryRun: { help: 'show what would change for partners, country by country, and change nothing' } },
+  changes: 'publication',
+  asks: 'on a terminal, and with --remote',
+  json: 'an object with the countries and the publication',
+} as const
+
 export const publicationDeclarations = {
   log: {
     help: 'list the publications: who changed the catalog, when and why, the latest first',
@@ -33,14 +41,8 @@ export const publicationDeclarations = {
         help: 'only since then: a duration such as 7d, a date (from 00:00 UTC), or a time with its zone',
       },
       pending: { help: 'only publications that wait for their time or for approval' },
-      verify: { help: 'compute every hash of the record again, and name the first publication that does not fit' },
-      keep: keepFlag,
     },
-    rule: ({ plan, since, pending, verify, keep }) =>
-      verify === true && (plan !== undefined || since !== undefined || pending === true)
-        ? '--verify checks the whole record: leave --plan, --since and --pending out.'
-        : checkKeep(verify, keep),
-    json: 'an array, the latest first; with --verify an object',
+    json: 'an array, the latest first',
     progress: 'Reading the record',
   },
   show: {
@@ -50,17 +52,19 @@ export const publicationDeclarations = {
     json: 'an object, with each plan before and after',
   },
   undo: {
-    help: 'take a publication back, unless later ones changed the same plans',
+    ...prepared,
+    help: 'take a publication back, unless later ones changed the same fields',
     example: 'catalog undo 12',
-    args: publication,
     flags: {
-      dryRun: { help: 'show what would change for partners, country by country, and change nothing' },
+      ...prepared.flags,
       plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
-      exceptChanged: { help: 'leave the plans that were changed later, and name them' },
+      exceptChanged: { help: 'leave the plans with a field that was changed later, and name them' },
     },
-    changes: 'publication',
-    asks: 'on a terminal, and with --remote',
-    json: 'an object with the countries and the publication',
+  },
+  redo: {
+    ...prepared,
+    help: 'make a conflicted publication again: its values replace those of others',
+    example: 'catalog redo 12',
   },
   approve: {
     ...declareDecision('catalog approve 12', 'let a publication of another operator be published'),

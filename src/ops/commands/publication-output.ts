@@ -50,7 +50,7 @@ export async function reviewChanges(
   changes: readonly PlanChange[],
   { warnings = [], describeEffect = () => undefined, isLocal = false, isShown = false }: Question = {},
 ): Promise<void> {
-  const isDoubtful = await printDoubts(run, store, changes, at ?? null, warnings)
+  const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null }, warnings)
   const effect = describeEffect(changes)
   if (dryRun || run.isSure || (effect === undefined && !isDoubtful)) return
   if ((run.target.remote || isLocal) && !isShown && run.io.stdin.isTTY)
@@ -60,7 +60,7 @@ export async function reviewChanges(
 }
 
 /**
- * @param dueAt Unix seconds: when the change is published; null for now.
+ * @param publication `dueAt` is null for now; a change that is pending has an ID.
  * @param known warnings that come first.
  * @returns whether there is a warning.
  */
@@ -68,20 +68,18 @@ export async function printDoubts(
   { warn }: Pick<Run, 'warn'>,
   store: Store,
   changes: readonly PlanChange[],
-  dueAt: number | null,
+  { id, dueAt }: { id?: number; dueAt: number | null },
   known: readonly string[] = [],
 ): Promise<boolean> {
-  const doubts = await findDoubts(store, changes, dueAt)
+  const doubts = await findDoubts(store, changes, dueAt, id)
   const warnings = [...known, ...doubts.warnings]
   warn(...doubts.notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
   return warnings.length > 0
 }
 
-/** Says what became of a change, and warns of pending publications. */
-export function printPublication({ target, report, warn }: Run, publication: Publication | undefined): void {
-  if (publication === undefined) return
-  warn(...describeOverlaps(publication, target))
-  report(describePublication(publication, target))
+/** Says what became of a change. */
+export function printPublication({ target, report }: Run, publication: Publication | undefined): void {
+  if (publication !== undefined) report(describePublication(publication, target))
 }
 
 /** Says what happened, and how to take it back. */
@@ -95,18 +93,7 @@ function describePublication({ id, state, dueAt }: Publication, target: Target):
   return `Publication ${id} needs the approval of another operator: ${command('approve')}${when}`
 }
 
-/** Warns of pending publications that will conflict with this one. */
-function describeOverlaps({ id, state, overlaps }: Publication, target: Target): string[] {
-  return overlaps.map((other) => {
-    const cancel = describeCommand(target, 'catalog', 'cancel', String(other))
-    return state === 'published'
-      ? `Warning: the pending publication ${other} changes the same plans and will conflict. Cancel it, and make its change again: ${cancel}`
-      : `Warning: the pending publication ${other} changes the same plans. The later one of ${other} and ${id} will conflict. To cancel ${other}: ${cancel}`
-  })
-}
-
 export function publicationToJson(publication: Publication | undefined) {
   if (publication === undefined) return null
-  const { id, state, dueAt, overlaps } = publication
-  return { id, state, dueAt: formatOptionalTime(dueAt), overlaps }
+  return { ...publication, dueAt: formatOptionalTime(publication.dueAt) }
 }

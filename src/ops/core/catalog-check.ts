@@ -1,10 +1,10 @@
 // catalog check: everything about the catalog of now that an operator should look at.
 import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalog } from '../../db/catalog-queries.ts'
-import { selectChanges, selectPreviousVersions, selectPublications } from '../../db/publication-queries.ts'
+import { selectCatalog, selectPreviousVersions } from '../../db/catalog-queries.ts'
+import { selectPartners, type Partner } from '../../db/partner-queries.ts'
+import { selectChanges, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { listPartners, type PartnerSummary } from './partner-accounts.ts'
 import { selectToday } from './plausibility.ts'
 import {
   findDuplicateNames,
@@ -22,7 +22,7 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
   const [{ plans }, versions, partners, today, opened] = await Promise.all([
     selectCatalog(read),
     selectPreviousVersions(read),
-    listPartners(store),
+    selectPartners(read),
     selectToday(store),
     selectOpenedIds(store),
   ])
@@ -59,7 +59,7 @@ function findClosed({ id, identifier, isInvestable }: CatalogPlan, opened: Reado
   ]
 }
 
-function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly PartnerSummary[]): Finding[] {
+function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): Finding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
   return [

@@ -1,5 +1,6 @@
 // The formats of files that hold a catalog, or a part of it.
 import { formatCatalog, type CatalogFile } from '../../catalog/catalog-file.ts'
+import { fillOlderPlan } from '../../catalog/older-plan.ts'
 import { formatCatalogSheet } from '../../catalog/catalog-sheet.ts'
 import { nothingImported, type CatalogInput } from './catalog-import.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -56,7 +57,8 @@ export async function parseCatalogInput(
   }
 }
 
-export async function formatCatalogFile(file: CatalogFile, format: FileFormat): Promise<string | Uint8Array> {
+export async function formatCatalogFile(catalog: CatalogFile, format: FileFormat): Promise<string | Uint8Array> {
+  const file = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
   if (format === 'json') return formatCatalog(file.plans, file)
   const isUntyped = format === 'csv'
   const sheet = formatCatalogSheet(file, { isUntyped })

@@ -2,17 +2,18 @@
 import { parseCatalog, type CatalogFile, type CatalogOrigin, type ExportSource } from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
-import { isSamePlan } from '../../catalog/plan-paths.ts'
+import { isSameJson } from '../../catalog/merge-plan.ts'
+import { fillOlderPlan } from '../../catalog/older-plan.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
-import { selectCatalog } from '../../db/catalog-queries.ts'
+import { isRecordedRevision, selectCatalog, selectCatalogAt } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
-import { isRecordedRevision, selectCatalogAt, selectPublications } from '../../db/publication-queries.ts'
+import { selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog } from './catalog-merge.ts'
-import { countPlans, namePublications, type CatalogChange, type OnProgress } from './publications.ts'
+import { countPlans, type CatalogChange, type OnProgress } from './publications.ts'
 import { findTakenBack } from './taken-back.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -103,13 +104,21 @@ async function prepareMerge(
 ): Promise<CatalogImport> {
   const { origin: now, plans: before } = await selectCatalog(read)
   const recorded = origin && !isOverwriting ? await selectBase(read, origin, now) : undefined
-  const { base, plans } = decide(recorded, before)
-  const merge = mergeCatalog({ base, file: plans, current: before, isPruning, country })
+  // Filled for the merge, because the file is; compared below as they are stored, so that an import adds a new field.
+  const current = before.map((plan) => fillOlderPlan(plan))
+  const { base, plans } = decide(
+    recorded?.map((plan) => fillOlderPlan(plan)),
+    current,
+  )
+  const known = new Map(before.map((plan) => [plan.id, plan]))
+  // A field of the catalog that this copy of the code doesn't know stays.
+  const file = plans.map((plan) => Object.assign({}, known.get(plan.id), plan))
+  const merge = mergeCatalog({ base, file, current, isPruning, country })
   if (merge.conflicts.length > 0) {
-    const planIds = merge.conflicts.map(({ planId }) => planId)
-    const published = await selectPublications(read, { planIds, states: ['published'] })
-    const later = published.filter(({ revision }) => (revision ?? 0) > (origin?.revision ?? 0))
-    const authors = later.slice(0, maxAuthors).map(({ id, actor }) => `${actor} (${namePublications([id])})`)
+    const named = new Set(merge.conflicts.map(({ identifier }) => identifier))
+    const planIds = [...(base ?? []), ...before].filter((plan) => named.has(plan.identifier)).map(({ id }) => id)
+    const later = await selectPublications(read, { planIds, afterRevision: origin?.revision })
+    const authors = later.slice(0, maxAuthors).map(({ id, actor }) => `${actor} (publication ${id})`)
     const who = authors.length === 0 ? [] : [`The catalog was changed by ${authors.join(', ')}.`]
     const fix =
       'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.'
@@ -125,7 +134,6 @@ async function prepareMerge(
   }
   checkConsistency([...untouched, ...merge.put], before, nothingImported)
 
-  const known = new Map(before.map((plan) => [plan.id, plan]))
   const touched = before.filter(({ id }) => concerned.has(id))
   const difference = compareCatalogs(touched, merge.put)
   const { added, changed, removed } = difference
@@ -134,7 +142,7 @@ async function prepareMerge(
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
   const warnings = recorded ? [] : await findTakenBack(read, changes)
-  const notes = recorded ? describeKept(plans, merge.put) : []
+  const notes = recorded ? describeKept(file, merge.put) : []
   return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, warnings, notes }
 }
 
@@ -149,7 +157,7 @@ async function selectBase(read: Database, origin: CatalogOrigin, now: CatalogOri
 
 function describeKept(file: Plans, merged: Plans): string[] {
   const mergedById = new Map(merged.map((plan) => [plan.id, plan]))
-  const kept = file.filter((plan) => !isSamePlan(plan, mergedById.get(plan.id) ?? plan))
+  const kept = file.filter((plan) => !isSameJson(plan, mergedById.get(plan.id) ?? plan))
   return kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]
 }
 

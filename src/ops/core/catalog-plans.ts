@@ -3,8 +3,14 @@
 import type { CatalogFile } from '../../catalog/catalog-file.ts'
 import { abbreviate } from '../../abbreviate.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalog, selectCatalogOrigin, selectCatalogPlan } from '../../db/catalog-queries.ts'
-import { selectCatalogAt, selectNowSeconds, selectRevisionAt } from '../../db/publication-queries.ts'
+import {
+  selectCatalog,
+  selectCatalogAt,
+  selectCatalogOrigin,
+  selectCatalogPlan,
+  selectRevisionAt,
+} from '../../db/catalog-queries.ts'
+import { selectNowSeconds } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import { checkCountry } from './country.ts'

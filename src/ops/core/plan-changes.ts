@@ -4,13 +4,12 @@ import { abbreviate } from '../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
+import { pendingStates, selectPublications } from '../../db/publication-queries.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
-import { checkNotPending, publishChange, type Publication, type PublicationRequest } from './publications.ts'
+import { nothingChanged, publishChange, type Publication, type PublicationRequest } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
-
-const nothingChanged = 'Nothing was changed.'
 
 export interface PlanResult {
   /** The plan before the change. */
@@ -106,4 +105,13 @@ async function changePlan(
   if (plan === known && request.dueAt !== undefined) await checkNotPending(store, known)
   const changes = plan === known ? [] : [{ planId: known.id, before: known, after: plan }]
   return { before: known, plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
+}
+
+/** @throws UserError when a pending publication changes the plan: a later change is computed from the catalog of now. */
+async function checkNotPending({ read }: Store, { id, identifier }: CatalogPlan): Promise<void> {
+  const [pending] = await selectPublications(read, { planIds: [id], states: pendingStates })
+  if (pending === undefined) return
+  throw new UserError(
+    `${identifier} is like that now. Wait until the pending publication ${pending.id} is published, then make this change. ${nothingChanged}`,
+  )
 }

@@ -1,17 +1,13 @@
 // Why a partner sees a plan, or does not.
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { freshnessSeconds } from '../../api/promises.ts'
-import {
-  pendingStates,
-  selectChanges,
-  selectPublications,
-  selectRecordedPlanIds,
-  type PlanChange,
-} from '../../db/publication-queries.ts'
+import { selectRecordedPlanIds } from '../../db/catalog-queries.ts'
+import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPartnerAt, listPartnerEntries, readDatabaseSeconds, type ChangeEntry } from './change-record.ts'
 import { selectPlan } from './catalog-plans.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
+import { listPublications } from './publication-log.ts'
 
 export type PartnerState = Pick<Partner, 'shortName' | 'country' | 'suspendedAt' | 'closedAt'>
 
@@ -76,7 +72,7 @@ export async function findSettlingTime(
   const published = plan && (await selectPublications(store.read, { planIds: [plan.id], since, states: ['published'] }))
   const changed = await listPartnerEntries(store, { shortName: partner.shortName, since })
   const times = [
-    ...(published ?? []).flatMap(({ entries }) => entries.map(({ madeAt }) => madeAt)),
+    ...(published ?? []).flatMap(({ decidedAt }) => decidedAt ?? []),
     ...changed.filter(({ kind }) => kind !== 'create').map(({ changedAt }) => changedAt),
   ].filter((time) => time >= since && time <= at)
   return times.length === 0 ? undefined : Math.max(...times) + freshnessSeconds
@@ -87,19 +83,22 @@ export interface PendingChange extends PlanChange {
   publicationId: number
   /** Unix seconds; null when it is published as soon as it is approved. */
   dueAt: number | null
+  /** Why it would conflict now. */
+  conflict: string | null
 }
 
 /**
  * Selects the pending changes of a plan, in the order of their times. A pending publication may also add it.
  * @param name the identifier of the plan, or its ID.
  */
-export async function selectPendingChanges({ read }: Store, name: string): Promise<PendingChange[]> {
-  const planIds = await selectRecordedPlanIds(read, name)
-  const rows = await selectPublications(read, { planIds, states: pendingStates })
+export async function selectPendingChanges(store: Store, name: string): Promise<PendingChange[]> {
+  const planIds = await selectRecordedPlanIds(store.read, name)
+  if (planIds.length === 0) return []
+  const rows = await listPublications(store, { plan: name, onlyPending: true })
   const changes = await Promise.all(
-    rows.map(async ({ id, dueAt }) => {
-      const touched = await selectChanges(read, id, planIds)
-      return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt }))
+    rows.map(async ({ id, dueAt, conflict }) => {
+      const touched = await selectChanges(store.read, id, planIds)
+      return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt, conflict }))
     }),
   )
   return changes.flat().toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity))

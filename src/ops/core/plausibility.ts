@@ -2,11 +2,12 @@
 import { comparePlans, type PlanChanges } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
-import { selectNowSeconds, type PlanChange } from '../../db/publication-queries.ts'
+import { selectNowSeconds, selectPartners, type Partner } from '../../db/partner-queries.ts'
+import type { PlanChange } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { checkListSizes } from './list-size.ts'
-import { listPartners, type Partner } from './partner-accounts.ts'
+import { findPendingConflicts } from './pending-conflicts.ts'
 import {
   findDuplicateNames,
   findHidden,
@@ -31,17 +32,24 @@ export interface Doubts {
 }
 
 /**
- * @param dueAt Unix seconds: when the change is published; null for now.
+ * @param dueAt Unix seconds: when the change is published; null for now. @param ownId of a change that is pending.
  * @throws UserError when a list would be too large for the service.
  */
-export async function findDoubts(store: Store, changes: readonly PlanChange[], dueAt: number | null): Promise<Doubts> {
+export async function findDoubts(
+  store: Store,
+  changes: readonly PlanChange[],
+  dueAt: number | null,
+  ownId?: number,
+): Promise<Doubts> {
   if (changes.length === 0) return { warnings: [], notes: [] }
   const [{ plans: catalog }, partners, today] = await Promise.all([
     selectCatalog(store.read),
-    listPartners(store),
+    selectPartners(store.read),
     dueAt === null ? selectToday(store) : formatIsoTime(dueAt).slice(0, 10),
   ])
-  return describeDoubts({ catalog, partners, today, changes })
+  const conflicts = await findPendingConflicts(store, catalog, changes, ownId)
+  const { warnings, notes } = describeDoubts({ catalog, partners, today, changes })
+  return { warnings: [...conflicts, ...warnings], notes }
 }
 
 /** The date of the database's clock, in UTC, as YYYY-MM-DD. */

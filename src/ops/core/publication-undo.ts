@@ -1,98 +1,93 @@
-// Taking a publication back, with a publication that does the opposite.
+// Taking a publication back, and making a conflicted one again: both are merged with the catalog of now, by field.
 import { abbreviate } from '../../abbreviate.ts'
-import { isSamePlan } from '../../catalog/plan-paths.ts'
-import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { isSameJson, mergePlan, nameConflicts, type FieldConflict } from '../../catalog/merge-plan.ts'
+import { fillOlderPlan } from '../../catalog/older-plan.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
-import { selectChanges, selectLaterTouches, type Touch } from '../../db/publication-queries.ts'
+import { selectChanges, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
-import {
-  countPlans,
-  findPublication,
-  namePublications,
-  type CatalogChange,
-  type PlanChange,
-  type PublicationRow,
-} from './publications.ts'
 import { checkConsistency } from './defects.ts'
+import { findPublication, nothingChanged, refuseState, type CatalogChange, type PlanChange } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
-
-/** An import may touch thousands of plans. */
-const maxLines = 10
 
 export interface UndoChoice {
   /** Identifiers or IDs of plans: takes back only their changes. */
   plans?: readonly string[] | undefined
-  /** Whether plans that were changed later are left as they are, instead of refusing the undo. */
+  /** Whether plans with a field that was changed later are left as they are, instead of refusing the undo. */
   exceptChanged?: boolean | undefined
 }
 
-export interface Undo extends CatalogChange {
+export interface PreparedChange extends CatalogChange {
   difference: CatalogDifference
-  /** The plans that `exceptChanged` left. */
-  left: LaterChange[]
-}
-
-/** A plan that later publications changed. */
-export interface LaterChange {
-  planId: number
-  identifier: string
-  publicationIds: number[]
+  /** What others changed since: `exceptChanged` left these plans, and a publication that is made again replaces these values. */
+  conflicts: FieldConflict[]
 }
 
 /**
- * Computes the publication that takes another one back, and changes nothing.
- * @throws UserError that names the plans and publications when later publications changed the same plans. Later changes that
- *   were taken back don't count.
+ * Computes the publication that takes another one back, and changes nothing. Later changes of other fields stay.
+ * @throws UserError that names the fields that were changed later.
  */
 export async function prepareUndo(
   store: Store,
   id: number,
   { plans, exceptChanged = false }: UndoChoice = {},
-): Promise<Undo> {
+): Promise<PreparedChange> {
   const row = await findPublication(store, id)
-  const revision = checkUndoable(row)
+  if (row.revision === null) throw refuseState(row, 'was not published')
   const all = await selectChanges(store.read, id)
-  if (all.length === 0) throw new UserError(`Publication ${id} changed no plan.`)
   const wanted = plans === undefined ? all : [...new Set(plans.map((name) => findChange(id, all, name)))]
-  const { origin, plans: catalog } = await selectCatalog(store.read)
+  const reversed = wanted.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
+  const prepared = await mergeChanges(store, reversed, exceptChanged)
+  const { changes, conflicts } = prepared
+  if (conflicts.length > 0 && (!exceptChanged || changes.length === 0)) {
+    const planIds = wanted.map(({ planId }) => planId)
+    const later = await selectPublications(store.read, { planIds, afterRevision: row.revision })
+    const others = exceptChanged ? '' : ', or undo the other plans with --except-changed'
+    throw new UserError([
+      `Later publications changed ${nameConflicts(conflicts)}. Later ones of these plans: ${later.map((other) => other.id).join(', ')}.`,
+      `Undo the latest of those first${others}. ${nothingChanged}`,
+    ])
+  }
+  if (changes.length === 0) throw new UserError(`Nothing of publication ${id} is left to take back. ${nothingChanged}`)
+  return prepared
+}
+
+/**
+ * Computes a conflicted publication again, from the catalog of now: its own values replace those of others.
+ * @throws UserError when it did not conflict.
+ */
+export async function prepareRedo(store: Store, id: number): Promise<PreparedChange> {
+  const row = await findPublication(store, id)
+  if (row.state !== 'conflicted') throw refuseState(row, 'did not conflict')
+  const prepared = await mergeChanges(store, await selectChanges(store.read, id), false)
+  if (prepared.changes.length > 0) return prepared
+  const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
+  throw new UserError(`The catalog has all values of publication ${id} already. To close its case: ${cancel}`)
+}
+
+/** @param isLeaving whether plans with a conflict are left out. */
+async function mergeChanges(
+  { read }: Store,
+  wanted: readonly PlanChange[],
+  isLeaving: boolean,
+): Promise<PreparedChange> {
+  const { origin, plans: catalog } = await selectCatalog(read)
   const current = new Map(catalog.map((known) => [known.id, known]))
-  const isStill = (planId: number, version: CatalogPlan | null) => isSame(current.get(planId) ?? null, version)
-  const changedLater = new Map(
-    wanted.filter(({ planId, after }) => !isStill(planId, after)).map((change) => [change.planId, change]),
-  )
-  const touches = await selectLaterTouches(store.read, revision, [...changedLater.keys()])
-  const [first] = touches
-  const isUndone = wanted.every(({ planId, before }) => isStill(planId, before))
-  if (first && isUndone && touches.every(({ undoneId }) => undoneId === id)) {
-    throw new UserError(
-      `Publication ${id} was already undone, by ${namePublications([first.publicationId])}. Nothing was changed.`,
-    )
-  }
-  const left = listLaterChanges([...changedLater.values()], touches)
-  const undone = wanted.filter(({ planId }) => !changedLater.has(planId))
-  if (left.length > 0 && (!exceptChanged || undone.length === 0)) throw refuseUndo(store, left, undone.length)
-
-  const changes = undone.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
-  const undoneIds = new Set(undone.map(({ planId }) => planId))
-  const untouched = catalog.filter((known) => !undoneIds.has(known.id))
-  checkConsistency([...untouched, ...changes.flatMap(({ after }) => after ?? [])], catalog, 'Nothing was changed.')
-  return { baseRevision: origin.revision, changes, difference: compareChanges(changes), left }
-}
-
-function isSame(a: CatalogPlan | null, b: CatalogPlan | null): boolean {
-  return a === null || b === null ? a === b : isSamePlan(a, b)
-}
-
-function checkUndoable({ id, state, revision }: PublicationRow): number {
-  if (revision === null) {
-    const isPending = state === 'waiting' || state === 'scheduled'
-    throw new UserError(
-      `Publication ${id} was not published: it is ${state}.${isPending ? ' To stop it, cancel it.' : ''}`,
-    )
-  }
-  return revision
+  const merges = wanted.map(({ planId, before, after }) => {
+    const known = current.get(planId) ?? null
+    const { plan, conflicts } = mergePlan(before, after, known)
+    // A plan that comes back may lack a field that was added since.
+    return { planId, before: known, after: known === null && plan ? fillOlderPlan(plan) : plan, conflicts }
+  })
+  const changes = merges
+    .filter((merge) => !isSameJson(merge.before, merge.after) && !(isLeaving && merge.conflicts.length > 0))
+    .map(({ planId, before, after }) => ({ planId, before, after }))
+  for (const { planId } of changes) current.delete(planId)
+  const result = [...current.values(), ...changes.flatMap(({ after }) => after ?? [])]
+  checkConsistency(result, catalog, nothingChanged)
+  const conflicts = merges.flatMap((merge) => merge.conflicts)
+  return { baseRevision: origin.revision, changes, difference: compareChanges(changes), conflicts }
 }
 
 function findChange(id: number, changes: readonly PlanChange[], plan: string): PlanChange {
@@ -101,32 +96,4 @@ function findChange(id: number, changes: readonly PlanChange[], plan: string): P
   )
   if (change) return change
   throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.`)
-}
-
-function listLaterChanges(changes: readonly PlanChange[], touches: readonly Touch[]): LaterChange[] {
-  const byPlan = Map.groupBy(touches, ({ planId }) => planId)
-  return changes.map(({ planId, before, after }) => ({
-    planId,
-    identifier: (after ?? before)?.identifier ?? '',
-    publicationIds: (byPlan.get(planId) ?? []).map(({ publicationId }) => publicationId),
-  }))
-}
-
-function refuseUndo({ target }: Store, left: readonly LaterChange[], otherCount: number): UserError {
-  const others = otherCount === 0 ? '' : `, or undo the other ${countPlans(otherCount)} with --except-changed`
-  const log = describeCommand(target, 'catalog', 'log')
-  const fix = `Undo the latest of those first${others}. Nothing was changed. See: ${log}`
-  return new UserError([...describeLaterChanges(left), fix])
-}
-
-/** Names the plans and the publications that changed them, one line each for the first ones. */
-export function describeLaterChanges(changes: readonly LaterChange[]): string[] {
-  const lines = changes
-    .slice(0, maxLines)
-    .map(
-      ({ identifier, publicationIds }) =>
-        `Plan ${abbreviate(identifier)} was changed later, by ${namePublications(publicationIds)}.`,
-    )
-  const others = changes.length - lines.length
-  return others > 0 ? [...lines, `So ${others === 1 ? 'was' : 'were'} ${others} more.`] : lines
 }

@@ -1,18 +1,19 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
-import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
-import { isCausedBy } from '../../db/database.ts'
+import { selectNowSeconds } from '../../db/partner-queries.ts'
+import { selectPublication, storeChange, type PlanChange, type PublicationRow } from '../../db/publication-queries.ts'
 import {
+  approveForLater,
+  endPublication,
+  findPublished,
+  markSuperseded,
+  publish,
+  publishPending,
   releasePublication,
-  selectNowSeconds,
-  selectOverlapping,
-  selectPublication,
-  stagePublication,
-  type PlanChange,
-  type PublicationRow,
-} from '../../db/publication-queries.ts'
-import { decide, findDecision, type Decision, type DecisionOutcome } from '../../db/publish.ts'
-import { findRefusal } from '../../db/refusal.ts'
+  type Decision,
+  type PublishOutcome,
+} from '../../db/publish.ts'
+import { stagePublication, type NewPublication } from '../../db/stage-publication.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
@@ -47,11 +48,9 @@ export interface Publication {
   state: 'published' | 'scheduled' | 'waiting'
   /** Unix seconds. */
   dueAt: number | null
-  /** Waiting and scheduled publications that touch the same plans: whichever comes later will conflict. */
-  overlaps: number[]
 }
 
-const nothingChanged = 'Nothing was changed.'
+export const nothingChanged = 'Nothing was changed.'
 const somebodyElse = 'Somebody else changed the catalog at the same time. Try again.'
 
 /**
@@ -64,80 +63,77 @@ export async function publishChange(
   { baseRevision, changes }: CatalogChange,
   { attribution, dueAt, undoneId, review, onProgress = () => {} }: PublicationRequest,
 ): Promise<Publication | undefined> {
-  const { read, stage } = store
   if (dueAt !== undefined) await checkFuture(store, dueAt)
   if (changes.length === 0) return undefined
-  // Before the writes, so that a change that was made is never reported as a failure.
-  const overlaps = await selectOverlapping(read, changes)
-  if (dueAt !== undefined && overlaps.length > 0) throw refuseOverlap(store, overlaps)
   await review?.(store, changes)
   const needsApproval = readNeedsApproval(store)
-  const publication = {
-    ...attribution,
-    baseRevision,
-    needsApproval,
-    dueAt: dueAt ?? null,
-    undoneId: undoneId ?? null,
-  }
+  const times = { dueAt: dueAt ?? null, undoneId: undoneId ?? null }
+  const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
   const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
   const step = `Writing ${countPlans(changes.length)}`
-  try {
-    const id = await stagePublication(stage, publication, changes, (done, total) => onProgress(step, done, total + 1))
-    if (state === 'published') await publishNow(store, id, attribution)
-    else if (!(await release(store, id, state))) throw new UserError(somebodyElse)
-    return { id, state, dueAt: dueAt ?? null, overlaps }
-  } catch (error) {
-    if (error instanceof UserError) throw new UserError([error.message, nothingChanged])
-    // Others came first each time, or staging took more than an hour and was deleted.
-    if (findRefusal(error) === 'entry_order' || isCausedBy(error, 'FOREIGN KEY constraint failed'))
-      throw new UserError([somebodyElse, nothingChanged])
-    throw error
-  }
+  const id = await stagePublication(store.stage, publication, changes.map(storeChange), (done, total) =>
+    onProgress(step, done, total + 1),
+  )
+  if (state === 'published') await publishNow(store, id, attribution)
+  else if (!(await release(store, id, state))) throw new UserError([somebodyElse, nothingChanged])
+  return { id, state, dueAt: times.dueAt }
 }
 
 /** @returns the new revision. @throws UserError when somebody else changed the same plans. */
 async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<number> {
-  const outcome = await decideSafely(store, { publicationId, kind: 'published', actor, note: null, isPublishing: true })
-  if (outcome.kind === 'made' && outcome.revision !== null) return outcome.revision
-  throw new UserError(somebodyElse)
+  const decision = { publicationId, actor, note: null }
+  const outcome = await publishSafely(store, decision, () => publish(store, decision, 'now'))
+  if (outcome.kind === 'published') return outcome.revision
+  const isFinal = outcome.kind === 'conflict'
+  throw new UserError([isFinal ? `It can’t be published: ${outcome.reason}.` : somebodyElse, nothingChanged])
 }
 
-/** Makes a decision, also when the answer is lost. */
-async function decideSafely(store: Store, decision: Decision): Promise<DecisionOutcome> {
+/** Publishes, also when the answer is lost. */
+async function publishSafely(
+  store: Store,
+  { publicationId }: Decision,
+  attempt: () => Promise<PublishOutcome>,
+): Promise<PublishOutcome> {
   const outcome = await settle(
     store,
-    async (): Promise<DecisionOutcome | undefined> => {
-      const found = await decide(store, decision)
-      return found.kind === 'unavailable' ? undefined : found
+    async () => {
+      const made = await attempt()
+      // A repetition of what was made is no longer available.
+      return made.kind === 'unavailable' ? undefined : made
     },
-    () => findDecision(store.read, decision),
+    () => findPublished(store.read, publicationId),
   )
+  if (outcome?.kind === 'published') await markSuperseded(store.stage)
   return outcome ?? { kind: 'unavailable' }
 }
 
-/** Lets a staged publication wait, also when the answer is lost. @returns whether it could. */
-async function release(store: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
-  const isReleased = await settle(
+/** Makes a change of the state, also when the answer is lost. @returns whether it could. */
+async function moveSafely(
+  store: Store,
+  id: number,
+  state: PublicationRow['state'],
+  attempt: () => Promise<boolean>,
+): Promise<boolean> {
+  const isMoved = await settle(
     store,
-    async () => (await releasePublication(store.commit, id, state)) || undefined,
+    async () => (await attempt()) || undefined,
     async () => (await selectPublication(store.read, id))?.state === state || undefined,
   )
-  return isReleased ?? false
+  return isMoved ?? false
 }
 
-/** @throws UserError when a pending publication changes the plan: a second one could only conflict. */
-export async function checkNotPending(store: Store, plan: CatalogPlan): Promise<void> {
-  const overlaps = await selectOverlapping(store.read, [{ planId: plan.id, after: plan }])
-  if (overlaps.length > 0) throw refuseOverlap(store, overlaps)
+/** Lets a staged publication wait. */
+function release(store: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
+  return moveSafely(store, id, state, () => releasePublication(store.commit, id, state))
 }
 
-function refuseOverlap({ target }: Store, overlaps: readonly number[]): UserError {
-  const [first = 0] = overlaps
-  const cancel = describeCommand(target, 'catalog', 'cancel', String(first))
-  const pending = `The pending ${namePublications(overlaps)} ${overlaps.length === 1 ? 'changes' : 'change'} the same plans`
-  return new UserError(
-    `${pending}, so a second one with --at would conflict. Wait, or cancel ${first}: ${cancel}. ${nothingChanged}`,
-  )
+/** @param conflict null cancels it. */
+async function end(store: Store, decision: Decision, conflict: string | null = null): Promise<boolean> {
+  const { publicationId } = decision
+  const state = conflict === null ? 'cancelled' : 'conflicted'
+  const isEnded = await moveSafely(store, publicationId, state, () => endPublication(store.commit, decision, conflict))
+  await markSuperseded(store.stage)
+  return isEnded
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
@@ -164,53 +160,53 @@ export async function findPublication({ read, target }: Store, id: number): Prom
 }
 
 /**
- * Approves a waiting publication. It is published now, or at its time.
+ * Approves a waiting publication. It is published now, merged with what others changed since, or at its time.
+ * @returns its row, another one if it was merged.
  * @throws UserError when it does not wait, when its author approves it, or when it conflicts.
  */
-export async function approvePublication(store: Store, id: number, approval: Attribution): Promise<PublicationRow> {
-  const { actor } = approval
-  const row = await findPublication(store, id)
-  if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
-  if (row.actor.toLowerCase() === actor.toLowerCase()) {
-    throw new UserError(`Publication ${id} is by ${actor}: another operator must approve it.`)
-  }
-  const isPublishing = row.dueAt === null || row.dueAt <= (await selectNowSeconds(store.read))
-  const outcome = await decideSafely(store, { publicationId: id, kind: 'approved', ...approval, isPublishing })
-  if (outcome.kind === 'conflict') {
-    await end(store, id, 'conflicted', { actor, note: outcome.reason })
-    throw new UserError(describeConflict(store, id, outcome.reason))
-  }
-  if (outcome.kind === 'unavailable') throw new UserError(`Publication ${id} no longer waits.`)
-  return findPublication(store, id)
-}
-
-/** @returns whether the publication could end that way. */
-async function end(
+export async function approvePublication(
   store: Store,
   publicationId: number,
-  kind: 'conflicted' | 'cancelled',
-  { actor, note }: Pick<Attribution, 'actor' | 'note'>,
-): Promise<boolean> {
-  const outcome = await decideSafely(store, { publicationId, kind, actor, note, isPublishing: false })
-  return outcome.kind === 'made'
-}
-
-function describeConflict({ target }: Store, id: number, reason: string): string {
-  const show = describeCommand(target, 'catalog', 'show', String(id))
-  return `Publication ${id} was not published: ${reason} after it was staged. It is conflicted now: make the change again. See: ${show}`
+  { actor, note }: Attribution,
+): Promise<PublicationRow> {
+  const row = await findPublication(store, publicationId)
+  if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
+  if (row.actor.toLowerCase() === actor.toLowerCase()) {
+    throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
+  }
+  const decision = { publicationId, actor, note }
+  if (row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.read))) {
+    await moveSafely(store, publicationId, 'scheduled', () => approveForLater(store.commit, decision))
+    return findPublication(store, publicationId)
+  }
+  const outcome = await publishSafely(store, decision, () => publishPending(store, decision, 'approve'))
+  if (outcome.kind === 'published') return findPublication(store, outcome.publicationId)
+  if (outcome.kind === 'overtaken') throw new UserError([somebodyElse, nothingChanged])
+  if (outcome.kind === 'unavailable') throw new UserError(`Publication ${publicationId} no longer waits.`)
+  await end(store, decision, outcome.reason)
+  const redo = describeCommand(store.target, 'catalog', 'redo', String(publicationId))
+  throw new UserError(
+    `Publication ${publicationId} conflicted, and was not published: ${outcome.reason}. To make it again: ${redo}`,
+  )
 }
 
 /**
  * Cancels a publication that is scheduled or waits, or closes the case of one that conflicted.
  * @throws UserError when it is in another state.
  */
-export async function cancelPublication(store: Store, id: number, attribution: Attribution): Promise<void> {
+export async function cancelPublication(
+  store: Store,
+  id: number,
+  { actor, note }: Attribution,
+): Promise<PublicationRow> {
   await findPublication(store, id)
-  const isEnded = await end(store, id, 'cancelled', attribution)
-  if (!isEnded) throw refuseState(await findPublication(store, id), 'can’t be cancelled')
+  const isEnded = await end(store, { publicationId: id, actor, note })
+  const row = await findPublication(store, id)
+  if (!isEnded) throw refuseState(row, 'can’t be cancelled')
+  return row
 }
 
-function refuseState({ id, state }: PublicationRow, problem: string): UserError {
+export function refuseState({ id, state }: PublicationRow, problem: string): UserError {
   const fix = state === 'published' ? ' To take it back, undo it.' : ''
   return new UserError(`Publication ${id} ${problem}: it is ${state}.${fix}`)
 }
@@ -222,18 +218,10 @@ function refuseState({ id, state }: PublicationRow, problem: string): UserError 
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<number> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.read)
   const publication = { ...attribution, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
-  return publishNow(store, await stagePublication(store.stage, publication, [], () => {}), attribution)
+  return publishNow(store, await stagePublication(store.stage, publication, []), attribution)
 }
 
 /** `1 plan`, `2 plans` */
 export function countPlans(count: number): string {
   return `${count} ${count === 1 ? 'plan' : 'plans'}`
-}
-
-const listNames = new Intl.ListFormat('en-GB')
-
-/** `no publication`, `publication 3`, `publications 3 and 6` */
-export function namePublications(ids: readonly number[]): string {
-  if (ids.length === 0) return 'no publication'
-  return `${ids.length === 1 ? 'publication' : 'publications'} ${listNames.format(ids.map(String))}`
 }

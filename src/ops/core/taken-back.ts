@@ -1,7 +1,8 @@
 // What a file takes back of recent publications: an old copy of the catalog silently undoes the work of others.
 import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { Database } from '../../db/database.ts'
-import { selectChanges, selectNowSeconds, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
+import { selectNowSeconds } from '../../db/partner-queries.ts'
+import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 import { countPlans } from './publications.ts'
 
 const recentSeconds = 30 * 86_400

@@ -2,6 +2,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
+import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
 import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
@@ -10,7 +11,8 @@ import { listPublications } from '../../../src/ops/core/publication-log.ts'
 import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { editRecords, emptyDatabase } from '../support/test-database.ts'
+import { publishPlans, spreadTimes } from '../../support/publish-plans.ts'
+import { emptyDatabase } from '../support/test-database.ts'
 import { attribution, importPlans, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
@@ -112,6 +114,19 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   expect(await prepareFigures('2026-12-01')).toEqual([])
 })
 
+test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
+  const newer = (plan: CatalogPlan): CatalogPlan => Object({ ...plan, benchmark: 'NSE' })
+  await publishPlans(store.read, [newer(cash), newer(gold)])
+  const { origin } = await readCatalogFile(store)
+  await closePlan(store, 'gold', 'Sold out.', request)
+  await importFile({ plans: [{ ...cash, name: 'New' }, gold], origin })
+  expect(await listPlans(store)).toEqual([
+    newer({ ...cash, name: 'New' }),
+    newer({ ...gold, isInvestable: false, nonInvestableNote: 'Sold out.' }),
+  ])
+  await expect(importPlans([makePlan({ id: 3 })])).rejects.toThrow('its plans have other fields than the catalog')
+})
+
 test('--prune with the export of a country touches that country alone', async () => {
   const exported = await readCatalogFile(store, 'KE')
   expect(exported.country).toBe('KE')
@@ -121,7 +136,7 @@ test('--prune with the export of a country touches that country alone', async ()
 
 test('an export of the past carries its revision: importing it unchanged changes nothing, unless it overwrites', async () => {
   // A second is the finest time that an operator can name.
-  await editRecords(env.DB, 'update publication_entries set made_at = 1000')
+  await spreadTimes(env.DB)
   const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Sold out.' }
   await closePlan(store, 'cash', 'Sold out.', request)
   const past = await readCatalogFile(store, undefined, 1000)

@@ -22,70 +22,19 @@ const merge = (input: Partial<MergeInput>) =>
   })
 const makeMerge = (...plans: CatalogPlan[]): CatalogMerge => ({ put: plans, removedIds: [], conflicts: [] })
 
-type Edit = Partial<CatalogPlan>
 const closed = { isInvestable: false, nonInvestableNote: 'Sold out.' }
-const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
-const bonds = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
-const equity = { id: 8, name: 'Equity', displayName: 'Grow', tagLine: 'Bold.' }
 
-const unedited: Edit = {}
-const amounts = { KES: 1, UGX: 1 }
-
-test.each<[title: string, base: Edit, file: Edit, current: Edit, merged: Edit]>([
-  ['a later closure', unedited, { name: 'New' }, closed, { name: 'New', ...closed }],
-  ['a later withdrawal', unedited, { hint: 'New' }, { viewableIn: [] }, { hint: 'New', viewableIn: [] }],
-  ['one change of both', unedited, { hint: 'Same' }, { hint: 'Same', name: 'B' }, { hint: 'Same', name: 'B' }],
-  [
-    'currencies',
-    { minTopUpAmounts: amounts },
-    { minTopUpAmounts: { KES: 2 } },
-    { minTopUpAmounts: { ...amounts, USD: 3 } },
-    { minTopUpAmounts: { KES: 2, USD: 3 } },
-  ],
-  [
-    'countries',
-    { viewableIn: ['KE', 'UG'] },
-    { viewableIn: ['UG', 'TZ', 'KE'] },
-    { viewableIn: ['RW', 'UG'] },
-    { viewableIn: ['RW', 'TZ', 'UG'] },
-  ],
-  ['a note, which decides isInvestable', unedited, paused, unedited, paused],
-  [
-    'an object that was null',
-    { category: null },
-    { category: bonds },
-    { category: null, ...closed },
-    { category: bonds, ...closed },
-  ],
-])('a file with a revision merges %s', (_, base, file, current, merged) => {
-  const input = { base: [makePlan(base)], file: [makePlan(file)], current: [makePlan(current)] }
-  expect(merge(input)).toEqual(makeMerge(makePlan(merged)))
-})
-
-test.each<[file: Edit, current: Edit, path: string, inFile: unknown, inCatalog: unknown]>([
-  [{ name: 'A' }, { name: 'B' }, 'name', 'A', 'B'],
-  [{ minTopUpAmounts: {} }, { minTopUpAmounts: { KES: 2 } }, 'minTopUpAmounts.KES', undefined, 2],
-  [paused, closed, 'nonInvestableNote', 'Paused.', 'Sold out.'],
-  [{ category: bonds }, { category: equity }, 'category', 'Bonds', 'Equity'],
-  [{ category: bonds }, { category: null }, 'category', 'Bonds', undefined],
-])('%j conflicts with %j', (fileEdit, currentEdit, path, inFile, inCatalog) => {
-  const [file, current] = [makePlan(fileEdit), makePlan(currentEdit)]
-  const conflict = { planId: 1, identifier: 'plan-1', kind: { path, file: inFile, current: inCatalog } }
-  expect(merge({ file: [file], current: [current] }).conflicts).toEqual([conflict])
-})
-
-test('never mixes members of two objects', () => {
-  const [old, file] = [makePlan({ category: bonds }), makePlan({ category: equity })]
-  const current = makePlan({ category: { ...bonds, tagLine: 'Calm.' } })
-  expect(merge({ base: [old], file: [file], current: [current] }).conflicts).toMatchObject([
-    { kind: { path: 'category' } },
-  ])
+test('a file with a revision keeps what others changed since, and a field that both changed is a conflict', () => {
+  const [file, current] = [makePlan({ name: 'New' }), makePlan(closed)]
+  expect(merge({ file: [file], current: [current] })).toEqual(makeMerge(makePlan({ name: 'New', ...closed })))
+  const conflict = { identifier: 'plan-1', field: 'name', own: 'New', current: 'Theirs' }
+  expect(merge({ file: [file], current: [makePlan({ name: 'Theirs' })] }).conflicts).toEqual([conflict])
 })
 
 test('leaves a plan removed that was removed after the export, unless the file changes it', () => {
   expect(merge({ current: [] })).toEqual(makeMerge())
   const input = { file: [makePlan({ name: 'New' })], current: [] }
-  expect(merge(input).conflicts).toEqual([{ kind: 'removed_from_catalog', planId: 1, identifier: 'plan-1' }])
+  expect(merge(input).conflicts).toMatchObject([{ field: undefined, current: null, identifier: 'plan-1' }])
 })
 
 test('adds a new plan, and conflicts with one that was added after the export', () => {
@@ -93,14 +42,13 @@ test('adds a new plan, and conflicts with one that was added after the export', 
   expect(merge({ base: [] })).toEqual(makeMerge(makePlan()))
   const current = [makePlan({ tenor: 'Five years', viewableIn: ['KE', 'UG'] })]
   expect(merge({ base: [], current }).conflicts).toMatchObject([
-    { kind: { path: 'tenor', file: 'Open-ended', current: 'Five years' } },
-    { kind: { path: 'viewableIn.UG', file: undefined, current: true } },
+    { field: 'tenor', own: 'Open-ended', current: 'Five years' },
   ])
 })
 
 test('never merges fields into another plan that got the same ID', () => {
   const input = { file: [makePlan({ name: 'New' })], current: [makePlan({ identifier: 'other' })] }
-  expect(merge(input).conflicts).toMatchObject([{ kind: 'removed_from_catalog', identifier: 'plan-1' }])
+  expect(merge(input).conflicts).toMatchObject([{ current: null, identifier: 'plan-1' }])
   expect(merge({ ...input, file: [], isPruning: true })).toEqual(makeMerge())
   // The import refuses a plan whose identifier changed.
   const renamed = makePlan({ identifier: 'other' })
@@ -122,7 +70,7 @@ describe('pruning', () => {
     const input = { base, file, current, isPruning: true }
     expect(merge(input)).toMatchObject({
       removedIds: [2],
-      conflicts: [{ kind: 'removed_by_file', identifier: 'plan-3' }],
+      conflicts: [{ own: null, identifier: 'plan-3' }],
     })
   })
 
@@ -161,7 +109,7 @@ test('a conflict is one line with both values, from shortly before their first d
   ]
   expect(merge({ base, file, current, isPruning: true }).conflicts.map(formatConflict)).toEqual([
     'Plan "plan-1": about: the file says "…lds treasury bills. A\\u202e"; the catalog says "…lds treasury bills. B".',
-    'Plan "plan-1": minTopUpAmounts.KES: the file says nothing; the catalog says 2.',
+    'Plan "plan-1": minTopUpAmounts: the file says {}; the catalog says {"KES":2}.',
     'Plan "plan-2": the file changes it; it was removed from the catalog.',
     'Plan "plan-3": the file removes it; it was changed in the catalog.',
   ])

@@ -6,7 +6,7 @@ import { closePlan, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
 import { explainPlan, findSettlingTime, selectPendingChanges } from '../../../src/ops/core/plan-explanation.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { editRecords, emptyDatabase } from '../support/test-database.ts'
+import { emptyDatabase } from '../support/test-database.ts'
 import { attribution, importPlans, operator, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
@@ -72,8 +72,8 @@ test('a suspended partner, with who suspended it and why; an unknown plan is nam
 })
 
 test('after a change of the plan or the partner, the answer settles within two minutes', async () => {
-  await editRecords(env.DB, 'update change_record set changed_at = changed_at - 1000')
-  await editRecords(env.DB, 'update publication_entries set made_at = made_at - 1000')
+  await env.DB.prepare('update change_record set changed_at = changed_at - 1000').run()
+  await env.DB.prepare('update publications set decided_at = decided_at - 1000').run()
   expect(await findSettlingTime(store, await explain('cash'))).toBeUndefined()
   const before = Math.floor(Date.now() / 1000)
   await setViewable(store, 'cash', { countries: ['UG'], isViewable: true }, request)
@@ -89,19 +89,20 @@ test('an unknown partner is refused', async () => {
 })
 
 test('the past, with the partner’s country and suspension at that time', async () => {
-  await changePartner(store, { kind: 'set-country', partner: 'acme', country: 'UG' }, operator)
+  await changePartner(store, { kind: 'set', partner: 'acme', country: 'UG' }, operator)
   await changePartner(store, { kind: 'suspend', partner: 'acme' }, operator)
   await setViewable(store, 'cash', { countries: ['UG'], isViewable: true }, request)
-  // The entries of the partner: created, moved, suspended. The publications: the import, then UG.
-  await editRecords(env.DB, 'update change_record set changed_at = 1000 + 10 * id')
-  await env.DB.prepare('update partners set created_at = 1010').run()
-  await editRecords(env.DB, 'update publication_entries set made_at = 1005 + iif(id = 1, 0, 35)')
+  // The rows of the partner: created, moved, suspended. The publications: the import, then UG.
+  const first = Number(await env.DB.prepare('select min(id) as id from change_record').first('id'))
+  const at = (seconds: number) => seconds + 10 * (first - 1)
+  await env.DB.prepare('update change_record set changed_at = 1000 + 10 * id, created_at = ?').bind(at(1010)).run()
+  await env.DB.prepare('update publications set revision = iif(id = (select min(id) from publications), 1, 2) * ?')
+    .bind(at(1005) * 1000)
+    .run()
   const explainAt = async (atSeconds: number) => {
     const { reason, partner } = await explainPlan(store, { plan: 'cash', shortName: 'acme', atSeconds })
     return [reason, partner.country]
   }
-  const first = Number(await env.DB.prepare('select min(id) as id from change_record').first('id'))
-  const at = (seconds: number) => seconds + 10 * (first - 1)
   expect(await explainAt(at(1010))).toEqual(['viewable', 'KE'])
   expect(await explainAt(at(1019))).toEqual(['viewable', 'KE'])
   expect(await explainAt(at(1020))).toEqual(['not_viewable', 'UG'])

@@ -19,7 +19,7 @@ export const careful: Store = { ...store, config: { ...store.config, CATALOG_APP
  * A store on which `interrupt` runs before the first statement that `pattern` matches, as another operator would: by default
  * between the reads of a change and its first write.
  */
-export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^insert/i): Store {
+export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^\s*insert/i): Store {
   let isInterrupted = false
   const interrupted = interceptD1(env.DB, async (call, { sql }) => {
     if (!isInterrupted && pattern.test(sql)) {
