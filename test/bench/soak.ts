@@ -6,10 +6,9 @@ import { getPartnerKey } from '../../src/api/cache-keys.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { generateJwk, type OctJwk } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { openDatabase } from '../../src/db/database.ts'
-import type { ChangeRequest } from '../../src/db/change-request.ts'
-import { writeRecorded } from '../../src/ops/core/recorded-change.ts'
+import type { PartnerChange } from '../../src/db/partner-changes.ts'
 import { readOrdinaryPlans } from '../support/demo-plans.ts'
+import { updatePartner } from '../support/insert-partner.ts'
 import type { Conditions } from './faulty.ts'
 import { buildBundle, createPartner, importPlans, startService, type BenchPartner } from './service.ts'
 
@@ -50,7 +49,6 @@ const service = await startService(
   Object.fromEntries(workers.map((name) => [name, 'test/bench/faulty.ts'])),
   {},
 )
-const db = openDatabase(service.d1)
 const countries = ['KE', 'UG', 'RW', 'TZ']
 const plans = await makePlans()
 await importPlans(service.d1, plans)
@@ -167,12 +165,12 @@ async function operate() {
       const before = moved.country
       moved.country = before === 'KE' ? 'UG' : 'KE'
       changes.set(moved, { atMs: Date.now(), countryBefore: before })
-      await changePartner(moved, { kind: 'set-country', partner: moved.shortName, country: moved.country })
+      await changePartner(moved, { kind: 'set', country: moved.country })
       const isSuspended = !suspended.has(paused)
       changes.set(paused, { atMs: Date.now() })
       if (isSuspended) suspended.add(paused)
       else suspended.delete(paused)
-      await changePartner(paused, { kind: isSuspended ? 'suspend' : 'resume', partner: paused.shortName })
+      await changePartner(paused, { kind: isSuspended ? 'suspend' : 'resume' })
       withdrawal.atMs = Date.now()
       withdrawal.isWithdrawn = !withdrawal.isWithdrawn
       const [plan] = plans
@@ -182,9 +180,8 @@ async function operate() {
 }
 
 /** Deletes the partner's copy in KV, too, like the commands. */
-async function changePartner({ clientId }: SoakPartner, change: ChangeRequest) {
-  const attribution = { actor: 'soak', command: 'npm run soak', note: null }
-  await writeRecorded({ read: db, commit: db, noteOutcome: () => {} }, attribution, async () => change)
+async function changePartner({ shortName, clientId }: SoakPartner, change: PartnerChange) {
+  await updatePartner(service.d1, shortName, change)
   await service.kv.delete(getPartnerKey(clientId))
 }
 
@@ -192,7 +189,7 @@ async function changePartner({ clientId }: SoakPartner, change: ChangeRequest) {
 async function rotateSecret(partner: SoakPartner) {
   const secret = generateClientSecret()
   const hash = await hashSecret(secret, 100_000)
-  await changePartner(partner, { kind: 'rotate', partner: partner.shortName, secretHash: hash, graceSeconds: 10 })
+  await changePartner(partner, { kind: 'rotate', secretHash: hash, graceSeconds: 10 })
   const next = { secret, hash, sinceMs: Date.now() }
   partner.secrets = [next, ...partner.secrets]
   await sleep(4000)

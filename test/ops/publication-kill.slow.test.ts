@@ -5,8 +5,9 @@ import { formatCatalog } from '../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
+import { publish } from '../../src/db/publish.ts'
 import { makePlan } from '../support/make-plan.ts'
-import { publishNow, publishPlans } from '../support/publish-plans.ts'
+import { publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare, type Outage } from './support/fake-cloudflare.ts'
 import { useMemoryBindings } from './support/memory-bindings.ts'
 import { runCommand } from './support/run-ops.ts'
@@ -81,13 +82,17 @@ async function readLists(): Promise<string> {
 
 const selectScheduled = () => select<{ id: number }>("select id from publications where state = 'scheduled'")
 async function selectRevision(): Promise<number | undefined> {
-  return (await select<{ revision: number }>('select revision from catalog_revision'))[0]?.revision
+  return (await select<{ revision: number }>('select max(revision) as revision from publications'))[0]?.revision
 }
 
 /** Publishes what is scheduled, and returns the lists then. */
 async function readListsAfterSchedule(): Promise<string> {
+  const { DB } = bindings()
+  const db = openDatabase(DB)
+  await DB.prepare("update publications set due_at = 60 where state = 'scheduled'").run()
   for (const { id } of await selectScheduled()) {
-    expect(await publishNow(openDatabase(bindings().DB), id)).toMatchObject({ kind: 'made' })
+    const decision = { publicationId: id, actor: 'schedule', note: null }
+    expect(await publish({ read: db, commit: db }, decision, 'due')).toMatchObject({ kind: 'published' })
   }
   return readLists()
 }

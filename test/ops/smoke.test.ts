@@ -37,7 +37,7 @@ async function startService(findVersion: () => string): Promise<URL> {
 function smoke(args: string[], targets: Record<string, string> = {}) {
   const send = globalThis.fetch
   const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
-    const { host, pathname, search } = new URL(String(input))
+    const { host, pathname, search } = new URL(input instanceof Request ? input.url : input)
     return send(targets[host] === undefined ? input : new URL(pathname + search, targets[host]), init)
   })
   onTestFinished(() => spy.mockRestore())

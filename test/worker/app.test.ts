@@ -182,6 +182,7 @@ describe('usage', () => {
   test('holds the age of a list, and the start of the stack of a bug', async () => {
     vi.spyOn(console, 'error').mockImplementation(() => {})
     writeDataPoint.mockReset()
+    vi.setSystemTime(Date.now())
     const { clientId, clientSecret, shortName } = await seedPartner('RW')
     await seedPlans(makePlan({ viewableIn: ['RW'] }))
     const { access_token: token } = await (

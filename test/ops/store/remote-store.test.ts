@@ -180,14 +180,14 @@ test('a database that is overloaded did not run a change, which is sent again as
   const before = await countEntries()
   failChange({ ...overloaded, retryAfterSeconds: 1 })
   const startMs = performance.now()
-  await change({ kind: 'rename', partner: 'kept', name: 'Kept later' })
+  await change({ kind: 'set', partner: 'kept', name: 'Kept later' })
   expect(performance.now() - startMs).toBeGreaterThan(1000)
   expect(await countEntries()).toBe(before + 1)
 })
 
 test('when Cloudflare asks to wait for too long, the user can repeat the change', async () => {
   failChange({ ...overloaded, retryAfterSeconds: 3600 })
-  await expect(change({ kind: 'rename', partner: 'kept', name: 'Kept too late' })).rejects.toThrow(
+  await expect(change({ kind: 'set', partner: 'kept', name: 'Kept too late' })).rejects.toThrow(
     new UserError(`Cloudflare answered 429: ${overloaded.message} It asks to wait 3600 s.`),
   )
 })
