@@ -251,7 +251,7 @@ async function checkPublications({ read, target }: Store): Promise<Finding[]> {
     ),
     ...conflicted.map(
       ({ id, conflict }) =>
-        `Publication ${id} was not published: ${conflict}. See: ${command('show', id)}; make the change again, then: ${command('cancel', id)}`,
+        `Publication ${id} was not published: ${conflict}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,
     ),
   ]
   if (problems.length > 0) return problems.map(problem)

@@ -322,7 +322,7 @@ describe('publications', () => {
     await endPublication(store.commit, decision, 'a plan was changed')
     expect(await find()).toEqual([
       `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
-      `problem publications: Publication ${conflicted} was not published: a plan was changed. See: ${command} show ${conflicted}; make the change again, then: ${command} cancel ${conflicted}`,
+      `problem publications: Publication ${conflicted} was not published: a plan was changed. To make it again: ${command} redo ${conflicted}; to drop it: ${command} cancel ${conflicted}`,
     ])
     for (const id of [late, conflicted]) await cancelPublication(store, id, request.attribution)
     expect(await find()).toEqual([expect.stringMatching(/^ok /)])
