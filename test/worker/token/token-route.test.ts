@@ -261,7 +261,7 @@ describe('the rate limit', () => {
   test('counts a replaced secret as a stranger’s, so that its thief can’t use up the limit of the owner', async () => {
     const bindings = limited(3, 3)
     await signIn()
-    await updateSecrets(`hash = '${await hashSecret('new', 1000)}'`)
+    await updateSecret('hash', `'${await hashSecret('new', 1000)}'`)
     for (let n = 0; n < 9; n++) await attempt(basic(partner.clientId, partner.clientSecret), '192.0.2.1', bindings)
     const owner = { ...partner, clientSecret: 'new' }
     expect((await signIn(owner)).status).toBe(200)
