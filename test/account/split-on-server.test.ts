@@ -6,7 +6,6 @@ import { splitOnServer } from './split-on-server.ts'
 
 const root = join(import.meta.dirname, '../..')
 const ledger = `\nINSERT INTO "d1_migrations" (name)\nvalues ('0001.sql');`
-const trigger = 'CREATE TRIGGER kept BEFORE DELETE ON plans\nBEGIN\n  SELECT 1;\nEND;'
 
 /** Whether D1 would run the statements that the text has. */
 async function isUnderstood(text: string): Promise<boolean> {
@@ -20,10 +19,8 @@ test.each(globSync('migrations/*.sql', { cwd: root }))('%s is understood', async
 })
 
 test.each([
-  ['a trigger', trigger, true],
-  ['begin in lower case', trigger.replace('BEGIN', 'begin'), false],
-  ['CRLF', trigger.replaceAll('\n', '\r\n'), false],
-  ['CASE in a trigger', trigger.replace('1;', 'CASE WHEN 1 THEN 2 END;'), false],
+  ['two statements', 'SELECT 1;\nSELECT 2;', true],
+  ['a body with statements', 'CREATE TRIGGER kept BEFORE DELETE ON plans\nBEGIN\n  SELECT 1;\nEND;', false],
   ['a semicolon in a comment', 'SELECT 1;\n-- One; two.\nSELECT 2;', false],
   ['an apostrophe in a comment', "-- A partner's plans.\nSELECT 1;\nSELECT 'x';", false],
 ])('%s', async (_, text, expected) => {

@@ -1,9 +1,8 @@
-// How D1 splits a text on its server, as strict as the reports are: https://github.com/cloudflare/workers-sdk/issues/15314,
-// /issues/14991, /issues/3892. It takes BEGIN in capitals before a line feed for the start of a trigger's body, and the next
-// END; for its end. It does not know comments.
+// How D1 splits a text on its server, as strict as the reports are: https://github.com/cloudflare/workers-sdk/issues/15690,
+// /issues/14991, /issues/3892. It cuts at each semicolon outside of a text, and does not know comments.
 import { Refusal } from './api.ts'
 
-const statement = /(?:\bBEGIN\n[^]*?\bEND(?=;)|'[^']*'|[^;])+/g
+const statement = /(?:'[^']*'|[^;])+/g
 
 export async function splitOnServer(text: string): Promise<string[]> {
   const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
