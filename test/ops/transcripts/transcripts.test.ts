@@ -28,7 +28,7 @@ const added = makePlan({ id: 6, identifier: 'added', name: 'Added', coolName: 'A
 
 describe.each(names)('%s', (name) => {
   const transcript = findTranscript(name)
-  const [bindings, drill] = [useMemoryBindings(), useMemoryBindings()]
+  const bindings = useMemoryBindings()
   let keys: Key[] = [
     { kid: '20261102T070000Z_0a1b2c3d', use: 'signs' },
     { kid: '20260101T000000Z_4e5f6a7b', use: 'verifies' },
@@ -39,9 +39,8 @@ describe.each(names)('%s', (name) => {
       files: { 'plans.json': JSON.stringify({ plans }), 'added.json': JSON.stringify({ plans: [added] }) },
       variables: {},
       withStore: (target, work) => {
-        const { DB, CATALOG_CACHE } = target.persistTo === '/tmp/drill' ? drill() : bindings()
         const config = { CATALOG_APPROVAL: target.env === 'production' ? 'required' : 'off', PBKDF2_ITERATIONS: 1 }
-        return work(openBindingStore({ DB, CATALOG_CACHE }, target, config))
+        return work(openBindingStore(bindings(), target, config))
       },
       openKeyRing: () => ({
         list: async () => keys,
