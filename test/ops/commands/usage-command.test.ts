@@ -11,7 +11,9 @@ const attribution = { actor: 'test', command: 'test', note: null }
 
 beforeAll(async () => {
   const store = openBindingStore(bindings())
-  await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
+  for (const shortName of ['acme', 'silent']) {
+    await createPartner(store, { shortName, name: 'Acme', country: 'KE' }, attribution)
+  }
 })
 
 const usage = (...args: string[]) => runCommand(['partner', 'usage', ...args])
@@ -25,11 +27,11 @@ function record(count: number, route: string, status: number, error: string, tim
 }
 
 test('partner usage of a silent partner', async () => {
-  const { stdout, stderr } = await usage('acme', '--json', '--since', '100d', ...remote)
+  const { stdout, stderr } = await usage('silent', '--json', '--since', '100d', ...remote)
   expect(stderr).toBe('Cloudflare keeps these data for three months: earlier requests are not counted.\n')
   const counts = { tokens: 0, lists: 0, unchangedLists: 0, errors: {} }
   expect(JSON.parse(stdout)).toEqual({ ...counts, lastRequestAt: null, lastTokenAt: null })
-  expect((await usage('acme', '--since', '90d', ...remote)).stderr).toBe('')
+  expect((await usage('silent', '--since', '90d', ...remote)).stderr).toBe('')
 })
 
 test('partner usage counts lists, tokens and errors, and says when the partner was last seen', async () => {
