@@ -29,7 +29,8 @@ test.each([
 })
 
 test('creates the target of a dangling link', async () => {
-  await rm(file)
+  for (const path of [file, link]) await rm(path, { force: true })
+  await symlink('file', link)
   await writeOutput(link, 'new')
   expect([await readFile(file, 'utf8'), await readlink(link)]).toEqual(['new', 'file'])
 })
