@@ -6,16 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { createAnalytics, type Analytics } from './analytics.ts'
 import { CursorPage, Dropped, RawAnswer, Refusal, type Call, type Handler, type Routes } from './api.ts'
-import { createAssets } from './assets-api.ts'
 import { createD1, type D1Account } from './d1-api.ts'
-import type { Dashboard } from './dashboard.ts'
 import { createImports } from './d1-import-api.ts'
-import { createDomains, type Domains } from './domains-api.ts'
 import { createKv, type Namespaces } from './kv-api.ts'
 import { createSecrets } from './secrets-api.ts'
 import type { Stores } from './stores.ts'
 import { createWorkersApi } from './workers-api.ts'
-import type { Services, Workers } from './workers.ts'
+import type { Workers } from './workers.ts'
 
 export const accountId = 'a'.repeat(32)
 export const apiToken = 'secret-token'
@@ -41,8 +38,6 @@ export interface Account extends D1Account {
   url: string
   namespaces: Namespaces
   workers: Workers
-  domains: Domains
-  dashboard: Dashboard
   /** Every call so far, as `METHOD /path`. */
   calls: string[]
   failure: Failure | undefined
@@ -56,12 +51,14 @@ export interface Account extends D1Account {
   close: () => Promise<void>
 }
 
-export async function startAccount(
-  stores: Stores,
-  services: Services,
-  analytics = createAnalytics(),
-): Promise<Account> {
+export async function startAccount(stores: Stores): Promise<Account> {
+  const analytics = createAnalytics()
   const server = createServer((request, response) => {
+    // In the place of every service: what is deployed does not run here. The smoke test ends at once.
+    if (!request.url?.startsWith('/client/')) {
+      response.writeHead(403).end('error code: 1010')
+      return
+    }
     const send = (status: number, body: object, headers = {}) => {
       response.writeHead(status, { ...headers, 'Content-Type': 'application/json' })
       response.end(JSON.stringify({ messages: [], ...body }))
@@ -90,8 +87,6 @@ export async function startAccount(
     databases: new Map(),
     namespaces: new Map(),
     workers: new Map(),
-    domains: new Map(),
-    dashboard: { hasPaidPlan: true, hasAnalyticsEngine: false, subdomain: undefined, uncheckedHosts: new Set() },
     calls: [],
     failure: undefined,
     forbidden: undefined,
@@ -107,18 +102,13 @@ export async function startAccount(
       await once(server, 'close')
     },
   }
-  const assets = createAssets()
-  const { dashboard, namespaces, workers, domains } = account
-  const resources = { dashboard, d1: account, namespaces, findFiles: assets.findFiles }
+  const { namespaces, workers } = account
   const find = createRouter({
-    ...createUserApi(),
     ...createD1(account, stores),
     ...createImports(account, stores, () => account.url),
     ...createKv(namespaces, stores),
-    ...createWorkersApi(workers, services, resources),
-    ...createSecrets(workers, services),
-    ...createDomains(workers, domains),
-    ...assets.routes,
+    ...createWorkersApi(workers, { d1: account, namespaces }),
+    ...createSecrets(workers),
     'POST /analytics_engine/sql': (call) => {
       const sql = call.body.toString()
       account.questions.push(sql)
@@ -141,9 +131,8 @@ export async function startAccount(
       const { status, code = 7000, message, retryAfterSeconds } = failure
       throw new Refusal(status, code, message, retryAfterSeconds ? { 'Retry-After': `${retryAfterSeconds}` } : {})
     }
-    // The upload of a site has a token of its own, and that of an import has it in its address.
-    const hasToken =
-      call.bearer === apiToken || line === 'POST /workers/assets/upload' || line.startsWith('PUT /uploads/')
+    // The upload of an import has its token in its address.
+    const hasToken = call.bearer === apiToken || line.startsWith('PUT /uploads/')
     // The real API answers so for an account that the token is not of.
     const isForeign = call.path.startsWith('/accounts/')
     if (!hasToken || isForeign || account.forbidden?.test(line)) throw new Refusal(403, 10000, 'Authentication error')
@@ -166,19 +155,8 @@ async function readCall(request: IncomingMessage): Promise<Call> {
     path: pathname.replace('/client/v4', '').replace(`/accounts/${accountId}/`, '/'),
     query,
     contentType: headers['content-type'] ?? '',
-    userAgent: headers['user-agent'] ?? '',
     bearer: /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1] ?? '',
     body: Buffer.concat(chunks),
-  }
-}
-
-function createUserApi(): Routes {
-  const account = { id: accountId, name: 'Box' }
-  return {
-    'GET /user': () => ({ id: 'b'.repeat(32), email: 'owner@example.com' }),
-    'GET /user/tokens/verify': () => ({ id: 'c'.repeat(32), status: 'active' }),
-    'GET /accounts': () => [account],
-    'GET /memberships': () => [{ id: 'd'.repeat(32), roles: ['Administrator'], account }],
   }
 }
 

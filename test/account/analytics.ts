@@ -1,9 +1,5 @@
-// Workers Analytics Engine in the account: keeps the data points of Workers, and answers the SQL that this project asks, on SQLite.
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+// Workers Analytics Engine in the account: keeps data points, and answers the SQL that this project asks, on SQLite.
 import { DatabaseSync } from 'node:sqlite'
-import { text } from 'node:stream/consumers'
 import { Refusal } from './api.ts'
 
 export interface DataPoint {
@@ -97,53 +93,4 @@ function readPoints(state: string): [level: number, value: number, weight: numbe
 function quoteCounts(row: Record<string, unknown>): Record<string, unknown> {
   const cells = Object.entries(row).map(([name, value]) => [name, Number.isInteger(value) ? String(value) : value])
   return Object.fromEntries(cells)
-}
-
-export interface Recorder {
-  url: string
-  /** While it is set, D1 fails for the Workers. */
-  isOutage: boolean
-  close: () => Promise<void>
-}
-
-/** Starts the server that the Workers of the account send their data points to. */
-export async function startRecorder(analytics: Analytics): Promise<Recorder> {
-  const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      const dataset = request.url?.slice(1) ?? ''
-      if (request.method === 'POST') analytics.write(dataset, JSON.parse(body) as DataPoint)
-      response.end(recorder.isOutage ? 'outage' : '')
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const recorder: Recorder = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    isOutage: false,
-    close: async () => {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
-  return recorder
-}
-
-/** A module that runs another one, records its data points, and lets its D1 fail during an outage. */
-export function wrapModule(mainModule: string): string {
-  return `import worker from './${mainModule}'
-async function wrap({ RECORDER, DATASET, ...env }, ctx) {
-  const isOutage = (await (await fetch(RECORDER)).text()) === 'outage'
-  const fail = async () => { throw new Error('D1_ERROR: injected outage') }
-  const statement = { bind: () => statement, all: fail, first: fail, raw: fail, run: fail }
-  const failing = { prepare: () => statement, withSession: () => failing, batch: fail }
-  const writeDataPoint = (point) =>
-    ctx.waitUntil(fetch(RECORDER + '/' + DATASET, { method: 'POST', body: JSON.stringify(point) }))
-  return { ...env, ...(DATASET && { USAGE: { writeDataPoint } }), ...(isOutage && { DB: failing }) }
-}
-export default {
-  fetch: async (request, env, ctx) => worker.fetch(request, await wrap(env, ctx), ctx),
-  scheduled: async (event, env, ctx) => worker.scheduled(event, await wrap(env, ctx), ctx),
-}
-`
 }

@@ -7,7 +7,6 @@ export interface Call {
   path: string
   query: URLSearchParams
   contentType: string
-  userAgent: string
   bearer: string
   body: Buffer
 }
@@ -65,10 +64,4 @@ export function readJson(call: Call): Record<string, unknown> {
 
 export function readForm(call: Call): Promise<FormData> {
   return new Response(new Uint8Array(call.body), { headers: { 'Content-Type': call.contentType } }).formData()
-}
-
-/** A page of a list, by `page` and `per_page`. */
-export function paginate<T>(call: Call, items: Iterable<T>): T[] {
-  const [page, size] = [Number(call.query.get('page') ?? 1), Number(call.query.get('per_page') ?? 100)]
-  return [...items].slice((page - 1) * size, page * size)
 }

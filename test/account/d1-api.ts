@@ -1,7 +1,7 @@
-// D1: databases, queries, and Time Travel.
+// D1: databases and queries.
 import { randomUUID } from 'node:crypto'
 import { isJsonObject } from '../../src/json.ts'
-import { Dropped, paginate, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { Dropped, readJson, Refusal, type Call, type Routes } from './api.ts'
 import { splitOnServer } from './split-on-server.ts'
 import type { Stores } from './stores.ts'
 
@@ -72,7 +72,7 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
       queries.map(async (one) => (one.params ? [one] : (await splitOnServer(one.sql)).map((sql) => ({ sql })))),
     )
     const split = parts.flat()
-    const db = await open(id, split)
+    const db = await open(id)
     if (d1.isTransactional) return runStatement(() => db.batch(split.map((one) => prepare(db, one))))
     const results = []
     for (const one of split) results.push(await runStatement(() => prepare(db, one).all()))
@@ -81,17 +81,14 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
 
   const raw = async (call: Call, id: string): Promise<object[]> => {
     const one = readJson(call) as unknown as Query
-    const db = await open(id, [one])
+    const db = await open(id)
     const [columns, ...rows] = await runStatement(() => prepare(db, one).raw({ columnNames: true }))
     // Cloudflare's API client calls both optional.
     const results = columns.length === 0 ? {} : { columns, rows }
     return [{ success: true, meta: {}, results }]
   }
 
-  const open = (id: string, queries: readonly Query[]) => {
-    const isWrite = queries.some(({ sql }) => !/^\s*(select|with|pragma)\b/i.test(sql))
-    return stores.openDatabase(find(id).uuid, { isWrite })
-  }
+  const open = (id: string) => stores.openDatabase(find(id).uuid)
 
   /** Runs a statement, or a transaction, which counts as one. */
   const runStatement = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -113,34 +110,12 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
     return describe(database)
   }
 
-  const restore = async (call: Call, id: string) => {
-    const bookmark = call.query.get('bookmark') ?? ''
-    const { uuid } = find(id)
-    const previous = await stores.findBookmark(uuid, Date.now())
-    if (!(await stores.restore(uuid, bookmark))) throw new Refusal(400, 7400, `The bookmark ${bookmark} is unknown`)
-    return { bookmark, previous_bookmark: previous, message: 'Restored' }
-  }
-
-  const findBookmark = async (call: Call, id: string) => {
-    const time = call.query.get('timestamp')
-    const bookmark = await stores.findBookmark(find(id).uuid, time === null ? Date.now() : Date.parse(time))
-    if (bookmark === undefined) throw new Refusal(400, 7400, 'The time is before the database was created')
-    return { bookmark }
-  }
-
   return {
     'POST /d1/database': create,
-    'GET /d1/database': (call) =>
-      paginate(call, d1.databases.values())
-        .filter(({ name }) => [null, name].includes(call.query.get('name')))
-        .map(describe),
     'GET /d1/database/:id': (_, id = '') => describe(find(id)),
     'PUT /d1/database/:id': (call, id = '') => replicate(call, id),
-    'PATCH /d1/database/:id': (call, id = '') => replicate(call, id),
     'POST /d1/database/:id/query': (call, id = '') => query(call, id),
     'POST /d1/database/:id/raw': (call, id = '') => raw(call, id),
-    'GET /d1/database/:id/time_travel/bookmark': (call, id = '') => findBookmark(call, id),
-    'POST /d1/database/:id/time_travel/restore': (call, id = '') => restore(call, id),
   }
 }
 

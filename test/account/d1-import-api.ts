@@ -18,7 +18,7 @@ export function createImports({ databases }: D1Account, stores: Stores, getUrl: 
   /** One transaction. */
   const ingest = async (id: string, etag: string) => {
     const { unstable_splitSqlQuery: splitSqlQuery } = await import('wrangler')
-    const db = await stores.openDatabase(id, { isWrite: true })
+    const db = await stores.openDatabase(id)
     const statements = splitSqlQuery(uploads.get(etag) ?? '')
     await db.batch(statements.map((sql) => db.prepare(sql)))
     return statements.length

@@ -1,6 +1,6 @@
 // Workers KV: namespaces and their values.
 import { randomBytes } from 'node:crypto'
-import { CursorPage, paginate, RawAnswer, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { CursorPage, readJson, Refusal, type Call, type Routes } from './api.ts'
 import type { Stores } from './stores.ts'
 
 interface Namespace {
@@ -30,22 +30,11 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
 
   const open = (id: string) => stores.openNamespace(find(id).id)
 
-  const read = async (id: string, name: string) => {
-    const value = await (await open(id)).get(decodeURIComponent(name), 'arrayBuffer')
-    if (value === null) throw new Refusal(404, 10009, "get: 'key not found'")
-    return new RawAnswer(new Uint8Array(value))
-  }
-
   /** Small pages, so that a caller has to follow the cursor. */
   const listKeys = async ({ query }: Call, id: string) => {
     const [prefix, cursor] = [query.get('prefix') ?? '', query.get('cursor')]
     const page = await (await open(id)).list({ prefix, cursor, limit: 10 })
     return new CursorPage(page.keys, page.list_complete ? '' : page.cursor)
-  }
-
-  const write = async (call: Call, id: string, name: string) => {
-    await (await open(id)).put(decodeURIComponent(name), call.body.toString())
-    return {}
   }
 
   interface Entry {
@@ -71,13 +60,7 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
 
   return {
     'POST /storage/kv/namespaces': create,
-    'GET /storage/kv/namespaces': (call) => paginate(call, namespaces.values()),
-    'GET /storage/kv/namespaces/:id': (_, id = '') => find(id),
     'GET /storage/kv/namespaces/:id/keys': (call, id = '') => listKeys(call, id),
-    'GET /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') => read(id, name),
-    'PUT /storage/kv/namespaces/:id/values/:name': (call, id = '', name = '') => write(call, id, name),
-    'DELETE /storage/kv/namespaces/:id/values/:name': (_, id = '', name = '') =>
-      deleteNames(id, [decodeURIComponent(name)]),
     'PUT /storage/kv/namespaces/:id/bulk': (call, id = '') =>
       writeEntries(id, JSON.parse(call.body.toString()) as Entry[]),
     'DELETE /storage/kv/namespaces/:id/bulk': (call, id = '') =>

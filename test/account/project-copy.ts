@@ -1,13 +1,11 @@
 // A copy of the project's files for commands that write into the project, such as IDs into wrangler.toml.
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { stripTypeScriptTypes } from 'node:module'
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 
 const project = resolve(import.meta.dirname, '../..')
 /** As in .gitignore. */
 const ignored = /^(dist|\.git|\.wrangler|\.dev\.vars.*|\.env.*)$|(^|\/)node_modules$/
-const loopbackFetch = join(import.meta.dirname, 'loopback-fetch.ts')
 
 export interface ProjectCopy {
   folder: string
@@ -33,6 +31,5 @@ export async function copyProject(): Promise<ProjectCopy> {
     filter: (path) => !ignored.test(relative(project, path)),
   })
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'))
-  await writeFile(join(home, 'loopback-fetch.mjs'), stripTypeScriptTypes(await readFile(loopbackFetch, 'utf8')))
   return { folder, home, remove: () => rm(parent, { recursive: true }) }
 }

@@ -1,18 +1,14 @@
 // Where the account keeps the contents of databases and namespaces.
+import { Miniflare, type WorkerOptions } from 'miniflare'
 
 export interface Stores {
   addDatabase: (id: string) => Promise<void>
   addNamespace: (id: string) => Promise<void>
-  /** `isWrite` tells that the database is about to change. */
-  openDatabase: (id: string, use: { isWrite: boolean }) => Promise<D1Database>
+  openDatabase: (id: string) => Promise<D1Database>
   openNamespace: (id: string) => Promise<KVNamespace>
-  /** Time Travel: the bookmark of the state at a time; undefined when there was no database. */
-  findBookmark: (id: string, timeMs: number) => Promise<string | undefined>
-  /** @returns whether there is such a bookmark. */
-  restore: (id: string, bookmark: string) => Promise<boolean>
 }
 
-/** Stores that somebody else opened. They have no Time Travel, and nothing can be added. */
+/** Stores that somebody else opened. Nothing can be added. */
 export function useStores({ DB, CATALOG_CACHE }: Pick<Env, 'DB' | 'CATALOG_CACHE'>): Stores {
   const refuse = () => Promise.reject(new Error('this account has one database and one namespace'))
   return {
@@ -20,7 +16,30 @@ export function useStores({ DB, CATALOG_CACHE }: Pick<Env, 'DB' | 'CATALOG_CACHE
     addNamespace: refuse,
     openDatabase: () => Promise.resolve(DB),
     openNamespace: () => Promise.resolve(CATALOG_CACHE),
-    findBookmark: () => Promise.resolve(undefined),
-    restore: () => Promise.resolve(false),
+  }
+}
+
+/** Stores in memory, in the local runtime. */
+export async function startStores(): Promise<Stores & { close: () => Promise<void> }> {
+  const env: NonNullable<WorkerOptions['config']['env']> = {}
+  const modules = { 'index.js': { type: 'esm' as const, contents: 'export default {}' } }
+  const manifest = { mainModule: 'index.js', modules }
+  const describe = () => ({
+    workers: [{ config: { name: 'account', compatibilityDate: '2026-10-23', manifest, env } }],
+  })
+  const miniflare = new Miniflare(describe())
+  const add = async (id: string, type: 'd1' | 'kv') => {
+    env[id] = { type, id }
+    await miniflare.setOptions(describe())
+  }
+  return {
+    addDatabase: (id) => add(id, 'd1'),
+    addNamespace: (id) => add(id, 'kv'),
+    openDatabase: (id) => miniflare.getD1Database(id),
+    openNamespace: async (id) => {
+      const kv: unknown = await miniflare.getKVNamespace(id)
+      return kv as KVNamespace
+    },
+    close: () => miniflare.dispose(),
   }
 }

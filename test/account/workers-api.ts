@@ -1,17 +1,36 @@
 // Workers: uploads, versions, deployments, schedules and the workers.dev subdomain.
-import { readJson, Refusal, type Call, type Routes } from './api.ts'
-import { readUpload, type Resources } from './read-upload.ts'
+import { isJsonObject } from '../../src/json.ts'
+import { readForm, readJson, Refusal, type Call, type Routes } from './api.ts'
+import type { D1Account } from './d1-api.ts'
+import type { Namespaces } from './kv-api.ts'
 import { addVersion, authorEmail, createWorker, deployVersions, findVersion, findWorker } from './workers.ts'
-import { readSecrets, type Services, type Share, type Version, type Worker, type Workers } from './workers.ts'
+import {
+  readSecrets,
+  type Binding,
+  type Share,
+  type Upload,
+  type Version,
+  type Worker,
+  type Workers,
+} from './workers.ts'
 
-export function createWorkersApi(workers: Workers, services: Services, resources: Resources): Routes {
+/** The account's name at workers.dev. */
+export const subdomain = 'example'
+
+/** What the bindings of an upload must name. */
+interface Resources {
+  d1: D1Account
+  namespaces: Namespaces
+}
+
+export function createWorkersApi(workers: Workers, resources: Resources): Routes {
   const find = (name: string) => findWorker(workers, name)
 
   /** The call that creates a Worker. Later deploys upload a version and deploy it. */
   const putScript = async (call: Call, name: string) => {
-    const worker = workers.get(name) ?? createWorker(name, call.userAgent)
+    const worker = workers.get(name) ?? createWorker(name)
     const version = addVersion(worker, await readUpload(call, worker.versions.at(-1), resources))
-    await deployVersions(services, worker, [{ version_id: version.id, percentage: 100 }], version.annotations)
+    deployVersions(worker, [{ version_id: version.id, percentage: 100 }], version.annotations)
     workers.set(name, worker)
     return { id: name, tag: worker.tag, etag: version.id, deployment_id: version.id, startup_time_ms: 1 }
   }
@@ -21,17 +40,17 @@ export function createWorkersApi(workers: Workers, services: Services, resources
     return describeVersion(addVersion(worker, await readUpload(call, worker.versions.at(-1), resources)))
   }
 
-  const postDeployment = async (call: Call, name: string) => {
+  const postDeployment = (call: Call, name: string) => {
     const worker = find(name)
     const { versions, annotations = {} } = readJson(call)
     const shares = versions as Share[]
     if (call.query.get('force') !== 'true') refuseOldSecrets(worker, shares)
-    return deployVersions(services, worker, shares, annotations as Record<string, string>)
+    return deployVersions(worker, shares, annotations as Record<string, string>)
   }
 
   const getService = (name: string) => {
-    const { tag, tags, lastDeployedFrom } = findWorker(workers, name, 10090)
-    const script = { id: name, tag, tags, last_deployed_from: lastDeployedFrom }
+    const { tag, tags } = findWorker(workers, name, 10090)
+    const script = { id: name, tag, tags, last_deployed_from: 'wrangler' }
     return { id: name, default_environment: { environment: 'production', script } }
   }
 
@@ -39,12 +58,6 @@ export function createWorkersApi(workers: Workers, services: Services, resources
     const { tags } = readJson(call)
     if (Array.isArray(tags)) find(name).tags = tags.map(String)
     return {}
-  }
-
-  const getSubdomain = () => {
-    const { subdomain } = resources.dashboard
-    if (subdomain === undefined) throw new Refusal(404, 10007, 'You do not have a workers.dev subdomain.')
-    return { subdomain }
   }
 
   const postSubdomain = (call: Call, name: string) => {
@@ -63,7 +76,9 @@ export function createWorkersApi(workers: Workers, services: Services, resources
   })
 
   return {
-    'GET /workers/subdomain': getSubdomain,
+    'GET /workers/subdomain': () => ({ subdomain }),
+    // The account has every file of the site already.
+    'POST /workers/scripts/:name/assets-upload-session': () => ({ jwt: 'complete', buckets: [] }),
     'GET /workers/services/:name': (_, name = '') => getService(name),
     'GET /workers/workers/:name': (_, name = '') => ({ id: find(name).tag, name, subdomain: find(name).subdomain }),
     'PUT /workers/scripts/:name': (call, name = '') => putScript(call, name),
@@ -76,13 +91,46 @@ export function createWorkersApi(workers: Workers, services: Services, resources
       deployments: find(name).deployments.toReversed().slice(0, 10),
     }),
     'POST /workers/scripts/:name/deployments': (call, name = '') => postDeployment(call, name),
-    'GET /workers/scripts/:name/subdomain': (_, name = '') => find(name).subdomain,
     'POST /workers/scripts/:name/subdomain': (call, name = '') => postSubdomain(call, name),
-    'GET /workers/scripts/:name/schedules': (_, name = '') => ({
-      schedules: find(name).crons.map((cron) => ({ cron })),
-    }),
     'PUT /workers/scripts/:name/schedules': (call, name = '') => putSchedules(call, name),
   }
+}
+
+interface Metadata {
+  bindings?: Binding[]
+  keep_bindings?: string[]
+  compatibility_date?: string
+  annotations?: Record<string, string>
+}
+
+/** Reads the form that wrangler uploads a Worker with. @param latest the version from which bindings are inherited. */
+async function readUpload(call: Call, latest: Version | undefined, resources: Resources): Promise<Upload> {
+  const text = (await readForm(call)).get('metadata')
+  const metadata: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
+  if (!isJsonObject(metadata)) throw new Refusal(400, 10021, 'The form has no metadata.')
+  const { compatibility_date: date = '2021-11-02', annotations = {}, ...rest }: Metadata = metadata
+  return { compatibilityDate: date, bindings: readBindings(rest, latest, resources), annotations }
+}
+
+/** Resolves bindings of the type `inherit`, and adds those that the upload keeps. */
+function readBindings(metadata: Metadata, latest: Version | undefined, { d1, namespaces }: Resources): Binding[] {
+  const { bindings = [], keep_bindings: kept = [] } = metadata
+  const named = bindings.map((binding) => {
+    if (binding.type !== 'inherit') return binding
+    const inherited = latest?.bindings.find(({ name }) => name === binding.name)
+    if (inherited) return inherited
+    throw new Refusal(400, 10057, `inherit binding '${binding.name}' is invalid: the previous version does not have it`)
+  })
+  const names = new Set(named.map(({ name }) => name))
+  for (const { type, name, id, namespace_id: namespaceId } of named) {
+    if (type === 'd1' && !d1.databases.has(String(id))) {
+      throw new Refusal(400, 10021, `binding ${name} of type d1 must have a valid \`id\` specified`)
+    }
+    if (type === 'kv_namespace' && !namespaces.has(String(namespaceId))) {
+      throw new Refusal(400, 10041, `KV namespace '${String(namespaceId)}' not found.`)
+    }
+  }
+  return [...named, ...(latest?.bindings ?? []).filter(({ name, type }) => kept.includes(type) && !names.has(name))]
 }
 
 /** A version has the secrets of its time. To go back to others, wrangler must ask, and then force it. */

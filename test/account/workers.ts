@@ -1,24 +1,13 @@
 // The Workers of an account: versions, and deployments that name them.
 import { randomUUID } from 'node:crypto'
 import { Refusal } from './api.ts'
-import type { Site } from './assets-api.ts'
 
 export type Binding = { name: string; type: string } & Record<string, unknown>
 
-export interface Module {
-  type: 'esm' | 'text' | 'data' | 'wasm'
-  contents: string | Uint8Array<ArrayBuffer>
-}
-
-/** What an upload says: code, site, configuration and secrets. A version never changes. */
+/** What an upload says, besides the code and the site, which don't run here. A version never changes. */
 export interface Upload {
-  mainModule: string
-  modules: Record<string, Module>
-  hasSourceMap: boolean
   compatibilityDate: string
-  compatibilityFlags: string[]
   bindings: Binding[]
-  site: Site | undefined
   annotations: Record<string, string>
 }
 
@@ -47,7 +36,6 @@ export interface Worker {
   name: string
   tag: string
   tags: string[]
-  lastDeployedFrom: string
   /** The latest version and deployment are the last. */
   versions: Version[]
   deployments: Deployment[]
@@ -57,21 +45,13 @@ export interface Worker {
 
 export type Workers = Map<string, Worker>
 
-/** Lets requests reach versions. */
-export interface Services {
-  /** @throws when the code doesn't start. */
-  serve: (name: string, shares: readonly { version: Version; percentage: number }[]) => Promise<void>
-}
-
 export const authorEmail = 'owner@example.com'
 
-export function createWorker(name: string, userAgent: string): Worker {
+export function createWorker(name: string): Worker {
   return {
     name,
     tag: randomUUID().replaceAll('-', ''),
     tags: [],
-    // Wrangler asks before it overwrites what something else uploaded.
-    lastDeployedFrom: userAgent.startsWith('wrangler/') ? 'wrangler' : 'api',
     versions: [],
     deployments: [],
     crons: [],
@@ -103,27 +83,15 @@ export function addVersion(worker: Worker, upload: Upload): Version {
   return version
 }
 
-/** Sends requests to versions. A version whose code doesn't start changes nothing. */
-export async function deployVersions(
-  services: Services,
-  worker: Worker,
-  shares: readonly Share[],
-  annotations: Record<string, string> = {},
-): Promise<Deployment> {
-  const total = shares.reduce((sum, { percentage }) => sum + percentage, 0)
-  if (total !== 100) throw new Refusal(400, 10021, 'The percentages of a deployment must add up to 100.')
-  const versions = shares.map(({ version_id: id, percentage }) => ({ version: findVersion(worker, id), percentage }))
-  await services.serve(worker.name, versions).catch((error: unknown) => {
-    throw new Refusal(400, 10021, `The code does not start: ${String(error)}`)
-  })
-  return recordDeployment(worker, shares, annotations)
-}
-
-export function recordDeployment(
+/** @throws Refusal unless the versions exist and get all requests. */
+export function deployVersions(
   worker: Worker,
   shares: readonly Share[],
   annotations: Record<string, string> = {},
 ): Deployment {
+  const total = shares.reduce((sum, { percentage }) => sum + percentage, 0)
+  if (total !== 100) throw new Refusal(400, 10021, 'The percentages of a deployment must add up to 100.')
+  for (const { version_id: id } of shares) findVersion(worker, id)
   const deployment: Deployment = {
     id: randomUUID(),
     created_on: new Date().toISOString(),

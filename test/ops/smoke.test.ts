@@ -1,21 +1,35 @@
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { smoke as program } from '../../src/ops/commands/programs.ts'
-import { isRefusedAgent, startFront } from '../account/front.ts'
 import { runCommand } from './support/run-ops.ts'
 
-/** Answers as the Worker and the site do when there are no credentials. @param findVersion is asked for every request. */
-async function startService(findVersion: () => string): Promise<URL> {
+async function startServer(listener: RequestListener): Promise<URL> {
+  const server = createServer(listener)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+}
+
+/**
+ * Answers as the Worker and the site do when there are no credentials.
+ * @param findVersion is asked for every request. @param refusedAgents are refused as by Browser Integrity Check.
+ */
+function startService(findVersion: () => string, refusedAgents = /^$/): Promise<URL> {
   const refusals: Record<string, [number, string]> = {
     'POST /auth': [400, 'invalid_request'],
     'POST /auth Basic': [401, 'invalid_client'],
     'GET /any/plans': [401, 'missing_token'],
     'GET /any/plans Bearer': [401, 'invalid_token'],
   }
-  const server = createServer((request, response) => {
+  return startServer((request, response) => {
     const { method, url = '', headers } = request
+    if (refusedAgents.test(headers['user-agent'] ?? '')) {
+      response.writeHead(403).end('error code: 1010')
+      return
+    }
     if (url === '/') {
       const policy = "default-src 'none'; base-uri 'none'"
       response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy }).end()
@@ -27,10 +41,6 @@ async function startService(findVersion: () => string): Promise<URL> {
     response.writeHead(status, { 'X-Request-Id': '1', 'X-Worker-Version': findVersion() })
     response.end(JSON.stringify({ error, requestId: '1' }))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
 /** Without the credentials of a partner, and without pauses. Requests for `targets` go to loopback. */
@@ -57,10 +67,10 @@ test.each([
   ['fails the smoke test', 'catalog.example.com', 'FAIL', '6 passed, 1 failed', 3],
   ['is a warning, because nobody can switch it off there', 'catalog.acme.workers.dev', 'WARN', '6 passed, 0 failed', 0],
 ])('Browser Integrity Check %s: %s', async (_, host, level, summary, exitCode) => {
-  const service = await startService(() => 'new')
-  const front = await startFront(() => Promise.resolve(service), { isRefused: isRefusedAgent })
-  onTestFinished(front.close)
-  const { code, stdout } = await smoke(['--url', `https://${host}`, '--version', 'catalog=new'], { [host]: front.url })
+  const service = await startService(() => 'new', /^Python-urllib\//)
+  const { code, stdout } = await smoke(['--url', `https://${host}`, '--version', 'catalog=new'], {
+    [host]: service.origin,
+  })
   expect(stdout).toMatch(new RegExp(`^${level}  Python’s urllib reaches the service .*1010`, 'm'))
   expect(stdout).toContain(summary)
   expect(code).toBe(exitCode)
@@ -68,9 +78,8 @@ test.each([
 
 test('at workers.dev, any other failure fails the smoke test', async () => {
   const host = 'catalog.acme.workers.dev'
-  const front = await startFront(() => Promise.resolve(undefined))
-  onTestFinished(front.close)
-  const { code, stdout } = await smoke(['--url', `https://${host}`], { [host]: front.url })
+  const server = await startServer((_, response) => void response.writeHead(404).end('There is no such Worker.'))
+  const { code, stdout } = await smoke(['--url', `https://${host}`], { [host]: server.origin })
   expect(stdout).toContain('0 passed, 6 failed')
   expect(code).toBe(3)
 })

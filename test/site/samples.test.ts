@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { startFront } from '../account/front.ts'
 
 const folder = join(import.meta.dirname, '../../src/site/samples')
 
@@ -26,6 +25,10 @@ const defaultAgent = /^($|Python-urllib|Go-http-client|curl|node)/
 /** Every request of the service gets the answer, unless its user agent is a default one. @param body is cut off at its `✂`. */
 async function startService(findAnswer: (path: string) => [status: number, body: string]): Promise<string> {
   const server = createServer((request, response) => {
+    if (defaultAgent.test(request.headers['user-agent'] ?? '')) {
+      response.writeHead(403).end('error code: 1010')
+      return
+    }
     const [status, body] = findAnswer(request.url ?? '')
     const [start = '', ...rest] = body.split('✂')
     if (rest.length === 0) response.writeHead(status).end(start)
@@ -34,10 +37,7 @@ async function startService(findAnswer: (path: string) => [status: number, body:
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
-  const service = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const front = await startFront(() => Promise.resolve(service), { isRefused: (agent) => defaultAgent.test(agent) })
-  onTestFinished(front.close)
-  return front.url
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 async function run(

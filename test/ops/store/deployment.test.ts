@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { deployWithWrangler, readConfiguredEnvironment } from '../../../src/ops/store/deployment.ts'
+import { deployWithWrangler, readConfiguredEnvironment, readDeployState } from '../../../src/ops/store/deployment.ts'
 import { findOrigin } from '../../../src/ops/store/origin.ts'
 import { inspectEnvironment } from '../../../src/ops/store/environment.ts'
 
@@ -22,6 +22,7 @@ const domain = 'https://catalog.example.com'
 afterEach(() => {
   process.chdir(project)
   vi.unstubAllEnvs()
+  vi.restoreAllMocks()
 })
 
 test.each([
@@ -66,6 +67,24 @@ test('the origin of a service is its custom domain; a route that is none has to 
     'https://a.example',
   )
   await expect(find('route = "a.example/*"')).rejects.toThrow('names no host. Add --url.')
+})
+
+test('a custom domain that is not the Worker’s yet is noticed', async () => {
+  vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', 'a'.repeat(32))
+  vi.stubEnv('CLOUDFLARE_API_TOKEN', 'token')
+  const services: Record<string, object[]> = {
+    'a.example': [{ service: 'w-staging' }],
+    'b.example': [{ service: 'x' }],
+  }
+  vi.spyOn(globalThis, 'fetch').mockImplementation(async (url) => {
+    const hostname = typeof url === 'string' ? new URL(url).searchParams.get('hostname') : null
+    return Response.json({ success: true, result: services[hostname ?? ''] ?? [] })
+  })
+  const routes = ['a', 'b', 'c'].map((name) => `{ pattern = "${name}.example", custom_domain = true }`)
+  const { newDomains } = await inFolder(`[env.staging]\nroutes = [${routes.join(', ')}]`, async () =>
+    readDeployState(await readConfiguredEnvironment('staging'), true),
+  )
+  expect(newDomains).toEqual(['b.example', 'c.example'])
 })
 
 test('an environment without the binding of the version is noticed', async () => {

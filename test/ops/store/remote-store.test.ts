@@ -25,7 +25,7 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
-import { addVersion, recordDeployment } from '../../account/workers.ts'
+import { addVersion, deployVersions } from '../../account/workers.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
@@ -367,7 +367,7 @@ describe('the names of a Worker’s secrets', () => {
   ])('say whether every live version has them: one without them gets %i % of the requests', async (share, listed) => {
     const { worker, version } = deploy('JWT_KEYS')
     const { id: latest } = addVersion(worker, { ...version, bindings: [] })
-    recordDeployment(worker, [
+    deployVersions(worker, [
       { version_id: version.id, percentage: 100 - share },
       { version_id: latest, percentage: share },
     ])

@@ -9,14 +9,7 @@ import { addDatabase } from '../../account/d1-api.ts'
 import { addNamespace } from '../../account/kv-api.ts'
 import { setBindingId } from '../../account/project-copy.ts'
 import { useStores } from '../../account/stores.ts'
-import {
-  addVersion,
-  createWorker,
-  readSecrets,
-  recordDeployment,
-  type Services,
-  type Upload,
-} from '../../account/workers.ts'
+import { addVersion, createWorker, deployVersions, readSecrets } from '../../account/workers.ts'
 import type { Bindings } from './memory-bindings.ts'
 
 export type { Outage } from '../../account/d1-api.ts'
@@ -25,17 +18,6 @@ const databaseId = '00000000-0000-4000-8000-000000000001'
 const namespaceId = 'b'.repeat(32)
 const workerName = 'partner-investment-plan-catalog-staging'
 const project = resolve(import.meta.dirname, '../../..')
-const services: Services = { serve: () => Promise.resolve() }
-const emptyUpload: Upload = {
-  mainModule: 'index.js',
-  modules: {},
-  hasSourceMap: false,
-  compatibilityDate: '2026-10-23',
-  compatibilityFlags: [],
-  bindings: [],
-  site: undefined,
-  annotations: {},
-}
 
 export interface FakeCloudflare extends Account {
   /** The secrets of the Worker of staging; undefined while there is no Worker. */
@@ -57,7 +39,7 @@ export function useFakeCloudflare(bindings: () => Bindings): () => FakeCloudflar
     vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', accountId)
   }
   beforeAll(async () => {
-    fake = exposeSecrets(await startAccount(useStores(bindings()), services))
+    fake = exposeSecrets(await startAccount(useStores(bindings())))
     const database = addDatabase(fake, databaseId, workerName)
     Object.assign(database, { primary_location_hint: 'weur', read_replication: { mode: 'auto' } })
     addNamespace(fake.namespaces, namespaceId, workerName)
@@ -95,10 +77,10 @@ function exposeSecrets(account: Account): FakeCloudflare {
     set: (secrets: Map<string, string> | undefined) => {
       workers.delete(workerName)
       if (secrets === undefined) return
-      const worker = createWorker(workerName, 'wrangler/')
+      const worker = createWorker(workerName)
       const bindings = [...secrets].map(([name, text]) => ({ name, type: 'secret_text', text }))
-      const { id } = addVersion(worker, { ...emptyUpload, bindings })
-      recordDeployment(worker, [{ version_id: id, percentage: 100 }])
+      const { id } = addVersion(worker, { compatibilityDate: '2026-10-23', bindings, annotations: {} })
+      deployVersions(worker, [{ version_id: id, percentage: 100 }])
       workers.set(workerName, worker)
     },
   })
