@@ -55,7 +55,7 @@ export default defineConfig(({ mode }) => {
     test: {
       // Shows the Worker's log lines of a failed test only.
       silent: 'passed-only',
-      provide: { propertyRuns },
+      provide: { propertyRuns, isSlow },
       maxWorkers: isSlow ? 1 : '100%',
       sequence: { sequencer: LongestFirst },
       projects: [
@@ -79,9 +79,14 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             name: 'node',
-            // The nightly run has the languages of all samples.
+            // They try more in the slow mode: all languages, and each arrival of a write on each store.
             include: isSlow
-              ? [...onlySlow(nodeTests), ...listProperties('test/catalog/*.test.ts'), 'test/site/samples.test.ts']
+              ? [
+                  ...onlySlow(nodeTests),
+                  ...listProperties('test/catalog/*.test.ts'),
+                  'test/site/samples.test.ts',
+                  'test/ops/store/conformance.test.ts',
+                ]
               : nodeTests,
             exclude: ['test/ops/core/**', ...mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
             // Importing takes longer than most files.

@@ -5,6 +5,8 @@ import { inject } from 'vitest'
 declare module 'vitest' {
   interface ProvidedContext {
     propertyRuns: number
+    /** Whether `npm run test:slow` runs. */
+    isSlow: boolean
   }
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { inspect } from 'node:util'
 import { getTableName, sql, type SQL } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { examplePlan } from '../../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import {
@@ -215,7 +215,9 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
   })
 
   // The HTTP API sends every number as text.
-  test.each<Mode>(['once', 'twice', 'answer lost'])('every statement of src/db, each write %s', async (arrival) => {
+  // The last one repeats each write after it took effect. The runtime is slow, so the others run there every night.
+  const arrivals: Mode[] = kind === 'memory' || inject('isSlow') ? ['once', 'twice', 'answer lost'] : ['answer lost']
+  test.each(arrivals)('every statement of src/db, each write %s', async (arrival) => {
     const { DB } = bindings[kind]()
     mode = arrival
     const run = (db: Database) => runEveryStatement(db, DB)
