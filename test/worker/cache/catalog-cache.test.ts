@@ -331,11 +331,11 @@ describe('KV', () => {
     }
     const put = env.CATALOG_CACHE.put.bind(env.CATALOG_CACHE)
     const kv = { getWithMetadata, put } as unknown as CacheContext['kv']
-    await open({ kv }, { currency: 'XXX' }, '')
+    await open({ kv }, { currency: 'USD' }, '')
     await vi.waitFor(() => expect(reads).toHaveLength(1))
     db.partner = makePartner({ isSuspended: true })
     nowMs = start + 121 * second
-    await open({}, { currency: 'XXX' }, '')
+    await open({}, { currency: 'USD' }, '')
     await vi.waitFor(async () => expect(await env.CATALOG_CACHE.get(getPartnerKey(clientId))).not.toBeNull())
     reads[0]?.()
     await finishWork()
