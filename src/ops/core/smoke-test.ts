@@ -75,7 +75,7 @@ export async function runSmokeTest(
     report(`${problem === undefined ? 'ok  ' : otherwise}  ${name} (${time})${problem ? `: ${problem}` : ''}`)
   }
 
-  // The zone of workers.dev is Cloudflare's: so its rules can't be changed.
+  // The zone of workers.dev is Cloudflare's, so its rules can't be changed.
   const hasOwnZone = !new URL(origin).hostname.endsWith('.workers.dev')
   for (const [name, path, headers, status, error] of refusals) {
     const otherwise = hasOwnZone || headers['User-Agent'] === undefined ? 'FAIL' : 'WARN'
