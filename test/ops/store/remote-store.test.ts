@@ -75,6 +75,17 @@ test('a partner is suspended, with a warning, when the cache can’t be reached'
   expect((await find('cached')).suspendedAt).not.toBeNull()
 })
 
+test('a partner is suspended, with a warning, when the cache leaves its key out', async () => {
+  await create('left')
+  const send = globalThis.fetch
+  const refusal = { success: true, result: { successful_key_count: 0, unsuccessful_keys: ['left'] } }
+  vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) =>
+    (input as string).endsWith('/bulk') ? Promise.resolve(Response.json(refusal)) : send(input, init),
+  )
+  await change({ kind: 'suspend', partner: 'left' })
+  expect(warnings).toEqual([expect.stringMatching(/^The cached copy of left could not be updated: /)])
+})
+
 test('while D1 fails, a suspension marks the partner in the cache, whose copies it finds on any page', async () => {
   const { CATALOG_CACHE } = bindings()
   for (let id = 10; id < 40; id++) {
