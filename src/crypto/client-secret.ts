@@ -13,9 +13,6 @@ const maxLiveSecrets = 2
  */
 export const clientSecretPattern = 'pcs_[0-9A-Za-z]{36}'
 
-/** Has the right checksum, and is nobody's secret. For documentation. */
-export const exampleClientSecret = 'pcs_ExampleOnlyNotASecretOfAnybody4Bi5Y3'
-
 /** The digits of base 62. */
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const clientIdLength = 16

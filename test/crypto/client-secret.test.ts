@@ -3,13 +3,15 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   areBytesEqual,
   clientSecretPattern,
-  exampleClientSecret,
   findMatchingHash,
   generateClientId,
   generateClientSecret,
   hashSecret,
   isClientSecret,
 } from '../../src/crypto/client-secret.ts'
+
+/** Has the right checksum, and is nobody's secret. */
+const exampleClientSecret = 'pcs_ExampleOnlyNotASecretOfAnybody4Bi5Y3'
 
 afterEach(() => vi.restoreAllMocks())
 
