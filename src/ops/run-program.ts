@@ -1,20 +1,17 @@
-// Runs a command line as this process.
+// Runs the command line as this process.
 import { resolve } from 'node:path'
 import { createCommandContext } from './commands/command-context.ts'
-import { runCommandLine, type Program } from './commands/program.ts'
-import { watchInterruption } from './interruption.ts'
+import { runCommandLine } from './commands/command-line.ts'
 import type { Changes } from './store/outcome.ts'
 
 /**
  * The working folder is the project, where wrangler finds its configuration. INIT_CWD keeps the user's folder: file arguments are
  * relative to it.
- * @param isInStore whether the program changes nothing outside of a store, so that Ctrl+C can say what it leaves.
  */
-export async function runProgram(program: Program, isInStore = false): Promise<void> {
+export async function runProgram(): Promise<void> {
   process.env['INIT_CWD'] ??= process.cwd()
   process.chdir(resolve(import.meta.dirname, '../..'))
   const changes: Changes = { target: {}, outcome: 'unchanged' }
-  if (isInStore) watchInterruption(changes)
   const { stdin, stdout, stderr } = process
   /** The reader of our output may close it early (| head), and a disk may be full. */
   let writeError: NodeJS.ErrnoException | undefined
@@ -22,7 +19,7 @@ export async function runProgram(program: Program, isInStore = false): Promise<v
   stderr.on('error', () => {})
 
   const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2), changes)
-  const code = await runCommandLine(program, context)
+  const code = await runCommandLine(context)
   // Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
   stdout.write('', () => {
     // The error of an earlier write is emitted together with this callback.

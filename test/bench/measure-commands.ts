@@ -1,6 +1,6 @@
 // How much CPU commands of the operators take, alone or side by side with those of another checkout.
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -74,8 +74,9 @@ async function migrate(checkout: string, state: string): Promise<void> {
 
 /** @returns user and system time in milliseconds, as bash measures them. */
 async function measureCpu(checkout: string, args: readonly string[]): Promise<number> {
-  const node = join(checkout, 'node_modules/.bin/node')
-  const program = [node, '--import', './src/ops/check-node.mjs', 'src/ops/main.ts', ...args]
+  const { scripts } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8')) as { scripts: { ops: string } }
+  const [, ...start] = scripts.ops.split(' ')
+  const program = [join(checkout, 'node_modules/.bin/node'), ...start, ...args]
   const script = `TIMEFORMAT='%U %S'; time "$@" > /dev/null 2>&1`
   const { stderr } = await run('bash', ['-c', script, 'bash', ...program], { cwd: checkout })
   const [user = 0, system = 0] = stderr.trim().split(' ').map(Number)

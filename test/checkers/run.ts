@@ -73,7 +73,7 @@ function listChecks(
     'prism: the smoke test, through a proxy that knows openapi.json': async () =>
       runThroughPrism(
         start(tool('prism'), ['proxy', document, origin, '--port', '0']),
-        (proxy) => run(process.execPath, ['src/ops/smoke.ts', '--url', proxy], { env: credentials }),
+        (proxy) => run(process.execPath, ['src/ops/main.mjs', 'smoke', '--url', proxy], { env: credentials }),
         [
           'post /api/v3/partners/auth: request Invalid security scheme used',
           'get /api/v3/partners/any/plans: request Invalid security scheme used',

@@ -104,8 +104,8 @@ async function signIn(output: string) {
 const stackFrame = /^\s+at .*:\d+:\d+\)?$/m
 
 function startDev(env: Record<string, string> = {}, folder = state) {
-  const program = resolve(import.meta.dirname, '../../src/ops/dev.ts')
-  return run(process.execPath, [program, `--port=${port}`, `--persist-to=${folder}`], env)
+  const program = resolve(import.meta.dirname, '../../src/ops/main.mjs')
+  return run(process.execPath, [program, 'dev', `--port=${port}`, `--persist-to=${folder}`], env)
 }
 
 function run(command: string, args: string[], env: Record<string, string>, cwd?: string) {

@@ -12,7 +12,7 @@ import { runOnState, useLocalState } from './support/local-state.ts'
 
 const state = useLocalState()
 
-const main = resolve(import.meta.dirname, '../../src/ops/main.ts')
+const main = resolve(import.meta.dirname, '../../src/ops/main.mjs')
 const times = Number(process.env['IMPORT_KILLS'] ?? 4)
 
 /** Runs in its own process group, which includes the runtime of the store. */

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { useLocalState } from './support/local-state.ts'
 
 const state = useLocalState()
-const program = `"${process.execPath}" "${join(import.meta.dirname, '../../src/ops/main.ts')}"`
+const program = `"${process.execPath}" "${join(import.meta.dirname, '../../src/ops/main.mjs')}"`
 const run = (command: string, env: Record<string, string> = {}) =>
   spawnSync('bash', ['-c', command], { encoding: 'utf8', env: { ...process.env, ...env } })
 

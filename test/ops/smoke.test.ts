@@ -2,7 +2,6 @@ import { createServer, type RequestListener } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { smoke as program } from '../../src/ops/commands/programs.ts'
 import { runCommand } from './support/run-ops.ts'
 
 async function startServer(listener: RequestListener): Promise<URL> {
@@ -51,7 +50,7 @@ function smoke(args: string[], targets: Record<string, string> = {}) {
     return send(targets[host] === undefined ? input : new URL(pathname + search, targets[host]), init)
   })
   onTestFinished(() => spy.mockRestore())
-  return runCommand(args, { program, variables: {}, clock: { nowMs: () => 0, sleep: async () => {} } })
+  return runCommand(['smoke', ...args], { variables: {}, clock: { nowMs: () => 0, sleep: async () => {} } })
 }
 
 test('the smoke test waits until the wanted version answers every request', async () => {

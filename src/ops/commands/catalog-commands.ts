@@ -24,15 +24,14 @@ import { readInput } from '../store/read-input.ts'
 import type { Store } from '../store/store.ts'
 import { writeOutput } from '../store/write-output.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
-import { UserError } from '../shared/user-error.ts'
 import type { catalogDeclarations } from './catalog-declarations.ts'
-import type { Handlers, Input } from './declaration.ts'
+import type { Handlers, InputOf } from './verb.ts'
 import { formatCountries } from './difference-output.ts'
 import { createRequest, printPublication, publicationToJson, reviewChanges } from './publication-output.ts'
 import type { Output } from './run.ts'
 
 type Declarations = typeof catalogDeclarations
-type UpdateInput = Input<Declarations['update']>
+type UpdateInput = InputOf<Declarations['update']>
 /** `update` has no --prune. */
 type FileInput = UpdateInput & { prune?: boolean }
 type ChangeRun = Parameters<Handlers<Declarations>['import']>[1]
@@ -59,18 +58,18 @@ export const catalogCommands: Handlers<Declarations> = {
   async invalidate(_, { store, attribution }) {
     const revision = await invalidateLists(store, attribution)
     const sentence = `Every cached plan list is invalid. Requests read the database within ${freshness}.`
-    return { value: { revision }, text: `${sentence}\n` }
+    return { data: { revision }, text: `${sentence}\n` }
   },
 
-  async check(_, { store, print }) {
+  async check(_, { store }) {
     const findings = await checkCatalog(store)
-    print({
-      value: findings,
+    const errors = findings.filter(({ level }) => level === 'error').length
+    return {
+      data: findings,
       text: findings.map(({ level, subject, message }) => ({ LEVEL: level, SUBJECT: subject, FINDING: message })),
       note: findings.length === 0 ? 'Nothing to look at.' : undefined,
-    })
-    const errors = findings.filter(({ level }) => level === 'error').length
-    if (errors > 0) throw new UserError(`${errors === 1 ? '1 error needs' : `${errors} errors need`} a fix.`, 3)
+      findings: errors === 0 ? undefined : `${errors === 1 ? '1 error needs' : `${errors} errors need`} a fix.`,
+    }
   },
 }
 
@@ -95,7 +94,7 @@ async function publishFile<File>(
     const made = dryRun ? undefined : await publishChange(store, prepared, createRequest(run, input, question))
     return { ...prepared, publication: made }
   })
-  if (json) return { value: toJson(difference, isMerged, publication), text: '' }
+  if (json) return { data: toJson(difference, isMerged, publication), text: '' }
   report(...formatDifference(difference, publication, input))
   printPublication(run, publication)
 }

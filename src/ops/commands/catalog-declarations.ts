@@ -1,5 +1,5 @@
 // ops catalog import, update, export, invalidate, check
-import type { Verbs } from './declaration.ts'
+import type { Declaration } from './verb.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 
 /** The flags of the commands that change the catalog from a file. */
@@ -60,4 +60,4 @@ export const catalogDeclarations = {
     json: 'an array of findings',
     progress: 'Reading the catalog',
   },
-} as const satisfies Verbs
+} as const satisfies Readonly<Record<string, Declaration>>

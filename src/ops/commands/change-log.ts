@@ -1,4 +1,4 @@
-// The code of partner log and keys log.
+// What partner log and keys log print: two views of one record.
 import { readDatabaseSeconds, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { readPartnerStatus } from '../core/partner-accounts.ts'
@@ -6,38 +6,31 @@ import { parsePast } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import type { Output } from './run.ts'
 
-type Subject = 'PARTNER' | 'KEY'
-
 /** @param list selects entries, the newest first. */
-export function createLogHandler(
-  subject: Subject,
+export async function readLog(
+  subject: 'partner' | 'key',
   list: (store: Store, filter: EntryFilter) => Promise<ChangeEntry[]>,
-): (input: { shortName?: string | undefined; since: string | undefined }, run: { store: Store }) => Promise<Output> {
-  return async ({ shortName, since }, { store }) => {
-    const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
-    const entries = await list(store, { shortName, since: sinceSeconds })
-    const whose = shortName ?? `a ${subject.toLowerCase()}`
-    const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
-    return {
-      value: entries.map(toJson),
-      text: entries.map((entry) => toRow(subject, entry)),
-      note: entries.length === 0 ? `No change of ${whose} is recorded ${when}.` : undefined,
-    }
+  { shortName, since }: { shortName?: string | undefined; since: string | undefined },
+  store: Store,
+): Promise<Output> {
+  const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
+  const entries = await list(store, { shortName, since: sinceSeconds })
+  const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
+  return {
+    data: entries.map(toJson),
+    text: subject === 'key' ? entries.map(toKeyRow) : entries.map(toPartnerRow),
+    note: entries.length === 0 ? `No change of ${shortName ?? `a ${subject}`} is recorded ${when}.` : undefined,
   }
 }
 
-function toRow(subject: Subject, entry: ChangeEntry): Record<string, string> {
-  const { id, changedAt, kind, partner, name, country, kid, actor, note } = entry
-  const after = { NAME: name ?? '', COUNTRY: country ?? '', STATUS: readPartnerStatus(entry) }
-  return {
-    ENTRY: String(id),
-    TIME: formatIsoTime(changedAt),
-    [subject]: partner ?? kid ?? '',
-    CHANGE: kind.replace('keys-', ''),
-    ...(subject === 'PARTNER' && after),
-    BY: actor,
-    NOTE: note ?? '',
-  }
+function toPartnerRow(entry: ChangeEntry) {
+  const { id, changedAt, kind: change, partner, name, country, actor: by, note } = entry
+  const time = formatIsoTime(changedAt)
+  return { entry: id, time, partner, change, name, country, status: readPartnerStatus(entry), by, note }
+}
+
+function toKeyRow({ id, changedAt, kind, kid, actor, note }: ChangeEntry) {
+  return { entry: id, time: formatIsoTime(changedAt), key: kid, change: kind.replace('keys-', ''), by: actor, note }
 }
 
 function toJson(entry: ChangeEntry) {

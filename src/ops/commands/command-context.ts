@@ -1,13 +1,13 @@
 // Everything that commands need in addition to their input. A test passes its own. What a command may not need is loaded late.
-import { checkAttribution, type Attribution } from '../core/attribution.ts'
 import { systemClock, type Clock } from '../core/clock.ts'
 import type { KeyRing } from '../core/key-ring.ts'
+import { watchInterruption } from '../interruption.ts'
 import type { Environment } from '../store/environment.ts'
-import { readGitEmail } from '../store/git-email.ts'
+import { readGitEmail } from '../store/checkout.ts'
 import type { Changes } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { QueryUsage } from '../store/usage-dataset.ts'
-import { quoteWords, type Target } from '../shared/target.ts'
+import type { Target } from '../shared/target.ts'
 import type { Io } from '../terminal/io.ts'
 
 export interface CommandContext {
@@ -35,7 +35,11 @@ export function createCommandContext(io: Io, argv: readonly string[], changes?: 
   return {
     io,
     clock: systemClock,
-    withStore: async (target, work) => (await import('../store/open-store.ts')).withStore(target, work, changes),
+    withStore: async (target, work) => {
+      const { withStore } = await import('../store/open-store.ts')
+      const unwatch = changes && watchInterruption(changes)
+      return withStore(target, work, changes).finally(unwatch)
+    },
     openKeyRing: async (target) => (await import('./open-key-ring.ts')).openKeyRing(target),
     openUsage: async (...args) => (await import('../store/usage-dataset.ts')).openUsageDataset(...args),
     inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),
@@ -44,17 +48,4 @@ export function createCommandContext(io: Io, argv: readonly string[], changes?: 
     argv,
     variables,
   }
-}
-
-/**
- * @param hidden words of the command line that the record must not hold, such as a person's address.
- * @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded.
- */
-export async function readAttribution(
-  { findActor, argv }: Pick<CommandContext, 'findActor' | 'argv'>,
-  given: Target & { as?: string; note?: string },
-  hidden: readonly unknown[] = [],
-): Promise<Attribution> {
-  const command = quoteWords(argv.map((word) => (hidden.includes(word) ? '…' : word)))
-  return checkAttribution(given, command, given.as === undefined ? await findActor() : undefined)
 }

@@ -1,55 +1,77 @@
-// The operators' command line: its nouns, and where the code of their commands is.
-import { catalogDeclarations } from './catalog-declarations.ts'
-import { keysDeclarations } from './keys-declarations.ts'
-import { partnerDeclarations } from './partner-declarations.ts'
-import { planDeclarations } from './plan-declarations.ts'
-import type { Program } from './program.ts'
-import { publicationDeclarations } from './publication-declarations.ts'
-import { serviceDeclarations } from './service-declarations.ts'
+// The operators' program: its nouns, the verbs without a noun, and where their code is. It is loaded when they are typed.
+import type { Verb, Verbs } from './verb.ts'
 
-export const ops: Program = {
-  name: 'ops',
-  command: 'npm run -s ops --',
-  usage: '<noun> <verb> [flags]',
-  help: `Operate the partner investment plan catalog.
+interface Entry<Loaded> {
+  help: string
+  load: () => Promise<Loaded>
+}
+
+export const help = `Operate the partner investment plan catalog.
 
 Start with these, and add --help to any command:
   npm run -s ops -- partner create --short-name acme --name "Acme Wallet" --country KE
   npm run -s ops -- catalog import plans.json --dry-run
-  npm run -s ops -- plan why ID --partner acme`,
-  footer: `
+  npm run -s ops -- plan why ID --partner acme`
+
+export const footer = `
 Run it as: npm run -s ops -- <noun> <verb> [flags]
 Without the -- before them, npm keeps flags such as --dry-run for itself.
-In the project folder, npx ops <noun> <verb> [flags] does the same.
-`,
-  nouns: {
-    partner: {
-      help: 'onboard partners, and manage their credentials',
-      verbs: partnerDeclarations,
-      load: async () => (await import('./partner-commands.ts')).partnerCommands,
-    },
-    catalog: {
-      help: 'import and export the plan catalog, and its record of changes',
-      verbs: { ...catalogDeclarations, ...publicationDeclarations },
-      load: async (verb) =>
-        verb in publicationDeclarations
-          ? (await import('./publication-commands.ts')).publicationCommands
-          : (await import('./catalog-commands.ts')).catalogCommands,
-    },
-    plan: {
-      help: 'see and change single plans, and who sees them; ID is the identifier of a plan, or its id',
-      verbs: planDeclarations,
-      load: async () => (await import('./plan-commands.ts')).planCommands,
-    },
-    keys: {
-      help: 'the keys that sign access tokens',
-      verbs: keysDeclarations,
-      load: async () => (await import('./keys-commands.ts')).keysCommands,
-    },
-    '': {
-      help: '',
-      verbs: serviceDeclarations,
-      load: async () => (await import('./service-commands.ts')).serviceCommands,
-    },
+`
+
+export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
+  partner: {
+    help: 'onboard partners, and manage their credentials',
+    load: async () => (await import('./joined-verbs.ts')).partner,
+  },
+  catalog: {
+    help: 'import and export the plan catalog, and its record of changes',
+    load: async () => (await import('./joined-verbs.ts')).catalog,
+  },
+  plan: {
+    help: 'see and change single plans, and who sees them; ID is the identifier of a plan, or its id',
+    load: async () => (await import('./joined-verbs.ts')).plan,
+  },
+  keys: {
+    help: 'the keys that sign access tokens',
+    load: async () => (await import('./keys.ts')).keys,
+  },
+}
+
+export const verbs: Readonly<Record<string, Entry<Verb>>> = {
+  doctor: {
+    help: 'check what an operator must fix',
+    load: async () => (await import('./service.ts')).doctor,
+  },
+  watch: {
+    help: 'check whether a deployed environment keeps its promises',
+    load: async () => (await import('./service.ts')).watch,
+  },
+  copy: {
+    help: 'write the whole database to a file',
+    load: async () => (await import('./service.ts')).copy,
+  },
+  compare: {
+    help: 'name what a copy has and the database lacks',
+    load: async () => (await import('./service.ts')).compare,
+  },
+  dev: {
+    help: 'serve the API and the site on this machine',
+    load: async () => (await import('./dev.ts')).dev,
+  },
+  'prepare-dev': {
+    help: 'create the local state for a bare wrangler dev',
+    load: async () => (await import('./dev.ts')).prepareDev,
+  },
+  migrate: {
+    help: 'apply the migrations to a database',
+    load: async () => (await import('./migrate.ts')).migrate,
+  },
+  deploy: {
+    help: 'deploy the Worker and its site, and test them',
+    load: async () => (await import('./deploy.ts')).deploy,
+  },
+  smoke: {
+    help: 'call a running service as a partner does',
+    load: async () => (await import('./smoke.ts')).smoke,
   },
 }

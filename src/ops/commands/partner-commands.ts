@@ -26,8 +26,8 @@ import { readInput } from '../store/read-input.ts'
 import { decodeLeniently } from '../store/text-encoding.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { formatPairs } from '../terminal/table.ts'
-import type { Handlers } from './declaration.ts'
-import { createLogHandler } from './change-log.ts'
+import type { Handlers } from './verb.ts'
+import { readLog } from './change-log.ts'
 import type { partnerDeclarations } from './partner-declarations.ts'
 import {
   formatCredentials,
@@ -59,7 +59,7 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
     const nowMs = clock.nowMs()
     const create = describeCommand(target, 'partner', 'create', '--help')
     return {
-      value: partners.map((known) => summaryToJson(known, nowMs)),
+      data: partners.map((known) => summaryToJson(known, nowMs)),
       text: partners.map((known) => toSummaryRow(known, nowMs)),
       note: partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined,
     }
@@ -68,7 +68,7 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
   async show({ shortName }, { store }) {
     const found = await findPartner(store, shortName)
     const value = { ...partnerToJson(found), secrets: found.secrets.map(secretToJson) }
-    return { value, text: formatPartner(found) }
+    return { data: value, text: formatPartner(found) }
   },
 
   async identify(_, run) {
@@ -80,7 +80,7 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
     const status = readPartnerStatus(partner)
     const command = describeCommand(target, 'partner', 'lockdown', shortName)
     return {
-      value: { shortName, name, clientId, status, secret: secretToJson(secret), command },
+      data: { shortName, name, clientId, status, secret: secretToJson(secret), command },
       text: formatPairs([
         ['short name', shortName],
         ['name', name],
@@ -120,7 +120,7 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
       const message = formatLockdownMessage(made, isSuspended)
       const output = formatCredentials(made)
       const tokensValidFrom = formatOptionalTime(made.tokensValidFrom)
-      run.print({ ...output, value: { ...output.value, tokensValidFrom, message } })
+      run.print({ ...output, data: { ...output.data, tokensValidFrom, message } })
       if (json) return
       if (isSuspended) run.warn(`${shortName} is still suspended: it gets no token.`)
       const advice = `Send this to ${shortName}, and the secret separately, over a channel that you trust:`
@@ -141,7 +141,8 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
     return output
   },
 
-  async setContact({ shortName, contact }, run) {
+  async setContact({ shortName, contact, remove }, run) {
+    if ((contact === undefined) !== remove) throw new UserError('Name the contact, or add --remove to delete it.')
     return change(run, { kind: 'set', partner: shortName, contact: contact ?? null }, describeContact)
   },
 
@@ -150,12 +151,12 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
     return change(run, { kind: 'close', partner: shortName }, (changed) => describeClosing(run.target, changed))
   },
 
-  log: createLogHandler('PARTNER', listPartnerEntries),
+  log: (input, { store }) => readLog('partner', listPartnerEntries, input, store),
 
   async preview({ shortName, at }, { store }) {
     const { previewPlans } = await import('../core/partner-preview.ts')
     const { plans, emptyBecause } = await previewPlans(store, shortName, at)
-    return { value: plans, text: plans.map(toPreviewRow), note: emptyBecause }
+    return { data: plans, text: plans.map(toPreviewRow), note: emptyBecause }
   },
 
   async usage({ shortName, since }, { target, openUsage, withStore, warn }) {
@@ -168,7 +169,7 @@ export const partnerCommands: Handlers<typeof partnerDeclarations> = {
         warn('Cloudflare keeps these data for three months: earlier requests are not counted.')
       }
       const usage = await readPartnerUsage(store, query, shortName, sinceSeconds)
-      return { value: usage, text: formatUsage(usage, sinceSeconds) }
+      return { data: usage, text: formatUsage(usage, sinceSeconds) }
     })
   },
 }
@@ -179,7 +180,7 @@ async function change(
   describe: (changed: PartnerChange) => string,
 ): Promise<Output> {
   const changed = await changePartner(store, request, { attribution, warn })
-  return { value: partnerToJson(changed.partner), text: `${describe(changed)}\n` }
+  return { data: partnerToJson(changed.partner), text: `${describe(changed)}\n` }
 }
 
 function describeStatus({ partner, isChanged }: PartnerChange): string {

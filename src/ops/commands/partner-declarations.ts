@@ -3,9 +3,8 @@ import { abbreviate } from '../../abbreviate.ts'
 import { parseDuration } from '../core/time-arguments.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { UserError } from '../shared/user-error.ts'
-import { declareLog } from './keys-declarations.ts'
-import { pastTimeFlag } from './shared-flags.ts'
-import type { Verbs } from './declaration.ts'
+import { pastTimeFlag, sinceFlag } from './shared-flags.ts'
+import type { Declaration } from './verb.ts'
 
 const partner = { shortName: {} } as const
 const credentials = 'an object with clientId, clientSecret, shortName and country'
@@ -113,10 +112,9 @@ export const partnerDeclarations = {
     help: 'note how to reach a partner; the contact is in no record, and is deleted when the partner is closed',
     example: 'partner set-contact acme integrations@acme.example',
     ...change,
-    args: { shortName: {}, contact: { isOptional: true, isPrivate: true } },
+    args: { shortName: {}, contact: { isOptional: true } },
+    hides: ({ contact }: { contact: string | undefined }) => (contact === undefined ? [] : [contact]),
     flags: { remove: { help: 'delete the contact' } },
-    rule: ({ contact, remove }) =>
-      (contact === undefined) === remove ? undefined : 'Name the contact, or add --remove to delete it.',
   },
   close: {
     help: 'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
@@ -124,7 +122,14 @@ export const partnerDeclarations = {
     ...change,
     asks: 'on a terminal',
   },
-  log: declareLog('partner log acme', 'show who changed partners, when and why', { shortName: { isOptional: true } }),
+  log: {
+    help: 'show who changed partners, when and why',
+    example: 'partner log acme',
+    args: { shortName: { isOptional: true } },
+    flags: { since: sinceFlag },
+    json: 'an array, the newest entry first',
+    progress: 'Reading the record',
+  },
   preview: {
     help: 'show the plans that a partner gets, or got at a past time',
     example: 'partner preview acme',
@@ -142,4 +147,4 @@ export const partnerDeclarations = {
     store: 'itself',
     json: 'an object',
   },
-} as const satisfies Verbs
+} as const satisfies Readonly<Record<string, Declaration>>

@@ -16,7 +16,7 @@ import { formatPairs } from '../terminal/table.ts'
 
 export function formatCredentials({ clientId, clientSecret, shortName, country }: Credentials) {
   return {
-    value: { clientId, clientSecret, shortName, country },
+    data: { clientId, clientSecret, shortName, country },
     text: [{ 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }],
     note: 'The secret is shown only this once: only its hash is stored.',
   }

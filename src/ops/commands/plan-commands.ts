@@ -7,7 +7,7 @@ import { formatOptionalTime } from '../core/iso-time.ts'
 import { explainPlan, findSettlingTime, selectPendingChanges } from '../core/plan-explanation.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { formatPairs } from '../terminal/table.ts'
-import type { Handlers } from './declaration.ts'
+import type { Handlers } from './verb.ts'
 import { formatCountries } from './difference-output.ts'
 import { describeExplanation, describeFix, describePendingChange, describeSettling } from './explanation-output.ts'
 import type { planDeclarations } from './plan-declarations.ts'
@@ -18,14 +18,14 @@ export const planCommands: Handlers<typeof planDeclarations> = {
   async list({ country, at }, { store, target }) {
     const plans = await listPlans(store, country, at)
     const note = plans.length === 0 ? describeEmptyList(country, target) : undefined
-    return { value: plans.map(summarize), text: plans.map(toRow), note }
+    return { data: plans.map(summarize), text: plans.map(toRow), note }
   },
 
   async show({ id, at }, { store }) {
     const found = await findPlan(store, id, at)
     const pending = at === undefined ? await selectPendingChanges(store, id) : []
     const note = pending.map((change) => describePendingChange(change)).join('\n')
-    return { value: found, text: formatPlan(found), note: note || undefined }
+    return { data: found, text: formatPlan(found), note: note || undefined }
   },
 
   async offer({ id, country: countries, ...input }, run) {
@@ -74,7 +74,7 @@ export const planCommands: Handlers<typeof planDeclarations> = {
       ...pending,
     ]
     return {
-      value: {
+      data: {
         isSeen: reason === 'viewable',
         reason,
         sentence,
@@ -99,7 +99,7 @@ function printChange(result: PlanResult, { json }: { json: boolean }, run: Run):
 }
 
 function toOutput({ plan, publication }: PlanResult): Output {
-  return { value: { plan, publication: publicationToJson(publication) }, text: '' }
+  return { data: { plan, publication: publicationToJson(publication) }, text: '' }
 }
 
 function describeEmptyList(country: string | undefined, target: Target): string {

@@ -1,5 +1,5 @@
 // ops plan …
-import type { Declaration, Verbs } from './declaration.ts'
+import type { Declaration } from './verb.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 
 const plan = { id: {} } as const
@@ -74,4 +74,4 @@ export const planDeclarations = {
     },
     json: 'an object with isSeen, reason, sentence, fix, settledAt and pending',
   },
-} as const satisfies Verbs
+} as const satisfies Readonly<Record<string, Declaration>>

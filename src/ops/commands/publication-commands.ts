@@ -18,14 +18,14 @@ import {
 import { parsePast } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { formatPairs } from '../terminal/table.ts'
-import type { Handlers, Input } from './declaration.ts'
+import type { Handlers, InputOf } from './verb.ts'
 import { formatCountries } from './difference-output.ts'
 import type { publicationDeclarations } from './publication-declarations.ts'
 import { createRequest, printDoubts, printPublication, publicationToJson, reviewChanges } from './publication-output.ts'
 import type { Output } from './run.ts'
 
 type Declarations = typeof publicationDeclarations
-type LogInput = Input<Declarations['log']>
+type LogInput = InputOf<Declarations['log']>
 type ChangeRun = Parameters<Handlers<Declarations>['cancel']>[1]
 
 export const publicationCommands: Handlers<Declarations> = {
@@ -34,7 +34,7 @@ export const publicationCommands: Handlers<Declarations> = {
     const seconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
     const rows = await listPublications(store, { plan, since: seconds, onlyPending })
     const note = rows.length === 0 ? describeEmptyLog(input) : undefined
-    return { value: rows.map(toJson), text: rows.map(toTableRow), note }
+    return { data: rows.map(toJson), text: rows.map(toTableRow), note }
   },
 
   async show({ number, json }, { store, ...run }) {
@@ -42,7 +42,7 @@ export const publicationCommands: Handlers<Declarations> = {
     const { row, changes } = details
     // The approver reads what the author was warned of.
     if (isPending(row) && !json) await printDoubts(run, store, changes, row)
-    return { value: detailsToJson(details), text: formatDetails(details) }
+    return { data: detailsToJson(details), text: formatDetails(details) }
   },
 
   async undo(input, run) {
@@ -85,7 +85,7 @@ export const publicationCommands: Handlers<Declarations> = {
 /** Shows a change that was computed from the record, asks, and publishes it. */
 async function publishPrepared(
   { difference, ...change }: PreparedChange,
-  input: Omit<Input<Declarations['redo']>, 'number'>,
+  input: Omit<InputOf<Declarations['redo']>, 'number'>,
   run: ChangeRun,
   request: Pick<PublicationRequest, 'undoneId'>,
   effect: string,
@@ -101,7 +101,7 @@ async function publishPrepared(
   const { countries, unseen } = difference
   if (json)
     return {
-      output: { value: { countries, unseen, publication: publicationToJson(publication) }, text: '' },
+      output: { data: { countries, unseen, publication: publicationToJson(publication) }, text: '' },
       publication,
     }
   printPublication(run, publication)
@@ -116,7 +116,7 @@ async function decide(
   const row = await work(store, id, attribution)
   const when = row.state === 'scheduled' ? ` for ${formatIsoTime(row.dueAt ?? 0)}` : ''
   const merged = row.id === id ? '' : ` as publication ${row.id}, merged with later changes`
-  return { value: toJson(row), text: `Publication ${id} is ${row.state}${merged}${when}.\n` }
+  return { data: toJson(row), text: `Publication ${id} is ${row.state}${merged}${when}.\n` }
 }
 
 /** The time that matters in the state of a publication, in Unix seconds. */

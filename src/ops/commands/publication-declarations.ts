@@ -1,7 +1,7 @@
 // ops catalog log, show, undo, redo, approve, cancel
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
-import type { Declaration, Verbs } from './declaration.ts'
+import type { Declaration } from './verb.ts'
 
 /** @throws UserError unless it is the number of a publication. */
 function parseNumber(text: string): number {
@@ -71,4 +71,4 @@ export const publicationDeclarations = {
     asks: 'that --remote asks',
   },
   cancel: declareDecision('catalog cancel 12', 'end a publication that waits, is scheduled, or conflicted'),
-} as const satisfies Verbs
+} as const satisfies Readonly<Record<string, Declaration>>

@@ -1,27 +1,31 @@
-// What a command gets besides its input. Printing, questions and progress keep out of each other's way here.
+// What a verb gets besides its input. Printing, questions and progress keep out of each other's way here.
 import type { Target } from '../shared/target.ts'
 import { confirm, type Question } from '../terminal/confirm.ts'
-import { createProgress, type Progress } from '../terminal/progress.ts'
-import { formatTable } from '../terminal/table.ts'
+import type { Progress } from '../terminal/progress.ts'
+import { formatFields, formatTable } from '../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
-/** What a command prints: `value` with --json, otherwise `text`, and `note` for people on stderr. */
 export interface Output {
-  value: unknown
-  /** Lines, or the rows of a table. */
-  text: string | readonly Record<string, string>[]
+  /** What --json prints. People get rows as a table, and an object as a line for each field, */
+  data?: unknown
+  /** unless people get other lines, or other rows. */
+  text?: string | readonly object[]
+  /** For people, on stderr. */
   note?: string | undefined
+  /** Somebody must act: what is said on stderr, with exit code 3. */
+  findings?: string | undefined
 }
 
 export interface Run extends CommandContext {
   target: Target
   /** Shows a step on stderr, once the command takes long. */
   update: Progress['update']
-  /** Prints lines on stdout. */
+  /** Prints lines for people on stdout: nothing with --json. */
   report: (...lines: string[]) => void
   /** Prints lines on stderr. */
   warn: (...lines: string[]) => void
-  print: (output: Output) => void
+  /** Prints before the command has ended, such as a secret that must not be lost. */
+  print: (output: Omit<Output, 'findings'>) => void
   /** Whether --yes was given. */
   isSure: boolean
   /**
@@ -29,25 +33,16 @@ export interface Run extends CommandContext {
    * @throws UserError when the answer is not yes, or nobody can be asked.
    */
   confirm: (effect: string, options?: Pick<Question, 'isLocal'>) => Promise<void>
-  /** Ends the progress, for output of another program. */
-  end: () => void
 }
 
-interface RunFlags {
-  isJson: boolean
-  /** --yes. */
-  isSure: boolean
-}
-
+/** @param progress is ended before anything is printed. */
 export function createRun(
   context: CommandContext,
   target: Target,
-  { isJson, isSure }: RunFlags,
-  firstStep: string | undefined,
+  { isJson, isSure }: { isJson: boolean; isSure: boolean },
+  progress: Progress,
 ): Run {
   const { io } = context
-  const progress = createProgress(io)
-  if (firstStep !== undefined) progress.update(firstStep, 0, 1)
 
   function write(stream: { write(text: string): unknown }, lines: readonly string[]): void {
     progress.end()
@@ -59,18 +54,23 @@ export function createRun(
     target,
     isSure,
     update: progress.update,
-    report: (...lines) => write(io.stdout, lines),
+    report: (...lines) => isJson || write(io.stdout, lines),
     warn: (...lines) => write(io.stderr, lines),
-    print: ({ value, text, note }) => {
+    print: ({ data, text, note }) => {
       progress.end()
-      if (isJson) return void io.stdout.write(`${JSON.stringify(value)}\n`)
-      io.stdout.write(typeof text === 'string' ? text : formatTable(text, io.stdout.columns))
+      if (isJson) return void io.stdout.write(`${JSON.stringify(data)}\n`)
+      io.stdout.write(formatText(text ?? data, io.stdout.columns))
       if (note !== undefined) io.stderr.write(`${note}\n`)
     },
     confirm: (effect, options = {}) => {
       progress.end()
       return confirm(io, target, effect, { isSure, ...options })
     },
-    end: progress.end,
   }
+}
+
+function formatText(content: unknown, columns: number | undefined): string {
+  if (typeof content === 'string') return content
+  if (Array.isArray(content)) return formatTable(content, columns)
+  return typeof content === 'object' && content !== null ? formatFields(content) : ''
 }

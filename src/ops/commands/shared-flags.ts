@@ -1,10 +1,10 @@
-// The flags that many commands have.
+// The flags that many verbs have.
 import { readOrigin } from '../../api/origin.ts'
 import { parseDueTime, parseTime } from '../core/time-arguments.ts'
 import { UserError } from '../shared/user-error.ts'
-import type { Declaration, Flag } from './declaration.ts'
+import type { Flag, Flags, Verb } from './verb.ts'
 
-const target = {
+const targetFlags = {
   remote: { help: 'work on a deployed environment, not on the local state' },
   env: { value: '<name>', help: 'the deployed environment, as in wrangler: staging or production' },
   persistTo: {
@@ -12,12 +12,12 @@ const target = {
     help: 'the local state folder, as in wrangler: relative to the project',
     conflicts: ['remote'],
   },
-} as const satisfies Record<string, Flag>
+} as const satisfies Flags
 
-const actorFlag = {
-  value: '<name>',
-  help: 'who makes the change; otherwise OPS_ACTOR, or the user.email of git',
-} as const satisfies Flag
+const changeFlags = {
+  as: { value: '<name>', help: 'who makes the change; otherwise OPS_ACTOR, or the user.email of git' },
+  note: { value: '<text>', help: 'why, for the record' },
+} as const satisfies Flags
 
 const dueTimeFlag = {
   value: '<time>',
@@ -31,19 +31,10 @@ export const pastTimeFlag = {
   parse: parseTime,
 } as const satisfies Flag
 
-/** @returns the flags of a command by name, its own first. */
-export function listFlags({ flags = {}, json, changes, asks, store }: Declaration): Record<string, Flag> {
-  const question = asks ?? (changes === 'publication' ? 'that --remote asks when the change looks wrong' : undefined)
-  const shared = {
-    ...(changes === 'publication' && { at: dueTimeFlag }),
-    ...(changes && { as: actorFlag, note: { value: '<text>', help: 'why, for the record' } as const }),
-    ...(question !== undefined && { yes: { help: `skip the question ${question}` } }),
-    ...(json !== undefined && { json: { help: `print ${json}` } }),
-    ...(store !== 'none' && target),
-  }
-  // A flag of its own replaces a shared one.
-  return { ...flags, ...shared, ...flags }
-}
+export const sinceFlag = {
+  value: '<time>',
+  help: 'only since then: 7d, 2026-10-03 (from 00:00 UTC), or a time with its zone',
+} as const satisfies Flag
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'
 
@@ -52,4 +43,18 @@ export function parseOrigin(text: string): string {
   const origin = readOrigin(text)
   if (origin === undefined) throw new UserError(originRule)
   return origin
+}
+
+/** @returns the flags of a verb by name, its own first. */
+export function listFlags({ flags = {}, json, changes, asks, store }: Verb): Flags {
+  const question = asks ?? (changes === 'publication' ? 'that --remote asks when the change looks wrong' : undefined)
+  const shared = {
+    ...(changes === 'publication' && { at: dueTimeFlag }),
+    ...(changes && changeFlags),
+    ...(question !== undefined && { yes: { help: `skip the question ${question}` } }),
+    ...(json !== undefined && { json: { help: `print ${json}` } }),
+    ...(store !== 'none' && targetFlags),
+  }
+  // A flag of its own replaces a shared one.
+  return { ...flags, ...shared, ...flags }
 }

@@ -45,8 +45,9 @@ export function describeFailure(error: unknown): Finding {
   return problem(failure.message.replaceAll('\n', ' '))
 }
 
-/** @throws UserError that says how many problems there are, if there is one. */
-export function throwIfProblem(checks: readonly HealthCheck[], exitCode: 2 | 3): void {
+/** @returns how many problems there are, if there is one. */
+export function countProblems(checks: readonly HealthCheck[]): string | undefined {
   const count = checks.filter(({ level }) => level === 'problem').length
-  if (count > 0) throw new UserError(`${count === 1 ? '1 problem needs' : `${count} problems need`} a fix.`, exitCode)
+  if (count === 0) return undefined
+  return count === 1 ? '1 problem needs a fix.' : `${count} problems need a fix.`
 }

@@ -8,9 +8,18 @@ export interface Target {
   persistTo?: string
 }
 
+/** The verbs that are scripts of package.json. */
+const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
+
+/** `npm run -s ops -- partner list`, or `npm run deploy -- --env staging` */
+export function describeStart(words: string): string {
+  const [first = '', ...others] = words.split(' ')
+  return scripts.has(first) ? ['npm run', first, '--', ...others].join(' ') : `npm run -s ops -- ${words}`
+}
+
 /** `npm run -s ops -- partner list --remote --env staging` */
 export function describeCommand(target: Target, ...words: string[]): string {
-  return ['npm run -s ops --', quoteWords(words), ...describeFlags(target)].join(' ')
+  return [describeStart(quoteWords(words)), ...describeFlags(target)].join(' ')
 }
 
 /** Joins words to a line that a POSIX shell splits into the same words. */
@@ -22,12 +31,11 @@ export function quoteWords(words: readonly string[]): string {
 export const outdatedSchema = /no such (?:table|column)|has no column named/
 
 export function describeMigration(target: Target): string {
-  const local = target.remote ? [] : ['--local']
-  return ['npm run -s migrate --', ...local, ...describeFlags(target)].join(' ')
+  return describeCommand(target, 'migrate', ...(target.remote ? [] : ['--local']))
 }
 
 export function describeDeploy({ env }: Target): string {
-  return `npm run deploy -- --env ${env}`
+  return `${describeStart('deploy')} --env ${env}`
 }
 
 /** Says what wrangler.toml lacks, and how to get it. */

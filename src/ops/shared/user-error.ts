@@ -2,12 +2,9 @@
 export class UserError extends Error {
   override readonly name = 'UserError'
 
-  readonly exitCode: 2 | 3
-
   /** @param options with the `cause` when a store failed. */
-  constructor(problems: string | readonly string[], exitCode: 2 | 3 = 2, options: ErrorOptions = {}) {
+  constructor(problems: string | readonly string[], options: ErrorOptions = {}) {
     super([problems].flat().join('\n'), options)
-    this.exitCode = exitCode
   }
 }
 

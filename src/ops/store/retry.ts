@@ -90,7 +90,7 @@ export async function settle<T>(
       const failure = findCloudflareError(error)
       if (failure === undefined || !isUncertain(failure)) throw error
       const fix = failure.kind === 'unknown' ? ': try again.' : ', and is too large for the database.'
-      throw new UserError(`${failure.message} The change was not made${fix}`, 2, { cause: error })
+      throw new UserError(`${failure.message} The change was not made${fix}`, { cause: error })
     })
   }
 }

@@ -1,13 +1,16 @@
+import { readPath } from '../../json.ts'
+
 const gap = '  '
 
 /**
- * Formats columns, each as wide as its widest cell, below their names.
+ * Formats columns, each as wide as its widest cell, below the names of the first row's fields: `shortName` is `SHORT NAME`.
  * @param maxWidth of the terminal: a wider table breaks its widest columns between words, never in a word that people copy.
  */
-export function formatTable(rows: readonly Record<string, string>[], maxWidth = Infinity): string {
+export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
   if (rows[0] === undefined) return ''
   const names = Object.keys(rows[0])
-  const lines = [names, ...rows.map((row) => names.map((name) => putOnOneLine(row[name] ?? '')))]
+  const headings = names.map((name) => name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, ' $&').toUpperCase())
+  const lines = [headings, ...rows.map((row) => names.map((name) => formatCell(readPath(row, name))))]
   const measure = (column: number, read: (cell: string) => number) =>
     lines.reduce((width, cells) => Math.max(width, read(cells[column] ?? '')), 0)
   const widths = names.map((_, column) => measure(column, (cell) => cell.length))
@@ -47,6 +50,21 @@ function breakWords(text: string, width: number): string[] {
     else lines.push(word)
   }
   return lines
+}
+
+function formatCell(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return putOnOneLine(Array.isArray(value) ? value.join(' ') : formatValue(value))
+}
+
+function formatValue(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Formats one line per field, by its own name: what isn't text is JSON. */
+export function formatFields(fields: object): string {
+  return formatPairs(Object.entries(fields).map(([name, value]) => [name, formatValue(value)]))
 }
 
 /** Formats one line per name and value, with the values aligned. */

@@ -212,7 +212,7 @@ test('a deployed environment is never changed by nobody', async () => {
   expect(JSON.parse((await ops('catalog log --json')).stdout)[0].actor).toBe('local')
 })
 
-test('doctor prints one line each, and exits with 2 when something needs a fix', async () => {
+test('doctor prints one line each, and exits with 3 when something needs a fix', async () => {
   const fine = await ops('doctor')
   expect([fine.code, fine.stderr]).toEqual([0, ''])
   expect(fine.stdout).toMatch(/^(ok     |warning)  migrations: all 0 applied\.\n((ok     |warning)  [a-z]+: .+\.\n)+$/)
@@ -220,7 +220,7 @@ test('doctor prints one line each, and exits with 2 when something needs a fix',
   await bindings().DB.prepare('update publications set due_at = 600 where id = 2').run()
   const { code, stdout, stderr } = await ops('doctor')
   expect([code, stdout, stderr]).toEqual([
-    2,
+    3,
     expect.stringMatching(/^problem  publications: Publication 2 was due at .*$/m),
     '1 problem needs a fix.\n',
   ])

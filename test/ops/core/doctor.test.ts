@@ -123,7 +123,7 @@ test.each<[string, Circumstances]>([
     without({ missingBindings: ['AUTH_RATE_LIMIT', 'USAGE'], hasSchedule: false }),
   ],
   [
-    `problem migrations: 0099_new.sql not applied. Run: npm run -s migrate -- ${flags}`,
+    `problem migrations: 0099_new.sql not applied. Run: npm run migrate -- ${flags}`,
     { known: [...migrations, '0099_new.sql'] },
   ],
   [

@@ -20,7 +20,7 @@ test('a database that is not migrated is refused, and the named command migrates
   const persistTo = join(folder, 'a state')
   await mkdir(join(persistTo, 'v3/d1'), { recursive: true })
   const open = () => withLocalStore({ persistTo }, listPartners)
-  const migration = `npm run -s migrate -- --local --persist-to '${persistTo}'`
+  const migration = `npm run migrate -- --local --persist-to '${persistTo}'`
   await expect(open()).rejects.toThrow(
     new UserError(`The local database in ${persistTo} is not migrated. Run: ${migration}`),
   )

@@ -16,7 +16,7 @@ test.each(['nowhere', '.'])('a state folder without a database is refused: %s', 
   const state = join(folder, path)
   await expect(withLocalStore({ persistTo: state }, async () => {})).rejects.toThrow(
     new UserError(
-      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: npm run -s migrate -- --local --persist-to ${state}`,
+      `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: npm run migrate -- --local --persist-to ${state}`,
     ),
   )
 })

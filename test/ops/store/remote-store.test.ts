@@ -339,7 +339,7 @@ describe('doctor', () => {
     onTestFinished(() => setReplication('auto'))
     cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'no such namespace' }
     const { code, stdout, stderr } = await runRemote('doctor')
-    expect([code, stderr]).toEqual([2, '4 problems need a fix.\n'])
+    expect([code, stderr]).toEqual([3, '4 problems need a fix.\n'])
     expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([
       'problem  database: 0.0 MB, runs in WEUR. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
       'problem  cache: Cloudflare answered 400: no such namespace.',

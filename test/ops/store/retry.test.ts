@@ -122,7 +122,7 @@ const takeSteps = (steps: readonly Step[]) => {
   }
 }
 const none = Array.from({ length: 4 }, () => undefined)
-const notMade = new UserError('lost The change was not made: try again.', 2, { cause: unknown })
+const notMade = new UserError('lost The change was not made: try again.', { cause: unknown })
 const tooLarge = 'too much The change was not made, and is too large for the database.'
 
 test.each<[string, Step[], Step[], Step, Outcome[]]>([
@@ -136,7 +136,7 @@ test.each<[string, Step[], Step[], Step, Outcome[]]>([
   ['lost, and then refused', [unknown, refused], [undefined, 'late'], 'late', ['unchanged', 'changed']],
   ['lost, and then without effect', [unknown, undefined], [undefined, 'late'], 'late', ['unchanged', 'changed']],
   ['lost each time, and never made', forever(unknown), none, notMade, none.map(() => 'unchanged')],
-  ['too large', [exhausted], none, new UserError(tooLarge, 2, { cause: exhausted }), ['unchanged']],
+  ['too large', [exhausted], none, new UserError(tooLarge, { cause: exhausted }), ['unchanged']],
   ['lost, and nothing can be read back', [unknown], [busy], busy, []],
 ])('settle returns or throws what became of a change that is %s', async (_, attempts, reads, result, expected) => {
   const notes: Outcome[] = []

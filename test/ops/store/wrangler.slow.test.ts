@@ -18,7 +18,7 @@ const listKids = async () => {
 const secretNames = () => [...(cloudflare().secrets?.keys() ?? [])].toSorted()
 
 test('the command that a missing migration names migrates the database', async () => {
-  const migration = 'npm run -s migrate -- --remote --env staging'
+  const migration = 'npm run migrate -- --remote --env staging'
   const stderr = `The database of [env.staging] is not migrated. Run: ${migration}\n`
   expect(await remote('partner', 'list')).toEqual(refused(stderr))
   await promisify(execFile)('sh', ['-c', migration])

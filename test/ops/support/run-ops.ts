@@ -1,7 +1,8 @@
 // Runs a command line in this process.
 import { createCommandContext, type CommandContext } from '../../../src/ops/commands/command-context.ts'
-import { ops } from '../../../src/ops/commands/ops.ts'
-import { runCommandLine, type Program } from '../../../src/ops/commands/program.ts'
+import { runCommandLine } from '../../../src/ops/commands/command-line.ts'
+import { nouns, verbs } from '../../../src/ops/commands/ops.ts'
+import { toKebabCase, type Verb } from '../../../src/ops/commands/verb.ts'
 
 export interface Terminal {
   stdin?: string | Uint8Array
@@ -11,10 +12,20 @@ export interface Terminal {
   patienceMs?: number
 }
 
-/** @param overrides what replaces the operators' program, and the real stores, keys and clock. */
+/** @returns every verb with its words. */
+export async function listVerbs(): Promise<[words: string, verb: Verb][]> {
+  const found: [string, Verb][] = []
+  for (const [noun, { load }] of Object.entries(nouns)) {
+    for (const [name, verb] of Object.entries(await load())) found.push([`${noun} ${toKebabCase(name)}`, verb])
+  }
+  for (const [name, { load }] of Object.entries(verbs)) found.push([name, await load()])
+  return found
+}
+
+/** @param overrides what replaces the real stores, keys and clock. */
 export async function runCommand(
   args: readonly string[],
-  { program = ops, ...overrides }: Partial<Omit<CommandContext, 'io' | 'argv'> & { program: Program }> = {},
+  overrides: Partial<Omit<CommandContext, 'io' | 'argv'>> = {},
   { stdin = '', isTTY = false, patienceMs = Infinity }: Terminal = {},
 ) {
   let [stdout, stderr] = ['', '']
@@ -29,7 +40,7 @@ export async function runCommand(
   }
   const context = createCommandContext(io, args)
   const findActor = () => Promise.resolve('tester@example.com')
-  const code = await runCommandLine(program, { ...context, findActor, ...overrides })
+  const code = await runCommandLine({ ...context, findActor, ...overrides })
   return { code, stdout, stderr }
 }
 

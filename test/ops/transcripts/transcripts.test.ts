@@ -2,12 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ops } from '../../../src/ops/commands/ops.ts'
-import { listEntries } from '../../../src/ops/commands/program.ts'
 import type { Key } from '../../../src/ops/core/key-ring.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
+import { listVerbs } from '../support/run-ops.ts'
 import { replay } from '../support/transcript.ts'
 
 const names = ['partner', 'catalog', 'plan', 'service']
@@ -56,11 +55,12 @@ describe.each(names)('%s', (name) => {
   })
 })
 
-test('every command has its example in a transcript, with any number, key or file', () => {
+test('every command on a store has its example in a transcript, with any number, key or file', async () => {
   const generalize = (command: string) =>
     command.replaceAll(/ (\d+|KID|\d+T\d+Z_\w+|FILE|\S+\.(json|txt))(?= |$)/g, ' …')
   const text = names.map((name) => readFileSync(findTranscript(name), 'utf8')).join('')
   const commands = new Set((text.match(/(?<=^\$ ops ).*$/gm) ?? []).map(generalize))
-  const examples = listEntries(ops).map(({ declaration }) => declaration.example)
+  const onStore = (await listVerbs()).filter(([, { store, passesOn }]) => store !== 'none' && !passesOn)
+  const examples = onStore.map(([, { example }]) => example)
   expect(examples.filter((example) => !commands.has(generalize(example)))).toEqual([])
 })

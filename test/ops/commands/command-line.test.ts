@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { ConfigError } from '../../../src/api/config.ts'
-import { toFlag, toKebabCase } from '../../../src/ops/commands/declaration.ts'
-import { ops } from '../../../src/ops/commands/ops.ts'
-import { listEntries } from '../../../src/ops/commands/program.ts'
+import { nouns, verbs } from '../../../src/ops/commands/ops.ts'
 import { listFlags } from '../../../src/ops/commands/shared-flags.ts'
-import { refused, runCommand } from '../support/run-ops.ts'
+import { toKebabCase } from '../../../src/ops/commands/verb.ts'
+import { describeStart } from '../../../src/ops/shared/target.ts'
+import { listVerbs, printed, refused, runCommand } from '../support/run-ops.ts'
 
 const failWith = (error: Error) => ({ withStore: () => Promise.reject(error) })
 
@@ -40,7 +40,6 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
       ['catalog', 'import', '-', '--overwrite', '--overwrite'],
       "Option '--overwrite' can be given only once. See: npm run -s ops -- catalog import --help",
     ],
-    [['partner', 'set-contact', 'acme'], 'Name the contact, or add --remove to delete it.'],
     [['partner', 'list', '--env', 'staging'], '--env names a deployed environment: add --remote.'],
     [['partner', 'list', '--remote'], '--remote needs an environment: add --env, such as --env staging.'],
     [
@@ -73,53 +72,54 @@ test('control characters in an argument are escaped, so that a terminal does not
 })
 
 test.each([
-  [{ npm_config_dry_run: 'true' }, '--dry-run'],
+  [{ npm_config_grace: '0' }, '--grace'],
   [{ npm_config_persist_to: '/tmp/x', npm_config_yes: 'true' }, '--persist-to and --yes'],
 ])('%j, which npm sets for a flag before the --, is refused', async (variables, flags) => {
-  expect(await runCommand(['partner', 'list'], { ...failWith(new Error('the store was opened')), variables })).toEqual(
+  expect(
+    await runCommand(['partner', 'rotate', 'acme', '24h'], {
+      ...failWith(new Error('the store was opened')),
+      variables,
+    }),
+  ).toEqual(
     refused(
       `npm kept ${flags} for itself: write -- before your own words, as in npm run -s ops -- …. Nothing was changed.\n`,
     ),
   )
 })
 
-test.each([{ npm_config_yes: '' }, { npm_config_yes: 'true', npm_command: 'exec' }])(
-  '%j is no flag',
-  async (variables) => {
-    const { stderr } = await runCommand(['partner', 'list'], {
-      ...failWith(new UserError('opened')),
-      variables,
-    })
-    expect(stderr).toBe('opened\n')
-  },
-)
-
-const nouns = Object.entries(ops.nouns)
-
-test.each(listEntries(ops).map(({ words, declaration }) => [words, declaration] as const))(
-  'ops %s --help shows its example and its flags',
-  async (words, declaration) => {
-    const { code, stdout, stderr } = await runCommand([...words.split(' '), '--help'])
-    expect([code, stderr]).toEqual([0, ''])
-    expect(stdout.startsWith(`Usage: ops ${words} `)).toBe(true)
-    expect(stdout).toContain(`\nExample:\n  npm run -s ops -- ${declaration.example}\n`)
-    for (const flag of Object.keys(listFlags(declaration))) expect(stdout).toContain(`  ${toFlag(flag)}`)
-  },
-)
-
-test.each(nouns.filter(([noun]) => noun !== ''))('ops %s --help lists its commands', async (noun, { verbs }) => {
-  const { code, stdout } = await runCommand([noun, '--help'])
-  expect([code, readListed(stdout)]).toEqual([0, [...Object.keys(verbs).map(toKebabCase), 'help']])
+test('npm_config_yes without a value, which npm sets by itself, is no flag', async () => {
+  const context = { ...failWith(new UserError('opened')), variables: { npm_config_yes: '' } }
+  expect(await runCommand(['partner', 'list'], context)).toEqual(refused('opened\n'))
 })
 
-test('ops --help lists the nouns, and says how to call it', async () => {
+test.each(await listVerbs())('ops %s --help shows its example and its flags', async (words, verb) => {
+  const { code, stdout, stderr } = await runCommand([...words.split(' '), '--help'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout.startsWith(`Usage: ops ${words} `)).toBe(true)
+  expect(stdout).toContain(`\nExample:\n  ${describeStart(verb.example)}\n`)
+  for (const flag of Object.keys(listFlags(verb))) expect(stdout).toContain(`  --${toKebabCase(flag)}`)
+})
+
+test.each(Object.keys(nouns))('ops %s --help lists its commands, as ops help does', async (noun) => {
+  const { code, stdout } = await runCommand([noun, '--help'])
+  expect([code, readListed(stdout)]).toEqual([
+    0,
+    [...Object.keys((await nouns[noun]?.load()) ?? {}).map(toKebabCase), 'help'],
+  ])
+  expect((await runCommand(['help', noun])).stdout).toBe(stdout)
+})
+
+test('ops --help lists nouns and verbs, and says how to call them', async () => {
   const { code, stdout } = await runCommand(['--help'])
-  const listed = nouns.flatMap(([noun, { verbs }]) => (noun === '' ? Object.keys(verbs) : noun))
-  expect([code, readListed(stdout)]).toEqual([0, [...listed, 'help']])
+  expect([code, readListed(stdout)]).toEqual([0, ['--version', ...Object.keys({ ...nouns, ...verbs }), 'help']])
   expect(stdout).toContain('\nRun it as: npm run -s ops -- <noun> <verb> [flags]\n')
   for (const first of ['partner create ', 'catalog import plans.json --dry-run\n', 'plan why ID ']) {
     expect(stdout).toContain(`\n  npm run -s ops -- ${first}`)
   }
+})
+
+test('ops --version prints the version of package.json, and the commit', async () => {
+  expect(await runCommand(['--version'])).toEqual(printed(expect.stringMatching(/^\d+\.\d+\.\d+ \([0-9a-f]+\)\n$/)))
 })
 
 function readListed(help: string): (string | undefined)[] {

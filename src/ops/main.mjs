@@ -1,14 +1,23 @@
-// Makes the imports that follow cheaper. JavaScript: it runs before the cache below spares stripping types.
-import module, { registerHooks } from 'node:module'
+// npm run -s ops -- <noun> <verb> [flags]. JavaScript, so that an older Node can say that it is too old.
+import module from 'node:module'
 import { join } from 'node:path'
 
+if (!process.features.typescript) {
+  console.error(`Node ${process.env.npm_package_engines_node ?? '>=22.18'} is needed; this is ${process.version}.`)
+  process.exit(2)
+}
+
+// Both make the imports that follow cheaper.
 module.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/compiled'))
 
 // To learn that a file is an ES module, Node parses package.json, for each file again. That of drizzle-orm has 180 kB.
-registerHooks({
+module.registerHooks({
   resolve(specifier, context, nextResolve) {
     const isOwnFile = /^\.\.?\/.*\.js$/.test(specifier) && context.parentURL?.includes('/node_modules/drizzle-orm/')
     if (!isOwnFile) return nextResolve(specifier, context)
     return { url: new URL(specifier, context.parentURL).href, format: 'module', shortCircuit: true }
   },
 })
+
+const { runProgram } = await import('./run-program.ts')
+await runProgram()

@@ -1,0 +1,118 @@
+// npm run dev: prepares the local state, starts `wrangler dev` on it, and creates a demo partner.
+import { once } from 'node:events'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { parseArgs } from 'node:util'
+import type { Target } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
+import { startWrangler } from '../store/wrangler.ts'
+import { startDevSchedule } from './dev-schedule.ts'
+import { announce, ensureSigningKey, prepareState } from './dev-state.ts'
+import { verb } from './verb.ts'
+
+export const dev = verb({
+  help: `Serve the API and the site on this machine, with a demo catalog and a demo partner.
+Other flags, such as --port and --var, are passed on to wrangler dev.`,
+  example: 'dev --port 9000 --persist-to /tmp/state',
+  flags: {
+    empty: { help: 'leave out the demo catalog and the demo partner' },
+    persistTo: { value: '<dir>', help: 'the local state folder: relative to the project' },
+  },
+  store: 'none',
+  passesOn: true,
+  async run({ empty, persistTo }, { argv }) {
+    const words = argv.slice(1)
+    const options = {
+      env: { type: 'string', short: 'e' },
+      port: { type: 'string' },
+      var: { type: 'string', multiple: true },
+    } as const
+    const { values } = parseArgs({ args: words, options, strict: false, allowPositionals: true })
+    if (values.env !== undefined) {
+      throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
+    }
+    const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
+    const target = persistTo === undefined ? {} : { persistTo }
+    await prepareState(target, Object.fromEntries(pairs), empty)
+    const isPortGiven = values.port !== undefined
+    const port = isPortGiven ? String(values.port) : String(await findFreePort())
+    const args = [...words.filter((word) => word !== '--empty'), ...(isPortGiven ? [] : ['--port', port])]
+    await serve(args, `http://localhost:${port}`, target, empty)
+  },
+})
+
+/** Lists the migrations of the state, so that a build doesn't open a state that is served. It goes with the database. */
+const stamp = '.wrangler/state/v3/d1/prepared'
+
+/** Wrangler builds before it reads .dev.vars and opens the database, and again after each change of a source file. */
+export const prepareDev = verb({
+  help: 'create the local state that a bare wrangler dev serves, once for each set of migrations: a part of its build command',
+  example: 'prepare-dev',
+  store: 'none',
+  async run(_, { report, variables }) {
+    if (variables['WRANGLER_COMMAND'] !== 'dev' || variables['DEV_STATE'] === 'prepared') return
+    const migrations = (await readdir('migrations')).join('\n')
+    const found = await readFile(stamp, 'utf8').catch(() => '')
+    await ensureSigningKey()
+    if (found !== migrations) {
+      await prepareState({}, {}, false)
+      // A build doesn't know the port.
+      report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
+      await announce({}, '$API', false)
+      await writeFile(stamp, migrations)
+    }
+    report(
+      'Prepared .wrangler/state for the top level of wrangler.toml. For another folder: npm run dev -- --persist-to DIR',
+    )
+  },
+})
+
+/** Wrangler's default port, otherwise any. */
+async function findFreePort(): Promise<number> {
+  for (const port of [8787, 0]) {
+    const server = createServer().listen(port, 'localhost')
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    )
+    const address = server.address()
+    server.close()
+    if (isFree && address !== null && typeof address === 'object') return address.port
+  }
+  throw new UserError('No port of this machine is free.')
+}
+
+/**
+ * Ends with the server.
+ * @param origin of the server. The site names it, and is built before the server starts.
+ * @throws UserError unless a signal ended it.
+ */
+async function serve(args: readonly string[], origin: string, target: Target, isEmpty: boolean): Promise<void> {
+  // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
+  const flags = ['dev', '--env', '', '--test-scheduled', ...args]
+  const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
+  const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], variables)
+  let isStopped = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      isStopped = true
+      server.kill(signal)
+    })
+  }
+  const ended = once(server, 'exit')
+  // Its only message: it is ready.
+  const announced = once(server, 'message').then(() => {
+    startDevSchedule(origin, (reason) => {
+      if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
+    })
+    return announce(target, origin, isEmpty)
+  })
+  try {
+    await Promise.race([ended, announced])
+    const [exitCode] = await ended
+    if (exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')
+  } catch (error) {
+    server.kill()
+    if (!isStopped) throw error
+  }
+}

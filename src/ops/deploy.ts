@@ -1,5 +1,0 @@
-// npm run deploy -- --env staging
-import { deploy } from './commands/programs.ts'
-import { runProgram } from './run-program.ts'
-
-await runProgram(deploy)
