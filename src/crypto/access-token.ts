@@ -1,5 +1,6 @@
 // Issues and verifies access tokens: HS256 JWTs (RFC 7519).
-import { sign } from 'hono/jwt'
+// Not hono/jwt: it would add all of its verification to the bundle, 1.8 KB.
+import { sign } from 'hono/utils/jwt/jwt'
 import { isJsonObject } from '../json.ts'
 import { decodeBase64Url } from './base64.ts'
 import type { SigningKey } from './signing-keys.ts'
