@@ -25,15 +25,6 @@ describe.each(documents)('%s', (document) => {
   })
 })
 
-test('SECURITY.md quotes test names that exist', () => {
-  const [, threats = ''] = /\n## Threats[^\n]*\n([^]*?)\n## /.exec(read('SECURITY.md')) ?? []
-  const cells = threats.split('\n').map((row) => row.split(' | ').at(-1) ?? '')
-  const names = cells.filter((cell) => cell.endsWith('|')).flatMap((cell) => readGroup(cell, /"([^"]+)"/g))
-  const sources = globSync('test/**/*.ts', { cwd: root, exclude }).map((file) => straighten(read(file)))
-  expect(names).not.toEqual([])
-  expect(names.filter((name) => !sources.some((source) => source.includes(straighten(name))))).toEqual([])
-})
-
 test('ONCALL.md shows lines that watch prints', () => {
   const windows = [5, 30, 60, 360].flatMap((minutes) => [`requests_${minutes}`, `failures_${minutes}`])
   const none = Object.fromEntries(windows.map((column) => [column, '0']))
@@ -106,10 +97,6 @@ test('nightly looks up the copy under the key that it saved it with, and fails w
 
 function unwrap(text: string): string {
   return text.replaceAll(/\s+/g, ' ')
-}
-
-function straighten(text: string): string {
-  return text.replaceAll('’', "'")
 }
 
 function readGroup(text: string, pattern: RegExp): string[] {

@@ -7,7 +7,6 @@ import { accountId, apiToken, startAccount, type Account } from './account.ts'
 import { readSections, startShell, type CommandResult, type Section } from './page-commands.ts'
 import { copyProject, setBindingId, type ProjectCopy } from './project-copy.ts'
 import { startStores, type Stores } from './stores.ts'
-import { subdomain } from './workers-api.ts'
 
 export interface Operator {
   account: Account
@@ -83,7 +82,6 @@ async function createOperator(
     [/\bVERSION_ID\b/, () => notes.previous],
     [/\bOLD_VERSION\b/, () => notes.current],
     [/\bNEW_VERSION\b/, () => notes.uploaded],
-    [/\bSUBDOMAIN\b/, () => subdomain],
     [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
     [/(?<=npm run (-s )?deploy -- |ops -- watch )(?!--query)/, () => `--url ${new URL(account.url).origin} `],

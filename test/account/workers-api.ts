@@ -14,9 +14,6 @@ import {
   type Workers,
 } from './workers.ts'
 
-/** The account's name at workers.dev. */
-export const subdomain = 'example'
-
 /** What the bindings of an upload must name. */
 interface Resources {
   d1: D1Account
@@ -76,7 +73,7 @@ export function createWorkersApi(workers: Workers, resources: Resources): Routes
   })
 
   return {
-    'GET /workers/subdomain': () => ({ subdomain }),
+    'GET /workers/subdomain': () => ({ subdomain: 'example' }),
     // The account has every file of the site already.
     'POST /workers/scripts/:name/assets-upload-session': () => ({ jwt: 'complete', buckets: [] }),
     'GET /workers/services/:name': (_, name = '') => getService(name),

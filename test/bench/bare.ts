@@ -10,6 +10,8 @@ interface BareEnv {
   KEY?: string
   CATALOG_CACHE: KVNamespace
   DB: D1Database
+  AUTH_ADDRESS_RATE_LIMIT: RateLimit
+  AUTH_RATE_LIMIT: RateLimit
 }
 
 const headers = { 'Content-Type': 'application/json' }
@@ -23,16 +25,17 @@ export default {
   async fetch(request: Request, env: BareEnv): Promise<Response> {
     switch (env.WORK) {
       case 'bytes':
-        return new Response((bytes ??= await readBody(env)), { headers })
+        return answerList(request, (bytes ??= await readBody(env)))
       case 'stream':
-        return new Response(streamSlices((bytes ??= await readBody(env))), { headers })
+        return answerList(request, streamSlices((bytes ??= await readBody(env))))
       case 'not-modified':
-        return answerNotModified(request)
+        return answerList(request, null)
       case 'kv':
-        return answerFromKv(request, env)
+        return answerList(request, await readFromKv(request, env))
       case 'token':
         return issueToken(request, env)
       case 'first-token':
+        await env.AUTH_ADDRESS_RATE_LIMIT.limit({ key: 'address' })
         await deriveHash(request)
         return issueToken(request, env)
       default:
@@ -41,51 +44,41 @@ export default {
   },
 } satisfies ExportedHandler<BareEnv>
 
-/** A 304 with the Worker's headers, request ID and choice of log lines, but without authentication and cache. */
-function answerNotModified(request: Request): Response {
+/** The Worker's headers, request ID and choice of log lines, without authentication and cache. Without a body, it is a 304. */
+function answerList(request: Request, body: Uint8Array | ArrayBuffer | ReadableStream | null): Response {
   const startedAtMs = Date.now()
   const requestId = crypto.randomUUID()
-  const etag = request.headers.get('If-None-Match') ?? ''
-  const partner = request.headers.get('Authorization')?.slice(0, 6)
-  const response = new Response(null, {
-    status: 304,
+  const status = body === null ? 304 : 200
+  const response = new Response(body, {
+    status,
     headers: {
+      ETag: request.headers.get('If-None-Match') ?? '"MDfm93pYf5ukiPWD3U3ZBQ"',
       'X-Request-Id': requestId,
-      'X-Worker-Version': '7f0a3c52-5d0e-4c0b-9f5b-2f1f0d6f3a11',
       'Strict-Transport-Security': 'max-age=31536000',
       'X-Content-Type-Options': 'nosniff',
-      ETag: etag,
       'Cache-Control': 'private, no-cache',
       Vary: 'Authorization',
       'Cache-Status': 'memory; hit; ttl=60',
+      ...(body !== null && headers),
     },
   })
-  const answeredBy = { tier: 'memory', ageSeconds: 0, isOld: false }
+  const tier = 'memory'
   const endedAtMs = Date.now()
   const durationMs = endedAtMs - startedAtMs
-  const weight = weighLine({ status: 304, durationMs, answeredBy, endedAtMs })
+  const weight = weighLine({ status, durationMs, answeredBy: { tier, ageSeconds: 0, isOld: false }, endedAtMs })
   if (weight === 0) return response
   const { method, url: route } = request
-  const line = {
-    level: 'info',
-    event: 'request',
-    weight,
-    requestId,
-    method,
-    route,
-    status: 304,
-    partner,
-    tier: 'memory',
-  }
-  console.info(JSON.stringify({ ...line, country: 'KE', ageSeconds: 0, durationMs }))
+  const partner = request.headers.get('Authorization')?.slice(0, 6)
+  const usage = { route, status, durationMs, partner, country: 'KE', tier, ageSeconds: 0 }
+  console.info(JSON.stringify({ level: 'info', event: 'request', weight, requestId, method, ...usage }))
   return response
 }
 
 /** Reads the value with its metadata into bytes, as a cache needs them. */
-async function answerFromKv(request: Request, { CATALOG_CACHE }: BareEnv): Promise<Response> {
+async function readFromKv(request: Request, { CATALOG_CACHE }: BareEnv): Promise<ArrayBuffer> {
   const name = new URL(request.url).searchParams.get('key') ?? ''
   const { value } = await CATALOG_CACHE.getWithMetadata(name, 'arrayBuffer')
-  return new Response(value, { headers })
+  return value ?? new ArrayBuffer()
 }
 
 async function readBody({ CATALOG_CACHE, BODY = '' }: BareEnv): Promise<Uint8Array> {
@@ -104,9 +97,10 @@ function streamSlices(body: Uint8Array): ReadableStream {
   return readable
 }
 
-/** One D1 read and one HS256 signature. */
+/** One rate limit, one D1 read and one HS256 signature. */
 async function issueToken(request: Request, env: BareEnv): Promise<Response> {
   const clientId = atob((request.headers.get('Authorization') ?? '').slice(6)).slice(0, 16)
+  await env.AUTH_RATE_LIMIT.limit({ key: clientId })
   const statement = env.DB.prepare(
     'select partner, suspended_at, secrets from change_record where id = (select max(id) from change_record where client_id = ?)',
   )

@@ -1,77 +1,34 @@
 // The tables that the benchmark prints.
 import { formatTable } from '../../src/ops/terminal/table.ts'
-import type { CommandRow } from './measure-commands.ts'
-import type { Costs } from './measure-costs.ts'
-import type { Flood } from './measure-flood.ts'
-import type { Growth } from './measure-growth.ts'
 import { isTooManyTrips, type LatencyRow } from './measure-latency.ts'
 import type { MemoryRow } from './measure-memory.ts'
 import type { OutageRow } from './measure-outage.ts'
-import type { RatioRow } from './measure-ratios.ts'
-import type { Estimate, Verdict } from './regression.ts'
-import type { Calls } from './slowed.ts'
+import { isMissed, type RatioRow } from './measure-ratios.ts'
 
-export interface ComparedRow extends RatioRow {
-  baseline: Estimate | undefined
-  verdict: Verdict
-}
-
-const formatRate = (value: number) => String(Math.round(value))
-const formatEstimate = ({ median, low, high }: Estimate) =>
-  `${median.toFixed(2)} (${low.toFixed(2)}-${high.toFixed(2)})`
-
-export function formatRatios(rows: readonly ComparedRow[]): string {
+export function formatRatios(rows: readonly RatioRow[]): string {
   return formatTable(
-    rows.map(({ name, app, bare, ratio, baseline, goal, verdict }) => ({
-      WHAT: name,
-      'REQUESTS/S': formatRate(app.requestsPerSecond),
-      P50: `${app.p50Ms} ms`,
-      P99: `${app.p99Ms} ms`,
-      BARE: formatRate(bare.requestsPerSecond),
-      'BARE P99': `${bare.p99Ms} ms`,
-      RATIO: formatEstimate(ratio),
-      BASELINE: baseline === undefined ? '' : formatEstimate(baseline),
-      VERDICT: verdict,
-      GOAL: `${goal.toFixed(2)}${ratio.high < goal ? ' missed' : ''}`,
+    rows.map((row) => ({
+      WHAT: row.name,
+      'REQUESTS/S': String(Math.round(row.app.requestsPerSecond)),
+      P50: `${row.app.p50Ms} ms`,
+      P99: `${row.app.p99Ms} ms`,
+      BARE: String(Math.round(row.bare.requestsPerSecond)),
+      'BARE P99': `${row.bare.p99Ms} ms`,
+      RATIO: `${row.ratio.median.toFixed(2)} (${row.ratio.low.toFixed(2)}-${row.ratio.high.toFixed(2)})`,
+      GOAL: `${row.goal.toFixed(2)}${isMissed(row) ? ' missed' : ''}`,
     })),
   )
-}
-
-export function formatCommands(rows: readonly CommandRow[]): string {
-  return formatTable(
-    rows.map(({ command, cpuMs, beforeMs, goal }) => ({
-      COMMAND: command,
-      CPU: `${Math.round(cpuMs)} ms`,
-      ...(beforeMs !== undefined && {
-        BEFORE: `${Math.round(beforeMs)} ms`,
-        RATIO: (cpuMs / beforeMs).toFixed(2),
-        GOAL: `${goal.toFixed(2)}${cpuMs / beforeMs > goal ? ' missed' : ''}`,
-      }),
-    })),
-  )
-}
-
-export function formatCosts(costs: Costs): string {
-  return formatTable(Object.entries(costs).map(([name, cost]) => ({ WHAT: name, ...formatCalls(cost) })))
-}
-
-function formatCalls({ d1Queries, rowsRead, kvReads, kvWrites }: Calls) {
-  return {
-    'D1 QUERIES': String(d1Queries),
-    'ROWS READ': String(rowsRead),
-    'KV READS': String(kvReads),
-    'KV WRITES': String(kvWrites),
-  }
 }
 
 export function formatLatency(rows: readonly LatencyRow[]): string {
   return formatTable(
     rows.map((row) => ({
-      LATENCY: row.latency,
-      SITUATION: row.situation,
+      LATENCY: row.situation,
       MEDIAN: `${Math.round(row.medianMs)} ms`,
       TRIPS: isTooManyTrips(row) ? `${row.trips}, more than ${row.maxTrips}` : String(row.trips),
-      ...formatCalls(row),
+      'D1 QUERIES': String(row.d1Queries),
+      'KV READS': String(row.kvReads),
+      'KV WRITES': String(row.kvWrites),
     })),
   )
 }
@@ -97,42 +54,6 @@ export function formatOutage(rows: readonly OutageRow[]): string {
       'D1 QUERIES': String(d1Queries),
       P50: `${p50Ms} ms`,
       P99: `${p99Ms} ms`,
-    })),
-  )
-}
-
-export function formatGrowth({ lists, tokens }: Growth): string {
-  const listTable = formatTable(
-    lists.map((row) => ({
-      PLANS: String(row.plans),
-      BYTES: String(row.bytes),
-      'MEMORY/S': formatRate(row.memoryPerSecond),
-      '304/S': formatRate(row.notModifiedPerSecond),
-    })),
-  )
-  const tokenTable = formatTable(
-    tokens.map((row) => ({
-      PARTNERS: String(row.partners),
-      'TOKENS/S': formatRate(row.perSecond),
-      'ROWS READ': String(row.rowsRead),
-    })),
-  )
-  return `${listTable}\n${tokenTable}`
-}
-
-export function formatFlood({ alone, unlimited, limited }: Flood): string {
-  const rows = [
-    { name: 'no attack', list: alone, attackers: undefined },
-    { name: '16 attackers, no rate limit', ...unlimited },
-    { name: '16 attackers, rate limit', ...limited },
-  ]
-  return formatTable(
-    rows.map(({ name, list, attackers }) => ({
-      'LIST OF 30 PLANS WITH': name,
-      'LISTS/S': formatRate(list.requestsPerSecond),
-      P50: `${list.p50Ms} ms`,
-      P99: `${list.p99Ms} ms`,
-      'ATTACKS/S': attackers === undefined ? '' : formatRate(attackers.requestsPerSecond),
     })),
   )
 }

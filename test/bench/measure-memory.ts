@@ -1,21 +1,10 @@
 // What an isolate keeps in memory while partners read large lists slowly, or not at all.
 import { connect, type Socket } from 'node:net'
 import { makeCatalog } from './bench-setup.ts'
-import {
-  createPartner,
-  fetchToken,
-  importPlans,
-  startService,
-  type BenchPartner,
-  type Bundle,
-  type Service,
-} from './service.ts'
+import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
 
 const countries = ['KE', 'UG', 'RW', 'TZ']
-/** Each selects a fifth of the 10,000 plans. */
-const currencies = ['KES', 'UGX', 'RWF', 'TZS', 'USD']
-const fundTypes = ['BOND', 'EQUITY', 'BALANCED', 'SHARIAH', 'COMMODITY']
-const filters = [...currencies.map((value) => `?currency=${value}`), ...fundTypes.map((value) => `?fundType=${value}`)]
+const readersOfEach = 10
 
 export interface MemoryRow {
   situation: string
@@ -28,62 +17,29 @@ export interface MemoryRow {
   refused: number
 }
 
-const wrapper = 'test/bench/collecting.ts'
+/** An isolate has 128 MB for everything. */
+export function isTooMuchMemory({ bufferBytes, heapBytes }: MemoryRow): boolean {
+  return bufferBytes + heapBytes > 100 * 1024 * 1024
+}
 
 export async function measureMemory(bundle: Bundle, note: (text: string) => void): Promise<MemoryRow[]> {
   note('Measuring memory with readers that pause …')
-  const service = await startService(bundle, { filters: wrapper, countries: wrapper }, {}, true)
-  try {
-    const catalog = (await makeCatalog()).map((plan, index) => ({
-      ...plan,
-      currency: currencies[index % currencies.length] ?? '',
-      fundType: fundTypes[Math.floor(index / currencies.length) % fundTypes.length] ?? '',
-      viewableIn: countries,
-    }))
-    await importPlans(service.d1, catalog)
-    const partners = await Promise.all(
-      countries.map((country) => createPartner(service.d1, country.toLowerCase(), country)),
-    )
-    const [first] = partners
-    if (first === undefined) throw new Error('There is no partner.')
-    return [
-      await measureReaders(service, 'filters', '50 paused readers of 10 filters', 50, (index) => ({
-        partner: first,
-        query: filters[index % filters.length] ?? '',
-      })),
-      await measureReaders(service, 'countries', '40 paused readers of 4 countries', 40, (index) => ({
-        partner: partners[index % partners.length] ?? first,
-        query: '',
-      })),
-    ]
-  } finally {
-    await service.stop()
-  }
-}
-
-interface Read {
-  partner: BenchPartner
-  query: string
-}
-
-async function measureReaders(
-  service: Service,
-  worker: string,
-  situation: string,
-  readers: number,
-  pick: (index: number) => Read,
-): Promise<MemoryRow> {
-  const url = await service.getUrl(worker)
-  const tokens = new Map<string, string>()
+  const service = await startService(bundle, ['app-with-readers'], {}, true)
+  const url = await service.getUrl('app-with-readers')
   const sizes = new Map<string, number>()
   const sockets: Socket[] = []
   let refused = 0
   try {
-    for (let index = 0; index < readers; index++) {
-      const { partner, query } = pick(index)
-      const token = tokens.get(partner.shortName) ?? (await fetchToken(url, partner))
-      tokens.set(partner.shortName, token)
-      const path = `/api/v3/partners/${partner.shortName}/plans${query}`
+    await importPlans(
+      service.d1,
+      (await makeCatalog()).map((plan) => ({ ...plan, viewableIn: countries })),
+    )
+    const lists: { path: string; token: string }[] = []
+    for (const country of countries) {
+      const partner = await createPartner(service.d1, country.toLowerCase(), country)
+      lists.push({ path: `/api/v3/partners/${partner.shortName}/plans`, token: await fetchToken(url, partner) })
+    }
+    for (const { path, token } of Array.from({ length: readersOfEach }, () => lists).flat()) {
       const { socket, status, bytes } = await startReading(url, path, token)
       sockets.push(socket)
       if (status === 503) refused++
@@ -91,11 +47,13 @@ async function measureReaders(
       else if (Number.isNaN(bytes)) throw new Error('The list has no Content-Length.')
       else sizes.set(path, bytes)
     }
-    const { bufferBytes, heapBytes } = await readLiveBytes(service, worker)
+    const { bufferBytes, heapBytes } = await readLiveBytes(service, 'app-with-readers')
     const listBytes = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)
-    return { situation, listBytes, bufferBytes, heapBytes, refused }
+    const situation = `${sockets.length} paused readers of ${countries.length} lists of 10,000 plans`
+    return [{ situation, listBytes, bufferBytes, heapBytes, refused }]
   } finally {
     for (const socket of sockets) socket.destroy()
+    await service.stop()
   }
 }
 
@@ -118,11 +76,6 @@ function startReading(
   })
 }
 
-interface HeapUsage {
-  usedSize: number
-  backingStorageSize: number
-}
-
 /** Collects the garbage of a Worker's isolate, and asks its inspector what is left. */
 async function readLiveBytes(service: Service, worker: string): Promise<{ bufferBytes: number; heapBytes: number }> {
   for (let count = 0; count < 3; count++) await fetch(await service.getUrl(worker), { method: 'DELETE' })
@@ -134,7 +87,7 @@ async function readLiveBytes(service: Service, worker: string): Promise<{ buffer
       socket.addEventListener('message', ({ data }) => resolve(String(data)))
       socket.addEventListener('error', () => reject(new Error(`The inspector has no ${worker}.`)))
     })
-    const { result } = JSON.parse(answer) as { result: HeapUsage }
+    const { result } = JSON.parse(answer) as { result: { usedSize: number; backingStorageSize: number } }
     return { bufferBytes: result.backingStorageSize, heapBytes: result.usedSize }
   } finally {
     socket.close()

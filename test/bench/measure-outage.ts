@@ -1,10 +1,9 @@
 // What callers and D1 notice while D1 fails and old copies are at hand.
 import { makeCatalog } from './bench-setup.ts'
-import type { Conditions } from './faulty.ts'
 import { runLoad } from './load.ts'
 import { createPartner, fetchToken, importPlans, startService, type Bundle, type Service } from './service.ts'
+import type { Calls, Settings } from './slowed.ts'
 
-const wrapper = 'test/bench/faulty.ts'
 const seconds = 20
 /** Each connection sends the requests of all partners in turn. */
 const connections = 8
@@ -32,15 +31,14 @@ export interface OutageRow {
 
 export async function measureOutage(bundle: Bundle, note: (text: string) => void): Promise<OutageRow[]> {
   const names = kinds.flatMap((what) => situations.map(({ d1, isolate }) => nameWorker(what, d1, isolate)))
-  const service = await startService(bundle, Object.fromEntries(['fine', ...names].map((name) => [name, wrapper])), {})
+  const service = await startService(bundle, ['fine', ...names], {})
   try {
     await importPlans(service.d1, await makeCatalog())
-    const setConditions = async (worker: string, d1: Conditions['d1'], clockMs = 0) => {
-      const conditions: Conditions = { d1, kv: 'fine', versions: [{}], clockMs }
-      const response = await fetch(await service.getUrl(worker), { method: 'PUT', body: JSON.stringify(conditions) })
-      return (await response.json()) as { d1Queries: number }
+    const setD1 = async (worker: string, d1: Settings['d1'], clockMs = 0) => {
+      const settings: Settings = { d1Ms: 0, kvMs: 0, d1, clockMs }
+      const response = await fetch(await service.getUrl(worker), { method: 'PUT', body: JSON.stringify(settings) })
+      return (await response.json()) as Calls
     }
-    await setConditions('fine', 'fine')
     const loads = await prepareLoads(service)
     const sendEach = async (worker: string, { method, requests }: OutageLoad) => {
       for (const { path, headers } of requests) {
@@ -59,14 +57,13 @@ export async function measureOutage(bundle: Bundle, note: (text: string) => void
         const situation = `${load.what}: ${outage}, ${state}`
         note(`Measuring for ${seconds} s: ${situation} …`)
         if (isolate === 'idle') {
-          await setConditions(worker, 'fine')
           await sendEach(worker, load)
         }
-        await setConditions(worker, d1, 3 * minuteMs)
+        await setD1(worker, d1, 3 * minuteMs)
         const { method, requests } = load
         const target = { url: await service.getUrl(worker), method, requests, status: 200, connections }
         const { requestsPerSecond, p50Ms, p99Ms } = await runLoad(target, seconds)
-        const { d1Queries } = await setConditions(worker, 'fine')
+        const { d1Queries } = await setD1(worker, 'fine')
         rows.push({ situation, requests: Math.round(requestsPerSecond * seconds), d1Queries, p50Ms, p99Ms })
       }
     }

@@ -1,7 +1,13 @@
 // Runs the comparisons in turn for some rounds.
 import type { Comparison } from './comparisons.ts'
 import { runLoad, type Sample } from './load.ts'
-import { estimateMedian, type Estimate } from './regression.ts'
+
+/** A median and the interval that contains it with 95 % confidence. */
+interface Estimate {
+  median: number
+  low: number
+  high: number
+}
 
 export interface RatioRow {
   name: string
@@ -10,6 +16,11 @@ export interface RatioRow {
   ratio: Estimate
   app: Sample
   bare: Sample
+}
+
+/** The whole interval is below the goal. */
+export function isMissed({ ratio, goal }: RatioRow): boolean {
+  return ratio.high < goal
 }
 
 interface Round {
@@ -56,4 +67,33 @@ function getMedians(samples: readonly Sample[]): Sample {
     p50Ms: estimateMedian(samples.map(({ p50Ms }) => p50Ms)).median,
     p99Ms: estimateMedian(samples.map(({ p99Ms }) => p99Ms)).median,
   }
+}
+
+/**
+ * Estimates the median of at least six values. The interval comes from the sign test: it makes no assumption about the
+ * distribution of the noise, and a single outlier does not widen it.
+ */
+function estimateMedian(values: readonly number[]): Estimate {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (index: number) => sorted[index] ?? Number.NaN
+  const outside = countOutside(sorted.length)
+  const middle = (sorted.length - 1) / 2
+  const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2
+  return { median, low: at(outside), high: at(sorted.length - 1 - outside) }
+}
+
+/**
+ * Counts the sorted values that the interval leaves out at each end. Each value is below the true median with probability
+ * ½, so the value at `index` is above it only if at most `index` values are below: a probability of a binomial distribution.
+ */
+function countOutside(rounds: number): number {
+  let probability = 0.5 ** rounds
+  let tail = probability
+  let index = 0
+  while (tail <= 0.025) {
+    index++
+    probability *= (rounds - index + 1) / index
+    tail += probability
+  }
+  return index - 1
 }

@@ -38,20 +38,18 @@ export async function buildBundle(): Promise<Bundle> {
 }
 
 /**
- * @param wrappers the file of each Worker, by name, that imports the Worker as `./app.js` and wraps it
- * @param bare the bindings of each bare Worker, by name, besides the stores
+ * @param measured the names of Workers as deployed, each in slowed.ts
+ * @param bare the variables of each bare Worker, by name
  * @param isInspected whether the runtime opens its inspector, and lets a Worker collect its garbage
  */
 export async function startService(
   { script }: Bundle,
-  wrappers: Record<string, string>,
+  measured: readonly string[],
   bare: Record<string, Record<string, string>>,
   isInspected = false,
 ) {
   const bareScript = await readWorker('test/bench/bare.ts')
-  const wrapperScripts = await Promise.all(
-    Object.entries(wrappers).map(async ([name, file]) => [name, await readWorker(file)] as const),
-  )
+  const wrapper = await readWorker('test/bench/slowed.ts')
   type Bindings = WorkerOptions['config']['env']
   const worker = (name: string, contents: string, env: Bindings, beside = {}): WorkerOptions => ({
     config: {
@@ -63,19 +61,13 @@ export async function startService(
     dev: { unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }] },
   })
   const text = (value: string) => ({ type: 'text' as const, value })
-  /** The limits of wrangler.toml, multiplied by the factor. */
-  const rateLimits = (namespace: string, factor: number) => {
-    const rateLimit = (name: string, attempts: number) => ({
-      type: 'rate-limit' as const,
-      namespace: name,
-      simple: { limit: factor * attempts, period: 60 as const },
-    })
-    return {
-      AUTH_ADDRESS_RATE_LIMIT: rateLimit(`${namespace}a`, 100),
-      AUTH_RATE_LIMIT: rateLimit(namespace, 300),
-    }
-  }
-  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...rateLimits('1', 10_000) }
+  const rateLimit = (namespace: string) => ({
+    type: 'rate-limit' as const,
+    namespace,
+    simple: { limit: 1_000_000, period: 60 as const },
+  })
+  const limits = { AUTH_ADDRESS_RATE_LIMIT: rateLimit('1'), AUTH_RATE_LIMIT: rateLimit('2') }
+  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...limits }
   process.env['QUIET_WORKERD'] = findWorkerd()
   process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
   if (isInspected) process.env['MINIFLARE_WORKERD_V8_FLAGS'] = '--expose-gc'
@@ -85,12 +77,12 @@ export async function startService(
     ...(isInspected && { inspectorPort: 0 }),
     workers: [
       worker('app', script, bindings),
-      worker('limited', script, { ...bindings, ...rateLimits('2', 1) }),
-      ...wrapperScripts.map(([name, contents]) =>
-        worker(name, contents, bindings, { 'app.js': { type: 'esm', contents: script } }),
-      ),
+      ...measured.map((name) => worker(name, wrapper, bindings, { 'app.js': { type: 'esm', contents: script } })),
       ...Object.entries(bare).map(([name, texts]) =>
-        worker(name, bareScript, Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, text(value)]))),
+        worker(name, bareScript, {
+          ...Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, text(value)])),
+          ...limits,
+        }),
       ),
     ],
   })
@@ -166,19 +158,4 @@ export async function fetchToken(url: URL, { authorization }: BenchPartner): Pro
   const headers = { Authorization: authorization }
   const response = await fetch(new URL('/api/v3/partners/auth', url), { method: 'POST', headers })
   return ((await response.json()) as { access_token: string }).access_token
-}
-
-/** Adds partners without secrets, until there are `count` of them. */
-export async function seedPartners(d1: D1Database, count: number): Promise<void> {
-  const ids = 'with recursive ids (id) as (select 1 union all select id + 1 from ids where id < ?)'
-  const letters = "'0123456789ABCDEF'"
-  await d1.batch([
-    d1
-      .prepare(
-        `insert into change_record (changed_at, actor, command, kind, request_id, partner, name, country, client_id, created_at, secrets)
-         ${ids} select 0, 'seed', 'seed', 'create', 'seed-' || id, 'seed-' || id, 'Seed', 'KE', substr(${letters} || id, -16), 0, '[]'
-         from ids where true on conflict do nothing`,
-      )
-      .bind(count),
-  ])
 }

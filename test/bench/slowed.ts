@@ -1,5 +1,5 @@
-// The Worker as deployed, with D1 and KV slowed by fixed amounts, a D1 that can fail, and a clock that can be set. It answers
-// each request with what the request cost, when the work after the response has ended.
+// The Worker as deployed, with D1 and KV slowed by fixed amounts, a D1 that can fail, and a clock that can be set. A request with
+// its own settings is answered with what it cost, when the work after the response has ended.
 import { d1Faults, interceptD1, interceptKv, takeMs } from '../support/unreliable-stores.ts'
 // @ts-expect-error -- the bundle is the module beside this one when it runs
 import app from './app.js'
@@ -19,7 +19,6 @@ export interface Calls {
   kvReads: number
   kvWrites: number
   d1Queries: number
-  rowsRead: number
 }
 
 export interface Cost extends Calls {
@@ -37,23 +36,24 @@ interface Bindings {
   CATALOG_CACHE: KVNamespace
 }
 
-const unslowed: Settings = { d1Ms: 0, kvMs: 0, d1: 'fine', clockMs: 0 }
-let settings = unslowed
-const none: Calls = { kvReads: 0, kvWrites: 0, d1Queries: 0, rowsRead: 0 }
+let settings: Settings = { d1Ms: 0, kvMs: 0, d1: 'fine', clockMs: 0 }
+const none: Calls = { kvReads: 0, kvWrites: 0, d1Queries: 0 }
 let counts = { ...none }
 /** The calls that have ended. */
 let calls: { startMs: number; endMs: number }[] = []
 let metered: Bindings | undefined
-let countedLater: Promise<unknown>[] = []
 
 const realNow = Date.now.bind(Date)
 Date.now = () => realNow() + settings.clockMs
 
 export default {
   async fetch(request, env, context) {
-    const header = request.headers.get('X-Settings')
-    settings = header === null ? unslowed : (JSON.parse(header) as Settings)
+    if (request.method === 'DELETE') return collectGarbage()
+    if (request.method === 'PUT') return change(await request.json())
     metered ??= { ...env, ...meter(env) }
+    const header = request.headers.get('X-Settings')
+    if (header === null) return app.fetch(request, metered, context)
+    settings = JSON.parse(header) as Settings
     const work: Promise<unknown>[] = []
     const collecting = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) }
     counts = { ...none }
@@ -65,12 +65,24 @@ export default {
     // The work after the response counts, but nobody waits for it.
     context.waitUntil(Promise.allSettled(work))
     await Promise.allSettled(work)
-    await Promise.all(countedLater)
-    countedLater = []
     const accessToken = request.method === 'POST' ? readToken(body) : undefined
     return Response.json({ ...waited, ...counts, accessToken } satisfies Cost)
   },
 } satisfies ExportedHandler<Bindings>
+
+/** Needs the flag --expose-gc. */
+function collectGarbage(): Response {
+  ;(globalThis as { gc?: () => void }).gc?.()
+  return new Response()
+}
+
+/** Sets what holds for requests without settings, and returns the calls since the last change. */
+function change(next: Settings): Response {
+  const counted = counts
+  settings = next
+  counts = { ...none }
+  return Response.json(counted)
+}
 
 function readToken(body: ArrayBuffer): string | undefined {
   return (JSON.parse(new TextDecoder().decode(body)) as { access_token?: string }).access_token
@@ -98,13 +110,10 @@ async function time<Answer>(ms: number, call: () => Promise<Answer>): Promise<An
 
 function meter({ DB, CATALOG_CACHE }: Bindings): Bindings {
   return {
-    DB: interceptD1(DB, async (call, { countRowsRead }) => {
+    DB: interceptD1(DB, async (call) => {
       counts.d1Queries++
       const rows = await time(settings.d1Ms, call)
-      return d1Faults[settings.d1](async () => {
-        countedLater.push(countRowsRead().then((rowsRead) => (counts.rowsRead += rowsRead)))
-        return rows
-      })
+      return d1Faults[settings.d1](async () => rows)
     }),
     CATALOG_CACHE: interceptKv(CATALOG_CACHE, {
       read: (call) => {
