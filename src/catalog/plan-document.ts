@@ -1,19 +1,18 @@
 // A plan as the database keeps it: the JSON object that partners get, and beside it the countries where it is viewable.
 import type { CatalogPlan, Plan } from './plan-schema.ts'
 
-export interface StoredPlan {
-  /** The plan as JSON. */
-  document: string
-  /** A JSON array of country codes. */
-  viewableIn: string
-}
+/** The plan as JSON, and a JSON array of country codes. Both are null for a removed plan. */
+export type StoredPlan = [document: string | null, viewableIn: string | null]
 
-export function storePlan({ viewableIn, ...plan }: CatalogPlan): StoredPlan {
-  return { document: JSON.stringify(plan), viewableIn: JSON.stringify(viewableIn.toSorted()) }
+export function storePlan(stored: CatalogPlan | null): StoredPlan {
+  if (stored === null) return [null, null]
+  const { viewableIn, ...plan } = stored
+  return [JSON.stringify(plan), JSON.stringify(viewableIn.toSorted())]
 }
 
 /** Trusts what an import has checked. A version from before a field was added lacks it. */
-export function readPlan({ document, viewableIn }: StoredPlan): CatalogPlan {
+export function readPlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
+  if (document === null || viewableIn === null) return null
   const plan: Plan = JSON.parse(document)
   const countries: string[] = JSON.parse(viewableIn)
   return { ...plan, viewableIn: countries }

@@ -6,16 +6,12 @@ import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError, type Database } from './database.ts'
 import { readAll } from './pages.ts'
 import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import { integer } from './sql-values.ts'
 
 /** Plans in ascending order of ID, all of one revision. */
 export interface CatalogSnapshot {
   origin: CatalogOrigin
   plans: CatalogPlan[]
 }
-
-/** Each attempt fails only because somebody published in between. */
-const maxAttempts = 10
 
 /** Selects the whole catalog, or the plans that are viewable in a country. */
 export function selectCatalog(db: Database, country?: string): Promise<CatalogSnapshot> {
@@ -29,8 +25,8 @@ export async function selectCatalogPlan(db: Database, name: string): Promise<Cat
 
 /** Whether a version is of the plan with this identifier or ID. */
 function isNamed(name: string): SQL {
-  const hasId = /^[0-9]{1,16}$/.test(name) ? sql`plan_id = ${integer(Number(name))}` : sql`false`
-  return sql`(document ->> '$.identifier' = ${name} or ${hasId})`
+  // No identifier is a number.
+  return /^[0-9]{1,16}$/.test(name) ? sql`plan_id = ${Number(name)}` : sql`document ->> '$.identifier' = ${name}`
 }
 
 const origin = sql`(select name from catalog), ${newestRevision}`
@@ -41,34 +37,27 @@ export async function selectCatalogOrigin(db: Database): Promise<CatalogOrigin> 
   return { catalog: row[0], revision: row[1] }
 }
 
-type PlanRow = [
-  catalog: string,
-  revision: number,
-  id: number | null,
-  document: string | null,
-  viewableIn: string | null,
-]
+type PlanRow = [catalog: string, revision: number, planId: number, document: string | null, viewableIn: string | null]
 
-/** Reads in pages. Each says the revision, and reading starts again when that changed. */
+/** Reads in pages, each of which says the revision. */
 async function selectSnapshot(db: Database, condition: SQL): Promise<CatalogSnapshot> {
-  for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const rows = await selectVersions(db, isNotSuperseded, condition)
-    const [first] = rows
-    if (first === undefined) throw new Error('D1 returned no row')
-    const [catalog, revision] = first
-    if (rows.every((row) => row[1] === revision)) return { origin: { catalog, revision }, plans: rows.flatMap(readRow) }
-  }
-  throw new StorageError('The catalog changed each time while it was read.')
+  const rows = await selectVersions(db, isNotSuperseded, condition)
+  const [first] = rows
+  if (first === undefined) throw new Error('D1 returned no row')
+  const [catalog, revision] = first
+  if (rows.some((row) => row[1] !== revision))
+    throw new StorageError('The catalog changed while it was read. Try again.')
+  return { origin: { catalog, revision }, plans: rows.flatMap(readRow) }
 }
 
 function readRow([, , , document, viewableIn]: PlanRow): CatalogPlan | [] {
-  return document === null || viewableIn === null ? [] : readPlan({ document, viewableIn })
+  return readPlan(document, viewableIn) ?? []
 }
 
 /** Selects the newest of the versions that may count. The left join returns a row with the revision even if no plan follows. */
 function selectVersions(db: Database, isCandidate: SQL, condition = sql`true`): Promise<PlanRow[]> {
   return readAll((last, limit) => {
-    const isLater = sql`plan_versions.plan_id > ${integer(last ? last[2] : -1)}`
+    const isLater = sql`plan_versions.plan_id > ${last ? last[2] : -1}`
     return db.values(sql`
       select ${origin}, plan_id, document, viewable_in from (select 1) left join (
         select plan_id, document, viewable_in from (${selectNewestVersions(sql`${isCandidate} and ${isLater}`)})
@@ -86,7 +75,7 @@ export async function selectCatalogAt(db: Database, revision: number, name?: str
     name === undefined
       ? sql`true`
       : sql`plan_versions.plan_id in (select plan_id from plan_versions where ${isNamed(name)})`
-  const rows = await selectVersions(db, sql`publications.revision <= ${integer(revision)} and ${isWanted}`)
+  const rows = await selectVersions(db, sql`publications.revision <= ${revision} and ${isWanted}`)
   return rows.flatMap(readRow)
 }
 
@@ -103,22 +92,19 @@ export async function selectPreviousVersions(db: Database): Promise<CatalogPlan[
 export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
   // A revision is at least the time in milliseconds.
   const [row] = await db.values<[number | null]>(
-    sql`select max(revision) from publications where revision < ${integer((atSeconds + 1) * 1000)}`,
+    sql`select max(revision) from publications where revision < ${(atSeconds + 1) * 1000}`,
   )
   return row?.[0] ?? null
 }
 
 /** Whether the record knows a revision of the catalog. */
 export async function isRecordedRevision(db: Database, revision: number): Promise<boolean> {
-  const rows = await db.values(sql`select 1 from publications where revision = ${integer(revision)}`)
+  const rows = await db.values(sql`select 1 from publications where revision = ${revision}`)
   return rows.length > 0
 }
 
-/** Selects the IDs of the plans that ever had this identifier, or else the plan with this ID, if it was ever changed. */
+/** Selects the IDs of the plans that ever had this identifier, or of the plan with this ID, if it was ever changed. */
 export async function selectRecordedPlanIds(db: Database, name: string): Promise<number[]> {
-  const rows = await db.values<[planId: number, hasIdentifier: number]>(sql`
-    select plan_id, max(coalesce(document ->> '$.identifier' = ${name}, 0)) from plan_versions
-    where plan_id in (select plan_id from plan_versions where ${isNamed(name)}) group by plan_id`)
-  const named = rows.filter(([, hasIdentifier]) => hasIdentifier)
-  return (named.length > 0 ? named : rows).map(([planId]) => planId)
+  const rows = await db.values<[planId: number]>(sql`select distinct plan_id from plan_versions where ${isNamed(name)}`)
+  return rows.map(([planId]) => planId)
 }

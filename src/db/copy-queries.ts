@@ -3,7 +3,6 @@ import { sql } from 'drizzle-orm'
 import type { Queries } from './database.ts'
 import { readPages } from './pages.ts'
 import type { publications } from './schema.ts'
-import { integer } from './sql-values.ts'
 
 type State = (typeof publications.$inferSelect)['state']
 /** The tables are STRICT, and have no column of reals or blobs. */
@@ -69,7 +68,7 @@ export function selectSchema(db: Queries) {
 export async function* readTable(db: Queries, table: string): AsyncGenerator<CopiedValue[][]> {
   const pages = readPages<CopiedValue[]>((last, limit) =>
     db.values(sql`
-      ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${integer(Number(last?.[0] ?? 0))} order by rowid limit ${limit}`),
+      ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${Number(last?.[0] ?? 0)} order by rowid limit ${limit}`),
   )
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }

@@ -20,12 +20,3 @@ export async function countPlansAndCountries(db: Database): Promise<{ planCount:
     select (select count(*) from current), (select count(distinct value) from current, json_each(viewable_in))`)
   return { planCount, countryCount }
 }
-
-/** Selects the last publication that a file made. */
-export async function selectLastImport(db: Database) {
-  const [row] = await db.values<[id: number, actor: string, decidedAt: number]>(sql`
-    select id, actor, decided_at from publications
-    where revision is not null and (command like 'catalog import %' or command like 'catalog update %')
-    order by revision desc limit 1`)
-  return row && { id: row[0], actor: row[1], decidedAt: row[2] }
-}

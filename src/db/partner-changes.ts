@@ -2,7 +2,7 @@
 // is one INSERT of the next row (migrations/*.sql).
 import { sql, type SQL } from 'drizzle-orm'
 import type { Queries } from './database.ts'
-import { integer, text } from './sql-values.ts'
+import { orNull } from './sql-values.ts'
 
 /** Who makes a change, and how. A repetition has the same `requestId`, and changes nothing. */
 export interface ChangeRequest {
@@ -41,16 +41,6 @@ export interface MadeChange {
   tokensValidFrom: number | null
 }
 
-const insertInto = (columns: string) =>
-  sql.raw(`insert into change_record (changed_at, actor, command, note, kind, request_id, ${columns})`)
-
-/** What every row starts with. Times are those of D1's clock. */
-const describe = ({ requestId, actor, command, note }: ChangeRequest, kind: string) =>
-  sql`unixepoch(), ${actor}, ${command}, ${text(note)}, ${kind}, ${requestId}`
-
-const isNewRequest = ({ requestId }: ChangeRequest) =>
-  sql`not exists (select 1 from change_record as made where made.request_id = ${requestId})`
-
 const newSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt', unixepoch(), 'expiresAt', null)`
 
 /** Fails on a unique index when the short name or the client ID is taken. @returns undefined when it was made before. */
@@ -59,13 +49,23 @@ export function createPartner(
   request: ChangeRequest,
   { shortName, name, country, clientId, secretHash }: NewPartner,
 ): Promise<MadeChange | undefined> {
-  return insertRow(
-    db,
-    sql`${insertInto('partner, name, country, client_id, created_at, secrets')}
-      select ${describe(request, 'create')}, ${shortName}, ${name}, ${country}, ${clientId}, unixepoch(),
-        json_array(${newSecret(secretHash)})
-      where ${isNewRequest(request)}`,
-  )
+  return insertRow(db, request, 'create', {
+    partner: sql`${shortName}`,
+    name: sql`${name}`,
+    country: sql`${country}`,
+    client_id: sql`${clientId}`,
+    created_at: sql`unixepoch()`,
+    secrets: sql`json_array(${newSecret(secretHash)})`,
+  })
+}
+
+/** Records a change of a signing key. @returns undefined when this request was recorded before. */
+export function recordKeyChange(
+  db: Queries,
+  request: ChangeRequest,
+  { kind, kid }: { kind: string; kid: string },
+): Promise<MadeChange | undefined> {
+  return insertRow(db, request, kind, { kid: sql`${kid}` })
 }
 
 /**
@@ -79,30 +79,46 @@ export function changePartner(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const { kind } = change
-  const columns = { ...keptColumns, ...changedColumns(change) }
-  return insertRow(
+  const newest = sql`
+    from change_record as newest
+    where id = (select max(id) from change_record where partner = newest.partner)
+      and id = ${newestId} and closed_at is null`
+  return insertRow(db, request, change.kind, { ...keptColumns, ...changedColumns(change) }, newest)
+}
+
+const columnNames = 'partner name country client_id created_at suspended_at closed_at tokens_valid_from secrets'.split(
+  ' ',
+)
+const keptColumns = Object.fromEntries(columnNames.map((column) => [column, sql.raw(column)]))
+
+/** Inserts the row of a change. A repetition inserts nothing. Times are those of D1's clock. */
+function insertRow(
+  db: Queries,
+  { requestId, actor, command, note }: ChangeRequest,
+  kind: string,
+  columns: Readonly<Record<string, SQL>>,
+  source = sql`where true`,
+): Promise<MadeChange | undefined> {
+  return readMade(
     db,
-    sql`${insertInto(Object.keys(columns).join(', '))}
-      select ${describe(request, kind)}, ${sql.join(Object.values(columns), sql`, `)}
-      from change_record as newest
-      where id = (select max(id) from change_record where partner = newest.partner)
-        and id = ${integer(newestId)} and closed_at is null and ${isNewRequest(request)}`,
+    sql`
+    insert into change_record (changed_at, actor, command, note, kind, request_id, ${sql.raw(Object.keys(columns).join(', '))})
+    select unixepoch(), ${actor}, ${command}, ${orNull(note)}, ${kind}, ${requestId}, ${sql.join(Object.values(columns), sql`, `)}
+    ${source}
+    on conflict (request_id) do nothing
+    returning id, tokens_valid_from`,
   )
 }
 
-const kept = [
-  'partner',
-  'name',
-  'country',
-  'client_id',
-  'created_at',
-  'suspended_at',
-  'closed_at',
-  'tokens_valid_from',
-  'secrets',
-]
-const keptColumns: Record<string, SQL> = Object.fromEntries(kept.map((column) => [column, sql.raw(column)]))
+/** @returns the row that a request inserted. After a lost answer, it says whether the change was made. */
+export function findChange(db: Queries, requestId: string): Promise<MadeChange | undefined> {
+  return readMade(db, sql`select id, tokens_valid_from from change_record where request_id = ${requestId}`)
+}
+
+async function readMade(db: Queries, query: SQL): Promise<MadeChange | undefined> {
+  const [row] = await db.values<[id: number, tokensValidFrom: number | null]>(query)
+  return row && { id: row[0], tokensValidFrom: row[1] }
+}
 
 /**
  * A token of this second has this second as its `iat`, or the time that an earlier change set. So the time always moves forward,
@@ -115,10 +131,9 @@ function changedColumns(change: PartnerChange): Record<string, SQL> {
   switch (change.kind) {
     case 'rotate':
     case 'replace-newest':
-    case 'lockdown': {
-      const secrets = sql`json_insert(${keepSecrets(change)}, '$[#]', ${newSecret(change.secretHash)})`
-      return change.kind === 'lockdown' ? { secrets, tokens_valid_from: endTokens } : { secrets }
-    }
+      return { secrets: replaceSecrets(change) }
+    case 'lockdown':
+      return { secrets: replaceSecrets(change), tokens_valid_from: endTokens }
     case 'suspend':
       return { suspended_at: sql`unixepoch()` }
     case 'resume':
@@ -137,47 +152,14 @@ function changedColumns(change: PartnerChange): Record<string, SQL> {
   }
 }
 
-/** The secrets that still work beside a new one, at most one: two live ones are refused by a CHECK. */
-function keepSecrets(replacement: SecretReplacement): SQL {
+/** Keeps the secrets that work for a while beside the new one, at most one: two live ones are refused by a CHECK. */
+function replaceSecrets(change: SecretReplacement & { secretHash: string }): SQL {
   const expiresAt = sql`value ->> '$.expiresAt'`
-  switch (replacement.kind) {
-    case 'rotate': {
-      const end = sql`min(coalesce(${expiresAt}, 9e15), unixepoch() + ${integer(replacement.graceSeconds)})`
-      return sql`(select json_group_array(json_set(value, '$.expiresAt', ${end})) from json_each(secrets) where ${end} > unixepoch())`
-    }
-    case 'replace-newest':
-      return sql`(select json_group_array(json(value)) from json_each(secrets) where ${expiresAt} > unixepoch())`
-    case 'lockdown':
-      return sql`'[]'`
-  }
-}
-
-/** Records a change of a signing key. @returns undefined when this request was recorded before. */
-export function recordKeyChange(
-  db: Queries,
-  request: ChangeRequest,
-  { kind, kid }: { kind: string; kid: string },
-): Promise<MadeChange | undefined> {
-  return insertRow(
-    db,
-    sql`${insertInto('kid')} select ${describe(request, kind)}, ${kid} where ${isNewRequest(request)}`,
-  )
-}
-
-function insertRow(db: Queries, statement: SQL): Promise<MadeChange | undefined> {
-  return readMade(db, sql`${statement} returning ${madeColumns}`)
-}
-
-/** @returns the row that a request inserted. After a lost answer, it says whether the change was made. */
-export function findChange(db: Queries, requestId: string): Promise<MadeChange | undefined> {
-  return readMade(db, sql`select ${madeColumns} from change_record where request_id = ${requestId}`)
-}
-
-const madeColumns = sql.raw('id, tokens_valid_from')
-
-async function readMade(db: Queries, query: SQL): Promise<MadeChange | undefined> {
-  const [row] = await db.values<[id: number, tokensValidFrom: number | null]>(query)
-  return row && { id: row[0], tokensValidFrom: row[1] }
+  const graceSeconds = change.kind === 'rotate' ? change.graceSeconds : 0
+  const graceEnd = sql`min(coalesce(${expiresAt}, 9e15), unixepoch() + ${graceSeconds})`
+  const end = change.kind === 'replace-newest' ? expiresAt : graceEnd
+  const kept = sql`select json_group_array(json_set(value, '$.expiresAt', ${end})) from json_each(secrets) where ${end} > unixepoch()`
+  return sql`json_insert((${kept}), '$[#]', ${newSecret(change.secretHash)})`
 }
 
 /** Sets how to reach a partner; null for nothing. A closed partner gets no contact. */

@@ -26,6 +26,14 @@ export function isViewableIn(country: string): SQL {
   return sql`instr(viewable_in, ${`"${country}"`}) > 0`
 }
 
+/** The version of a plan of `own` that was current at a revision. */
+export function selectVersionAt(revision: SQL): SQL {
+  return sql`(
+    select version.rowid from plan_versions as version join publications as made on made.id = version.publication_id
+    where version.plan_id = own.plan_id and made.revision <= ${revision} order by made.revision desc limit 1
+  )`
+}
+
 type ListRow = [id: null, revision: number] | [id: number, document: string]
 
 /**

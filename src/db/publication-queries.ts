@@ -1,12 +1,13 @@
 // SQL that reads the publications of the catalog, for the command line.
 import { and, desc, eq, gt, gte, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
-import { readPlan, storePlan } from '../catalog/plan-document.ts'
+import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
 import { readAll } from './pages.ts'
+import { selectVersionAt } from './plan-queries.ts'
 import { publications } from './schema.ts'
-import { integer, listOf } from './sql-values.ts'
-import { selectVersionAt, type Version } from './stage-publication.ts'
+import { listOf } from './sql-values.ts'
+import type { Version } from './stage-publication.ts'
 
 /** `revision` is null until it is published. */
 export type PublicationRow = typeof publications.$inferSelect
@@ -16,17 +17,6 @@ export interface PlanChange {
   planId: number
   before: CatalogPlan | null
   after: CatalogPlan | null
-}
-
-/** The texts of a plan after a change, for `stagePublication`. */
-export function storeChange({ planId, after }: Pick<PlanChange, 'planId' | 'after'>): Version {
-  if (after === null) return [planId, null, null]
-  const { document, viewableIn } = storePlan(after)
-  return [planId, document, viewableIn]
-}
-
-function readVersion(document: string | null, viewableIn: string | null): CatalogPlan | null {
-  return document === null || viewableIn === null ? null : readPlan({ document, viewableIn })
 }
 
 export const pendingStates = ['waiting', 'scheduled'] as const
@@ -75,18 +65,17 @@ function selectWhere(db: Database, condition: SQL | undefined): Promise<Publicat
 /** Selects what a publication changes, in ascending order of the plans. @param planIds only these plans. */
 export async function selectChanges(db: Database, id: number, planIds?: readonly number[]): Promise<PlanChange[]> {
   const isWanted = planIds === undefined ? sql`true` : sql`own.plan_id in ${listOf(planIds)}`
-  const rows = await readAll<[...Version, documentBefore: string | null, viewableInBefore: string | null]>(
-    (last, limit) =>
-      db.values(sql`
-        select own.plan_id, own.document, own.viewable_in, base.document, base.viewable_in
-        from publications join plan_versions as own on own.publication_id = publications.id
-        left join plan_versions as base on base.rowid = ${selectVersionAt(sql`publications.base_revision`)}
-        where publications.id = ${integer(id)} and own.plan_id > ${integer(last?.[0] ?? -1)} and ${isWanted}
-        order by own.plan_id limit ${limit}`),
+  const rows = await readAll<[...Version, ...before: StoredPlan]>((last, limit) =>
+    db.values(sql`
+      select own.plan_id, own.document, own.viewable_in, base.document, base.viewable_in
+      from publications join plan_versions as own on own.publication_id = publications.id
+      left join plan_versions as base on base.rowid = ${selectVersionAt(sql`publications.base_revision`)}
+      where publications.id = ${id} and own.plan_id > ${last?.[0] ?? -1} and ${isWanted}
+      order by own.plan_id limit ${limit}`),
   )
   return rows.map(([planId, document, viewableIn, ...before]) => ({
     planId,
-    before: readVersion(...before),
-    after: readVersion(document, viewableIn),
+    before: readPlan(...before),
+    after: readPlan(document, viewableIn),
   }))
 }

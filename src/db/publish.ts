@@ -5,7 +5,7 @@ import type { Queries } from './database.ts'
 import { mergePending, stageReplacement } from './merge-pending.ts'
 import { hasLeftovers } from './partner-changes.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import { integer, text } from './sql-values.ts'
+import { orNull } from './sql-values.ts'
 import { isAbandoned } from './stage-publication.ts'
 
 /** Who decides about a publication. */
@@ -67,11 +67,11 @@ const documentsOf = (versions: 'own' | 'others' | 'result') =>
  */
 function withConditions({ publicationId, actor }: Decision, mode: PublishMode): SQL {
   return sql`
-    with candidate as materialized (select * from publications where id = ${integer(publicationId)}),
+    with candidate as materialized (select * from publications where id = ${publicationId}),
     pending as materialized (
       select * from publications where id = (select coalesce(replaces_id, id) from candidate)
     ),
-    own as materialized (select rowid as version, plan_id from plan_versions where publication_id = ${integer(publicationId)}),
+    own as materialized (select rowid as version, plan_id from plan_versions where publication_id = ${publicationId}),
     others as materialized (
       select version from (${selectNewestVersions(isNotSuperseded)}) where plan_id not in (select plan_id from own)
     ),
@@ -110,7 +110,7 @@ export async function publish(
   mode: PublishMode,
 ): Promise<PublishOutcome> {
   const { publicationId, actor, note } = decision
-  const isCandidate = sql`id = ${integer(publicationId)}`
+  const isCandidate = sql`id = ${publicationId}`
   // At least the time in milliseconds, also when the clock was set back.
   const revision = sql`max(${newestRevision} + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
   const approve = (value: SQL, column: string) =>
@@ -119,9 +119,9 @@ export async function publish(
     ${withConditions(decision, mode)}
     update publications set
       state = iif(${isCandidate}, 'published', 'replaced'), revision = iif(${isCandidate}, ${revision}, null),
-      approved_by = ${approve(text(actor), 'approved_by')}, approved_at = ${approve(sql`unixepoch()`, 'approved_at')},
-      approved_note = ${approve(text(note), 'approved_note')},
-      decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${text(note)}
+      approved_by = ${approve(sql`${actor}`, 'approved_by')}, approved_at = ${approve(sql`unixepoch()`, 'approved_at')},
+      approved_note = ${approve(orNull(note), 'approved_note')},
+      decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${orNull(note)}
     where id in (select id from candidate union select id from pending) and (
       select is_ready and is_complete and not (${sql.raw(Object.keys(conflicts).join(' or '))})
       from conditions
@@ -150,7 +150,7 @@ export async function publishPending(
   if (outcome.kind !== 'overtaken') return outcome
   const merge = await mergePending(read, decision.publicationId)
   if ('conflict' in merge) return { kind: 'conflict', reason: merge.conflict }
-  const id = await stageReplacement(stage, decision.publicationId, merge.baseRevision, merge.versions)
+  const id = await stageReplacement(stage, decision.publicationId, merge)
   if (id === undefined) return { kind: 'unavailable' }
   return publish({ read, commit }, { ...decision, publicationId: id }, mode)
 }
@@ -173,36 +173,39 @@ export async function findConflict(db: Queries, publicationId: number): Promise<
 }
 
 /** Lets a staged publication wait. @returns whether it could: it may have been deleted meanwhile. */
-export async function releasePublication(db: Queries, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
-  const rows = await db.values(sql`
-    update publications set state = ${state} where id = ${integer(id)} and state = 'staging'
-      and plan_count = (select count(*) from plan_versions where publication_id = publications.id)
-    returning id`)
-  return rows.length > 0
+export function releasePublication(db: Queries, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
+  const isComplete = sql`plan_count = (select count(*) from plan_versions where publication_id = publications.id)`
+  return update(db, id, sql`state = ${state}`, sql`state = 'staging' and ${isComplete}`)
 }
 
 /** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */
-export async function approveForLater(db: Queries, { publicationId, actor, note }: Decision): Promise<boolean> {
-  const rows = await db.values(sql`
-    update publications set state = 'scheduled', approved_by = ${actor}, approved_at = unixepoch(), approved_note = ${text(note)}
-    where id = ${integer(publicationId)} and state = 'waiting' and lower(actor) <> lower(${actor}) and due_at > unixepoch()
-    returning id`)
-  return rows.length > 0
+export function approveForLater(db: Queries, { publicationId, actor, note }: Decision): Promise<boolean> {
+  return update(
+    db,
+    publicationId,
+    sql`state = 'scheduled', approved_by = ${actor}, approved_at = unixepoch(), approved_note = ${orNull(note)}`,
+    sql`state = 'waiting' and lower(actor) <> lower(${actor}) and due_at > unixepoch()`,
+  )
 }
 
 /** Ends a pending publication: cancelled, or with a conflict. A conflicted one can be cancelled, too. @returns whether it could. */
-export async function endPublication(
+export function endPublication(
   db: Queries,
   { publicationId, actor, note }: Decision,
   conflict: string | null = null,
 ): Promise<boolean> {
-  const isCancelling = conflict === null
-  const rows = await db.values(sql`
-    update publications set state = ${isCancelling ? 'cancelled' : 'conflicted'}, conflict = coalesce(${text(conflict)}, conflict),
-      decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${text(note)}
-    where id = ${integer(publicationId)}
-      and state in ('waiting', 'scheduled'${sql.raw(isCancelling ? ", 'conflicted'" : '')})
-    returning id`)
+  const end = conflict === null ? sql`state = 'cancelled'` : sql`state = 'conflicted', conflict = ${conflict}`
+  const states = conflict === null ? sql`('waiting', 'scheduled', 'conflicted')` : sql`('waiting', 'scheduled')`
+  return update(
+    db,
+    publicationId,
+    sql`${end}, decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${orNull(note)}`,
+    sql`state in ${states}`,
+  )
+}
+
+async function update(db: Queries, id: number, changes: SQL, condition: SQL): Promise<boolean> {
+  const rows = await db.values(sql`update publications set ${changes} where id = ${id} and ${condition} returning id`)
   return rows.length > 0
 }
 
@@ -242,7 +245,7 @@ export async function selectDueWork(db: Queries): Promise<DueWork> {
 /** Finds out whether a publication is published, after its answer was lost: as its own row, or as the one that replaces it. */
 export async function findPublished(db: Queries, id: number): Promise<Published | undefined> {
   const [row] = await db.values<[publicationId: number, revision: number]>(
-    sql`select id, revision from publications where revision is not null and ${integer(id)} in (id, replaces_id)`,
+    sql`select id, revision from publications where revision is not null and (id = ${id} or replaces_id = ${id})`,
   )
   return row && { kind: 'published', publicationId: row[0], revision: row[1] }
 }

@@ -1,12 +1,9 @@
-// Values in SQL, for every transport: the HTTP API sends numbers as text, and takes no null.
+// Values in SQL, for every transport. The HTTP API sends numbers as text: a comparison with a column turns them back into
+// numbers, one with any other expression needs a CAST.
 import { sql, type SQL } from 'drizzle-orm'
 
-/** An expression has no affinity, so a number that is sent as text would equal no number. */
-export function integer(value: number | null): SQL {
-  return value === null ? sql.raw('null') : sql`cast(${value} as integer)`
-}
-
-export function text(value: string | null): SQL {
+/** The HTTP API takes no null. */
+export function orNull(value: string | number | null): SQL {
   return value === null ? sql.raw('null') : sql`${value}`
 }
 

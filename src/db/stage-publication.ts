@@ -1,10 +1,11 @@
 // Writes a publication and its plans, without any effect. For the command line and for the Worker's schedule.
 import { sql, type SQL } from 'drizzle-orm'
+import { storePlan, type StoredPlan } from '../catalog/plan-document.ts'
+import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import type { Queries } from './database.ts'
 import { readPages } from './pages.ts'
 import type { publications } from './schema.ts'
-import { hashText } from './sha256.ts'
-import { integer, text } from './sql-values.ts'
+import { orNull } from './sql-values.ts'
 
 type Proposal = typeof publications.$inferSelect
 
@@ -13,8 +14,13 @@ export interface NewPublication extends Pick<
   'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId' | 'needsApproval'
 > {}
 
-/** The texts of a plan after a publication; null when it is removed. */
-export type Version = [planId: number, document: string | null, viewableIn: string | null]
+/** A plan after a publication. */
+export type Version = [planId: number, ...StoredPlan]
+
+/** The texts of a plan after a change. */
+export function storeChange({ planId, after }: { planId: number; after: CatalogPlan | null }): Version {
+  return [planId, ...storePlan(after)]
+}
 
 /**
  * Stages a publication. When it is interrupted, `deleteAbandoned` deletes what it left.
@@ -27,32 +33,18 @@ export async function stagePublication(
   onStaged: (done: number, total: number) => void = () => {},
 ): Promise<number> {
   const { actor, command, note, baseRevision, dueAt, undoneId, needsApproval } = publication
+  const sorted = versions.toSorted(([a], [b]) => a - b)
+  const plansHash = await joinHashes(await Promise.all(sorted.map(hashVersion)))
   const [row] = await db.values<[number]>(sql`
     insert into publications (state, actor, command, note, created_at, base_revision, plan_count, plans_hash, undone_id, due_at,
       needs_approval)
-    values ('staging', ${actor}, ${command}, ${text(note)}, unixepoch(), ${integer(baseRevision)}, ${integer(versions.length)},
-      ${text(await hashVersions(versions))}, ${integer(undoneId)}, ${integer(dueAt)}, ${integer(Number(needsApproval))})
+    values ('staging', ${actor}, ${command}, ${orNull(note)}, unixepoch(), ${baseRevision}, ${versions.length},
+      ${orNull(plansHash)}, ${orNull(undoneId)}, ${orNull(dueAt)}, ${Number(needsApproval)})
     returning id`)
   if (row === undefined) throw new Error('D1 returned no row')
   await stageVersions(db, row[0], versions, onStaged)
   return row[0]
 }
-
-/** The version of a plan of `own` that was current at a revision. */
-export function selectVersionAt(revision: SQL): SQL {
-  return sql`(
-    select version.rowid from plan_versions as version join publications as made on made.id = version.publication_id
-    where version.plan_id = own.plan_id and made.revision <= ${revision} order by made.revision desc limit 1
-  )`
-}
-
-/** Nothing is added to a publication that has left staging, or was deleted. */
-export const canStage = (id: number) =>
-  sql`exists (select 1 from publications where id = ${integer(id)} and state = 'staging')`
-
-/** The insert runs again when its answer was lost. */
-export const isStaged = (id: number, planId: SQL) =>
-  sql`exists (select 1 from plan_versions as own where own.publication_id = ${integer(id)} and own.plan_id = ${planId})`
 
 export async function stageVersions(
   db: Queries,
@@ -63,12 +55,23 @@ export async function stageVersions(
   const chunks = chunk(versions.map((version) => JSON.stringify(version)))
   for (const [index, json] of chunks.entries()) {
     onStaged(index, chunks.length)
-    await db.run(sql`
-      insert into plan_versions (publication_id, plan_id, document, viewable_in)
-      select ${integer(id)}, value ->> 0, value ->> 1, value ->> 2 from json_each(${json})
-      where ${canStage(id)} and not ${isStaged(id, sql`value ->> 0`)}`)
+    await db.run(
+      insertVersions(id, sql`select ${id}, value ->> 0, value ->> 1, value ->> 2 from json_each(${json}) where true`),
+    )
   }
   onStaged(chunks.length, chunks.length)
+}
+
+/**
+ * Adds plans to a publication, also when the statement runs again because its answer was lost. Nothing is added to one that has
+ * left staging, or was deleted.
+ * @param select ends with a condition.
+ */
+export function insertVersions(id: number, select: SQL): SQL {
+  return sql`
+    insert into plan_versions (publication_id, plan_id, document, viewable_in)
+    ${select} and exists (select 1 from publications where id = ${id} and state = 'staging')
+    on conflict (publication_id, plan_id) do nothing`
 }
 
 /** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
@@ -85,50 +88,43 @@ function chunk(items: readonly string[]): string[] {
   return chunks.map((texts) => `[${texts}]`)
 }
 
-/** Hashes the hashes of the plans, so that they need not be in memory together. @returns null for no version. */
-async function hashVersions(versions: readonly Version[]): Promise<string | null> {
-  return joinHashes(await Promise.all(versions.toSorted(([a], [b]) => a - b).map(hashVersion)))
-}
-
-const hashVersion = (version: Version) => hashText(JSON.stringify(version))
-const joinHashes = (hashes: readonly string[]) => (hashes.length === 0 ? null : hashText(hashes.join('')))
-
-/** Computes the hash of the plans of a publication again, in pages. @param change replaces a version. */
+/**
+ * Computes `plans_hash` again, in pages, for the publications that have plans.
+ * @param id only this publication. @param change replaces a version.
+ */
 export async function hashStoredPlans(
   db: Queries,
-  id: number,
+  id?: number,
   change: (version: Version) => Version = (version) => version,
-): Promise<string | null> {
-  const hashes: string[] = []
-  for await (const page of readVersions(db, id))
-    hashes.push(...(await Promise.all(page.map((v) => hashVersion(change(v))))))
-  return joinHashes(hashes)
-}
-
-/** Computes the same for every publication with plans, by its ID. */
-export async function hashAllPlans(db: Queries): Promise<Map<number, string | null>> {
+): Promise<Map<number, string | null>> {
+  const isWanted = id === undefined ? sql`true` : sql`publication_id = ${id}`
   const hashes = new Map<number, string[]>()
-  const pages = readPages<[id: number, ...Version]>((last, limit) =>
+  const pages = readPages<[id: number, ...Version]>(([lastId, lastPlanId] = [-1, -1, null, null], limit) =>
     db.values(sql`
       select publication_id, plan_id, document, viewable_in from plan_versions
-      where (publication_id, plan_id) > (${integer(last?.[0] ?? -1)}, ${integer(last?.[1] ?? -1)})
+      where ${isWanted} and (publication_id, plan_id) > (${lastId}, ${lastPlanId})
       order by publication_id, plan_id limit ${limit}`),
   )
   for await (const page of pages) {
-    for (const [id, ...version] of page) {
-      if (!hashes.has(id)) hashes.set(id, [])
-      hashes.get(id)?.push(await hashVersion(version))
+    for (const [publicationId, ...version] of page) {
+      const own = hashes.get(publicationId) ?? []
+      hashes.set(publicationId, own)
+      own.push(await hashVersion(change(version)))
     }
   }
-  return new Map(await Promise.all([...hashes].map(async ([id, own]) => [id, await joinHashes(own)] as const)))
+  return new Map(await Promise.all([...hashes].map(async ([key, own]) => [key, await joinHashes(own)] as const)))
 }
 
-function readVersions(db: Queries, id: number): AsyncGenerator<Version[]> {
-  return readPages<Version>((last, limit) =>
-    db.values(sql`
-      select plan_id, document, viewable_in from plan_versions
-      where publication_id = ${integer(id)} and plan_id > ${integer(last?.[0] ?? -1)} order by plan_id limit ${limit}`),
-  )
+const hashVersion = (version: Version) => hashText(JSON.stringify(version))
+
+/** Hashes the hashes of the plans, so that the plans need not be in memory together. @returns null for none. */
+async function joinHashes(hashes: readonly string[]): Promise<string | null> {
+  return hashes.length === 0 ? null : hashText(hashes.join(''))
+}
+
+async function hashText(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 export const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`

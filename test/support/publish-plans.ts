@@ -2,9 +2,9 @@
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
 import type { Database } from '../../src/db/database.ts'
-import { storeChange, type PlanChange } from '../../src/db/publication-queries.ts'
+import type { PlanChange } from '../../src/db/publication-queries.ts'
 import { markSuperseded, publish, type PublishOutcome } from '../../src/db/publish.ts'
-import { stagePublication, type NewPublication } from '../../src/db/stage-publication.ts'
+import { stagePublication, storeChange, type NewPublication } from '../../src/db/stage-publication.ts'
 
 /** Adds plans. A plan with the ID of a stored plan replaces it. */
 export async function publishPlans(db: Database, plans: readonly CatalogPlan[]): Promise<void> {

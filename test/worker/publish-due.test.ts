@@ -277,8 +277,8 @@ test('takes hashes from rows of partners that are not the newest, also when a co
 /** A database that fails to publish or to end a publication. */
 function failUpdatesOf(id: number, state: 'published' | 'conflicted'): D1Database {
   return interceptD1(env.DB, (call, { sql, params }) => {
-    const isOfState = state === 'published' ? sql.includes("'published', 'replaced'") : params.includes(state)
-    const isFailing = sql.includes('update publications') && isOfState && params.includes(id)
+    const change = state === 'published' ? "'published', 'replaced'" : "set state = 'conflicted'"
+    const isFailing = sql.includes('update publications') && sql.includes(change) && params.includes(id)
     return isFailing ? d1Down(call) : call()
   })
 }

@@ -1,10 +1,10 @@
 // Whether an environment is healthy: what an operator must fix, and how.
 import { readKidTimeMs } from '../../crypto/signing-keys.ts'
-import { countPlansAndCountries, selectLastImport, selectMigrations } from '../../db/health-queries.ts'
+import { countPlansAndCountries, selectMigrations } from '../../db/health-queries.ts'
 import { selectEntries, selectNowSeconds, type ChangeEntry } from '../../db/partner-queries.ts'
 import { selectPublications } from '../../db/publication-queries.ts'
 import { findConflict } from '../../db/publish.ts'
-import { hashAllPlans } from '../../db/stage-publication.ts'
+import { hashStoredPlans } from '../../db/stage-publication.ts'
 import type { Deployment, Environment } from '../store/environment.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
@@ -145,9 +145,10 @@ async function checkCatalog({ read, target }: Store): Promise<Finding> {
 }
 
 async function checkLastImport({ read }: Store): Promise<Finding> {
-  const last = await selectLastImport(read)
+  const published = await selectPublications(read, { states: ['published'] })
+  const last = published.find(({ command }) => /^catalog (import|update) /.test(command))
   if (last === undefined) return ok('none in the record.')
-  return ok(`the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.decidedAt)}.`)
+  return ok(`the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.decidedAt ?? 0)}.`)
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
@@ -210,7 +211,7 @@ async function checkKeys(
 
 /** Computes the hashes of the plans of all publications again. */
 async function checkRecord({ read }: Store): Promise<Finding[]> {
-  const [publications, hashes] = [await selectPublications(read, {}), await hashAllPlans(read)]
+  const [publications, hashes] = [await selectPublications(read, {}), await hashStoredPlans(read)]
   const changed = publications.filter(({ id, plansHash }) => (hashes.get(id) ?? null) !== plansHash)
   if (changed.length === 0) return [ok('The plans of each publication fit its hash.')]
   return changed.map(({ id }) =>

@@ -1,7 +1,7 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../db/partner-queries.ts'
-import { selectPublication, storeChange, type PlanChange, type PublicationRow } from '../../db/publication-queries.ts'
+import { selectPublication, type PlanChange, type PublicationRow } from '../../db/publication-queries.ts'
 import {
   approveForLater,
   endPublication,
@@ -13,7 +13,7 @@ import {
   type Decision,
   type PublishOutcome,
 } from '../../db/publish.ts'
-import { stagePublication, type NewPublication } from '../../db/stage-publication.ts'
+import { stagePublication, storeChange, type NewPublication } from '../../db/stage-publication.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'

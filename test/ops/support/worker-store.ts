@@ -34,7 +34,7 @@ export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^
 /** A store on which `intercept` runs in the place of each change of a partner or a key. */
 export function interceptChanges(intercept: Fault): Store {
   const intercepted = interceptD1(env.DB, (call, { sql }) =>
-    sql.startsWith('insert into change_record') ? intercept(call) : call(),
+    sql.includes('insert into change_record') ? intercept(call) : call(),
   )
   return { ...store, ...openHandles(intercepted) }
 }
