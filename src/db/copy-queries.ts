@@ -47,6 +47,12 @@ export const comparedTables: Readonly<Record<string, ComparedTable>> = {
   },
 }
 
+/** @returns the columns of a row that differ later, but may not. */
+export function listLostColumns(table: string, before: CopiedRow, after: CopiedRow): string[] {
+  const { mayChange = () => false } = comparedTables[table] ?? {}
+  return Object.keys(before).filter((column) => before[column] !== after[column] && !mayChange(column, before, after))
+}
+
 /** What is staged may change and disappear until it is complete. */
 const lastingRows: Readonly<Record<string, string>> = {
   publications: `state <> 'staging'`,

@@ -1,6 +1,7 @@
 // A copy of the database as SQL, for `wrangler d1 execute --file` into an empty database, and its comparison with a database.
 import {
   comparedTables,
+  listLostColumns,
   readTable,
   selectFingerprint,
   selectLastingRows,
@@ -74,13 +75,11 @@ function* compareRows(
   kept: TemporaryDatabase,
   current: TemporaryDatabase,
 ): Generator<LostRow | undefined> {
-  const { key = [], nameColumn, mayChange = () => false } = comparedTables[table] ?? {}
+  const { key = [], nameColumn } = comparedTables[table] ?? {}
   const find = current.prepare(`select * from "${table}" where ${key.map((column) => `${column} = ?`).join(' and ')}`)
   for (const before of kept.prepare(selectLastingRows(table)).iterate()) {
     const after = find.get(...key.map((column) => before[column] ?? null))
-    const columns = Object.keys(before).filter(
-      (column) => after && before[column] !== after[column] && !mayChange(column, before, after),
-    )
+    const columns = after === undefined ? [] : listLostColumns(table, before, after)
     const problem = after === undefined ? 'is missing' : `differs in ${columns.join(', ')}`
     const names = nameColumn === undefined ? key : [...key, nameColumn]
     const row = names.flatMap((column) => before[column] ?? []).join(' ')
