@@ -8,7 +8,7 @@ import { clientSecretPattern } from '../src/crypto/client-secret.ts'
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const exclude = ['**/node_modules/**']
-const documents = globSync(['*.md', '{src,test}/**/*.md'], { cwd: root, exclude })
+const documents = globSync(['*.md', '.github/*.md', '{src,test}/**/*.md'], { cwd: root, exclude })
 
 describe.each(documents)('%s', (document) => {
   const text = read(document)
