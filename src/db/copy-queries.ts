@@ -1,15 +1,14 @@
 // SQL that reads the whole database for a copy, and what may become of the rows of a copy later.
 import { sql } from 'drizzle-orm'
-import type { Queries } from './database.ts'
+import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
-import type { publications } from './schema.ts'
+import type { PublicationRow } from './publication-queries.ts'
 
-type State = (typeof publications.$inferSelect)['state']
 /** The tables are STRICT, and have no column of reals or blobs. */
 export type CopiedValue = string | number | null
 export type CopiedRow = Readonly<Record<string, unknown>>
 
-const laterStates = new Map<unknown, readonly State[]>([
+const laterStates = new Map<unknown, readonly PublicationRow['state'][]>([
   ['waiting', ['scheduled', 'published', 'conflicted', 'cancelled', 'replaced']],
   ['scheduled', ['published', 'conflicted', 'cancelled', 'replaced']],
   ['conflicted', ['cancelled']],
@@ -64,14 +63,14 @@ export const selectLastingRows = (table: string, columns = '*') =>
   `select ${columns} from "${table}" where ${lastingRows[table] ?? 'true'}`
 
 /** Selects the statements that create the tables, then the indexes. */
-export function selectSchema(db: Queries) {
+export function selectSchema(db: Database) {
   return db.values<[type: 'table' | 'index', name: string, statement: string]>(sql`
     select type, name, sql from sqlite_master where sql is not null and name not glob '_cf_*' and name not glob 'sqlite_*'
     order by type = 'index', rowid`)
 }
 
 /** Reads the rows of a table in pages: an export by wrangler stops the database while it runs. */
-export async function* readTable(db: Queries, table: string): AsyncGenerator<CopiedValue[][]> {
+export async function* readTable(db: Database, table: string): AsyncGenerator<CopiedValue[][]> {
   const pages = readPages<CopiedValue[]>((last, limit) =>
     db.values(sql`
       ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${Number(last?.[0] ?? 0)} order by rowid limit ${limit}`),
@@ -80,7 +79,7 @@ export async function* readTable(db: Queries, table: string): AsyncGenerator<Cop
 }
 
 /** Selects a text that differs after each change but those of contacts: states only move forward, and rows are only added. */
-export async function selectFingerprint(db: Queries): Promise<string> {
+export async function selectFingerprint(db: Database): Promise<string> {
   return JSON.stringify(
     await db.values(sql`
       select state, count(*) from publications where state <> 'staging' group by state

@@ -1,19 +1,9 @@
-// The handles on D1: for the Worker, and for the command line.
-import type { SQL } from 'drizzle-orm'
-import { CasingCache } from 'drizzle-orm/casing'
-import { drizzle } from 'drizzle-orm/d1'
-import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core'
+// The handle on D1, for the Worker and for the command line.
+import { sql, type SQL } from 'drizzle-orm'
+import { CasingCache, toCamelCase } from 'drizzle-orm/casing'
 
-/** For the command line: D1 as a Worker's binding, or through Cloudflare's HTTP API. */
-export type Database = BaseSQLiteDatabase<'async', unknown>
-
-/** Cheap. Make one per request and never share it between requests. */
-export function openDatabase(d1: D1Database): Database {
-  return drizzle(d1)
-}
-
-/** For the Worker: runs SQL that is written out. Drizzle's query builders would be a third of its bundle. */
-export interface Queries {
+/** D1 as a Worker's binding, or through Cloudflare's HTTP API. It runs SQL that is written out. */
+export interface Database {
   /** @throws StorageError when D1 fails */
   values: <Row extends unknown[]>(query: SQL) => Promise<Row[]>
   /** For a statement without rows. @throws StorageError when D1 fails */
@@ -25,20 +15,27 @@ type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
 const escape = (text: string) => `"${text}"`
 const config = { casing: new CasingCache(), escapeName: escape, escapeParam: () => '?', escapeString: escape }
 
-/** Cheap, as `openDatabase`. */
-export function openQueries(d1: QueriedD1): Queries {
-  const values: Queries['values'] = async (query) => readRows(d1, query.toQuery(config))
+/** Cheap. Make one per request and never share it between requests. */
+export function openDatabase(d1: QueriedD1): Database {
+  const values: Database['values'] = async (query) => readRows(d1, query.toQuery(config))
   return { values, run: values }
 }
 
+/** Selects rows as objects, whose members have the names of the columns in camel case. */
+export async function selectObjects<Row>(db: Database, columns: string, source: SQL): Promise<Row[]> {
+  const names = columns.split(', ').map(toCamelCase)
+  const rows = await db.values(sql`select ${sql.raw(columns)} ${source}`)
+  return rows.map((values) => Object(Object.fromEntries(names.map((name, index) => [name, values[index]]))))
+}
+
 /** @throws StorageError when D1 fails */
-export async function readRows<Row extends unknown[]>(d1: QueriedD1, { sql, params }: Statement): Promise<Row[]> {
+export async function readRows<Row extends unknown[]>(d1: QueriedD1, query: Statement): Promise<Row[]> {
   // Outside: an error here is a bug.
-  const statement = d1.prepare(sql).bind(...params)
+  const statement = d1.prepare(query.sql).bind(...query.params)
   try {
     return await statement.raw<Row>()
   } catch (error) {
-    throw new StorageError(error instanceof Error ? error.message : 'D1 failed')
+    throw new StorageError(error instanceof Error ? error.message : 'D1 failed', { cause: error })
   }
 }
 

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { mergePlan, nameConflicts } from '../catalog/merge-plan.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
-import type { Queries } from './database.ts'
+import type { Database } from './database.ts'
 import { newestRevision, selectVersionAt } from './plan-queries.ts'
 import { listOf, orNull } from './sql-values.ts'
 import { hashStoredPlans, insertVersions, stageVersions, storeChange, type Version } from './stage-publication.ts'
@@ -14,7 +14,7 @@ const maxMergedPlans = 200
 export type PendingMerge = { baseRevision: number; versions: Version[] } | { conflict: string }
 
 /** Merges the plans that others changed. They are read in one query, with the revision that the result is based on. */
-export async function mergePending(db: Queries, publicationId: number): Promise<PendingMerge> {
+export async function mergePending(db: Database, publicationId: number): Promise<PendingMerge> {
   type Row = [revision: number, planId: number, ...base: StoredPlan, ...own: StoredPlan, ...current: StoredPlan]
   const rows = await db.values<Row>(sql`
     select ${newestRevision}, own.plan_id, base.document, base.viewable_in, own.document, own.viewable_in,
@@ -45,7 +45,7 @@ export async function mergePending(db: Queries, publicationId: number): Promise<
  * @returns the ID of the new row; undefined when there is no such publication.
  */
 export async function stageReplacement(
-  db: Queries,
+  db: Database,
   replacedId: number,
   { baseRevision, versions }: Exclude<PendingMerge, { conflict: string }>,
 ): Promise<number | undefined> {

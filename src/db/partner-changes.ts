@@ -1,7 +1,7 @@
 // Changes of partners, and of signing keys, which are not in the database: only their rows of the change record are. Each change
 // is one INSERT of the next row (migrations/*.sql).
 import { sql, type SQL } from 'drizzle-orm'
-import type { Queries } from './database.ts'
+import type { Database } from './database.ts'
 import { orNull } from './sql-values.ts'
 
 /** Who makes a change, and how. A repetition has the same `requestId`, and changes nothing. */
@@ -45,7 +45,7 @@ const newSecret = (hash: string) => sql`json_object('hash', ${hash}, 'createdAt'
 
 /** Fails on a unique index when the short name or the client ID is taken. @returns undefined when it was made before. */
 export function createPartner(
-  db: Queries,
+  db: Database,
   request: ChangeRequest,
   { shortName, name, country, clientId, secretHash }: NewPartner,
 ): Promise<MadeChange | undefined> {
@@ -61,7 +61,7 @@ export function createPartner(
 
 /** Records a change of a signing key. @returns undefined when this request was recorded before. */
 export function recordKeyChange(
-  db: Queries,
+  db: Database,
   request: ChangeRequest,
   { kind, kid }: { kind: string; kid: string },
 ): Promise<MadeChange | undefined> {
@@ -74,7 +74,7 @@ export function recordKeyChange(
  * @returns undefined when the partner was changed since, by this request or another, or is closed.
  */
 export function changePartner(
-  db: Queries,
+  db: Database,
   request: ChangeRequest,
   newestId: number,
   change: PartnerChange,
@@ -93,7 +93,7 @@ const keptColumns = Object.fromEntries(columnNames.map((column) => [column, sql.
 
 /** Inserts the row of a change. A repetition inserts nothing. Times are those of D1's clock. */
 function insertRow(
-  db: Queries,
+  db: Database,
   { requestId, actor, command, note }: ChangeRequest,
   kind: string,
   columns: Readonly<Record<string, SQL>>,
@@ -111,11 +111,11 @@ function insertRow(
 }
 
 /** @returns the row that a request inserted. After a lost answer, it says whether the change was made. */
-export function findChange(db: Queries, requestId: string): Promise<MadeChange | undefined> {
+export function findChange(db: Database, requestId: string): Promise<MadeChange | undefined> {
   return readMade(db, sql`select id, tokens_valid_from from change_record where request_id = ${requestId}`)
 }
 
-async function readMade(db: Queries, query: SQL): Promise<MadeChange | undefined> {
+async function readMade(db: Database, query: SQL): Promise<MadeChange | undefined> {
   const [row] = await db.values<[id: number, tokensValidFrom: number | null]>(query)
   return row && { id: row[0], tokensValidFrom: row[1] }
 }
@@ -163,7 +163,7 @@ function replaceSecrets(change: SecretReplacement & { secretHash: string }): SQL
 }
 
 /** Sets how to reach a partner; null for nothing. A closed partner gets no contact. */
-export async function setContact(db: Queries, shortName: string, contact: string | null): Promise<void> {
+export async function setContact(db: Database, shortName: string, contact: string | null): Promise<void> {
   if (contact === null) await db.run(sql`delete from partner_contacts where partner = ${shortName}`)
   else {
     await db.run(sql`
@@ -177,7 +177,7 @@ export async function setContact(db: Queries, shortName: string, contact: string
 const isOutdated = sql`id < (select max(id) from change_record as newest where newest.partner = change_record.partner)`
 
 /** Deletes what only the newest row of a partner may have: hashes of secrets, and no contact when it is closed. May run twice. */
-export async function deleteLeftovers(db: Queries): Promise<void> {
+export async function deleteLeftovers(db: Database): Promise<void> {
   await db.run(sql`update change_record set secrets = null where secrets is not null and ${isOutdated}`)
   await db.run(sql`
     delete from partner_contacts

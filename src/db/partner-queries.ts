@@ -1,12 +1,8 @@
 // SQL that reads partners and the change record as operators see them. partner-changes.ts changes them, client-queries.ts is the
 // Worker's. Only `selectStoredSecrets` selects hashes.
-import { and, asc, desc, eq, getTableColumns, gte, isNotNull, lt, lte, sql } from 'drizzle-orm'
-import type { Database } from './database.ts'
+import { and, sql, type SQL } from 'drizzle-orm'
+import { selectObjects, type Database } from './database.ts'
 import { readAll } from './pages.ts'
-import { changeRecord, partnerContacts } from './schema.ts'
-
-const { id, changedAt, partner } = changeRecord
-const { secrets, requestId: _, ...entryFields } = getTableColumns(changeRecord)
 
 /** Times are Unix seconds; `expiresAt` is null while the secret is the current one. */
 export interface LiveSecret {
@@ -14,50 +10,59 @@ export interface LiveSecret {
   expiresAt: number | null
 }
 
-/** The secrets of a row that are still valid by D1's clock. */
-const liveSecrets = sql`json_each(${secrets}) where coalesce(value ->> '$.expiresAt' > unixepoch(), 1)`
-
-const partnerFields = {
-  /** The ID of the partner's newest row, which a change names. */
-  changeId: id,
-  shortName: sql<string>`${partner}`,
-  name: sql<string>`${changeRecord.name}`,
-  country: sql<string>`${changeRecord.country}`,
-  clientId: sql<string>`${changeRecord.clientId}`,
-  createdAt: sql<number>`${changeRecord.createdAt}`,
-  suspendedAt: changeRecord.suspendedAt,
-  closedAt: changeRecord.closedAt,
-  tokensValidFrom: changeRecord.tokensValidFrom,
-  contact: partnerContacts.contact,
-  /** The oldest first. */
-  secrets: sql`(select json_group_array(json_remove(value, '$.hash')) from ${liveSecrets})`.mapWith(
-    (json: string): LiveSecret[] => JSON.parse(json),
-  ),
-}
-
 /**
- * A partner as operators see it, with its live secrets. Times are Unix seconds. A closed partner is also suspended. Tokens that
- * were issued before `tokensValidFrom` are refused.
+ * A partner as operators see it. Times are Unix seconds. A closed partner is also suspended. Tokens that were issued before
+ * `tokensValidFrom` are refused.
  */
-export type Partner = Awaited<ReturnType<typeof selectPartners>>[number]
-
-const isNewest = sql`${id} in (select max(id) from change_record where partner is not null group by partner)`
-
-export function selectPartners(db: Database) {
-  return selectRows(db).where(isNewest).orderBy(asc(partner))
+export interface Partner {
+  /** The ID of the partner's newest row, which a change names. */
+  changeId: number
+  shortName: string
+  name: string
+  country: string
+  clientId: string
+  createdAt: number
+  suspendedAt: number | null
+  closedAt: number | null
+  tokensValidFrom: number | null
+  contact: string | null
+  /** The oldest first. */
+  secrets: LiveSecret[]
 }
 
-const selectRows = (db: Database) =>
-  db.select(partnerFields).from(changeRecord).leftJoin(partnerContacts, eq(partnerContacts.partner, partner))
+const partnerColumns =
+  'change_id, short_name, name, country, client_id, created_at, suspended_at, closed_at, tokens_valid_from, contact, secrets'
+
+const newestIds = sql`(select max(id) from change_record where partner is not null group by partner)`
+
+/** The secrets of a row that are still valid by D1's clock. */
+const liveSecrets = sql`json_each(change_record.secrets) where coalesce(value ->> '$.expiresAt' > unixepoch(), 1)`
+
+export function selectPartners(db: Database): Promise<Partner[]> {
+  return selectRows(db, sql`where change_id in ${newestIds} order by short_name`)
+}
 
 /** @param atSeconds as it was at the end of that Unix second, except for its contact and its secrets. */
 export async function selectPartner(db: Database, shortName: string, atSeconds?: number): Promise<Partner | undefined> {
-  const wasMade = atSeconds === undefined ? undefined : lte(changedAt, atSeconds)
-  const [found] = await selectRows(db)
-    .where(and(eq(partner, shortName), wasMade))
-    .orderBy(desc(id))
-    .limit(1)
+  const wasMade = atSeconds === undefined ? undefined : sql`changed_at <= ${atSeconds}`
+  const isWanted = and(sql`short_name = ${shortName}`, wasMade)
+  const [found] = await selectRows(db, sql`where ${isWanted} order by change_id desc limit 1`)
   return found
+}
+
+async function selectRows(db: Database, condition: SQL): Promise<Partner[]> {
+  const rows = await selectObjects<Omit<Partner, 'secrets'> & { secrets: string }>(
+    db,
+    partnerColumns,
+    sql`
+      from (
+        select id as change_id, changed_at, partner as short_name, name, country, client_id, created_at, suspended_at, closed_at,
+          tokens_valid_from, (select contact from partner_contacts where partner = change_record.partner) as contact,
+          (select json_group_array(json_remove(value, '$.hash')) from ${liveSecrets}) as secrets
+        from change_record
+      ) ${condition}`,
+  )
+  return rows.map((row) => Object.assign(row, { secrets: JSON.parse(row.secrets) }))
 }
 
 /** A live secret with its hash, and its partner. */
@@ -70,7 +75,8 @@ export interface StoredSecret {
 /** Selects the secrets of all partners that are still valid by D1's clock. */
 export async function selectStoredSecrets(db: Database): Promise<StoredSecret[]> {
   const rows = await db.values<[secret: string, shortName: string]>(
-    sql`select value, partner from change_record, ${liveSecrets} and ${isNewest} order by change_record.id, json_each.key`,
+    sql`select value, partner from change_record, ${liveSecrets} and change_record.id in ${newestIds}
+      order by change_record.id, json_each.key`,
   )
   return rows.map(([json, shortName]) => {
     const { hash, ...secret }: LiveSecret & { hash: string } = JSON.parse(json)
@@ -79,7 +85,27 @@ export async function selectStoredSecrets(db: Database): Promise<StoredSecret[]>
 }
 
 /** A change of a partner, which has the partner after it, or of a key, which has a `kid`. */
-export type ChangeEntry = Omit<typeof changeRecord.$inferSelect, 'secrets' | 'requestId'>
+export interface ChangeEntry {
+  id: number
+  changedAt: number
+  actor: string
+  command: string
+  note: string | null
+  kind: string
+  kid: string | null
+  partner: string | null
+  name: string | null
+  country: string | null
+  clientId: string | null
+  createdAt: number | null
+  suspendedAt: number | null
+  closedAt: number | null
+  tokensValidFrom: number | null
+}
+
+const entryColumns =
+  'id, changed_at, actor, command, note, kind, kid, partner, name, country, client_id, created_at, suspended_at, closed_at, ' +
+  'tokens_valid_from'
 
 export interface EntryFilter {
   /** Only the entries of this partner. */
@@ -92,18 +118,14 @@ export interface EntryFilter {
 export function selectEntries(
   db: Database,
   subject: 'partner' | 'kid',
-  { shortName, since }: EntryFilter,
+  { shortName, since = 0 }: EntryFilter,
 ): Promise<ChangeEntry[]> {
-  const ofSubject = shortName === undefined ? isNotNull(changeRecord[subject]) : eq(partner, shortName)
-  const isRecent = since === undefined ? undefined : gte(changedAt, since)
-  return readAll((last, limit) =>
-    db
-      .select(entryFields)
-      .from(changeRecord)
-      .where(and(ofSubject, isRecent, last && lt(id, last.id)))
-      .orderBy(desc(id))
-      .limit(limit),
-  )
+  const ofSubject = shortName === undefined ? sql`${sql.raw(subject)} is not null` : sql`partner = ${shortName}`
+  return readAll<ChangeEntry>((last, limit) => {
+    const isNext = sql`id < ${last?.id ?? Number.MAX_SAFE_INTEGER}`
+    const source = sql`from change_record where ${ofSubject} and changed_at >= ${since} and ${isNext} order by id desc`
+    return selectObjects(db, entryColumns, sql`${source} limit ${limit}`)
+  })
 }
 
 /** D1's clock, in Unix seconds. */

@@ -1,7 +1,7 @@
 // The SQL of the Worker's plan list, and what the current catalog is.
 import { sql, type SQL } from 'drizzle-orm'
 import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
-import type { Queries } from './database.ts'
+import type { Database } from './database.ts'
 
 export const newestRevision = sql`(select coalesce(max(revision), 0) from publications)`
 
@@ -41,7 +41,7 @@ type ListRow = [id: null, revision: number] | [id: number, document: string]
  * belong to. One statement, so that both come from the same moment.
  */
 export async function selectPlanList(
-  db: Queries,
+  db: Database,
   country: string,
   filter: PlanFilter,
 ): Promise<{ documents: string[]; revision: number }> {

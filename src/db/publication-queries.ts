@@ -1,16 +1,41 @@
 // SQL that reads the publications of the catalog, for the command line.
-import { and, desc, eq, gt, gte, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
+import { and, sql, type SQL } from 'drizzle-orm'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import type { Database } from './database.ts'
+import { selectObjects, type Database } from './database.ts'
 import { readAll } from './pages.ts'
 import { selectVersionAt } from './plan-queries.ts'
-import { publications } from './schema.ts'
 import { listOf } from './sql-values.ts'
 import type { Version } from './stage-publication.ts'
 
-/** `revision` is null until it is published. */
-export type PublicationRow = typeof publications.$inferSelect
+/** migrations/*.sql explains the columns. Times are Unix seconds. */
+export interface PublicationRow {
+  id: number
+  state: 'staging' | 'waiting' | 'scheduled' | 'published' | 'conflicted' | 'cancelled' | 'replaced'
+  actor: string
+  command: string
+  note: string | null
+  createdAt: number
+  baseRevision: number
+  planCount: number
+  plansHash: string | null
+  undoneId: number | null
+  replacesId: number | null
+  dueAt: number | null
+  approvedBy: string | null
+  approvedAt: number | null
+  approvedNote: string | null
+  decidedBy: string | null
+  decidedAt: number | null
+  decidedNote: string | null
+  conflict: string | null
+  /** Null until it is published. */
+  revision: number | null
+}
+
+const columns =
+  'id, state, actor, command, note, created_at, base_revision, plan_count, plans_hash, undone_id, replaces_id, due_at, ' +
+  'approved_by, approved_at, approved_note, decided_by, decided_at, decided_note, conflict, revision'
 
 /** A plan before and after a publication; null where it does not exist. */
 export interface PlanChange {
@@ -22,7 +47,7 @@ export interface PlanChange {
 export const pendingStates = ['waiting', 'scheduled'] as const
 
 export async function selectPublication(db: Database, id: number): Promise<PublicationRow | undefined> {
-  const [row] = await selectWhere(db, eq(publications.id, id))
+  const [row] = await selectWhere(db, sql`id = ${id}`)
   return row
 }
 
@@ -41,25 +66,21 @@ export function selectPublications(
   db: Database,
   { planIds, since, afterRevision, states }: PublicationFilter,
 ): Promise<PublicationRow[]> {
-  const { id, createdAt, approvedAt, decidedAt, revision, state } = publications
   const isTouching =
-    planIds && sql`${id} in (select publication_id from plan_versions where plan_id in ${listOf(planIds)})`
+    planIds && sql`id in (select publication_id from plan_versions where plan_id in ${listOf(planIds)})`
   const isRecent =
-    since === undefined ? undefined : or(gte(createdAt, since), gte(approvedAt, since), gte(decidedAt, since))
-  const isLater = afterRevision === undefined ? undefined : gt(revision, afterRevision)
-  return selectWhere(db, and(isTouching, isRecent, isLater, states && inArray(state, states)))
+    since === undefined ? undefined : sql`(created_at >= ${since} or approved_at >= ${since} or decided_at >= ${since})`
+  const isLater = afterRevision === undefined ? undefined : sql`revision > ${afterRevision}`
+  return selectWhere(db, and(isTouching, isRecent, isLater, states && sql`state in ${listOf(states)}`))
 }
 
 /** Staged publications are hidden. */
-function selectWhere(db: Database, condition: SQL | undefined): Promise<PublicationRow[]> {
-  return readAll<PublicationRow>((last, limit) =>
-    db
-      .select()
-      .from(publications)
-      .where(and(ne(publications.state, 'staging'), condition, last && lt(publications.id, last.id)))
-      .orderBy(desc(publications.id))
-      .limit(limit),
-  )
+function selectWhere(db: Database, condition: SQL = sql`true`): Promise<PublicationRow[]> {
+  return readAll<PublicationRow>((last, limit) => {
+    const isNext = sql`id < ${last?.id ?? Number.MAX_SAFE_INTEGER}`
+    const source = sql`from publications where state <> 'staging' and ${isNext} and ${condition} order by id desc`
+    return selectObjects(db, columns, sql`${source} limit ${limit}`)
+  })
 }
 
 /** Selects what a publication changes, in ascending order of the plans. @param planIds only these plans. */

@@ -1,7 +1,7 @@
 // Publishes and ends publications: each with one UPDATE, which has an effect once. For the command line and for the Worker's
 // schedule.
 import { sql, type SQL } from 'drizzle-orm'
-import type { Queries } from './database.ts'
+import type { Database } from './database.ts'
 import { mergePending, stageReplacement } from './merge-pending.ts'
 import { hasLeftovers } from './partner-changes.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
@@ -105,7 +105,7 @@ function withConditions({ publicationId, actor }: Decision, mode: PublishMode): 
  * The conditions don't depend on the row that is updated, so both rows change or none.
  */
 export async function publish(
-  { read, commit }: { read: Queries; commit: Queries },
+  { read, commit }: { read: Database; commit: Database },
   decision: Decision,
   mode: PublishMode,
 ): Promise<PublishOutcome> {
@@ -142,7 +142,7 @@ export async function publish(
  * @returns `overtaken` when another publication came between: try again.
  */
 export async function publishPending(
-  { read, stage, commit }: { read: Queries; stage: Queries; commit: Queries },
+  { read, stage, commit }: { read: Database; stage: Database; commit: Database },
   decision: Decision,
   mode: 'due' | 'approve',
 ): Promise<PublishOutcome> {
@@ -156,7 +156,7 @@ export async function publishPending(
 }
 
 /** Tells why nothing was published. */
-async function explain(db: Queries, decision: Decision, mode: PublishMode) {
+async function explain(db: Database, decision: Decision, mode: PublishMode) {
   const [found] = await db.values<number[]>(sql`
     ${withConditions(decision, mode)}
     select is_ready, is_complete, ${sql.raw(Object.keys(conflicts).join(', '))} from conditions`)
@@ -165,7 +165,7 @@ async function explain(db: Queries, decision: Decision, mode: PublishMode) {
 }
 
 /** Tells why a pending publication could not be published now, at its time or before; undefined when it could. */
-export async function findConflict(db: Queries, publicationId: number): Promise<string | undefined> {
+export async function findConflict(db: Database, publicationId: number): Promise<string | undefined> {
   const { reason } = await explain(db, { publicationId, actor: '', note: null }, 'due')
   if (reason !== conflicts.is_overtaken) return reason
   const merge = await mergePending(db, publicationId)
@@ -173,13 +173,13 @@ export async function findConflict(db: Queries, publicationId: number): Promise<
 }
 
 /** Lets a staged publication wait. @returns whether it could: it may have been deleted meanwhile. */
-export function releasePublication(db: Queries, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
+export function releasePublication(db: Database, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
   const isComplete = sql`plan_count = (select count(*) from plan_versions where publication_id = publications.id)`
   return update(db, id, sql`state = ${state}`, sql`state = 'staging' and ${isComplete}`)
 }
 
 /** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */
-export function approveForLater(db: Queries, { publicationId, actor, note }: Decision): Promise<boolean> {
+export function approveForLater(db: Database, { publicationId, actor, note }: Decision): Promise<boolean> {
   return update(
     db,
     publicationId,
@@ -190,7 +190,7 @@ export function approveForLater(db: Queries, { publicationId, actor, note }: Dec
 
 /** Ends a pending publication: cancelled, or with a conflict. A conflicted one can be cancelled, too. @returns whether it could. */
 export function endPublication(
-  db: Queries,
+  db: Database,
   { publicationId, actor, note }: Decision,
   conflict: string | null = null,
 ): Promise<boolean> {
@@ -204,7 +204,7 @@ export function endPublication(
   )
 }
 
-async function update(db: Queries, id: number, changes: SQL, condition: SQL): Promise<boolean> {
+async function update(db: Database, id: number, changes: SQL, condition: SQL): Promise<boolean> {
   const rows = await db.values(sql`update publications set ${changes} where id = ${id} and ${condition} returning id`)
   return rows.length > 0
 }
@@ -213,7 +213,7 @@ async function update(db: Queries, id: number, changes: SQL, condition: SQL): Pr
  * Marks versions that are not current, and never will be: older ones, and those of publications that ended. It may run late, or
  * twice: it only saves reading.
  */
-export async function markSuperseded(db: Queries): Promise<void> {
+export async function markSuperseded(db: Database): Promise<void> {
   await db.run(sql`
     with newest as materialized (select plan_id, revision from (${selectNewestVersions(isNotSuperseded)}))
     update plan_versions set superseded = 1
@@ -232,7 +232,7 @@ export interface DueWork {
   hasLeftovers: boolean
 }
 
-export async function selectDueWork(db: Queries): Promise<DueWork> {
+export async function selectDueWork(db: Database): Promise<DueWork> {
   const rows = await db.values<[id: number | null]>(sql`
     select id, due_at from publications where state = 'scheduled' and due_at <= unixepoch()
     union all select null, null
@@ -243,7 +243,7 @@ export async function selectDueWork(db: Queries): Promise<DueWork> {
 }
 
 /** Finds out whether a publication is published, after its answer was lost: as its own row, or as the one that replaces it. */
-export async function findPublished(db: Queries, id: number): Promise<Published | undefined> {
+export async function findPublished(db: Database, id: number): Promise<Published | undefined> {
   const [row] = await db.values<[publicationId: number, revision: number]>(
     sql`select id, revision from publications where revision is not null and (id = ${id} or replaces_id = ${id})`,
   )

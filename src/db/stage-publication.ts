@@ -2,17 +2,19 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { storePlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import type { Queries } from './database.ts'
+import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
-import type { publications } from './schema.ts'
 import { orNull } from './sql-values.ts'
 
-type Proposal = typeof publications.$inferSelect
-
-export interface NewPublication extends Pick<
-  Proposal,
-  'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId' | 'needsApproval'
-> {}
+export interface NewPublication {
+  actor: string
+  command: string
+  note: string | null
+  baseRevision: number
+  dueAt: number | null
+  undoneId: number | null
+  needsApproval: boolean
+}
 
 /** A plan after a publication. */
 export type Version = [planId: number, ...StoredPlan]
@@ -27,7 +29,7 @@ export function storeChange({ planId, after }: { planId: number; after: CatalogP
  * @returns its ID.
  */
 export async function stagePublication(
-  db: Queries,
+  db: Database,
   publication: NewPublication,
   versions: readonly Version[],
   onStaged: (done: number, total: number) => void = () => {},
@@ -47,7 +49,7 @@ export async function stagePublication(
 }
 
 export async function stageVersions(
-  db: Queries,
+  db: Database,
   id: number,
   versions: readonly Version[],
   onStaged: (done: number, total: number) => void,
@@ -93,7 +95,7 @@ function chunk(items: readonly string[]): string[] {
  * @param id only this publication. @param change replaces a version.
  */
 export async function hashStoredPlans(
-  db: Queries,
+  db: Database,
   id?: number,
   change: (version: Version) => Version = (version) => version,
 ): Promise<Map<number, string | null>> {
@@ -130,7 +132,7 @@ async function hashText(text: string): Promise<string> {
 export const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`
 
 /** Deletes what nobody finished within an hour. Two statements: what the first one leaves, the next run deletes. */
-export async function deleteAbandoned(db: Queries): Promise<void> {
+export async function deleteAbandoned(db: Database): Promise<void> {
   await db.run(
     sql`delete from plan_versions where publication_id in (select id from publications where ${isAbandoned})`,
   )

@@ -4,7 +4,7 @@ import type { CacheContext } from './cache/cache-context.ts'
 import type { OpenSession } from './cache/catalog-source.ts'
 import { createWarn, type AppEnv } from './http/app-env.ts'
 import type { Seal } from '../crypto/seal.ts'
-import { openQueries } from '../db/database.ts'
+import { openDatabase } from '../db/database.ts'
 import { queryD1 } from './query-d1.ts'
 import { selectPartnerCheck } from '../db/client-queries.ts'
 import { selectPlanList } from '../db/plan-queries.ts'
@@ -15,7 +15,7 @@ export function createOpenSession(d1: D1Database): OpenSession {
     return {
       checkPartner: (clientId) => queryD1(selectPartnerCheck(session, clientId)),
       loadList: async (country, filter) => {
-        const { documents, revision } = await queryD1(selectPlanList(openQueries(session), country, filter))
+        const { documents, revision } = await queryD1(selectPlanList(openDatabase(session), country, filter))
         return { body: joinDocuments(documents), isEmpty: documents.length === 0, revision }
       },
     }

@@ -1,6 +1,6 @@
 // The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml), and two
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
-import { openQueries, type Queries } from '../db/database.ts'
+import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/partner-changes.ts'
 import {
   endPublication,
@@ -23,7 +23,7 @@ const publishDeadlineMs = 60_000
  * @param version of the Worker, for the log.
  */
 export async function publishDue(d1: D1Database, version: string | undefined): Promise<void> {
-  const db = openQueries(d1)
+  const db = openDatabase(d1)
   try {
     const { ids, hasLeftovers } = await queryD1(selectDueWork(db))
     for (const id of ids) {
@@ -39,7 +39,7 @@ export async function publishDue(d1: D1Database, version: string | undefined): P
 }
 
 /** @returns the ID of the publication, another one if it was merged; undefined if nothing was published. */
-async function publishOrEnd(db: Queries, id: number, version: string | undefined): Promise<number | undefined> {
+async function publishOrEnd(db: Database, id: number, version: string | undefined): Promise<number | undefined> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
     const outcome = await queryD1(publishSafely(db, decision), publishDeadlineMs)
@@ -61,7 +61,7 @@ async function publishOrEnd(db: Queries, id: number, version: string | undefined
 }
 
 /** Publishes, also when the answer is lost: the row says what happened. */
-async function publishSafely(db: Queries, decision: Decision): Promise<PublishOutcome> {
+async function publishSafely(db: Database, decision: Decision): Promise<PublishOutcome> {
   try {
     return await publishPending({ read: db, stage: db, commit: db }, decision, 'due')
   } catch (error) {

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { formatCatalog } from '../../src/catalog/catalog-file.ts'
 import { withLocalStore } from '../../src/ops/store/local-store.ts'
@@ -60,11 +61,11 @@ test(`an import that is killed ${times} times never leaves a mixture`, async () 
 
   // After an hour, the next import that ends deletes what a killed import has staged.
   await withLocalStore({ persistTo: state }, ({ read }) =>
-    read.run("update publications set created_at = 0 where state = 'staging'"),
+    read.run(sql`update publications set created_at = 0 where state = 'staging'`),
   )
   for (const file of files) expect((await importInProcess(file)).exitCode).toBe(0)
   const staged = await withLocalStore({ persistTo: state }, ({ read }) =>
-    read.all("select id from publications where state = 'staging'"),
+    read.values(sql`select id from publications where state = 'staging'`),
   )
   expect(staged).toEqual([])
 })

@@ -1,6 +1,6 @@
 // Makes a change of a partner or a signing key once, also when an answer was lost.
 import { findChange, type ChangeRequest, type MadeChange } from '../../db/partner-changes.ts'
-import type { Queries } from '../../db/database.ts'
+import type { Database } from '../../db/database.ts'
 import { settle } from '../store/retry.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
@@ -12,7 +12,7 @@ import type { Attribution } from './attribution.ts'
 export function recordChange(
   store: Pick<Store, 'read' | 'commit' | 'noteOutcome'>,
   attribution: Attribution,
-  insert: (db: Queries, request: ChangeRequest) => Promise<MadeChange | undefined>,
+  insert: (db: Database, request: ChangeRequest) => Promise<MadeChange | undefined>,
 ): Promise<MadeChange | undefined> {
   const request = { ...attribution, requestId: crypto.randomUUID() }
   const find = () => findChange(store.read, request.requestId)

@@ -1,4 +1,5 @@
 // A new field comes by an export and an import with the new code.
+import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { catalogPlanSchema } from '../../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../../src/db/database.ts'
@@ -67,7 +68,7 @@ test('a pending new plan conflicts, which the import says, and is made again wit
   const file = JSON.stringify({ plans: [makeOlder(3)] })
   const pending = openBindingStore(bindings())
   await ops(`catalog import - --at ${year}-01-01T00:00Z`, file)
-  const stored = "update plan_versions set document = json_remove(document, '$.benchmark') where plan_id = 3"
+  const stored = sql`update plan_versions set document = json_remove(document, '$.benchmark') where plan_id = 3`
   await pending.read.run(stored)
   const exported = await ops('catalog export')
   const terminal = await runCommand(
@@ -79,7 +80,7 @@ test('a pending new plan conflicts, which the import says, and is made again wit
   const [{ id }] = JSON.parse(await ops('catalog log --pending --json'))
   expect(await ops('catalog log --pending')).toContain('its plans have other fields than the catalog')
   await pending.read.run(
-    `update publications set state = 'conflicted', conflict = 'x', decided_by = 'x' where id = ${id}`,
+    sql`update publications set state = 'conflicted', conflict = 'x', decided_by = 'x' where id = ${id}`,
   )
   await ops(`catalog redo ${id}`)
   expect(await listFields()).toHaveLength(3)

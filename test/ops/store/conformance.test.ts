@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { inspect } from 'node:util'
-import { getTableName, sql, type SQL } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { examplePlan } from '../../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
@@ -52,7 +52,6 @@ import {
   selectDueWork,
   type PublishMode,
 } from '../../../src/db/publish.ts'
-import * as schema from '../../../src/db/schema.ts'
 import { deleteAbandoned, hashStoredPlans, type NewPublication } from '../../../src/db/stage-publication.ts'
 import { describeMigration, type Target } from '../../../src/ops/shared/target.ts'
 import { withStore } from '../../../src/ops/store/open-store.ts'
@@ -177,15 +176,14 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
       const update = sql`update partner_contacts set contact = 'New'`
       expect(await store[handle].values(sql`${update} returning partner, 7`)).toEqual([['one', 7]])
       expect(await store[handle].values(sql`${update} where false returning partner`)).toEqual([])
-      const { contact } = schema.partnerContacts
-      expect(await store.read.select({ contact }).from(schema.partnerContacts)).toEqual([{ contact: 'New' }])
+      expect(await store.read.values(sql`select contact from partner_contacts`)).toEqual([['New']])
     })
   })
 
   test('nothing of a statement that fails takes effect, and the error says why', async () => {
     const twice = await catchError(({ commit }) => commit.run(sql`${insert('one')}, ('two', 'Two'), ('one', 'Twice')`))
     expect(isCausedBy(twice, 'UNIQUE constraint failed: partner_contacts.partner')).toBe(true)
-    expect(await open(({ read }) => read.select().from(schema.partnerContacts))).toEqual([])
+    expect(await open(({ read }) => read.values(sql`select * from partner_contacts`))).toEqual([])
   })
 
   test('a statement takes 100 parameters, and no more', async () => {
@@ -318,7 +316,11 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[
   // A copy.
   expect(await selectFingerprint(db)).toContain('["published",4]')
   expect((await selectSchema(db)).filter(([type]) => type === 'table').map(([, name]) => name)).toEqual([
-    ...new Set(Object.values(schema).map(getTableName)),
+    'catalog',
+    'publications',
+    'plan_versions',
+    'change_record',
+    'partner_contacts',
   ])
   const copied: unknown[][] = []
   for await (const page of readTable(db, 'change_record')) copied.push(...page)
@@ -331,7 +333,7 @@ test('the test above calls every function of src/db with a statement', () => {
   const names = sources.flatMap((source) =>
     [...source.matchAll(/^export (?:async )?function\*? (\w+)\(\s*(?:db|d1|\{ read)\b/gm)].map(([, name = '']) => name),
   )
-  const openers = ['openDatabase', 'openQueries', 'readRows']
+  const openers = ['openDatabase', 'readRows', 'selectObjects']
   // publishPending calls the next two, and stageChanges the last two.
   const others = new Set([...openers, 'mergePending', 'stageReplacement', 'stagePublication', 'stageVersions'])
   const calls = readFileSync(import.meta.filename, 'utf8')

@@ -12,7 +12,7 @@ import {
 } from '../../../src/catalog/plan-filters.ts'
 import type { FilterName, PlanFilter } from '../../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { openQueries } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import openapi from '../../../src/openapi/openapi.json'
 import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
@@ -83,7 +83,7 @@ describe.each(filterNames)('%s', (name) => {
       if (!params.every((param) => typeof param === 'string' || typeof param === 'number')) throw new TypeError(sql)
       return env.DB.prepare(sql).bind(...params.map(String))
     }
-    const db = openQueries({ prepare: (sql) => ({ bind: (...params) => bind(sql, params) }) as D1PreparedStatement })
+    const db = openDatabase({ prepare: (sql) => ({ bind: (...params) => bind(sql, params) }) as D1PreparedStatement })
     for (const plan of [one, two]) {
       const { documents } = await selectPlanList(db, 'KE', makeFilter(name, plan))
       expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ id: plan.id }])
