@@ -1,7 +1,6 @@
-// Implements cache/catalog-source.ts on D1, and gives the cache what a request has.
+// Implements cache/cache-context.ts on D1, and gives the cache what a request has.
 import type { Context } from 'hono'
-import type { CacheContext } from './cache/cache-context.ts'
-import type { OpenSession } from './cache/catalog-source.ts'
+import type { CacheContext, CatalogSession, OpenSession } from './cache/cache-context.ts'
 import { createWarn, type AppEnv } from './http/app-env.ts'
 import type { Seal } from '../crypto/seal.ts'
 import { openDatabase } from '../db/database.ts'
@@ -9,16 +8,22 @@ import { queryD1 } from './query-d1.ts'
 import { selectPartnerCheck } from '../db/client-queries.ts'
 import { selectPlanList } from '../db/plan-queries.ts'
 
+/** For one request: its check and its list come from the same nearest session, so the list is never the older one. */
 export function createOpenSession(d1: D1Database): OpenSession {
+  let nearest: CatalogSession | undefined
   return (from) => {
-    const session = d1.withSession(from === 'primary' ? 'first-primary' : 'first-unconstrained')
-    return {
-      checkPartner: (clientId) => queryD1(selectPartnerCheck(session, clientId)),
-      loadList: async (country, filter) => {
-        const { documents, revision } = await queryD1(selectPlanList(openDatabase(session), country, filter))
-        return { body: joinDocuments(documents), isEmpty: documents.length === 0, revision }
-      },
-    }
+    if (from === 'primary') return createSession(d1.withSession('first-primary'))
+    return (nearest ??= createSession(d1.withSession('first-unconstrained')))
+  }
+}
+
+function createSession(session: D1DatabaseSession): CatalogSession {
+  return {
+    checkPartner: (clientId) => queryD1(selectPartnerCheck(session, clientId)),
+    loadList: async (country, filter) => {
+      const { documents, revision } = await queryD1(selectPlanList(openDatabase(session), country, filter))
+      return { body: joinDocuments(documents), isEmpty: documents.length === 0, revision }
+    },
   }
 }
 

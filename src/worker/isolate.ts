@@ -12,7 +12,6 @@ const largeBodyBytes = 512 * 1024
 export const cacheBounds = {
   maxBytes: 24 * 1024 * 1024,
   maxEmptyBytes: 1024 * 1024,
-  largeBodyBytes,
   maxPartners: 10_000,
 }
 

@@ -28,15 +28,15 @@ export const mutants: Record<string, Mutant> = {
   'memory-unrevised': {
     mistake: 'a list in memory is served whatever its revision',
     file: 'plan-lists.ts',
-    replace: 'if (held && !d1Failure && newestRevision.is(held.revision))',
-    by: 'if (held && !d1Failure)',
+    replace: 'if (found && !failure && d1.isNewest(found.list.revision))',
+    by: "if (found && !failure && (found.tier === 'memory' || d1.isNewest(found.list.revision)))",
     caughtBy: ['fresh-list', 'honest-age'],
   },
   'kv-unrevised': {
     mistake: 'a list in KV is served whatever its revision',
     file: 'plan-lists.ts',
-    replace: 'if (copy && !d1Failure && newestRevision.is(copy.revision))',
-    by: 'if (copy && !d1Failure)',
+    replace: 'if (found && !failure && d1.isNewest(found.list.revision))',
+    by: "if (found && !failure && (found.tier === 'kv' || d1.isNewest(found.list.revision)))",
     caughtBy: ['fresh-list', 'honest-age', 'no-step-back'],
   },
   'key-without-filters': {
@@ -70,10 +70,10 @@ export const mutants: Record<string, Mutant> = {
   'copy-from-memory': {
     mistake: "memory's check is written to KV again while D1 fails",
     file: 'partner-checks.ts',
-    replace: 'const copy = await readCopy(context, clientId)',
-    by: `const copy = await readCopy(context, clientId)
-      if (old?.partner) {
-        const refreshed = { partner: old.partner, checkedAtMs: context.nowMs }
+    replace: 'const { copy, endedAtMs } = await readStored(context, clientId)',
+    by: `const { copy, endedAtMs } = await readStored(context, clientId)
+      if (check?.partner) {
+        const refreshed = { partner: check.partner, checkedAtMs: context.nowMs }
         context.waitUntil(writePartnerCopy(context, clientId, refreshed))
       }`,
     shape: 'outage',
@@ -82,14 +82,14 @@ export const mutants: Record<string, Mutant> = {
   'clock-decides': {
     mistake: "D1's answer is thrown away when the clock stepped back",
     file: 'partner-checks.ts',
-    replace: 'if (held && held.order >= asked.order) return held',
-    by: 'if (held && held.checkedAtMs > context.nowMs) return held',
+    replace: 'if (known?.check && known.check.order >= check.order) return known.check',
+    by: 'if (known?.check && known.check.checkedAtMs > context.nowMs) return known.check',
     caughtBy: ['d1-wins', 'fresh-access'],
   },
   'refusal-forgotten': {
     mistake: "D1's answer to a sign-in that is refused does not replace an older check",
     file: 'partner-checks.ts',
-    replace: 'if (checks.get(clientId)) keep(context, clientId, asked)',
+    replace: 'if (clients.get(clientId)?.check) keep(context, clientId, check)',
     by: '',
     caughtBy: ['d1-wins', 'right-secret', 'outage-access'],
   },
@@ -110,29 +110,29 @@ export const mutants: Record<string, Mutant> = {
   'replica-decides': {
     mistake: 'a sign-in reads the nearest replica, which may lack a new secret',
     file: 'partner-checks.ts',
-    replace: 'newestRevision.readPrimary(context, (from)',
-    by: 'newestRevision.read(context, 0, (from)',
+    replace: 'd1.readPrimary(context, (from) => from.checkPartner(clientId))',
+    by: 'd1.readNearest(context, (from) => from.checkPartner(clientId), () => true)',
     caughtBy: ['no-wrong-401'],
   },
   'copy-decides': {
     mistake: 'a secret that an old copy lacks gets a 401',
     file: '../token/authenticate-client.ts',
-    replace: "if (failure) return { kind: 'undecided', failure, shortName }",
-    by: '',
+    replace: "if (decision.kind !== 'refused') return decision",
+    by: "if (decision.kind !== 'refused' || !isPaused) return decision",
     caughtBy: ['no-wrong-401'],
   },
   'no-copy-for-sign-in': {
     mistake: 'a sign-in has no use for copies',
     file: 'catalog-cache.ts',
-    replace: "serveOld(context, await checks.readOld(context, clientId, 'failed'), error)",
-    by: 'serveOld(context, undefined, error)',
+    replace: 'decideByCopy({ ...copy, isOld: true, accept }, isPaused)',
+    by: 'decideByCopy({ ...copy, partner: undefined, isOld: true, accept }, isPaused)',
     caughtBy: ['no-needless-503'],
   },
   'unequal-sessions': {
     mistake: 'a lagging replica is believed',
-    file: 'newest-revision.ts',
-    replace: 'if (nearest.revision === newest && nearest.revision >= minRevision) return nearest',
-    by: 'if (nearest.revision <= newest) return nearest',
+    file: 'd1-state.ts',
+    replace: 'nearest.revision === newestRevision && isAsNew(nearest) ? nearest',
+    by: 'nearest.revision <= newestRevision ? nearest',
     caughtBy: ['no-step-back', 'fresh-list', 'honest-age'],
   },
   'endless-pause': {

@@ -278,7 +278,7 @@ export function createRules(
     },
     checkSignIn: (
       asked: { request: SimulatedRequest } & ClientCredentials,
-      answer: ClientAuthentication,
+      answer: ClientAuthentication | { kind: 'unavailable' },
     ): NoToken | undefined => {
       const { request, clientId, clientSecret } = asked
       const isOld = didD1Fail(asked)

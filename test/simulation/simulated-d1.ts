@@ -1,7 +1,7 @@
 // D1 with a primary, and one read replica per region that lags behind it.
 import { StorageError } from '../../src/db/database.ts'
 import { queryD1 } from '../../src/worker/query-d1.ts'
-import type { CatalogSession, OpenSession } from '../../src/worker/cache/catalog-source.ts'
+import type { CatalogSession, OpenSession } from '../../src/worker/cache/cache-context.ts'
 import { renderList, type CatalogHistory, type Moment } from './catalog-history.ts'
 import type { Outages } from './outages.ts'
 import type { Random } from './random.ts'
@@ -85,9 +85,10 @@ export function createSimulatedD1(options: SimulatedD1Options): OpenSimulatedSes
     })
   }
 
-  return (request) =>
-    (from): CatalogSession => {
-      const session = { from, bookmarkMs: -Infinity }
+  return (request) => {
+    const nearest = { from: 'nearest' as const, bookmarkMs: -Infinity }
+    return (from): CatalogSession => {
+      const session = from === 'nearest' ? nearest : { from, bookmarkMs: -Infinity }
       return {
         checkPartner: (clientId) =>
           query(request, session, ({ revision, partners, changeId }) => {
@@ -109,6 +110,7 @@ export function createSimulatedD1(options: SimulatedD1Options): OpenSimulatedSes
           }),
       }
     }
+  }
 }
 
 /** Around the median, with a long tail: one query in 10,000 crosses the Worker's deadline. */

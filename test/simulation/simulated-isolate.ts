@@ -1,7 +1,7 @@
 // The life of isolates and requests: what happens to the timers and the I/O of a request that is cancelled, and of an isolate
 // that is frozen or dead.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { OpenCatalog, SignIns } from '../../src/worker/cache/catalog-cache.ts'
+import type { OpenCatalog, OpenSignIn } from '../../src/worker/cache/catalog-cache.ts'
 import type { WeighLine } from '../../src/worker/http/line-weight.ts'
 import type { VerifiedSecrets } from '../../src/worker/token/verified-secrets.ts'
 import { installSimulatedCrypto } from './simulated-crypto.ts'
@@ -13,7 +13,7 @@ export interface SimulatedIsolate {
   /** Clocks differ: added to the true time. */
   clockErrorMs: number
   openCatalog: OpenCatalog
-  signIns: SignIns
+  openSignIn: OpenSignIn
   verifiedSecrets: VerifiedSecrets
   weighLine: WeighLine
   /** True time. */

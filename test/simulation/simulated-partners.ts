@@ -2,7 +2,7 @@
 import { getPartnerKey } from '../../src/api/cache-keys.ts'
 import { hashSecret } from '../../src/crypto/client-secret.ts'
 import type { PartnerAccess } from '../../src/db/client-queries.ts'
-import type { OpenSession } from '../../src/worker/cache/catalog-source.ts'
+import type { OpenSession } from '../../src/worker/cache/cache-context.ts'
 import type { CatalogHistory } from './catalog-history.ts'
 import type { Outages } from './outages.ts'
 import type { Random } from './random.ts'

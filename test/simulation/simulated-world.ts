@@ -241,7 +241,10 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
         credentials,
         undefined,
         makeContext(sent),
-      ),
+      ).catch((error: unknown) => {
+        if (error instanceof StorageError) return { kind: 'unavailable' as const }
+        throw error
+      }),
     )
     if (answer === undefined) return 'cancelled'
     const reason = rules.checkSignIn({ request, ...credentials }, answer)

@@ -2,10 +2,10 @@ import { env } from 'cloudflare:workers'
 import { expect, test, vi } from 'vitest'
 import { createOpenSession } from '../../src/worker/catalog-database.ts'
 
-test('a nearest session may read a replica, a primary session may not', () => {
+test('a nearest session may read a replica and is shared by a request, a primary session may not', () => {
   const withSession = vi.spyOn(env.DB, 'withSession')
   const openSession = createOpenSession(env.DB)
-  openSession('nearest')
+  expect(openSession('nearest')).toBe(openSession('nearest'))
   openSession('primary')
   expect(withSession.mock.calls).toEqual([['first-unconstrained'], ['first-primary']])
 })

@@ -1,18 +1,17 @@
 // Serves partners and plan lists from the isolate's memory, KV and D1, and keeps them fresh by revision. README.md in this
-// folder explains the policy.
+// folder explains the policy, with the table that openCatalog follows from top to bottom.
 import { getPlanListKey } from '../../api/cache-keys.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
-import { StorageError } from '../../db/database.ts'
+import type { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { describeError } from '../log.ts'
-import { letResponseGo, type CacheContext } from './cache-context.ts'
-import type { CatalogSession } from './catalog-source.ts'
+import type { CacheContext } from './cache-context.ts'
+import { letResponseGo } from './copy-renewal.ts'
+import { createD1State } from './d1-state.ts'
 import { computeAgeMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
-import { createNewestRevision } from './newest-revision.ts'
-import { createOutage, type D1Failure } from './outage.ts'
-import { createPartnerChecks, type HeldCheck } from './partner-checks.ts'
-import { createPlanLists, type Answer, type ListBounds, type RequestedCopy } from './plan-lists.ts'
+import { createPartnerChecks, type Check } from './partner-checks.ts'
+import { createPlanLists, type Answer, type ListBounds, type Prefetched } from './plan-lists.ts'
 
 export interface CatalogRequest {
   clientId: string
@@ -43,108 +42,64 @@ export interface SignIn {
   partner: PartnerAccess | undefined
   /** Unix milliseconds at which D1 was asked. */
   checkedAtMs: number
-  /** Given while D1 fails. Then `partner` is an old copy, which may lack a newer secret. */
-  failure: StorageError | undefined
+  /** Whether D1 failed, so that the partner may have a newer secret. */
+  isOld: boolean
   /** Call it only after the secret was verified. Keeps the check, and gets the partner's list from KV after the response. */
   accept: () => void
 }
 
-export interface SignIns {
-  /** Undefined unless D1 failed a moment ago. Then it is an old copy at once, if there is one. */
-  readPaused: (context: CacheContext, clientId: string) => Promise<SignIn | undefined>
-  /** Asks D1, and uses an old copy when it fails. */
-  read: (context: CacheContext, clientId: string) => Promise<SignIn>
-}
+/**
+ * Asks D1's primary, and uses an old copy while it fails.
+ * @param decideByCopy returns undefined if the copy is not enough. In a pause, D1 failed a moment ago, and is asked then.
+ * @throws StorageError when D1 does not answer and the copy is not enough
+ */
+export type OpenSignIn = <T>(
+  context: CacheContext,
+  clientId: string,
+  decide: (client: SignIn) => Promise<T>,
+  decideByCopy: (client: SignIn, isPaused: boolean) => Promise<T | undefined>,
+) => Promise<T>
 
 /** @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs` */
 export function createCatalogCache(
   bounds: CacheBounds,
   clock: () => number = Date.now,
-): { openCatalog: OpenCatalog; signIns: SignIns } {
-  const newestRevision = createNewestRevision()
-  const outage = createOutage(clock)
-  const checks = createPartnerChecks(bounds.maxPartners, newestRevision, outage, clock)
-  const lists = createPlanLists(bounds, newestRevision, outage, clock)
+): { openCatalog: OpenCatalog; openSignIn: OpenSignIn } {
+  const d1 = createD1State(clock)
+  const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
+  const lists = createPlanLists(bounds, d1, clock)
 
-  async function prefetchList(context: CacheContext, { country }: PartnerAccess): Promise<void> {
-    await letResponseGo()
-    await lists.hasOld({ context, key: getPlanListKey(country, {}), country, filter: {} })
-  }
-
-  const signIns: SignIns = {
-    readPaused: async (context, clientId) => {
-      if (outage.mayAsk()) return undefined
-      const old = await checks.readOld(context, clientId, 'paused')
-      return serveOld(context, old, new StorageError('D1 failed a moment ago'))
-    },
-    read: async (context, clientId) => {
-      try {
-        const asked = await checks.askPrimary(context, clientId)
-        const accept = () => {
-          checks.keep(context, clientId, asked)
-          if (asked.partner) context.waitUntil(prefetchList(context, asked.partner))
-        }
-        return { ...asked, failure: undefined, accept }
-      } catch (error) {
-        if (!(error instanceof StorageError)) throw error
-        return serveOld(context, await checks.readOld(context, clientId, 'failed'), error)
-      }
-    },
-  }
-
-  /** Does not keep the copy, which would seem to be an answer of D1. */
-  function serveOld(context: CacheContext, old: HeldCheck | PartnerCopy | undefined, failure: StorageError): SignIn {
-    const partner = old?.partner
-    const accept = () => {
-      context.warn({ event: 'served_stale', reason: describeError(failure) })
-      if (partner) context.waitUntil(prefetchList(context, partner))
-    }
-    return { partner, checkedAtMs: old?.checkedAtMs ?? 0, failure, accept }
-  }
-
-  const openCatalog: OpenCatalog = async (requestContext, { clientId, countryHint, filter }) => {
-    const context = shareSession(requestContext)
-    const nameList = (country: string, listFilter: PlanFilter) => {
-      return { context, key: getPlanListKey(country, listFilter), country, filter: listFilter }
-    }
-    const serve = ({ partner, checkedAtMs }: HeldCheck | PartnerCopy, d1Failure?: D1Failure, copy?: RequestedCopy) => ({
-      partner,
-      readList: (country: string, listFilter: PlanFilter) =>
-        lists.read({ ...nameList(country, listFilter), checkedAtMs, d1Failure, requestedCopy: copy }),
-    })
-
+  const openCatalog: OpenCatalog = async (context, { clientId, countryHint, filter }) => {
     const held = checks.get(clientId)
-    const country = held?.partner?.country
     const ageMs = held ? computeAgeMs(held.checkedAtMs, context.nowMs) : Infinity
-    // Up to 60 s.
+    const country = held?.partner?.country
+    let prefetched: Prefetched | undefined
+    // Fresh.
     if (held && ageMs <= maxAgeMs) return serve(held)
-
-    // Up to 2 min.
+    // Due.
     if (held && ageMs <= staleWhileRevalidateMs) {
-      if (outage.mayAsk()) context.waitUntil(renewAfterResponse())
+      if (d1.claimProbe()) context.waitUntil(renewAfterResponse())
       return serve(held)
     }
+    // Old, or none.
+    return d1.serve(context, askD1, useOld)
 
-    // D1 failed a moment ago: use copies of partner and list, if there are any, instead of waiting for D1's deadline.
-    const paused = outage.mayAsk() ? undefined : await checks.readOld(context, clientId, 'paused')
-    if (paused && (await hasOldList(paused))) return serve(paused, 'paused')
+    async function askD1(): Promise<CatalogEntry> {
+      const check = checks.renew(context, clientId)
+      // Reads the list from KV at the same time, if memory has none.
+      const likelyCountry = country ?? countryHint
+      if (likelyCountry && filter) prefetched = lists.prefetch(nameList(likelyCountry, filter))
+      return serve(await check)
+    }
 
-    // Older, or none: wait for D1. Read the list from KV at the same time, if memory has none.
-    const renewal = checks.renew(context, clientId)
-    const likelyCountry = country ?? countryHint
-    const copy = likelyCountry && filter ? lists.requestCopy(nameList(likelyCountry, filter)) : undefined
-    try {
-      return serve(await renewal, undefined, copy)
-    } catch (error) {
-      if (!(error instanceof StorageError)) throw error
-      const old = await checks.readOld(context, clientId, 'failed')
-      if (old === undefined) throw error
-      context.warn({ event: 'served_stale', reason: describeError(error) })
-      return serve(old, 'failed', copy)
+    async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
+      const old = await checks.readOld(context, clientId, isPaused)
+      // Asks D1 if only the list is missing, unless it failed for this request.
+      return old && (!isPaused || (await hasOldList(old))) ? serve(old, failure) : undefined
     }
 
     /** A request that gets no list needs no copy of one. */
-    async function hasOldList({ partner }: HeldCheck | PartnerCopy): Promise<boolean> {
+    async function hasOldList({ partner }: Check | PartnerCopy): Promise<boolean> {
       return !partner || !filter || partner.isSuspended || lists.hasOld(nameList(partner.country, filter))
     }
 
@@ -157,15 +112,45 @@ export function createCatalogCache(
         context.warn({ event: 'refresh_failed', reason: describeError(error) })
       }
     }
+
+    function nameList(listCountry: string, listFilter: PlanFilter) {
+      return { context, key: getPlanListKey(listCountry, listFilter), country: listCountry, filter: listFilter }
+    }
+
+    function serve({ partner, checkedAtMs }: Check | PartnerCopy, failure?: StorageError): CatalogEntry {
+      const readList: CatalogEntry['readList'] = (...name) =>
+        lists.read({ ...nameList(...name), checkedAtMs, failure, prefetched })
+      return { partner, readList }
+    }
   }
 
-  return { openCatalog, signIns }
-}
+  const openSignIn: OpenSignIn = (context, clientId, decide, decideByCopy) =>
+    d1.serve(
+      context,
+      async () => {
+        const check = await checks.askPrimary(context, clientId)
+        const accept = () => {
+          checks.keep(context, clientId, check)
+          prefetchList(context, check.partner)
+        }
+        return decide({ ...check, isOld: false, accept })
+      },
+      async (_, isPaused) => {
+        const old = await checks.readOld(context, clientId, isPaused)
+        // Does not keep the copy, which would seem to be an answer of D1.
+        const accept = () => prefetchList(context, old?.partner)
+        const copy = { partner: old?.partner, checkedAtMs: old?.checkedAtMs ?? 0 }
+        return decideByCopy({ ...copy, isOld: true, accept }, isPaused)
+      },
+    )
 
-/** The nearest session of a request is opened at its first use, and then shared. */
-function shareSession(context: CacheContext): CacheContext {
-  let nearest: CatalogSession | undefined
-  const openSession = (from: 'nearest' | 'primary') =>
-    from === 'nearest' ? (nearest ??= context.openSession(from)) : context.openSession(from)
-  return { ...context, openSession }
+  /** After the response. */
+  function prefetchList(context: CacheContext, partner: PartnerAccess | undefined): void {
+    if (!partner) return
+    const { country } = partner
+    const name = { context, key: getPlanListKey(country, {}), country, filter: {} }
+    context.waitUntil(letResponseGo().then(() => lists.hasOld(name)))
+  }
+
+  return { openCatalog, openSignIn }
 }

@@ -1,103 +1,89 @@
-// The checks of partners: in memory, renewed from D1, and copied to KV for an outage.
+// What an isolate knows about clients: D1's latest answer, the check, and KV's copy, which counts only while D1 fails.
 import type { PartnerAccess, PartnerCheck } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
-import { letResponseGo, type CacheContext } from './cache-context.ts'
-import {
-  computeAgeMs,
-  isUsableInOutage,
-  kvRetryMs,
-  kvRewriteMs,
-  maxAgeMs,
-  staleWhileRevalidateMs,
-} from './freshness.ts'
+import type { CacheContext } from './cache-context.ts'
+import { renewCopy, type Copied } from './copy-renewal.ts'
+import type { D1State } from './d1-state.ts'
+import { computeAgeMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
-import type { NewestRevision } from './newest-revision.ts'
-import type { D1Failure, Outage } from './outage.ts'
 import { createSharedWork } from './shared-work.ts'
 
 /** D1's answer about a client. */
-export interface AskedCheck extends Pick<PartnerCheck, 'partner' | 'changeId'> {
+export interface Check extends Pick<PartnerCheck, 'partner' | 'changeId'> {
   /** Unix milliseconds at which D1 was asked. */
   checkedAtMs: number
   /** Counts the questions of this isolate: a clock can step back, and this can't. */
   order: number
 }
 
-/** The check of a client in the memory of an isolate. */
-export interface HeldCheck extends AskedCheck {
-  /** The `checkedAtMs` that this isolate last saw in KV's copy, 0 if it saw none. */
-  storedAtMs: number
+interface KnownClient extends Copied {
+  check: Check | undefined
+  /** What KV had when it was last read, while D1 failed. A copy has no revision, so it must not become a check. */
+  stored: (StoredPartner & { readAtMs: number }) | undefined
 }
 
 /** @param clock the time in Unix milliseconds */
-export function createPartnerChecks(
-  maxPartners: number,
-  newestRevision: NewestRevision,
-  outage: Outage,
-  clock: () => number,
-) {
-  const checks = createBoundedMap<HeldCheck>(maxPartners)
-  /**
-   * What KV has, read while D1 fails. Copies have no revision, so they must not become checks. A missing one is remembered for
-   * a partner that memory knows: otherwise random client IDs would fill this.
-   */
-  const storedPartners = createBoundedMap<StoredPartner & { readAtMs: number }>(maxPartners)
-  const shareCheck = createSharedWork<HeldCheck>(clock)
+export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () => number) {
+  const clients = createBoundedMap<KnownClient>(maxPartners)
+  const shareCheck = createSharedWork<Check>(clock)
   let lastOrder = 0
 
   /** Reads KV once a minute. */
   async function readStored(context: CacheContext, clientId: string): Promise<StoredPartner> {
-    const known = storedPartners.get(clientId)
-    if (known && computeAgeMs(known.readAtMs, clock()) < maxAgeMs) return known
+    const before = clients.get(clientId)?.stored
+    if (before && computeAgeMs(before.readAtMs, clock()) < maxAgeMs) return before
     // While KV fails, too, what it had a minute ago is better than nothing.
-    const read = (await readStoredPartner(context, clientId)) ?? known ?? { copy: undefined, endedAtMs: 0 }
+    const read = (await readStoredPartner(context, clientId)) ?? before ?? { copy: undefined, endedAtMs: 0 }
     const stored = { ...read, readAtMs: clock() }
-    if (stored.copy || stored.endedAtMs > 0 || checks.get(clientId)) storedPartners.set(clientId, stored)
+    const client = clients.get(clientId)
+    if (client) client.stored = stored
+    // Otherwise, random client IDs would fill the memory.
+    else if (stored.copy || stored.endedAtMs > 0) clients.set(clientId, { check: undefined, stored, storedAtMs: 0 })
     return stored
   }
 
-  async function ask(context: CacheContext, read: () => Promise<PartnerCheck>): Promise<AskedCheck> {
+  async function ask(context: CacheContext, read: () => Promise<PartnerCheck>): Promise<Check> {
     const order = ++lastOrder
-    const { partner, changeId } = await outage.ask(read)
+    const { partner, changeId } = await read()
     return { partner, changeId, checkedAtMs: context.nowMs, order }
   }
 
   /** Keeps an answer of D1 in memory and in KV, unless a later question was answered first. It wins over any copy read before. */
-  function keep(context: CacheContext, clientId: string, asked: AskedCheck): HeldCheck {
-    const held = checks.get(clientId)
-    if (held && held.order >= asked.order) return held
-    const isMarked = (storedPartners.get(clientId)?.endedAtMs ?? 0) > 0
-    const check = { ...asked, storedAtMs: isMarked ? 0 : (held?.storedAtMs ?? 0) }
-    checks.set(clientId, check)
-    storedPartners.delete(clientId)
-    context.waitUntil(storeCopy(context, clientId, check, held?.partner, () => checks.get(clientId)))
+  function keep(context: CacheContext, clientId: string, check: Check): Check {
+    const known = clients.get(clientId)
+    if (known?.check && known.check.order >= check.order) return known.check
+    const client: KnownClient = known ?? { check, stored: undefined, storedAtMs: 0 }
+    const isMarked = (client.stored?.endedAtMs ?? 0) > 0
+    if (isMarked || !isSamePartner(client.check?.partner, check.partner)) client.storedAtMs = 0
+    client.check = check
+    client.stored = undefined
+    clients.set(clientId, client)
+    context.waitUntil(renewPartnerCopy(context, clientId, client, check))
     return check
   }
 
   return {
-    /** The check in memory, of any age. */
-    get: (clientId: string) => checks.get(clientId),
+    /** D1's latest answer, of any age. */
+    get: (clientId: string) => clients.get(clientId)?.check,
 
     /** Asks D1. Shared by all requests of the isolate that need the same partner. */
     renew: (context: CacheContext, clientId: string) =>
       shareCheck(clientId, context, async () => {
-        const asked = await ask(context, async () => {
-          const check = await newestRevision.read(context, 0, (from) => from.checkPartner(clientId))
-          // A token proves that its partner existed, and memory knows a change of it: a replica without them lags behind.
-          const isAsNew = check.partner && check.changeId >= (checks.get(clientId)?.changeId ?? 0)
-          return isAsNew ? check : context.openSession('primary').checkPartner(clientId)
-        })
-        return keep(context, clientId, asked)
+        // A token proves that its partner existed, and memory knows a change of it: a replica without them lags behind.
+        const isAsNew = ({ partner, changeId }: PartnerCheck) =>
+          partner !== undefined && changeId >= (clients.get(clientId)?.check?.changeId ?? 0)
+        const read = () => d1.readNearest(context, (from) => from.checkPartner(clientId), isAsNew)
+        return keep(context, clientId, await ask(context, read))
       }),
 
     /**
      * Asks the primary, because a new secret would fail on a replica that lags behind. Not shared. The answer replaces an older
      * check, and is kept otherwise only when the client is known to be right: anybody can send a client ID.
      */
-    askPrimary: async (context: CacheContext, clientId: string) => {
-      const asked = await ask(context, () => newestRevision.readPrimary(context, (from) => from.checkPartner(clientId)))
-      if (checks.get(clientId)) keep(context, clientId, asked)
-      return asked
+    askPrimary: async (context: CacheContext, clientId: string): Promise<Check> => {
+      const check = await ask(context, () => d1.readPrimary(context, (from) => from.checkPartner(clientId)))
+      if (clients.get(clientId)?.check) keep(context, clientId, check)
+      return check
     },
 
     keep,
@@ -106,51 +92,43 @@ export function createPartnerChecks(
      * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
      * In a pause, a young check, without waiting for KV.
      */
-    readOld: async (context: CacheContext, clientId: string, d1Failure: D1Failure) => {
-      const held = checks.get(clientId)
-      if (held && d1Failure === 'paused' && computeAgeMs(held.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs)
-        return held
+    readOld: async (
+      context: CacheContext,
+      clientId: string,
+      isPaused: boolean,
+    ): Promise<Check | PartnerCopy | undefined> => {
+      const check = clients.get(clientId)?.check
+      if (check && isPaused && computeAgeMs(check.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs) return check
       const { copy, endedAtMs } = await readStored(context, clientId)
-      const isUsable = (old: HeldCheck | PartnerCopy | undefined) =>
+      const isUsable = (old: Check | PartnerCopy | undefined) =>
         old && old.checkedAtMs >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
-      const [check, stored] = [isUsable(held) ? held : undefined, isUsable(copy) ? copy : undefined]
-      return check && check.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? check : stored
+      const [held, stored] = [isUsable(check) ? check : undefined, isUsable(copy) ? copy : undefined]
+      return held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored
     },
   }
 }
 
-/**
- * Writes a partner to KV if it changed, or if the copy is old and no other isolate has written it. Never writes an answer of D1
- * that a newer one contradicts, or that is older than an operator's mark.
- * @param before the partner of the previous check, undefined if this isolate had none
- * @param getNewest the check that memory has now: while this one is written, checks that say the same rely on it
- */
-async function storeCopy(
+/** Never writes an answer of D1 that a newer one contradicts, or that is older than an operator's mark. */
+async function renewPartnerCopy(
   context: CacheContext,
   clientId: string,
-  check: HeldCheck,
-  before: PartnerAccess | undefined,
-  getNewest: () => HeldCheck | undefined,
+  client: KnownClient,
+  { partner, checkedAtMs }: Check,
 ): Promise<void> {
-  const { partner, checkedAtMs } = check
   if (partner === undefined) return
-  await letResponseGo()
-  const isChanged = before !== undefined && !isSamePartner(before, partner)
-  if (!isChanged && computeAgeMs(check.storedAtMs, context.nowMs) <= kvRewriteMs) return
-  check.storedAtMs = checkedAtMs
-  const { copy, endedAtMs } = (await readStoredPartner(context, clientId)) ?? { copy: undefined, endedAtMs: 0 }
-  if (!isSamePartner(getNewest()?.partner, partner)) return
-  const isRecent =
-    copy && isSamePartner(copy.partner, partner) && computeAgeMs(copy.checkedAtMs, context.nowMs) <= kvRewriteMs
-  let storedAtMs = checkedAtMs
-  if (isRecent) storedAtMs = copy.checkedAtMs
-  else if (endedAtMs > checkedAtMs || !(await writePartnerCopy(context, clientId, { partner, checkedAtMs }))) {
-    storedAtMs = checkedAtMs - kvRewriteMs + kvRetryMs
+  let markedAtMs = 0
+  const readTime = async () => {
+    const stored = await readStoredPartner(context, clientId)
+    markedAtMs = stored?.endedAtMs ?? 0
+    return stored?.copy && isSamePartner(stored.copy.partner, partner) ? stored.copy.checkedAtMs : 0
   }
-  const newest = getNewest()
-  if (newest) newest.storedAtMs = storedAtMs
+  const write = async () =>
+    isSamePartner(client.check?.partner, partner) &&
+    markedAtMs <= checkedAtMs &&
+    writePartnerCopy(context, clientId, { partner, checkedAtMs })
+  await renewCopy(client, checkedAtMs, readTime, write)
 }
 
-function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess): boolean {
+function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }

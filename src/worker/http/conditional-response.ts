@@ -31,40 +31,37 @@ interface StreamBounds {
 }
 
 export function createRespondConditionally({ largeBodyBytes, maxStreamedBytes }: StreamBounds): RespondConditionally {
-  /** One entry per body. Weak, because a request that is cancelled never says so. */
-  const streamed = new Set<StreamedBody>()
+  /** By ETag. Weak, because a request that is cancelled never says so. */
+  const streamed = new Map<string, StreamedBody>()
 
   /** Returns undefined when slow readers hold too many other bodies. */
-  function addReader(body: Uint8Array): StreamedBody | undefined {
+  function addReader(body: Uint8Array, etag: string): StreamedBody | undefined {
     let otherBytes = 0
-    let entry: StreamedBody | undefined
-    for (const each of streamed) {
-      const other = each.body.deref()
-      if (other === undefined) streamed.delete(each)
-      else if (other === body) entry = each
-      else otherBytes += other.byteLength
+    for (const [otherEtag, other] of streamed) {
+      const otherBody = other.body.deref()
+      if (otherBody === undefined) streamed.delete(otherEtag)
+      else if (otherEtag !== etag) otherBytes += otherBody.byteLength
     }
     if (otherBytes > 0 && otherBytes + body.byteLength > maxStreamedBytes) return undefined
-    entry ??= { body: new WeakRef(body), readers: 0 }
-    streamed.add(entry)
+    const entry = streamed.get(etag) ?? { body: new WeakRef(body), readers: 0 }
+    streamed.set(etag, entry)
     entry.readers++
     return entry
   }
 
-  function removeReader(entry: StreamedBody): void {
-    entry.readers--
-    if (entry.readers === 0) streamed.delete(entry)
-  }
-
   /** Copying a large body into each Response would multiply it. */
-  function streamBody(body: Uint8Array): ReadableStream {
-    const entry = addReader(body)
+  function streamBody(body: Uint8Array, etag: string): ReadableStream {
+    const entry = addReader(body, etag)
     if (!entry) throw new ApiError('unavailable', { reason: 'slow readers', headers: { 'Retry-After': '5' } })
     const { readable, writable } = new FixedLengthStream(body.byteLength)
-    // Writing fails when the client disconnects. There is nobody left to tell.
-    void writeSlices(writable.getWriter(), body)
+    // The bytes that others are reading: memory may have evicted the list, and `body` may be another copy from KV.
+    void writeSlices(writable.getWriter(), entry.body.deref() ?? body)
+      // Writing fails when the client disconnects. There is nobody left to tell.
       .catch(() => {})
-      .finally(() => removeReader(entry))
+      .finally(() => {
+        entry.readers--
+        if (entry.readers === 0 && streamed.get(etag) === entry) streamed.delete(etag)
+      })
     return readable
   }
 
@@ -72,7 +69,7 @@ export function createRespondConditionally({ largeBodyBytes, maxStreamedBytes }:
     if (matchesEtag(request.headers.get('If-None-Match'), etag)) {
       return new Response(null, { status: 304, headers: { ETag: etag, ...headers } })
     }
-    const content = request.method === 'HEAD' ? null : body.byteLength > largeBodyBytes ? streamBody(body) : body
+    const content = request.method === 'HEAD' ? null : body.byteLength > largeBodyBytes ? streamBody(body, etag) : body
     return new Response(content, { headers: { ETag: etag, ...headers, 'Content-Type': 'application/json' } })
   }
 }

@@ -2,7 +2,7 @@
 import { findMatchingHash } from '../../crypto/client-secret.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import type { CacheContext } from '../cache/cache-context.ts'
-import type { SignIn, SignIns } from '../cache/catalog-cache.ts'
+import type { OpenSignIn, SignIn } from '../cache/catalog-cache.ts'
 import type { ClientCredentials } from './basic-credentials.ts'
 import { countAttempt, countKnownClient, type RateLimits } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
@@ -15,11 +15,9 @@ export type ClientAuthentication =
   | { kind: 'authenticated'; shortName: string; partner: PartnerAccess; checkedAtMs: number }
   | { kind: 'rate_limited'; shortName: string | undefined }
   | { kind: 'refused'; reason: ClientRefusal; shortName: string | undefined }
-  /** D1 fails, and no copy has the secret: it may be a new one. */
-  | { kind: 'undecided'; failure: Error; shortName: string | undefined }
 
 interface Dependencies {
-  signIns: SignIns
+  openSignIn: OpenSignIn
   rateLimits: RateLimits
   verifiedSecrets: VerifiedSecrets
   /** The cost of refusing an unknown client. */
@@ -30,10 +28,11 @@ interface Dependencies {
  * A derivation costs about 12 ms of CPU, so the limits come before it, and before D1. Credentials that this isolate remembers
  * cost no derivation and have a limit of their own, unless the secret was replaced: then they count like any others after D1
  * was read. A refusal always costs two derivations, and in the seconds after a failure of D1 four, known client or not. So
- * does the answer that nobody can decide.
+ * does the 503 when no copy has the secret, because it may be a new one.
+ * @throws StorageError when D1 does not answer and the copy is not enough
  */
 export async function authenticateClient(
-  { signIns, rateLimits, verifiedSecrets, pbkdf2Iterations }: Dependencies,
+  { openSignIn, rateLimits, verifiedSecrets, pbkdf2Iterations }: Dependencies,
   credentials: ClientCredentials,
   address: string | undefined,
   context: CacheContext,
@@ -46,13 +45,14 @@ export async function authenticateClient(
   if (!isWithinLimits) return { kind: 'rate_limited', shortName: undefined }
   let isCounted = known === undefined
 
-  // In a pause after a failure of D1, a copy gives a token at once. D1 is asked before anybody is refused.
-  const paused = await signIns.readPaused(context, clientId)
-  const early = paused && (await decide(paused))
-  if (early?.kind === 'authenticated' || early?.kind === 'rate_limited') return early
-  return decide(await signIns.read(context, clientId))
+  return openSignIn(context, clientId, decide, async (client, isPaused) => {
+    const decision = await decide(client)
+    if (decision.kind !== 'refused') return decision
+    // The copy may lack a newer secret. In a pause, D1 is asked before anybody is refused.
+    return decision.reason === 'suspended_partner' && !isPaused ? decision : undefined
+  })
 
-  async function decide({ partner, checkedAtMs, failure, accept }: SignIn): Promise<ClientAuthentication> {
+  async function decide({ partner, checkedAtMs, isOld, accept }: SignIn): Promise<ClientAuthentication> {
     const shortName = partner?.shortName
     const hashes = listLiveHashes(partner, nowMs / 1000)
     if (partner && known !== undefined && hashes.includes(known.hash)) {
@@ -61,7 +61,7 @@ export async function authenticateClient(
       return { kind: 'authenticated', shortName: partner.shortName, partner, checkedAtMs }
     }
     // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
-    if (!failure) known?.forget()
+    if (!isOld) known?.forget()
     if (!isCounted && !(await countUnknown())) return { kind: 'rate_limited', shortName }
     isCounted = true
 
@@ -72,7 +72,6 @@ export async function authenticateClient(
       return { kind: 'authenticated', shortName: partner.shortName, partner, checkedAtMs }
     }
     if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', shortName }
-    if (failure) return { kind: 'undecided', failure, shortName }
     return { kind: 'refused', reason: partner ? 'wrong_secret' : 'unknown_client', shortName }
   }
 }

@@ -1,7 +1,7 @@
 // POST /api/v3/partners/auth: exchanges client credentials for a short-lived access token.
 import { issueAccessToken } from '../../crypto/access-token.ts'
 import type { ReadConfig } from '../../api/config.ts'
-import type { SignIns } from '../cache/catalog-cache.ts'
+import type { OpenSignIn } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../http/common-headers.ts'
 import { methodNotAllowed } from '../http/method-not-allowed.ts'
@@ -15,10 +15,10 @@ import type { VerifiedSecrets } from './verified-secrets.ts'
 export interface TokenDependencies {
   readConfig: ReadConfig
   verifiedSecrets: VerifiedSecrets
-  signIns: SignIns
+  openSignIn: OpenSignIn
 }
 
-export function createTokenRoute({ readConfig, verifiedSecrets, signIns }: TokenDependencies) {
+export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: TokenDependencies) {
   return (
     createRoutes()
       // Never reads the body. OAuth libraries may send one, and it must not carry credentials.
@@ -27,7 +27,7 @@ export function createTokenRoute({ readConfig, verifiedSecrets, signIns }: Token
         const credentials = readCredentials(c.req.header('Authorization'))
         const context = createCacheContext(c, seal)
         const client = await authenticateClient(
-          { signIns, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations },
+          { openSignIn, rateLimits: c.env, verifiedSecrets, pbkdf2Iterations },
           credentials,
           c.req.header('CF-Connecting-IP'),
           context,
@@ -66,8 +66,6 @@ function readCredentials(header: string | undefined): ClientCredentials {
 
 function createClientRefusal(client: Exclude<ClientAuthentication, { kind: 'authenticated' }>): Error {
   switch (client.kind) {
-    case 'undecided':
-      return client.failure
     case 'rate_limited':
       return new ApiError('rate_limited', { headers: { 'Retry-After': String(ratePeriodSeconds) } })
     case 'refused':

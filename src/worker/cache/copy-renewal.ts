@@ -1,0 +1,42 @@
+// Keeps the copies in KV recent, of lists and of partners.
+import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
+
+/** For calls that can wait: in a new isolate, calling KV takes several milliseconds of CPU. */
+export function letResponseGo(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0)
+  })
+}
+
+/** Something in memory that has a copy in KV. */
+export interface Copied {
+  /** Unix milliseconds: the time of the copy that this isolate last saw in KV or wrote. 0 for none, undefined if it may not be stored. */
+  storedAtMs: number | undefined
+}
+
+/** Whether KV lacks the copy, or has an old one. */
+export function isCopyDue({ storedAtMs }: Copied, timeMs: number): boolean {
+  return storedAtMs !== undefined && computeAgeMs(storedAtMs, timeMs) > kvRewriteMs
+}
+
+/**
+ * Writes a copy that is due, so that an outage finds a recent one. KV is read first, because another isolate may have written
+ * it: a read costs a tenth of a write, and KV takes one write per second per key.
+ * @param timeMs when D1 last confirmed what is held
+ * @param readTime returns the time of KV's copy, 0 if there is none or if it says something else
+ * @param write returns whether KV accepted the copy
+ */
+export async function renewCopy(
+  held: Copied,
+  timeMs: number,
+  readTime: () => Promise<number>,
+  write: () => Promise<boolean>,
+): Promise<void> {
+  if (!isCopyDue(held, timeMs)) return
+  // Only one request renews it.
+  held.storedAtMs = timeMs
+  await letResponseGo()
+  const storedAtMs = await readTime()
+  if (computeAgeMs(storedAtMs, timeMs) <= kvRewriteMs) held.storedAtMs = storedAtMs
+  else if (!(await write())) held.storedAtMs = timeMs - kvRewriteMs + kvRetryMs
+}
