@@ -15,8 +15,8 @@ test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan, m
   ['the notes of both', soldOut, { ...soldOut, a: 1 }, open, { a: 1 }],
   [
     'a list, by its items',
-    { in: ['KE', 'UG'] },
-    { in: ['UG', 'TZ'] },
+    { in: ['KE', 'UG', 'ZM'] },
+    { in: ['UG', 'TZ', 'ZM'] },
     { in: ['KE', 'RW', 'UG'] },
     { in: ['RW', 'TZ', 'UG'] },
   ],
@@ -37,6 +37,7 @@ test.each<[title: string, base: PlainPlan, own: PlainPlan, current: PlainPlan, m
 test.each<[field: string, base: PlainPlan, own: PlainPlan, current: PlainPlan]>([
   ['a', { a: 1 }, { a: 2 }, { a: 3 }],
   ['nonInvestableNote', {}, soldOut, paused],
+  ['nonInvestableNote', soldOut, paused, open],
   ['category', { category: bonds }, { category: calm }, { category: null }],
   [
     'minTopUpAmounts',
