@@ -11,8 +11,6 @@ const hoursAfterLastRequest = hours - promises.copyRenewalHours
 
 /** Every match in the file must name the number, in its group. */
 const claims: [file: string, pattern: RegExp, expected: number | string][] = [
-  ['README.md', /in the last (\w+) minutes/g, minutes],
-  ['README.md', /for up to (\w+) hours/g, hours],
   ['src/ops/README.md', /within (\w+) minutes/g, minutes],
   ['src/ops/README.md', /for (\w+) more minutes/g, minutes],
   ['src/worker/ONCALL.md', /(?:for|to) (\d+) hours/g, hours],
