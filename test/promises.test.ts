@@ -13,7 +13,6 @@ const hoursAfterLastRequest = hours - promises.copyRenewalHours
 const claims: [file: string, pattern: RegExp, expected: number | string][] = [
   ['src/ops/README.md', /within (\w+) minutes/g, minutes],
   ['src/ops/README.md', /for (\w+) more minutes/g, minutes],
-  ['src/worker/DEPLOY.md', /within (\w+) minutes/g, minutes],
   ['src/worker/cache/README.md', /\b(?:up to|over|within) (\w+) min(?:utes)?\b/g, minutes],
   ['src/worker/cache/README.md', /\b(\d+) h\b/g, hours],
   ['src/site/pages/caching.md', /within (\w+) minutes/g, minutes],
@@ -39,6 +38,7 @@ function readNumber(text: string): number | string {
 
 /** Pages that name a promise once. The others link to them. */
 const named: [file: string, ...texts: string[]][] = [
+  ['src/worker/DEPLOY.md', `applies within ${words[minutes]} minutes`],
   ['src/worker/ONCALL.md', `which last ${hours} hours`],
   [
     '.github/SECURITY.md',

@@ -64,7 +64,6 @@ async function createOperator(
     clientSecret: '',
     previous: '',
     current: '',
-    uploaded: '',
     databaseId: '',
     namespaceId: '',
     kid: '',
@@ -80,8 +79,6 @@ async function createOperator(
     // Nothing spreads here.
     [/(?<=keys rotate )/, () => '--wait 0 '],
     [/\bVERSION_ID\b/, () => notes.previous],
-    [/\bOLD_VERSION\b/, () => notes.current],
-    [/\bNEW_VERSION\b/, () => notes.uploaded],
     [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],
     [/(?<=npm run (-s )?deploy -- |ops -- watch )(?!--query)/, () => `--url ${new URL(account.url).origin} `],
@@ -99,7 +96,6 @@ async function createOperator(
       notes.previous = ids.findLast((id) => id !== notes.current) ?? ''
     }
     if (command.includes('keys list')) notes.kid = find(/^(\w+) +signs /m)
-    if (command.includes('versions upload')) notes.uploaded = find(/Version ID: ([\w-]+)/)
     if (command.includes('d1 create')) notes.databaseId = find(/database_id = "([\w-]+)"/)
     if (command.includes('namespace create')) notes.namespaceId = find(/^id = "([\w-]+)"/m)
   }
