@@ -15,10 +15,19 @@ type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
 const escape = (text: string) => `"${text}"`
 const config = { casing: new CasingCache(), escapeName: escape, escapeParam: () => '?', escapeString: escape }
 
+/** @param execute runs a statement. The answer of `run` is not used. */
+export function createDatabase(
+  execute: <Row extends unknown[]>(statement: Statement, method: 'values' | 'run') => Promise<Row[]>,
+): Database {
+  return {
+    values: async (query) => execute(query.toQuery(config), 'values'),
+    run: async (query) => execute(query.toQuery(config), 'run'),
+  }
+}
+
 /** Cheap. Make one per request and never share it between requests. */
 export function openDatabase(d1: QueriedD1): Database {
-  const values: Database['values'] = async (query) => readRows(d1, query.toQuery(config))
-  return { values, run: values }
+  return createDatabase((statement) => readRows(d1, statement))
 }
 
 /** Selects rows as objects, whose members have the names of the columns in camel case. */

@@ -12,13 +12,7 @@ export interface ChangeRequest {
   note: string | null
 }
 
-export interface NewPartner {
-  shortName: string
-  name: string
-  country: string
-  clientId: string
-  secretHash: string
-}
+export type NewPartner = Record<'shortName' | 'name' | 'country' | 'clientId' | 'secretHash', string>
 
 /** The ways to replace a partner's secrets. */
 export type SecretReplacement =

@@ -49,7 +49,7 @@ export function classifyAnswer(status: number, codes: readonly unknown[], reason
  */
 const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
 
-/** Finds the failure in an error that wraps it, such as drizzle's. @returns undefined when no store failed. */
+/** Finds the failure in an error that wraps it. @returns undefined when no store failed. */
 export function findFailure(error: unknown): Failure | undefined {
   return findCloudflareError(error) ?? (isCausedBy(error, localBusy) ? { kind: 'busy' } : undefined)
 }

@@ -108,9 +108,9 @@ async function openRuntime(config: WranglerConfig, files: string, onMessage: (me
 type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
 function openBindings(d1: Runtime['db'], kv: Runtime['kv'], changes: Changes): Omit<Store, 'target' | 'config'> {
-  const query = async (sql: string, params: unknown[]) => {
+  const query = async <Row extends unknown[]>(sql: string, params: unknown[]) => {
     const statement = d1.prepare(sql).bind(...params)
-    return { rows: await retry(() => statement.raw(), ['busy']) }
+    return retry(() => statement.raw<Row>(), ['busy'])
   }
   return {
     ...openHandles(query, changes),

@@ -1,4 +1,3 @@
-import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { withLocalStore } from './local-store.ts'
 import { withRemoteStore } from './remote-store.ts'
 import type { Changes } from './outcome.ts'
@@ -16,11 +15,5 @@ export async function withStore<T>(
   changes: Changes = { target, outcome: 'unchanged' },
 ): Promise<T> {
   changes.target = target
-  try {
-    return await (target.remote ? withRemoteStore : withLocalStore)(target, work, changes)
-  } catch (error) {
-    // Its message has the parameters of a query, such as the hash of a secret.
-    if (error instanceof DrizzleQueryError) throw error.cause
-    throw error
-  }
+  return (target.remote ? withRemoteStore : withLocalStore)(target, work, changes)
 }

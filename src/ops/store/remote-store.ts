@@ -28,7 +28,7 @@ export async function withRemoteStore<T>(
   const query: Query = async (sql, params, method, isRepeatable) => {
     const body = { sql, params: params.map(formatParameter) }
     const result = await call('POST', `/d1/database/${databaseId}/raw`, body, isRepeatable)
-    return { rows: readRows(result, method) }
+    return readRows(result, method)
   }
   try {
     return await work({
@@ -80,7 +80,7 @@ function formatParameter(param: unknown): string {
 }
 
 /** `[{ "results": { "columns": […], "rows": [[…], …] } }]`; the rows may be left out when a statement returns none. */
-function readRows(result: unknown, method: string): unknown[] {
+function readRows<Row extends unknown[]>(result: unknown, method: string): Row[] {
   const rows = readPath(result, 0, 'results', 'rows')
   if (Array.isArray(rows)) return rows
   if (method === 'run') return []

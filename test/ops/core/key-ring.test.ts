@@ -93,10 +93,10 @@ describe('an interruption', () => {
     ['a drop that fails', dropOld, fail, startedDrop, startedDrop],
   ])('of %s says what the record shows, until the keys are changed', async (_, change, update, during, after) => {
     const changes: Changes = { target: {}, outcome: 'unchanged' }
-    const query = async (sql: string, params: unknown[]) => {
-      const statement = env.DB.prepare(sql).bind(...params)
-      return { rows: await statement.raw() }
-    }
+    const query = <Row extends unknown[]>(sql: string, params: unknown[]) =>
+      env.DB.prepare(sql)
+        .bind(...params)
+        .raw<Row>()
     const said: string[] = []
     const note = () => said.push(describeOutcome(changes))
     const watchedFile: KeyFile = {

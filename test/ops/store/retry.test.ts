@@ -52,7 +52,7 @@ describe('retry', () => {
     ['a busy store', busy],
     ['an overloaded database', overloaded],
     ['an unknown outcome', unknown],
-    ['drizzle’s error around it', new Error('Failed query', { cause: unknown })],
+    ['an error around it', new Error('Failed query', { cause: unknown })],
   ])('repeats after %s, and returns what the call returns', async (_, error) => {
     const { call, pacing, state } = failWith([error, error])
     expect(await retry(call, every, pacing)).toBe('done')
