@@ -63,7 +63,10 @@ export const publicationCommands: Handlers<Declarations> = {
       run.warn(`Warning: it replaces what others changed: ${nameConflicts(prepared.conflicts)}.`)
     const effect = `Publication ${id} will be made again.`
     const { output, publication } = await publishPrepared(prepared, input, run, {}, effect)
-    if (publication !== undefined) await cancelPublication(run.store, id, run.attribution)
+    if (publication !== undefined) {
+      const note = `Made again as publication ${publication.id}.`
+      await cancelPublication(run.store, id, { ...run.attribution, note })
+    }
     return output
   },
 
@@ -74,7 +77,8 @@ export const publicationCommands: Handlers<Declarations> = {
         if (!json) run.report(...formatCountries(difference))
         const conflict = row.conflict === null ? [] : [`It can’t be published: ${row.conflict}.`]
         await printDoubts(run, store, changes, row, conflict)
-        await run.confirm(`Publication ${id} will be published.`)
+        const effect = row.conflict === null ? 'be published' : 'end as conflicted, for catalog redo'
+        await run.confirm(`Publication ${id} will ${effect}.`)
       }
       return approvePublication(store, id, attribution)
     }),

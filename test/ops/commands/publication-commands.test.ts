@@ -139,6 +139,10 @@ test('catalog approve says as which publication it was merged, and catalog redo 
   await ops('plan open cash --as amina')
   approval = 'off'
   await ops('plan set cash nonInvestableNote=Paused.')
+  const asked = await ops('catalog approve 5 --as boris --remote --env staging')
+  expect(asked.stderr).toContain(
+    '[staging] Publication 5 will end as conflicted, for catalog redo. There is no terminal',
+  )
   expect((await ops('catalog approve 5 --as boris')).code).toBe(2)
   expect((await ops('catalog redo 5 --dry-run')).stdout).toContain('nonInvestableNote: "Paused." -> null')
   const redone = await ops('catalog redo 5')
@@ -147,7 +151,10 @@ test('catalog approve says as which publication it was merged, and catalog redo 
     'Warning: it replaces what others changed: nonInvestableNote of cash.\n',
   ])
   expect(JSON.parse((await ops('plan show cash --json')).stdout)).toMatchObject({ hint: 'New', isInvestable: true })
-  expect(JSON.parse((await ops('catalog show 5 --json')).stdout)).toMatchObject({ state: 'cancelled' })
+  expect(JSON.parse((await ops('catalog show 5 --json')).stdout)).toMatchObject({
+    state: 'cancelled',
+    decidedNote: 'Made again as publication 7.',
+  })
 })
 
 test('with approval, another operator approves or cancels', async () => {
