@@ -6,6 +6,7 @@ import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError, type Database } from './database.ts'
 import { readAll } from './pages.ts'
 import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import type { Version } from './stage-publication.ts'
 
 /** Plans in ascending order of ID, all of one revision. */
 export interface CatalogSnapshot {
@@ -29,63 +30,51 @@ function isNamed(name: string): SQL {
   return /^[0-9]{1,16}$/.test(name) ? sql`plan_id = ${Number(name)}` : sql`document ->> '$.identifier' = ${name}`
 }
 
-const origin = sql`(select name from catalog), ${newestRevision}`
-
 export async function selectCatalogOrigin(db: Database): Promise<CatalogOrigin> {
-  const [row] = await db.values<[string, number]>(sql`select ${origin}`)
+  const [row] = await db.values<[string, number]>(sql`select (select name from catalog), ${newestRevision}`)
   if (row === undefined) throw new Error('D1 returned no row')
   return { catalog: row[0], revision: row[1] }
 }
 
-type PlanRow = [catalog: string, revision: number, planId: number, document: string | null, viewableIn: string | null]
-
-/** Reads in pages, each of which says the revision. */
+/** Reads in pages, between which nobody may publish. */
 async function selectSnapshot(db: Database, condition: SQL): Promise<CatalogSnapshot> {
-  const rows = await selectVersions(db, isNotSuperseded, condition)
-  const [first] = rows
-  if (first === undefined) throw new Error('D1 returned no row')
-  const [catalog, revision] = first
-  if (rows.some((row) => row[1] !== revision))
-    throw new StorageError('The catalog changed while it was read. Try again.')
-  return { origin: { catalog, revision }, plans: rows.flatMap(readRow) }
+  const origin = await selectCatalogOrigin(db)
+  const plans = await selectVersions(db, isNotSuperseded, condition)
+  const { revision } = await selectCatalogOrigin(db)
+  if (revision !== origin.revision) throw new StorageError('The catalog changed while it was read. Try again.')
+  return { origin, plans }
 }
 
-function readRow([, , , document, viewableIn]: PlanRow): CatalogPlan | [] {
-  return readPlan(document, viewableIn) ?? []
-}
-
-/** Selects the newest of the versions that may count. The left join returns a row with the revision even if no plan follows. */
-function selectVersions(db: Database, isCandidate: SQL, condition = sql`true`): Promise<PlanRow[]> {
-  return readAll((last, limit) => {
-    const isLater = sql`plan_versions.plan_id > ${last ? last[2] : -1}`
-    return db.values(sql`
-      select ${origin}, plan_id, document, viewable_in from (select 1) left join (
-        select plan_id, document, viewable_in from (${selectNewestVersions(sql`${isCandidate} and ${isLater}`)})
-        where document is not null and ${condition} limit ${limit}
-      ) on true order by plan_id`)
-  })
+/** Selects the newest of the versions that may count. */
+async function selectVersions(db: Database, isCandidate: SQL, condition = sql`true`): Promise<CatalogPlan[]> {
+  const rows = await readAll<Version>((last, limit) =>
+    db.values(sql`
+      select plan_id, document, viewable_in
+      from (${selectNewestVersions(sql`${isCandidate} and plan_versions.plan_id > ${last?.[0] ?? -1}`)})
+      where document is not null and ${condition} order by plan_id limit ${limit}`),
+  )
+  return rows.flatMap(([, ...texts]) => readPlan(...texts) ?? [])
 }
 
 /**
  * Selects the catalog as it was at a revision, in ascending order of ID.
  * @param name only the plan that ever had this identifier, or has this ID.
  */
-export async function selectCatalogAt(db: Database, revision: number, name?: string): Promise<CatalogPlan[]> {
+export function selectCatalogAt(db: Database, revision: number, name?: string): Promise<CatalogPlan[]> {
   const isWanted =
     name === undefined
       ? sql`true`
       : sql`plan_versions.plan_id in (select plan_id from plan_versions where ${isNamed(name)})`
-  const rows = await selectVersions(db, sql`publications.revision <= ${revision} and ${isWanted}`)
-  return rows.flatMap(readRow)
+  return selectVersions(db, sql`publications.revision <= ${revision} and ${isWanted}`)
 }
 
 /** Selects the version before the newest one of each plan. */
-export async function selectPreviousVersions(db: Database): Promise<CatalogPlan[]> {
+export function selectPreviousVersions(db: Database): Promise<CatalogPlan[]> {
   const isOlder = sql`publications.revision < (
     select max(made.revision) from plan_versions as version join publications as made on made.id = version.publication_id
     where version.plan_id = plan_versions.plan_id
   )`
-  return (await selectVersions(db, isOlder)).flatMap(readRow)
+  return selectVersions(db, isOlder)
 }
 
 /** Selects the revision of the catalog at the end of a Unix second; null before the first publication. */

@@ -22,14 +22,11 @@ export interface PartnerCheck {
   revision: number
 }
 
-type NoPartner = [revision: number, id: null]
-type FoundPartner = [
+/** Without a partner, all but the revision are null. */
+type CheckRow = [
   revision: number,
-  id: number,
-  shortName: string,
-  country: string,
-  suspendedAt: number | null,
-  tokensValidFrom: number | null,
+  id: number | null,
+  ...partner: [shortName: string, country: string, suspendedAt: number | null, tokensValidFrom: number | null],
   secrets: string,
 ]
 
@@ -46,10 +43,10 @@ export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,
   clientId: string,
 ): Promise<PartnerCheck> {
-  const [row] = await readRows<FoundPartner | NoPartner>(d1, { sql: checkQuery, params: [clientId] })
+  const [row] = await readRows<CheckRow>(d1, { sql: checkQuery, params: [clientId] })
   if (row === undefined) throw new Error('D1 returned no row')
-  if (row[1] === null) return { revision: row[0], changeId: 0, partner: undefined }
   const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json] = row
+  if (changeId === null) return { revision, changeId: 0, partner: undefined }
   const stored: PartnerAccess['secrets'] = JSON.parse(json)
   const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
   const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }

@@ -4,17 +4,13 @@ import { storePlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
+import type { PublicationRow } from './publication-queries.ts'
 import { orNull } from './sql-values.ts'
 
-export interface NewPublication {
-  actor: string
-  command: string
-  note: string | null
-  baseRevision: number
-  dueAt: number | null
-  undoneId: number | null
-  needsApproval: boolean
-}
+export type NewPublication = Pick<
+  PublicationRow,
+  'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId'
+> & { needsApproval: boolean }
 
 /** A plan after a publication. */
 export type Version = [planId: number, ...StoredPlan]

@@ -1,13 +1,12 @@
 // A copy of the database as SQL, for `wrangler d1 execute --file` into an empty database, and its comparison with a database.
 import {
-  comparedTables,
-  listLostColumns,
   readTable,
   selectFingerprint,
   selectLastingRows,
   selectSchema,
   type CopiedValue,
 } from '../../db/copy-queries.ts'
+import type { PublicationRow } from '../../db/publication-queries.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openTemporaryDatabase, type TemporaryDatabase } from '../store/sql-file.ts'
 import type { Store } from '../store/store.ts'
@@ -40,6 +39,52 @@ async function* readStatements({ read }: Store, onProgress: OnProgress): AsyncGe
 function toLiteral(value: CopiedValue): string {
   if (value === null) return 'NULL'
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
+}
+
+type CopiedRow = Readonly<Record<string, unknown>>
+
+const laterStates = new Map<unknown, readonly PublicationRow['state'][]>([
+  ['waiting', ['scheduled', 'published', 'conflicted', 'cancelled', 'replaced']],
+  ['scheduled', ['published', 'conflicted', 'cancelled', 'replaced']],
+  ['conflicted', ['cancelled']],
+])
+
+interface ComparedTable {
+  key: readonly string[]
+  /** Names the row for people. */
+  nameColumn?: string
+  /** Whether commands and the schedule change a column so. By default, no column ever changes. No row disappears. */
+  mayChange?: (column: string, before: CopiedRow, after: CopiedRow) => boolean
+}
+
+/** The tables whose rows last. Contacts may change and disappear. */
+export const comparedTables: Readonly<Record<string, ComparedTable>> = {
+  catalog: { key: ['id'] },
+  publications: {
+    key: ['id'],
+    mayChange: (column, before, after) => {
+      if (!laterStates.get(before['state'])?.some((later) => later === after['state'])) return false
+      return (
+        /^(state|decided_.*|conflict)$/.test(column) ||
+        (/^(revision|approved_.*)$/.test(column) && before[column] === null)
+      )
+    },
+  },
+  plan_versions: {
+    key: ['publication_id', 'plan_id'],
+    mayChange: (column, _, after) => column === 'superseded' && after[column] === 1,
+  },
+  change_record: {
+    key: ['id'],
+    nameColumn: 'partner',
+    mayChange: (column, _, after) => column === 'secrets' && after[column] === null,
+  },
+}
+
+/** @returns the columns of a row that differ later, but may not. */
+export function listLostColumns(table: string, before: CopiedRow, after: CopiedRow): string[] {
+  const { mayChange = () => false } = comparedTables[table] ?? {}
+  return Object.keys(before).filter((column) => before[column] !== after[column] && !mayChange(column, before, after))
 }
 
 /** A row of a copy that the database lacks, or has with other values than it may. */
