@@ -87,7 +87,7 @@ test.each([
     '{"plans":[],"catalog":"0123456789abcdef"}',
     'The file: revision: expected a value, because the file has a catalog; found nothing.',
   ],
-  ['{"plans":[],"plans":[]}', 'Line 1, column 13: expected each name once; found "plans", as in line 1, column 2.'],
+  ['{"plans":', 'Line 1, column 10: expected a value; found the end.'],
 ])('refuses %j', (text, defect) => {
   expect(printDefects(parseCatalog(text))).toEqual([defect])
 })
@@ -109,132 +109,64 @@ test('a field has one defect, whatever its value', () => {
 })
 
 describe('a defect names the plan, the field, the expected and the found value', () => {
-  const { name: _name, ...nameless } = makePlan()
-  const cases: [plan: unknown, defect: string][] = [
-    [nameless, 'Plan "plan-1": name: expected text of 1 to 200 characters; found nothing.'],
-    [{ ...makePlan(), id: '1' }, 'Plan "plan-1": id: expected an integer from 0 to 9007199254740990; found "1".'],
+  const currency = 'expected an ISO 4217 currency code in upper case, such as "KES"'
+  const country = 'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"'
+  const url = 'expected an https URL with a domain name, without a user name and backslashes'
+  const plainText = 'expected text without control characters other than tab and line feed'
+  const integer = 'expected an integer from 0 to 9007199254740990'
+  test.each<[change: object, defect: string]>([
+    [{ name: undefined }, 'name: expected text of 1 to 200 characters; found nothing.'],
+    [{ id: '1' }, `id: ${integer}; found "1".`],
+    [{ id: 2 ** 53 }, `id: ${integer}; found 9007199254740992.`],
+    [{ prospectus: '' }, 'prospectus: expected text of 1 to 2000 characters; found "".'],
+    [{ name: '\u200b\ufeff' }, 'name: expected text with a visible character; found "\\u200b\\ufeff".'],
+    [{ nonInvestableNote: '\u009b31m', isInvestable: false }, `nonInvestableNote: ${plainText}; found "\\u009b31m".`],
+    [{ hint: '' }, 'hint: expected text of 1 to 300 characters; found "".'],
+    [{ hint: 'a\u007f' }, `hint: ${plainText}; found "a\\u007f".`],
+    [{ about: 'a\0' }, `about: ${plainText}; found "a\\u0000".`],
+    [{ about: '\ud800' }, 'about: expected well-formed Unicode text; found "\\ud800".'],
+    [{ tenor: ' \t' }, 'tenor: expected text of 1 to 200 characters; found " \\t".'],
+    [{ imageUrl: 'http://x' }, `imageUrl: ${url}; found "http://x".`],
+    [{ factSheet: 'https://[x' }, `factSheet: ${url}; found "https://[x".`],
+    [{ performance1: '13%' }, 'performance1: expected a number in percent per year, or null; found "13%".'],
+    [{ performance10: -100.5 }, 'performance10: expected a number of -100 or more, or null; found -100.5.'],
+    [{ performanceDate: '2026-02-29' }, 'performanceDate: expected a calendar date as YYYY-MM-DD; found "2026-02-29".'],
+    [{ currency: 'kes' }, `currency: ${currency}; found "kes".`],
+    [{ currency: 'ZZZ' }, `currency: ${currency}; found "ZZZ".`],
+    [{ currency: 'KES ' }, `currency: ${currency}; found "KES ", with a space at the end.`],
+    [{ minTopUpAmounts: { KES: -1 } }, 'minTopUpAmounts.KES: expected a number of 0 or more; found -1.'],
+    [{ minTopUpAmounts: { KSH: 1 } }, `minTopUpAmounts: ${currency}; found "KSH".`],
+    [{ minTopUpAmounts: { '\u001b[31m': 1 } }, `minTopUpAmounts: ${currency}; found "\\u001b[31m".`],
     [
-      { ...makePlan(), identifier: 7 },
-      'Plan number 1: identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits; found 7.',
+      { minTopUpAmounts: { KES: 0.1 + 0.2 } },
+      'minTopUpAmounts.KES: expected a decimal number of at most 15 digits; found 0.30000000000000004.',
     ],
-    [{ ...makePlan(), prospectus: '' }, 'Plan "plan-1": prospectus: expected text of 1 to 2000 characters; found "".'],
+    [{ lockInPeriod: 0.5 }, `lockInPeriod: ${integer}; found 0.5.`],
+    [{ isInvestable: 'yes' }, 'isInvestable: expected true or false; found "yes".'],
+    [{ isInvestable: false }, 'nonInvestableNote: expected text that explains why isInvestable is false; found null.'],
+    [{ nonInvestableNote: 'Why?' }, 'nonInvestableNote: expected null, because isInvestable is true; found "Why?".'],
+    [{ planType: { id: 1 } }, 'planType.name: expected text of 1 to 200 characters; found nothing.'],
+    [{ planType: 'Bond' }, 'planType: expected an object with id and name, or null; found "Bond".'],
     [
-      { ...makePlan(), name: '\u200b\ufeff' },
-      'Plan "plan-1": name: expected text with a visible character; found "\\u200b\\ufeff".',
+      { planType: { id: 1, name: 'A', nam: 'B' } },
+      'planType: expected the name of a field; found "nam". Did you mean name?',
     ],
-    [
-      { ...makePlan(), nonInvestableNote: 'C1: \u009b31m', isInvestable: false },
-      'Plan "plan-1": nonInvestableNote: expected text without control characters other than tab and line feed; found "C1: \\u009b31m".',
-    ],
-    [{ ...makePlan(), hint: '' }, 'Plan "plan-1": hint: expected text of 1 to 300 characters; found "".'],
-    [
-      { ...makePlan(), about: 'a\0' },
-      'Plan "plan-1": about: expected text without control characters other than tab and line feed; found "a\\u0000".',
-    ],
-    [{ ...makePlan(), about: '\ud800' }, 'Plan "plan-1": about: expected well-formed Unicode text; found "\\ud800".'],
-    [
-      { ...makePlan(), imageUrl: 'http://x' },
-      'Plan "plan-1": imageUrl: expected an https URL with a domain name, without a user name and backslashes; found "http://x".',
-    ],
-    [
-      { ...makePlan(), performance1: '13%' },
-      'Plan "plan-1": performance1: expected a number in percent per year, or null; found "13%".',
-    ],
-    [
-      { ...makePlan(), performanceDate: '2026-02-29' },
-      'Plan "plan-1": performanceDate: expected a calendar date as YYYY-MM-DD; found "2026-02-29".',
-    ],
-    [
-      { ...makePlan(), currency: 'kes' },
-      'Plan "plan-1": currency: expected an ISO 4217 currency code in upper case, such as "KES"; found "kes".',
-    ],
-    [
-      { ...makePlan(), currency: 'ZZZ' },
-      'Plan "plan-1": currency: expected an ISO 4217 currency code in upper case, such as "KES"; found "ZZZ".',
-    ],
-    [
-      { ...makePlan(), minTopUpAmounts: { KES: -1 } },
-      'Plan "plan-1": minTopUpAmounts.KES: expected a number of 0 or more; found -1.',
-    ],
-    [
-      { ...makePlan(), minTopUpAmounts: { KSH: 1 } },
-      'Plan "plan-1": minTopUpAmounts: expected an ISO 4217 currency code in upper case, such as "KES"; found "KSH".',
-    ],
-    [
-      { ...makePlan(), minTopUpAmounts: { KES: 0.1 + 0.2 } },
-      'Plan "plan-1": minTopUpAmounts.KES: expected a decimal number of at most 15 digits; found 0.30000000000000004.',
-    ],
-    [
-      { ...makePlan(), lockInPeriod: 0.5 },
-      'Plan "plan-1": lockInPeriod: expected an integer from 0 to 9007199254740990; found 0.5.',
-    ],
-    [{ ...makePlan(), isInvestable: 'yes' }, 'Plan "plan-1": isInvestable: expected true or false; found "yes".'],
-    [
-      { ...makePlan(), isInvestable: false },
-      'Plan "plan-1": nonInvestableNote: expected text that explains why isInvestable is false; found null.',
-    ],
-    [
-      { ...makePlan(), nonInvestableNote: 'Why?' },
-      'Plan "plan-1": nonInvestableNote: expected null, because isInvestable is true; found "Why?".',
-    ],
-    [
-      { ...makePlan(), planType: { id: 1 } },
-      'Plan "plan-1": planType.name: expected text of 1 to 200 characters; found nothing.',
-    ],
-    [
-      { ...makePlan(), planType: 'Bond' },
-      'Plan "plan-1": planType: expected an object with id and name, or null; found "Bond".',
-    ],
-    [{ ...makePlan(), color: 'red' }, 'Plan "plan-1": expected the name of a field; found "color".'],
-    [
-      { ...makePlan(), Performance3: 1 },
-      'Plan "plan-1": expected the name of a field; found "Performance3". Did you mean performance3?',
-    ],
-    [
-      { ...makePlan(), planType: { id: 1, name: 'A', nam: 'B' } },
-      'Plan "plan-1": planType: expected the name of a field; found "nam". Did you mean name?',
-    ],
-    [
-      { ...makePlan(), currency: 'KES ' },
-      'Plan "plan-1": currency: expected an ISO 4217 currency code in upper case, such as "KES"; found "KES ", with a space at the end.',
-    ],
-    [
-      { ...makePlan(), viewableIn: ['KE', 'XX'] },
-      'Plan "plan-1": viewableIn.1: expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "XX".',
-    ],
-    [
-      { ...makePlan(), viewableIn: ['KE', 'KE'] },
-      'Plan "plan-1": viewableIn: expected each country once; found ["KE","KE"].',
-    ],
-    [{ ...makePlan(), tenor: ' \t' }, 'Plan "plan-1": tenor: expected text of 1 to 200 characters; found " \\t".'],
-    [
-      { ...makePlan(), hint: 'a\u007f' },
-      'Plan "plan-1": hint: expected text without control characters other than tab and line feed; found "a\\u007f".',
-    ],
-    [
-      { ...makePlan(), factSheet: 'https://[x' },
-      'Plan "plan-1": factSheet: expected an https URL with a domain name, without a user name and backslashes; found "https://[x".',
-    ],
-    [
-      { ...makePlan(), performance10: -100.5 },
-      'Plan "plan-1": performance10: expected a number of -100 or more, or null; found -100.5.',
-    ],
-    [
-      { ...makePlan(), id: 2 ** 53 },
-      'Plan "plan-1": id: expected an integer from 0 to 9007199254740990; found 9007199254740992.',
-    ],
-    [
-      { ...makePlan(), minTopUpAmounts: { '\u001b[31m': 1 } },
-      'Plan "plan-1": minTopUpAmounts: expected an ISO 4217 currency code in upper case, such as "KES"; found "\\u001b[31m".',
-    ],
-    [
-      { ...makePlan(), name: 'n'.repeat(300) },
-      `Plan "plan-1": name: expected text of 1 to 200 characters; found "${'n'.repeat(78)}….`,
-    ],
-    ['a plan', 'Plan number 1: expected an object; found "a plan".'],
-  ]
-  test.each(cases.map(([plan, defect]) => ({ plan, defect })))('$defect', ({ plan, defect }) => {
-    expect(listDefects(plan)).toEqual([defect])
+    [{ color: 'red' }, 'expected the name of a field; found "color".'],
+    [{ Performance3: 1 }, 'expected the name of a field; found "Performance3". Did you mean performance3?'],
+    [{ viewableIn: ['KE', 'XX'] }, `viewableIn.1: ${country}; found "XX".`],
+    [{ viewableIn: ['KE', 'KE'] }, 'viewableIn: expected each country once; found ["KE","KE"].'],
+    [{ name: 'n'.repeat(300) }, `name: expected text of 1 to 200 characters; found "${'n'.repeat(78)}….`],
+  ])('%j: %s', (change, defect) => {
+    expect(listDefects({ ...makePlan(), ...change })).toEqual([`Plan "plan-1": ${defect}`])
+  })
+
+  test('and its number when it has no identifier', () => {
+    const identifier =
+      'identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits'
+    expect(listDefects({ ...makePlan(), identifier: 7 }, 'a plan')).toEqual([
+      `Plan number 1: ${identifier}; found 7.`,
+      'Plan number 2: expected an object; found "a plan".',
+    ])
   })
 
   test.each([

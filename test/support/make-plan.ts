@@ -13,8 +13,8 @@ export function makePlan(overrides: Partial<CatalogPlan> = {}): CatalogPlan {
   return { ...examplePlan, id, identifier: `plan-${id}`, viewableIn: ['KE'], ...overrides }
 }
 
-/** Texts that a spreadsheet takes for something else. */
-export const spoiledTexts = [
+/** Texts that a spreadsheet takes for something else, unless an apostrophe is before them. */
+export const mistakenTexts = [
   '007',
   '=1+1',
   '+254 700 000000',
@@ -35,7 +35,12 @@ export const spoiledTexts = [
   'TRUE',
   'null',
   "'=1+1",
-  "''007",
+  "'007",
+]
+
+/** Texts that a spreadsheet might change. */
+export const spoiledTexts = [
+  ...mistakenTexts,
   "'Twas 1 plan",
   'two\nlines',
   'tab\tand "quotes"; semicolons, commas',

@@ -20,28 +20,17 @@ test('an ordinary catalog has no findings', async () => {
   expect(await checkCatalog(store)).toEqual([])
 })
 
+// plausibility.test.ts has the other rules.
 test.each<[string, Partial<CatalogPlan>, string, string]>([
-  ['a date in the future', { performanceDate: '2062-01-31' }, 'error', 'performanceDate 2062-01-31 is in the future.'],
+  ['no country', { viewableIn: [] }, 'warning', 'The plan is viewable in no country.'],
+  ['a double', { name: 'NAME 2 ' }, 'warning', 'name "Name 2" is also the name of plan-1, on the list of KE.'],
   [
-    'a misplaced decimal point',
+    'an implausible figure',
     { performance5: 1300 },
     'error',
     'performance5 is 1300 % per year. Is it a misplaced decimal point?',
   ],
   ['an old date', { performanceDate: daysAgo(46) }, 'warning', `performanceDate ${daysAgo(46)} is 46 days old.`],
-  [
-    'no minimum in its own currency',
-    { currency: 'UGX' },
-    'warning',
-    'minInvestableAmounts has no amount in UGX, the currency of the plan.',
-  ],
-  ['no country', { viewableIn: [] }, 'warning', 'The plan is viewable in no country.'],
-  [
-    'a name of another plan',
-    { name: 'NAME 2 ' },
-    'warning',
-    'name "Name 2" is also the name of plan-1, on the list of KE.',
-  ],
   [
     'closed without an end',
     { isInvestable: false, nonInvestableNote: 'Full.' },
@@ -50,8 +39,7 @@ test.each<[string, Partial<CatalogPlan>, string, string]>([
   ],
 ])('finds %s', async (_, overrides, level, message) => {
   await importPlans([fine(1, overrides), fine(2)])
-  const subject = message.includes('plan-1,') ? 'plan-2' : 'plan-1'
-  expect(await checkCatalog(store)).toEqual([{ level, subject, message }])
+  expect(await checkCatalog(store)).toMatchObject([{ level, message }])
 })
 
 test('finds a return that jumped in the last publication of the plan', async () => {

@@ -1,3 +1,4 @@
+// The transcript of plans shows what each change prints.
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
@@ -29,34 +30,10 @@ test('listPlans returns all plans, or the plans of a country', async () => {
   await expect(listPlans(store, 'rw')).rejects.toThrow(/^The country must be .* "rw"\.$/)
 })
 
-test('findPlan finds a plan by its identifier or its ID', async () => {
-  expect(await findPlan(store, 'cash')).toEqual(cash)
-  expect(await findPlan(store, '2')).toEqual(gold)
-})
-
 describe('setViewable', () => {
-  test('takes a plan off the list of a country', async () => {
-    expect((await view('KE', false)).plan).toEqual({ ...cash, viewableIn: ['UG'] })
-    expect(await find()).toEqual({ ...cash, viewableIn: ['UG'] })
-  })
-
   test('puts a plan on the list of a country', async () => {
     expect((await view('TZ', true)).plan).toEqual({ ...cash, viewableIn: ['KE', 'TZ', 'UG'] })
     expect((await find()).viewableIn).toEqual(['KE', 'TZ', 'UG'])
-  })
-
-  test('may be repeated', async () => {
-    for (const _ of [1, 2]) await view('KE', true)
-    expect(await find()).toEqual(cash)
-    for (const country of ['KE', 'UG', 'UG', 'TZ']) await view(country, false)
-    expect((await find()).viewableIn).toEqual([])
-  })
-
-  test('refuses an unknown country', async () => {
-    await expect(view('', true)).rejects.toThrow(
-      'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "".',
-    )
-    expect(await find()).toEqual(cash)
   })
 
   test('refuses when somebody else changes the plan at the same time', async () => {
@@ -79,12 +56,9 @@ describe('closePlan and openPlan', () => {
     expect(await find()).toEqual(cash)
   })
 
-  test.each([
-    [undefined, 'A closed plan needs a reason for partners: add --note "Sold out."'],
-    [' ', 'The note must be text of 1 to 2000 characters; it is " ".'],
-  ])('closePlan refuses the note %j', async (wrong, message) => {
-    await expect(closePlan(store, 'cash', wrong, request)).rejects.toThrow(new UserError(message))
-    expect(await find()).toEqual(cash)
+  test('closePlan refuses a note that nobody can read', async () => {
+    const message = 'The note must be text of 1 to 2000 characters; it is " ".'
+    await expect(closePlan(store, 'cash', ' ', request)).rejects.toThrow(new UserError(message))
   })
 })
 
@@ -104,23 +78,6 @@ describe('setFields', () => {
       /^Plan "cash": category\.name: expected "Money Market", as in 2 plans .*; found "X"\. .*\nNothing was changed\.$/,
     )
     expect(await find()).toEqual(cash)
-  })
-
-  test('names every defect', async () => {
-    await expect(setFields(store, 'cash', ['name=', 'tenor= ', 'x=1'], request)).rejects.toThrow(
-      new UserError([
-        'name: expected a value after the equals sign, or null for no value; found nothing.',
-        'Expected the name of a field; found "x".',
-        'Nothing was changed.',
-      ]),
-    )
-    await expect(setFields(store, 'cash', ['name= ', 'performance1=x'], request)).rejects.toThrow(
-      new UserError([
-        'name: expected text of 1 to 200 characters; found " ".',
-        'performance1: expected a number in percent per year, or null; found "x".',
-        'Nothing was changed.',
-      ]),
-    )
   })
 })
 

@@ -1,3 +1,4 @@
+// The transcript of plans shows `plan why` now.
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import { changePartner, createPartner, findPartner } from '../../../src/ops/core/partner-accounts.ts'
@@ -20,17 +21,6 @@ beforeEach(async () => {
 const explain = (plan: string) => explainPlan(store, { plan, shortName: 'acme' })
 const findAcme = () => findPartner(store, 'acme')
 
-test('a plan that is viewable in the partner’s country', async () => {
-  expect(await explain('cash')).toEqual({ reason: 'viewable', partner: await findAcme(), plan: cash })
-  expect(await explain('1')).toMatchObject({ reason: 'viewable' })
-})
-
-test('a plan that is not viewable there', async () => {
-  await setViewable(store, 'cash', { countries: ['KE'], isViewable: false }, request)
-  const plan = { ...cash, viewableIn: [] }
-  expect(await explain('cash')).toEqual({ reason: 'not_viewable', partner: await findAcme(), plan })
-})
-
 test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {
   const minute = (Math.floor(Date.now() / 60_000) + 2) * 60
   await setViewable(store, 'cash', { countries: ['KE'], isViewable: false }, { ...request, dueAt: minute })
@@ -51,10 +41,6 @@ test('a partner that was closed', async () => {
   await changePartner(store, { kind: 'close', partner: 'acme' }, operator)
   const partner = await findAcme()
   expect(await explain('cash')).toEqual({ reason: 'partner_closed', partner, closedAt: partner.closedAt })
-})
-
-test('an unknown plan', async () => {
-  expect(await explain('nothing')).toEqual({ reason: 'no_such_plan', partner: await findAcme() })
 })
 
 test('a suspended partner, with who suspended it and why; an unknown plan is named first', async () => {
@@ -80,12 +66,6 @@ test('after a change of the plan or the partner, the answer settles within two m
   const settledAt = await findSettlingTime(store, await explain('cash'))
   expect((settledAt ?? 0) - before).toBeGreaterThanOrEqual(119)
   expect((settledAt ?? 0) - before).toBeLessThan(150)
-})
-
-test('an unknown partner is refused', async () => {
-  await expect(explainPlan(store, { plan: 'cash', shortName: 'nobody' })).rejects.toThrow(
-    /^There is no partner "nobody"\./,
-  )
 })
 
 test('the past, with the partner’s country and suspension at that time', async () => {
