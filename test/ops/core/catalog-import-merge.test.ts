@@ -34,57 +34,32 @@ const rename = (file: CatalogFile, identifier: string, name: string): CatalogFil
 })
 
 test('an edited export leaves a plan closed and another withdrawn that were so after the export', async () => {
+  await invalidateLists(store, attribution)
   const exported = await readCatalogFile(store)
   await closePlan(store, 'cash', 'Sold out.', request)
   await setViewable(store, 'gold', { countries: ['UG'], isViewable: false }, request)
-  const { isMerged, difference } = await importFile(rename(exported, 'cash', 'Better cash'))
+  const { isMerged, difference, notes, warnings } = await importFile(rename(exported, 'cash', 'Better cash'))
   expect([isMerged, difference.changed.length, difference.unchanged]).toEqual([true, 1, 1])
+  expect([notes, warnings]).toEqual([['2 plans changed since the export: those values stay.'], []])
   expect(await listPlans(store)).toEqual([
     { ...cash, name: 'Better cash', isInvestable: false, nonInvestableNote: 'Sold out.' },
     { ...gold, viewableIn: [] },
   ])
 })
 
-test('of two imports made from one export, the second keeps what the first did', async () => {
+test('a field that both changed is refused with both values, and nothing is changed', async () => {
   const exported = await readCatalogFile(store)
-  await importFile(rename(exported, 'cash', 'Better cash'))
-  await invalidateLists(store, attribution)
-  await importFile(rename(exported, 'gold', 'Better gold'))
-  expect((await listPlans(store)).map(({ name }) => name)).toEqual(['Better cash', 'Better gold'])
-})
-
-describe('a field that both changed', () => {
-  const prepareConflict = async () => {
-    const exported = await readCatalogFile(store)
-    await importFile(rename(exported, 'cash', 'Theirs'))
-    return rename(exported, 'cash', 'Ours')
-  }
-
-  test('is refused with both values, and nothing is changed', async () => {
-    const file = await prepareConflict()
-    const [theirs] = await listPublications(store, {})
-    await expect(importFile(file)).rejects.toThrow(
-      new UserError([
-        'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
-        `The catalog was changed by amina@example.com (publication ${theirs?.id}).`,
-        'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
-        'Nothing was imported.',
-      ]),
-    )
-    expect((await findPlan(store, 'cash')).name).toBe('Theirs')
-  })
-
-  test('takes the value of the file with --overwrite', async () => {
-    const { isMerged } = await importFile(await prepareConflict(), { isOverwriting: true })
-    expect([isMerged, (await findPlan(store, 'cash')).name]).toEqual([false, 'Ours'])
-  })
-})
-
-test('values of others that stay are noted', async () => {
-  const exported = await readCatalogFile(store)
-  await closePlan(store, 'gold', 'Sold out.', request)
-  const { notes, warnings } = await prepareImport(store, rename(exported, 'cash', 'Ours'))
-  expect([notes, warnings]).toEqual([['1 plan changed since the export: those values stay.'], []])
+  await importFile(rename(exported, 'cash', 'Theirs'))
+  const [theirs] = await listPublications(store, {})
+  await expect(importFile(rename(exported, 'cash', 'Ours'))).rejects.toThrow(
+    new UserError([
+      'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
+      `The catalog was changed by amina@example.com (publication ${theirs?.id}).`,
+      'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
+      'Nothing was imported.',
+    ]),
+  )
+  expect((await findPlan(store, 'cash')).name).toBe('Theirs')
 })
 
 test.each<[string, Partial<CatalogFile>, ImportChoice]>([
@@ -163,8 +138,8 @@ test.each([
       'Nothing was imported.',
     ]),
   )
-  await importFile(file, { isOverwriting: true })
-  expect((await findPlan(store, 'cash')).name).toBe('New')
+  const { isMerged } = await importFile(file, { isOverwriting: true })
+  expect([isMerged, (await findPlan(store, 'cash')).name]).toEqual([false, 'New'])
 })
 
 describe('a partial update', () => {
