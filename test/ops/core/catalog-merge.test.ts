@@ -31,21 +31,6 @@ test('a file with a revision keeps what others changed since, and a field that b
   expect(merge({ file: [file], current: [makePlan({ name: 'Theirs' })] }).conflicts).toEqual([conflict])
 })
 
-test('leaves a plan removed that was removed after the export, unless the file changes it', () => {
-  expect(merge({ current: [] })).toEqual(makeMerge())
-  const input = { file: [makePlan({ name: 'New' })], current: [] }
-  expect(merge(input).conflicts).toMatchObject([{ field: undefined, current: null, identifier: 'plan-1' }])
-})
-
-test('adds a new plan, and conflicts with one that was added after the export', () => {
-  expect(merge({ base: [], current: [] }).put).toEqual([makePlan()])
-  expect(merge({ base: [] })).toEqual(makeMerge(makePlan()))
-  const current = [makePlan({ tenor: 'Five years', viewableIn: ['KE', 'UG'] })]
-  expect(merge({ base: [], current }).conflicts).toMatchObject([
-    { field: 'tenor', own: 'Open-ended', current: 'Five years' },
-  ])
-})
-
 test('never merges fields into another plan that got the same ID', () => {
   const input = { file: [makePlan({ name: 'New' })], current: [makePlan({ identifier: 'other' })] }
   expect(merge(input).conflicts).toMatchObject([{ current: null, identifier: 'plan-1' }])
