@@ -1,11 +1,11 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify, stripVTControlCharacters } from 'node:util'
+import { stripVTControlCharacters } from 'node:util'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { copyProject } from '../account/project-copy.ts'
@@ -54,19 +54,6 @@ test('npm run dev serves, and publishes at its time, until a signal', { timeout:
   server.child.kill('SIGTERM')
   expect(await server.ended).toEqual([0, null])
   await expect(fetch(plans)).rejects.toThrow('fetch failed')
-})
-
-test('npm run dev says how to start afresh on a state of another schema', async () => {
-  const old = await mkdtemp(join(tmpdir(), 'catalog-'))
-  onTestFinished(() => rm(old, { recursive: true }))
-  const command = `create table d1_migrations (id integer primary key, name text, applied_at text);
-    insert into d1_migrations (name) values ('0001_old.sql'); create table catalog (id integer)`
-  const execute = ['wrangler', 'd1', 'execute', 'DB', '--local', '--env', '', '--persist-to', old, '--command', command]
-  await promisify(execFile)('npx', execute)
-  const server = startDev({}, old)
-  expect(await server.ended).toEqual([2, null])
-  expect(server.output()).toContain('table catalog already exists')
-  expect(server.output()).toMatch(new RegExp(`^The local database .* start afresh, delete it: rm -r ${old}\n$`, 'm'))
 })
 
 // A fresh clone has no key, no database and no site.
