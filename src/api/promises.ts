@@ -1,6 +1,6 @@
 // What partners can rely on, and whom they write to. The owner of the service edits this file. The Worker's cache, `ops watch`,
-// the site's page "What you can rely on", openapi.json and security.txt read it; after a change, run `npm run generate`.
-// `npm run check` names the pages that repeat a number and must follow.
+// the site, openapi.json and security.txt read it; after a change, run `npm run generate`. `npm run check` names the project's pages that
+// repeat a number and must follow.
 
 /** The target for the requests for tokens, and for those for lists: the share that doesn't fail with 500 or 503. */
 export const availabilityTargetPercent = 99.9
@@ -23,17 +23,37 @@ export const copyRenewalHours = 1
 /** The next version of the API is announced this long before the current one ends. */
 export const breakingChangeNoticeDays = 180
 
+/** The history of the API and of the clients, the newest first. A text is Markdown without blocks. */
+export const changes = [
+  {
+    date: '2026-11-23',
+    version: '3.0.0',
+    text: 'The first version: access tokens, plan lists, `openapi.json` and the clients.',
+  },
+] as const satisfies Change[]
+
+interface Change {
+  /** YYYY-MM-DD */
+  date: string
+  version: string
+  text: string
+}
+
 /** For partners' questions, and for wrong data. */
 export const support = { name: 'Partner support', email: 'support@catalog.example.com' }
 /** For vulnerabilities. */
 export const securityEmail = 'security@catalog.example.com'
 
-/**
- * Questions of partners that only the owner can answer, for the page about the catalog. An answer is Markdown without blocks.
- * Null: the page says "Ask support".
- */
-export const ownerAnswers: Record<string, string | null> = {
-  'What may you do with the texts, figures and artwork (license)?': null,
-  'Which disclaimers do we require?': null,
-  'What are the hours of support?': null,
+/** Plan requests of one account that are fair use. Nothing refuses more. */
+export const fairUsePerMinute = 60
+
+/** What partners ask, and only the owner knows, for the block "Support" of the site. The answers are Markdown. */
+export const ownerAnswers = {
+  'Hours of support': 'None are promised yet, and no time for an answer.',
+  Escalation: 'If we don’t answer, ask the person who gave you your credentials.',
+  'Mail about incidents': 'Not offered yet.',
+  'Region of data':
+    'Your requests are answered in Cloudflare’s data center that is nearest to your server. The region of the database is not fixed yet.',
+  'License of texts, figures and artwork': 'Not defined yet. Ask before you copy artwork.',
+  'Disclaimers that we require': 'None are defined yet. Ask before you go live.',
 }

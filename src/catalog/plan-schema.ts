@@ -65,13 +65,11 @@ const httpsUrl = line(2000)
 const writeZero = (value: number) => (value === 0 ? 0 : value)
 
 const integer = `an integer from 0 to ${maxId}`
-/** The format is for code generators: an integer without one can become a number of 32 bits. */
 export const nonNegativeInteger = z
   .int({ error: integer, abort: true })
   .min(0, integer)
   .max(maxId, integer)
   .overwrite(writeZero)
-  .meta({ format: 'int64' })
 
 /** Every JSON parser reads numbers of up to 15 digits exactly. */
 const isShortDecimal = (value: number) =>

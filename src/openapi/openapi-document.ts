@@ -1,16 +1,15 @@
 // The OpenAPI document: both endpoints, the headers and the bodies.
-import { support } from '../api/promises.ts'
+import { changes, support } from '../api/promises.ts'
 import { refusals, type ErrorCode } from '../api/error-codes.ts'
 import { describePlansOperation, describeTokenOperation, exampleRequestId } from './openapi-operations.ts'
 import type { describePlan } from './plan-json-schema.ts'
 
-/** @param version of the API, as in the history of changes. */
-export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>, version: string) {
+export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>) {
   return {
     openapi: '3.1.1',
     info: {
       title: 'Partner Investment Plan Catalog',
-      version,
+      version: changes[0].version,
       description:
         'Your server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans of your country. Call the API from a server only: it allows no cross-origin requests from browsers, because the client secret must stay on your server. A request over plain HTTP is refused with status 400, and nothing that it sent is read.',
       contact: support,
@@ -68,11 +67,6 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
           {},
           'Authorization',
         ),
-        CacheStatus: describeHeader(
-          'On a list: which cache of the service answered, and for how many more seconds its copy is fresh (RFC 9211).',
-          {},
-          'memory; hit; ttl=42',
-        ),
         BasicChallenge: describeHeader(
           'On a 401: the authentication that the token endpoint requires (RFC 9110 section 11.6.1, RFC 7617).',
           { const: 'Basic realm="partners", charset="UTF-8"' },
@@ -101,7 +95,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>,
             },
             expires_in: {
               type: 'integer',
-              format: 'int64',
+              format: 'int32',
               minimum: 1,
               description: 'Lifetime of the token in seconds.',
               examples: [3600],

@@ -100,8 +100,7 @@ function describePlansParameters() {
       name,
       in: 'query',
       description: filter.description,
-      // For code generators, as for the numbers of a plan.
-      schema: filter.schema.type === 'integer' ? { ...filter.schema, format: 'int64' } : filter.schema,
+      schema: filter.schema,
       example: getValue(examplePlan, filter),
     })),
     {
@@ -121,7 +120,6 @@ function listHeaders() {
     ETag: referToHeader('ETag'),
     'Cache-Control': referToHeader('CacheControl'),
     Vary: referToHeader('Vary'),
-    'Cache-Status': referToHeader('CacheStatus'),
   }
 }
 

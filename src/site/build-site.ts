@@ -5,22 +5,22 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { readOrigin } from '../api/origin.ts'
 import type { OpenapiDocument } from '../openapi/openapi-reader.ts'
-import { formatFeed, readChanges } from './change-history.ts'
 import { writeClients } from './client-files.ts'
 import { buildSearchIndex } from './search-index.ts'
 import {
   formatAuthorizationServer,
+  formatFeed,
   formatLlmsFull,
   formatLlmsTxt,
+  formatMarkdown,
   formatSecurityTxt,
   formatSitemap,
 } from './machine-files.ts'
 import { exampleOrigin } from './example-origin.ts'
-import { renderMarkdown } from './page-markdown.ts'
 import { getMarkdownPath, renderPage, type Page } from './page-shell.ts'
 import { listSections } from './table-of-contents.ts'
-import { notFoundPage } from './pages/not-found-page.ts'
-import { sampleFiles } from './pages/start-page.ts'
+import { sampleFiles } from './blocks/start.ts'
+import { notFoundPage } from './not-found-page.ts'
 
 const source = import.meta.dirname
 
@@ -60,7 +60,6 @@ async function replaceFiles(folder: string, draft: string): Promise<void> {
 
 async function writeSite(folder: string, origin: string): Promise<void> {
   const sections = listSections()
-  const [lastChange] = readChanges()
   for (const name of ['.well-known', 'client']) await mkdir(join(folder, name))
   const { filename, integrity } = await writeClients(folder)
   const values = { [exampleOrigin]: origin || exampleOrigin, PACKAGE_FILE: filename, PACKAGE_INTEGRITY: integrity }
@@ -69,7 +68,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     await writeFile(join(folder, file), text)
   }
   const writePage = async (file: string, page: Page) =>
-    writeText(file, collapseIndentation(String(await renderPage(page, sections, lastChange, origin))))
+    writeText(file, String(await renderPage(page, sections, origin)))
   const openapi = await readFile(join(source, '../openapi/openapi.json'), 'utf8')
   await Promise.all([
     ...sections
@@ -77,7 +76,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
       .map(async (page) => {
         const file = page.path === '/' ? 'index.html' : `${page.path}.html`
         await writePage(file, page)
-        await writeText(getMarkdownPath(page), await renderMarkdown(page))
+        await writeText(getMarkdownPath(page), formatMarkdown(page))
       }),
     writePage('404.html', notFoundPage),
     ...['favicon.ico', 'favicon.svg', '_headers'].map((file) => cp(join(source, 'static', file), join(folder, file))),
@@ -86,23 +85,25 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(origin, sections)),
-    writeText('llms-full.txt', await formatLlmsFull(sections)),
+    writeText('llms-full.txt', formatLlmsFull(sections)),
     writeText('robots.txt', `User-agent: *\nAllow: /\n${origin && `Sitemap: ${origin}/sitemap.xml\n`}`),
     origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
     origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
-    ...sampleFiles.map((file) => cp(join(source, 'samples', file), join(folder, 'samples', file))),
+    ...[...sampleFiles.map((file) => `samples/${file}`), 'client/sync.py', 'client/sync.mjs'].map((file) =>
+      cp(join(source, file), join(folder, file)),
+    ),
     cp(
       resolvePackaged('@fontsource-variable/figtree', 'files/figtree-latin-wght-normal.woff2'),
       join(folder, 'figtree.woff2'),
     ),
     build({
-      entryPoints: [
-        ...['every-page', 'plan-cards', 'try-calls'].map((name) =>
-          makeEntry('browser', `${name}.ts`, `browser/${name}`),
-        ),
-        ...['styles', 'search'].map((name) => makeEntry('static', `${name}.css`, name)),
-      ],
+      entryPoints: {
+        'browser/every-page': join(source, 'browser/every-page.ts'),
+        'browser/try': join(source, 'browser/try.ts'),
+        styles: join(source, 'static/styles.css'),
+        search: join(source, 'static/search.css'),
+      },
       outdir: folder,
       chunkNames: 'browser/[name]-[hash]',
       bundle: true,
@@ -114,16 +115,6 @@ async function writeSite(folder: string, origin: string): Promise<void> {
       logLevel: 'warning',
     }),
   ])
-}
-
-function makeEntry(folder: string, file: string, out: string) {
-  return { in: join(source, folder, file), out }
-}
-
-/** Removes the spaces at the start and end of each line, which are a tenth of a page, but not those of code. */
-function collapseIndentation(markup: string): string {
-  const parts = markup.split(/(<pre[^]*?<\/pre>)/)
-  return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll(/\s*\n\s*/g, '\n'))).join('')
 }
 
 /** The licenses of what browsers load from other authors: hono/html and the search engine in the scripts, and the font. */

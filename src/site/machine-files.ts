@@ -1,25 +1,47 @@
-// The files for programs: llms.txt, the sitemap and those in /.well-known. Node only.
-import { securityEmail } from '../api/promises.ts'
-import { renderMarkdown } from './page-markdown.ts'
-import { getMarkdownPath, type Section } from './page-shell.ts'
+// The files for programs: llms.txt, the sitemap, the feed and those in /.well-known. Node only.
+import { html } from 'hono/html'
+import { changes, securityEmail } from '../api/promises.ts'
+import { exampleOrigin } from './example-origin.ts'
+import { getMarkdownPath, type Page, type Section } from './page-shell.ts'
 
-const summary = `A partner's server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans that may be
-offered in its country. Two operations: POST /api/v3/partners/auth and GET /api/v3/partners/{shortName}/plans.`
+const summary =
+  'A partner’s server exchanges a client ID and secret for a short-lived bearer token, and lists the investment plans that may be offered in its country.'
 
-/** https://llmstxt.org: links to every page as Markdown. */
+/** https://llmstxt.org: links to every page as Markdown, and the API reference for readers who can't follow them. */
 export function formatLlmsTxt(origin: string, sections: readonly Section[]): string {
-  const lists = sections.map(({ heading, pages }) => {
-    const links = pages.map((page) => `- [${page.title}](${origin}${getMarkdownPath(page)}): ${page.description}`)
-    return `## ${heading}\n\n${links.join('\n')}\n`
-  })
-  const others = `- [openapi.json](${origin}/openapi.json): the API description\n- [All pages in one file](${origin}/llms-full.txt)\n`
-  return `# Investment Plan Catalog\n\n> ${summary.replaceAll('\n', ' ')}\n\n${lists.join('\n')}\n## Optional\n\n${others}`
+  const pages = sections.flatMap((section) => section.pages)
+  const links = pages.map((page) => `- [${page.title}](${getMarkdownPath(page)}): ${page.description}`)
+  const reference = pages.filter(({ path }) => path === '/reference').map(formatMarkdown)
+  const text = `# Investment Plan Catalog
+
+> ${summary}
+
+## Pages
+
+${links.join('\n')}
+- [openapi.json](/openapi.json): the API description
+- [All pages in one file](/llms-full.txt)
+
+${reference.join('').replaceAll(/^(?=#+ [A-Z])/gm, '#')}`
+  return text.replaceAll('](/', `](${origin}/`)
 }
 
 /** Every page as Markdown, in one file. */
-export async function formatLlmsFull(sections: readonly Section[]): Promise<string> {
-  const pages = await Promise.all(sections.flatMap((section) => section.pages).map(renderMarkdown))
-  return pages.join('\n\n---\n\n')
+export function formatLlmsFull(sections: readonly Section[]): string {
+  return sections
+    .flatMap(({ pages }) => pages)
+    .map(formatMarkdown)
+    .join('\n\n---\n\n')
+}
+
+/** Names the page's address, and links to the Markdown of other pages. "Copy page" makes both absolute. */
+export function formatMarkdown({ path, markdown }: Page): string {
+  // The path of a file, such as `/openapi.json`, has a dot; that of a page has none.
+  const linked = markdown.replaceAll(
+    /\]\((\/[^\s).#]*)(?=[)#])/g,
+    (_, target: string) => `](${getMarkdownPath({ path: target })}`,
+  )
+  return `${linked.trim().replace('\n', `\n\nAddress: ${path}\n`)}\n`
 }
 
 /** RFC 8414: OAuth 2 libraries find the token endpoint with it. The token endpoint reads no body, so it needs no `scope`. */
@@ -53,4 +75,27 @@ export function formatSecurityTxt(origin: string, now: Date): string {
     ...(origin ? [`Canonical: ${origin}/.well-known/security.txt`, `Policy: ${origin}/promises#security`] : []),
     '',
   ].join('\n')
+}
+
+/** An Atom feed (RFC 4287) at `/changes.xml`. */
+export async function formatFeed(origin: string): Promise<string> {
+  const feed = html`<feed xmlns="http://www.w3.org/2005/Atom">
+    <title>Investment Plan Catalog: changes of the API</title>
+    <id>${exampleOrigin}/changes</id>
+    <link rel="alternate" type="text/html" href="${origin}/promises#changes" />
+    <link rel="self" type="application/atom+xml" href="${origin}/changes.xml" />
+    <updated>${changes[0].date}T00:00:00Z</updated>
+    <author><name>Investment Plan Catalog</name></author>
+    ${changes.map(
+      ({ date, version, text }) =>
+        html`<entry>
+          <title>Version ${version}</title>
+          <id>${exampleOrigin}/changes/${date}-${version}</id>
+          <link rel="alternate" type="text/html" href="${origin}/promises#history" />
+          <updated>${date}T00:00:00Z</updated>
+          <content type="text">${text.replaceAll('`', '')}</content>
+        </entry>`,
+    )}
+  </feed>`
+  return `<?xml version="1.0" encoding="utf-8"?>\n${String(await feed)}\n`
 }

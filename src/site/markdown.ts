@@ -11,12 +11,14 @@ import type { Markup } from './page-shell.ts'
 function createMarked(): Marked {
   const ids = new Set<string>()
 
-  function createId(text: string): string {
-    const slug = createSlug(text)
+  /** Separates the given ID, if there is one, from the content. */
+  function readId(text: string, content: string): { id: string; content: string } {
+    const [, given] = [...text.matchAll(givenId)][0] ?? []
+    const slug = given ?? createSlug(text)
     let id = slug
     for (let number = 2; ids.has(id); number++) id = `${slug}-${number}`
     ids.add(id)
-    return id
+    return { id, content: content.replace(givenId, '') }
   }
 
   return new Marked({
@@ -24,45 +26,72 @@ function createMarked(): Marked {
     renderer: {
       code: ({ text, lang = 'text' }) => highlight(text, lang),
       heading({ tokens, depth, text }) {
-        const content = this.parser.parseInline(tokens)
-        return depth === 1 ? `<h1>${content}</h1>\n` : `<h${depth} id="${createId(text)}">${content}</h${depth}>\n`
+        const { id, content } = readId(text, this.parser.parseInline(tokens))
+        if (depth === 1) return `<h1>${content}</h1>\n`
+        return `<h${depth} id="${id}"><a class="deep-link" href="#${id}">${content}</a></h${depth}>\n`
       },
-      // Each row has an ID, so that the search finds it.
+      // Each row has an ID, so that the search finds it. On a phone, the cells of a wide table are below each other.
       table({ header, rows }) {
         const head = header.map(({ tokens }) => `<th scope="col">${this.parser.parseInline(tokens)}</th>`).join('')
         const body = rows
           .map(([first, ...cells]) => {
-            const id = createId(first?.text ?? '')
-            const name = `<th scope="row" id="${id}">${this.parser.parseInline(first?.tokens ?? [])}</th>`
-            return `<tr>${name}${cells.map(({ tokens }) => `<td>${this.parser.parseInline(tokens)}</td>`).join('')}</tr>`
+            const { id, content } = readId(first?.text ?? '', this.parser.parseInline(first?.tokens ?? []))
+            const others = cells.map(({ tokens }) => `<td>${this.parser.parseInline(tokens)}</td>`)
+            return `<tr><th scope="row" id="${id}">${content}</th>${others.join('')}</tr>`
           })
           .join('\n')
-        return `<div class="table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>\n${body}</tbody></table></div>\n`
+        const table = header.length > 2 ? '<table class="fields">' : '<table>'
+        return `<div class="table" tabindex="0">${table}<thead><tr>${head}</tr></thead><tbody>\n${body}</tbody></table></div>\n`
       },
     },
   })
 }
 
-/**
- * Reads a page of src/site/pages; its title is the level-1 heading.
- * @param blocks Markdown by name: `<!-- values -->` stands for the block "values".
- */
-export function readProse(file: string, blocks: Record<string, string> = {}) {
-  const markdown = readSiteFile(`pages/${file}`)
-    .replaceAll(/<!-- (\w+) -->/g, (_, name: string) => {
+/** What a comment such as `<!-- samples -->` in a page stands for: Markdown, or HTML and what stands in the Markdown of the page. */
+export type Block = string | { html: Markup; markdown: string }
+
+/** Reads a page of src/site/pages; its title is the level-1 heading. */
+export function readProse(file: string, blocks: Record<string, Block>) {
+  const source = readSiteFile(`pages/${file}`)
+  const fill = (choose: (block: Block, comment: string) => string) =>
+    source.replaceAll(comments, (comment, name: string) => {
       const block = blocks[name]
       if (block === undefined) throw new Error(`${file} needs the block "${name}".`)
-      return block
+      return choose(block, comment)
     })
-    .replaceAll(/^<!-- .* -->\n\n?/gm, '')
+  const markdown = fill((block) => (typeof block === 'string' ? block : block.markdown)).replaceAll(givenId, '')
   const title = /^# (.+)$/m.exec(markdown)?.[1]
   if (title === undefined) throw new Error(`${file} has no level-1 heading.`)
-  return { title, body: html`<article class="prose">${raw(createMarked().parse(markdown))}</article>`, markdown }
+  const filled = fill((block, comment) => (typeof block === 'string' ? block : comment))
+  // Every second part is the name of a block with HTML.
+  const parts = createMarked().parse(filled, { async: false }).split(comments)
+  const body = html`<article class="prose">
+    ${parts.map((part, index) => (index % 2 === 0 ? raw(part) : readHtml(part)))}
+  </article>`
+  return { title, body, markdown }
+
+  function readHtml(name: string): Markup | string {
+    const block = blocks[name]
+    return typeof block === 'object' ? block.html : ''
+  }
 }
 
-/** Markdown without blocks, such as a description with `code` in it. */
-export function renderInline(text: string): Markup {
-  return raw(createMarked().parseInline(text))
+const comments = /<!-- (\w+) -->/g
+/** A heading or the first cell of a row can have an ID: `### Status 200 {#listPlans-200}`. */
+const givenId = / \{#([^}]+)\}/g
+
+export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [columns, columns.map(() => '---'), ...rows.map((row) => row.map(escapeCell))]
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+/** Outside code, `<` would start a tag, except for the `<br>` of a table. */
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll(/<(?!br>)/g, '\\<')
+}
+
+export function formatCode(text: string, language: string): string {
+  return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``
 }
 
 export function renderCode(text: string, language: string): Markup {
@@ -103,6 +132,6 @@ function highlight(text: string, language: string): string {
 function createSlug(heading: string): string {
   return heading
     .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/[^a-z0-9_]+/g, '-')
     .replaceAll(/^-|-$/g, '')
 }

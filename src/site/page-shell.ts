@@ -1,6 +1,6 @@
 // The HTML around every page's content: head, header, navigation and footer. Pure.
 import { html, raw } from 'hono/html'
-import { support } from '../api/promises.ts'
+import { changes, support } from '../api/promises.ts'
 
 export type Markup = ReturnType<typeof html>
 
@@ -11,19 +11,9 @@ export interface Page {
   /** For search engines. */
   description: string
   body: Markup
-  /** The page as Markdown, where that is its source. */
-  markdown?: string
+  markdown: string
   /** The name of the page's own script in src/site/browser, which runs besides every-page. */
   script?: string
-}
-
-/** A change of the API. */
-export interface Change {
-  /** YYYY-MM-DD */
-  date: string
-  version: string
-  /** Markdown without blocks. */
-  text: string
 }
 
 export interface Section {
@@ -32,6 +22,8 @@ export interface Section {
 }
 
 const siteName = 'Investment Plan Catalog'
+/** The pages in the header. */
+const shortcuts = new Set(['/try', '/reference', '/errors'])
 
 /** The address of the page's Markdown, such as `/tokens.md`. */
 export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
@@ -39,8 +31,9 @@ export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
 }
 
 /** @param origin is empty if it is not known. */
-export async function renderPage(page: Page, sections: Section[], lastChange: Change, origin: string): Promise<Markup> {
+export async function renderPage(page: Page, sections: Section[], origin: string): Promise<Markup> {
   const body = await page.body
+  const pages = sections.flatMap((section) => section.pages)
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
   return html`<!doctype html>
     <html lang="en">
@@ -51,7 +44,7 @@ export async function renderPage(page: Page, sections: Section[], lastChange: Ch
         <title>${title}</title>
         <meta name="description" content="${page.description}" />
         ${
-          sections.some(({ pages }) => pages.includes(page)) &&
+          pages.includes(page) &&
           html`${origin && html`<link rel="canonical" href="${origin}${page.path}" />`}
             <link rel="alternate" type="text/markdown" href="${getMarkdownPath(page)}" />`
         }
@@ -68,18 +61,19 @@ export async function renderPage(page: Page, sections: Section[], lastChange: Ch
         <header class="site">
           <a class="brand" href="/"><img src="/favicon.svg" width="28" height="28" alt="" />${siteName}</a>
           <nav aria-label="Tools">
-            ${['/reference', '/try', '/plans'].map((path) => renderLink(findPage(sections, path), page))}
+            ${pages.filter(({ path }) => shortcuts.has(path)).map((each) => renderLink(each, page))}
           </nav>
+          <button class="menu" type="button" popovertarget="pages">Menu</button>
           <button class="search" type="button"><span>Search</span> <kbd>Ctrl K</kbd></button>
         </header>
         <div class="frame">
-          <nav class="pages" aria-label="Pages">
+          <nav class="pages" id="pages" aria-label="Pages" popover>
             ${sections.map(
-              ({ heading, pages }) =>
+              ({ heading, pages: listed }) =>
                 html`<div>
                   <p>${heading}</p>
                   <ul>
-                    ${pages.map((each) => html`<li>${renderLink(each, page)}</li>`)}
+                    ${listed.map((each) => html`<li>${renderLink(each, page)}</li>`)}
                   </ul>
                 </div>`,
             )}
@@ -89,10 +83,11 @@ export async function renderPage(page: Page, sections: Section[], lastChange: Ch
         </div>
         <footer class="site">
           <p>
-            API version ${lastChange.version}, <a href="/changes">last changed on ${lastChange.date}</a>. Questions:
-            <a href="mailto:${support.email}">${support.email}</a>. Downloads: <a href="/openapi.json">openapi.json</a>,
-            the API description for tools; <a href="/llms.txt">llms.txt</a>, all pages for language models; and the
-            clients <a href="/client/investment-plans.mts">investment-plans.mts</a> and
+            API version ${changes[0].version}, <a href="/promises#history">last changed on ${changes[0].date}</a>.
+            Questions: <a href="mailto:${support.email}">${support.email}</a>. Downloads:
+            <a href="/openapi.json">openapi.json</a>, the API description for tools; <a href="/llms.txt">llms.txt</a>,
+            all pages for language models; and the clients
+            <a href="/client/investment-plans.mts">investment-plans.mts</a> and
             <a href="/client/investment_plans.py">investment_plans.py</a>. <a href="/notices.txt">Licenses</a> of fonts
             and libraries.
           </p>
@@ -123,10 +118,4 @@ function renderLink({ path, title }: Page, current: Page): Markup {
   return path === current.path
     ? html`<a href="${path}" aria-current="page">${title}</a>`
     : html`<a href="${path}">${title}</a>`
-}
-
-function findPage(sections: Section[], path: string): Page {
-  const found = sections.flatMap(({ pages }) => pages).find((page) => page.path === path)
-  if (!found) throw new Error(`The site has no page ${path}.`)
-  return found
 }

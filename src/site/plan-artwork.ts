@@ -18,7 +18,7 @@ const palettes = [
 ] as const
 
 const width = 320
-const height = 128
+const artHeight = 128
 
 export function renderArtwork(identifier: string): Markup {
   const random = createRandom(identifier)
@@ -26,25 +26,32 @@ export function renderArtwork(identifier: string): Markup {
   const radius = 12 + random() * 14
   return html`<svg
     class="artwork"
-    viewBox="0 0 ${width} ${height}"
+    viewBox="0 0 ${width} ${artHeight}"
     preserveAspectRatio="xMidYMid slice"
     aria-hidden="true"
   >
-    <rect width="${width}" height="${height}" fill="${sky}" />
+    <rect width="${width}" height="${artHeight}" fill="${sky}" />
     <circle cx="${round(60 + random() * 200)}" cy="${round(26 + random() * 34)}" r="${round(radius)}" fill="${sun}" />
     ${hills.map((color, index) => html`<path d="${drawRidge(58 + 22 * index, random)}" fill="${color}" />`)}
   </svg>`
 }
 
-/** Returns the path of a row of hills, filled down to the bottom edge. */
+/**
+ * Returns the path of a row of hills, filled down to the bottom edge. A hill bends towards its height, and meets the next one
+ * half-way between both heights, where they have the same slope.
+ */
 function drawRidge(top: number, random: () => number): string {
   const step = 80
-  const swing = () => round(top + (random() - 0.5) * 36)
-  const tops = Array.from({ length: width / step }, (_, index) => {
-    const x = index * step
-    return `Q${x + step / 2} ${swing()} ${x + step} ${round(top + (random() - 0.5) * 14)}`
-  })
-  return `M0 ${swing()}${tops.join('')}V${height}H0z`
+  const drawHeight = () => top + (random() - 0.5) * 50
+  let height = drawHeight()
+  let next = drawHeight()
+  let path = `M0 ${round((height + next) / 2)}`
+  for (let x = 0; x < width; x += step) {
+    height = next
+    next = drawHeight()
+    path += `Q${x + step / 2} ${round(height)} ${x + step} ${round((height + next) / 2)}`
+  }
+  return `${path}V${artHeight}H0z`
 }
 
 /** Creates a generator of numbers from 0 to 1 (mulberry32), seeded with the FNV-1a hash of the text. */

@@ -57,7 +57,9 @@ export function createSearchEngine(entries: readonly SearchEntry[]): (query: str
 }
 
 const questionWords = new Set(
-  'a an and are can do does for how i in is it my of on or the to what when where which who'.split(' '),
+  'a after am an and are be before can could do does for from get getting have how i if in is it mean means my need not of on or our should that the there this to use was we what when where which who why will with would you your'.split(
+    ' ',
+  ),
 )
 
 /** Returns null for a word that says nothing about the subject of a question. */

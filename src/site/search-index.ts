@@ -4,24 +4,27 @@ import type { Page, Section } from './page-shell.ts'
 
 /** Words that partners use, and the pages don't, by the part of a page that they are for. */
 const synonyms: Record<string, string> = {
-  '/tokens#get-a-token': 'API key authentication login',
-  '/tokens#use-an-oauth-2-library': 'client_secret_post client_secret_basic',
-  '/tokens#reuse-and-renew-tokens': 'refresh session expiration',
-  '/promises#availability': 'SLA uptime downtime',
-  '/promises#changes': 'deprecation sunset end of life',
-  '/promises#incorrect-data': 'wrong figures performance mistake bug',
-  '/changes': 'deprecation changelog release notes compatibility',
+  '/tokens#get-a-token': 'API key authentication login lifetime expires',
+  '/tokens#reuse-and-renew-tokens': 'session expiration',
+  '/promises#availability': 'SLA uptime',
+  '/promises#changes': 'deprecation sunset end of life changelog release notes compatibility versioning',
+  '/promises#support': 'contact help wrong figures performance mistake bug licence legal copyright terms of use',
   '/limits': 'throttling quota',
   '/limits#lifetime-of-a-token': 'long live valid TTL',
   '/errors#rate_limited': 'throttling 429',
   '/errors#invalid_client': 'wrong secret password',
-  '/errors#unavailable': '503',
-  '/operations#tls': 'HTTPS SSL encryption',
-  '/operations#ip-addresses': 'whitelist allowlist',
-  '/catalog#performancedate': 'timezone UTC frequency',
-  '/catalog#questions-for-support': 'licence legal copyright terms of use',
-  '/caching': 'conditional request',
-  '/sync': 'poll interval schedule delist',
+  '/limits#tls': 'HTTPS SSL encryption',
+  '/limits#ip-addresses': 'whitelist allowlist',
+  '/limits#size-and-compression': 'big large response',
+  '/limits#pagination': 'paginated pages',
+  '/client#typescript-and-javascript': 'library SDK',
+  '/client#python': 'library SDK',
+  '/promises#freshness': 'quickly soon delay',
+  '/plans#artwork-and-documents': 'cache image picture hotlinking',
+  '/plans#performancedate': 'timezone UTC frequency',
+  '/sync': 'stale conditional request',
+  '/sync#how-often-to-poll': 'interval schedule',
+  '/sync#the-sync-job': 'nightly',
 }
 
 const heading = /<(h[1-3])\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g
@@ -56,10 +59,9 @@ async function listEntries(page: Page): Promise<SearchEntry[]> {
       text: tag === 'h1' ? `${page.description} ${text}` : text,
       names: listNames(rest),
     }
-    const rows = [...part.matchAll(row)].map(([, rowId = '', first = '', cells = '']) =>
-      readRow(page, rowId, first, cells),
-    )
-    return [entry].concat(rows)
+    // A row that starts with a link is only a way to another entry.
+    const rows = [...part.matchAll(row)].filter(([, , first = '']) => !first.includes('<a '))
+    return [entry].concat(rows.map(([, rowId = '', first = '', cells = '']) => readRow(page, rowId, first, cells)))
   })
 }
 

@@ -24,6 +24,8 @@ describe('the origin of the service', () => {
     expect(unnamed['tokens.md']).toMatch(/^# Tokens\n\nAddress: \/tokens\n[^]*\]\(\/errors\.md/)
     expect(unnamed['tokens.html']).not.toContain('rel="canonical"')
     expect(unnamed['llms.txt']).toContain('](/tokens.md)')
+    // Generators make `bigint` of int64, which JSON.stringify refuses.
+    expect(unnamed['openapi.json']).not.toContain('int64')
     expect(unnamed['openapi.json']).toBe(readFileSync('src/openapi/openapi.json', 'utf8'))
     expect(unnamed['robots.txt']).not.toContain('Sitemap')
     expect(unnamed['.well-known/security.txt']).not.toMatch(/Canonical|Policy/)
@@ -34,9 +36,12 @@ describe('the origin of the service', () => {
   })
 
   test('is in files for programs and in examples if the build knows it', () => {
-    expect(named['tokens.md']).toContain(`export API=${origin}`)
+    expect(named['tokens.md']).toContain(` ${origin}/api/v3/partners/auth`)
     expect(named['tokens.html']).toContain(`<link rel="canonical" href="${origin}/tokens" />`)
     expect(named['llms.txt']).toContain(`](${origin}/tokens.md)`)
+    // For somebody who has no other file.
+    for (const text of [`${origin}/api/v3/partners/auth`, '| `partialWithdrawable` |', '`rate_limited`'])
+      expect(named['llms.txt']).toContain(text)
     expect(JSON.parse(String(named['openapi.json']))).toMatchObject({
       servers: [{ url: origin }],
       // Postman's and Bruno's importers take the first, and fill in its address of the token endpoint.

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { changes } from '../../src/api/promises.ts'
+import { clientVersion } from '../../src/site/client/investment-plans.mts'
 import { writeClients } from '../../src/site/client-files.ts'
 
 async function createFolder(): Promise<string> {
@@ -37,4 +39,10 @@ test('the TypeScript client has the types of the service', async () => {
 // `npm ci` refuses another file than the one that it installed before.
 test('a new build of a version of the package has the same checksum', async () => {
   expect(await writeClients(await createFolder())).toEqual(await writeClients(await createFolder()))
+})
+
+test('the history says what changed in the clients, which have the same version', async () => {
+  const python = await readFile(resolve(import.meta.dirname, '../../src/site/client/investment_plans.py'), 'utf8')
+  expect(/^CLIENT_VERSION = "(.*)"$/m.exec(python)?.[1]).toBe(clientVersion)
+  expect(changes.find(({ version }) => version === clientVersion)?.text).toMatch(/\bclients\b/i)
 })

@@ -1,14 +1,7 @@
-// Runs on every page: puts the site's address into the examples, scrolls the navigation and adds the copy buttons.
+// Runs on every page: puts the site's address into the examples, opens the search and adds the copy buttons.
 import { exampleOrigin } from '../example-origin.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
-
-// On a phone the navigation is one scrollable row: bring the current page into view.
-const pageNavigation = document.querySelector('nav.pages')
-const current = pageNavigation?.querySelector('[aria-current]')
-if (pageNavigation && current) {
-  pageNavigation.scrollLeft += current.getBoundingClientRect().left - pageNavigation.clientWidth / 2
-}
 
 // On a wide screen, "On this page" is beside the text: styles.css.
 const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')

@@ -2,7 +2,6 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
-import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
@@ -12,8 +11,10 @@ import { publishChange } from '../../../src/ops/core/publications.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { spreadTimes } from '../../support/publish-plans.ts'
+import { interceptD1 } from '../../support/unreliable-stores.ts'
+import { openHandles } from '../support/binding-store.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { importPlans, interruptedStore, request, store } from '../support/worker-store.ts'
+import { importPlans, request, store } from '../support/worker-store.ts'
 
 beforeEach(() => emptyDatabase(env))
 
@@ -98,17 +99,19 @@ describe('a plan that was added, changed, removed and added again', () => {
   })
 })
 
-test('an export that races with a publication has the plans of its revision', async () => {
+test('a publication between two pages of an export stops it', async () => {
   const many = Array.from({ length: 60 }, (_, index) => makePlan({ id: index + 1 }))
   await importPlans(many)
   const renamed = many.map((plan) => ({ ...plan, name: 'New' }))
   let isInterrupted = false
-  const interrupt = async () => {
-    isInterrupted = true
-    await importPlans(renamed)
-  }
-  // Before the second page.
-  const file = await readCatalogFile(interruptedStore(interrupt, /plan_versions\.plan_id > cast/))
-  expect(isInterrupted).toBe(true)
-  expect(file).toEqual({ origin: await selectCatalogOrigin(store.read), plans: renamed })
+  const interrupted = interceptD1(env.DB, async (call, { params: [lastId] }) => {
+    if (!isInterrupted && lastId === 50) {
+      isInterrupted = true
+      await importPlans(renamed)
+    }
+    return call()
+  })
+  const exported = readCatalogFile({ ...store, ...openHandles(interrupted) })
+  await expect(exported).rejects.toThrow('The catalog changed while it was read. Try again.')
+  expect((await readCatalogFile(store)).plans).toEqual(renamed)
 })

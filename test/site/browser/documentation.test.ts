@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { expect, test } from 'vitest'
-import { refusals } from '../../../src/api/error-codes.ts'
-import { advice, isErrorCode } from '../../../src/site/error-advice.ts'
+import { promisify } from 'node:util'
+import { describe, expect, inject, test } from 'vitest'
+import { refusals, type ErrorCode } from '../../../src/api/error-codes.ts'
+import { advice, isErrorCode } from '../../../src/site/blocks/error-advice.ts'
 import { visit } from './visit.ts'
 
 const project = resolve(import.meta.dirname, '../../..')
@@ -19,38 +21,38 @@ test('the limits page shows the rate limits of wrangler.toml', async () => {
   })
 })
 
-test('the errors page shows every code with its status, cause and fix', async () => {
-  await visit('/errors', async ({ page }) => {
-    for (const code of Object.keys(refusals).filter(isErrorCode)) {
-      const section = await page.locator(`section:has(#${code})`).innerText()
-      expect(section).toContain(String(refusals[code].status))
-      expect(section).toContain(advice[code].cause)
-      expect(section).toContain(advice[code].fix)
-    }
-    const section = await page.locator('section:has(#error-code-1010)').innerText()
-    expect(section).toMatch(/^403 error code: 1010\n.*\bUser-Agent of your own\b/s)
-  })
-})
-
-test('the API reference shows every field of a plan', async () => {
-  const openapi = JSON.parse(await readFile(join(project, 'src/openapi/openapi.json'), 'utf8')) as {
-    components: { schemas: { Plan: { properties: Record<string, { description: string }> } } }
+describe('the errors page', async () => {
+  const { origin, partners } = inject('site')
+  const { clientId, clientSecret, shortName } = partners.demo
+  const variables = { API: origin, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, SHORT_NAME: shortName }
+  const page = await (await fetch(`${origin}/errors.md`)).text()
+  const [, getToken = ''] = /\n(TOKEN=[^]*?)\n```/.exec(page) ?? []
+  const codes = Object.keys(refusals).filter(isErrorCode)
+  const findSection = (code: ErrorCode) => {
+    const start = `${refusals[code].status} \`${code}\`\n`
+    return page.split('\n## ').find((section) => section.startsWith(start)) ?? ''
   }
-  const { properties } = openapi.components.schemas.Plan
-  await visit('/reference', async ({ page }) => {
-    const rows = await page.locator('section:has(#Plan) tbody tr').allInnerTexts()
-    for (const [name, { description }] of Object.entries(properties)) {
-      expect(rows.find((row) => row.startsWith(`${name}\t`))).toContain(description)
-    }
-    expect(Object.keys(properties).length).toBe(32)
-    expect(await page.locator('[id="PlanCategory.displayName"]').count()).toBe(1)
+  const readRequest = (code: ErrorCode) => /```sh\n([^]*?)\n```/.exec(findSection(code))?.[1] ?? ''
+
+  test.each(codes)('has the cause and the fix of %s', (code) => {
+    for (const text of [advice[code].cause, advice[code].fix]) expect(findSection(code)).toContain(text)
+  })
+
+  test.each(codes.filter((code) => !advice[code].mock))('has a request that is refused with %s', async (code) => {
+    const env = { PATH: process.env['PATH'], ...variables }
+    const { stdout } = await promisify(execFile)('sh', ['-c', `${getToken}\n${readRequest(code)}`], { env })
+    expect(stdout).toContain(`"error":"${code}"`)
+  })
+
+  test.each(codes.filter((code) => advice[code].mock))('makes the mock server return %s', (code) => {
+    expect(readRequest(code)).toMatch(new RegExp(`-H "Prefer: ${advice[code].mock?.[1]}" \\\\\n  "http://127`))
   })
 })
 
 test('the API reference has every operation, parameter, header and error of openapi.json, and deep links', async () => {
   const openapi = JSON.parse(await readFile(join(project, 'src/openapi/openapi.json'), 'utf8')) as {
     paths: Record<string, Record<string, { operationId: string; parameters?: { name: string }[]; responses: object }>>
-    components: { headers: object; schemas: object }
+    components: { headers: object; schemas: Record<string, { properties: object }> }
   }
   const operations = Object.values(openapi.paths).flatMap((methods) => Object.values(methods))
   const ids = [
@@ -60,7 +62,10 @@ test('the API reference has every operation, parameter, header and error of open
       ...Object.keys(responses).map((status) => `${operationId}-${status}`),
     ]),
     ...Object.keys(openapi.components.headers).map((name) => `header-${name}`),
-    ...Object.keys(openapi.components.schemas),
+    ...Object.entries(openapi.components.schemas).flatMap(([name, { properties }]) => [
+      name,
+      ...Object.keys(properties).map((field) => `${name}.${field}`),
+    ]),
   ]
   expect(ids.length).toBeGreaterThan(30)
   await visit('/reference', async ({ page }) => {
@@ -70,7 +75,7 @@ test('the API reference has every operation, parameter, header and error of open
     for (const code of Object.keys(refusals).filter((each) => !['not_found', 'method_not_allowed'].includes(each))) {
       expect(text).toContain(`${code}: `)
     }
-    await page.getByRole('link', { name: 'Status 304' }).first().click()
-    expect(new URL(page.url()).hash).toBe('#listPlans-304')
+    await page.getByRole('heading', { name: 'PlanCategory' }).getByRole('link').click()
+    expect(new URL(page.url()).hash).toBe('#PlanCategory')
   })
 })

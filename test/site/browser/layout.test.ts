@@ -1,4 +1,4 @@
-// What axe doesn't see: text over text, text beyond the screen, and targets of links behind the header.
+// What axe doesn't see: text over text, buttons over code, text beyond the screen, and targets of links behind the header.
 import { expect, test } from 'vitest'
 import { listSections } from '../../../src/site/table-of-contents.ts'
 import { visit } from './visit.ts'
@@ -62,6 +62,28 @@ test.each([
   )
 })
 
+test('a phone opens the list of pages from the header, also without JavaScript', async () => {
+  const options = { viewport: { width: 390, height: 800 }, javaScriptEnabled: false }
+  await visit(
+    '/',
+    async ({ page }) => {
+      const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Errors' })
+      expect(await link.count()).toBe(0)
+      await page.getByRole('button', { name: 'Menu' }).click()
+      await link.click()
+      expect(new URL(page.url()).pathname).toBe('/errors')
+    },
+    options,
+  )
+})
+
+test('the API reference is shorter than 15,000 pixels on a phone', async () => {
+  const height = await visit('/reference', ({ page }) => page.evaluate(() => document.body.scrollHeight), {
+    viewport: { width: 390, height: 844 },
+  })
+  expect(height).toBeLessThan(15_000)
+})
+
 /** Runs in the page. */
 function findLayoutFaults(): string[] {
   interface Line {
@@ -90,9 +112,7 @@ function findLayoutFaults(): string[] {
   while (texts.nextNode()) {
     const text = texts.currentNode.textContent?.trim() ?? ''
     const element = texts.currentNode.parentElement
-    // The opaque button that copies a block lies over the end of its first line.
-    if (text === '' || !element?.checkVisibility({ visibilityProperty: true }) || element.matches('.copy, .skip'))
-      continue
+    if (text === '' || !element?.checkVisibility({ visibilityProperty: true }) || element.matches('.skip')) continue
     const range = document.createRange()
     range.selectNodeContents(texts.currentNode)
     for (const { left, right, top, bottom } of range.getClientRects()) {
@@ -104,6 +124,12 @@ function findLayoutFaults(): string[] {
     .filter(({ left, right }) => left < -1 || right > innerWidth + 1)
     .map(({ text }) => `"${text}" is beyond the screen`)
   if (document.documentElement.scrollWidth > innerWidth) faults.push('the page scrolls sideways')
+  for (const button of document.querySelectorAll('.code > .copy')) {
+    const { left, right, top, bottom } = button.getBoundingClientRect()
+    const code = button.previousElementSibling?.getBoundingClientRect()
+    if (code && left < code.right && right > code.left && top < code.bottom && bottom > code.top)
+      faults.push(`a button is over "${button.previousElementSibling?.textContent?.slice(0, 40)}"`)
+  }
   lines.sort((one, other) => one.top - other.top)
   for (const [index, one] of lines.entries()) {
     for (let next = index + 1; next < lines.length; next++) {

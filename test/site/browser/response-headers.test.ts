@@ -9,10 +9,10 @@ const samplesFolder = resolve(import.meta.dirname, '../../../src/site/samples')
 
 test('every file has the same content security policy, and samples and client are served as text', async () => {
   const samples = (await readdir(samplesFolder)).map((file) => join('/samples', file))
-  const sources = [...samples, '/client/investment-plans.mts']
+  const sources = [...samples, '/client/investment-plans.mts', '/client/sync.py']
   const policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-  for (const path of ['/', '/try', '/plans', '/reference', '/styles.css', '/openapi.json', ...sources]) {
+  for (const path of ['/', '/try', '/reference', '/styles.css', '/openapi.json', ...sources]) {
     const { headers } = await fetch(origin + path)
     expect({
       path,

@@ -43,8 +43,8 @@ test('"Copy page" copies the page as Markdown', async () => {
       await page.getByText('Copied').first().waitFor()
       const copied = await page.evaluate(() => navigator.clipboard.readText())
       expect(copied).toMatch(new RegExp(`^# Tokens\n\nAddress: ${origin}/tokens\n[^]*\\]\\(${origin}/errors\\.md`))
-      expect(copied).toContain('```sh\nexport API=http://')
-      expect(copied).toMatch(/\| `token_type` +\| Always `Bearer`\./)
+      expect(copied).toContain('curl -X POST -u "$CLIENT_ID" http://')
+      expect(copied).toMatch(/\| Ruby, `oauth2` +\| `auth_scheme: :basic_auth/)
     },
     { permissions },
   )

@@ -26,20 +26,27 @@ interface CopiedPlan {
 }
 
 test.each([
-  ['python', 'sync.py', 'investment_plans.py', 'python3'],
-  ['js', 'sync.mjs', 'investment-plans.mts', process.execPath],
+  ['python', 'sync.py', 'python3'],
+  ['js', 'sync.mjs', process.execPath],
 ])(
   'the sync job in %s offers every plan once, keeps removed plans, and stops before it removes most',
   async (...names) => {
-    const [language, file, client, interpreter] = names
+    const [language, file, interpreter] = names
     const folder = await mkdtemp(join(tmpdir(), 'sync-'))
     onTestFinished(() => rm(folder, { recursive: true }))
     const guide = await (await fetch(`${origin}/sync.md`)).text()
     // As `npm init -y` writes it.
     await writeFile(join(folder, 'package.json'), '{ "type": "commonjs" }')
-    await writeFile(join(folder, file), findBlock(guide, language, 'removedAt'))
-    await writeFile(join(folder, client), await (await fetch(`${origin}/client/${client}`)).text())
-    const credentials = { CLIENT_ID: demo.clientId, CLIENT_SECRET: demo.clientSecret, SHORT_NAME: demo.shortName }
+    const env = { PATH: process.env['PATH'], API: origin, NODE_NO_WARNINGS: '1' }
+    const [download = ''] = findBlock(guide, 'sh', file).split('\n')
+    await run('sh', ['-c', download], { cwd: folder, env })
+    expect(findBlock(guide, language, 'removedAt')).toBe(await readFile(join(folder, file), 'utf8'))
+    const credentials = {
+      ...env,
+      CLIENT_ID: demo.clientId,
+      CLIENT_SECRET: demo.clientSecret,
+      SHORT_NAME: demo.shortName,
+    }
     const writeCredentials = findBlock(guide, 'sh', 'credentials.env').replace('/srv/plans', folder)
     await run('sh', ['-c', writeCredentials], { env: credentials })
     expect((await stat(join(folder, 'credentials.env'))).mode & 0o777).toBe(0o600)
@@ -48,7 +55,6 @@ test.each([
       .replace('>> sync.log 2>&1', '')
       .replace('/srv/plans', folder)
     const [, command = ''] = /^\d+ \* \* \* \* (.*)$/m.exec(line) ?? []
-    const env = { PATH: process.env['PATH'], NODE_NO_WARNINGS: '1' }
     const sync = async (...args: string[]) => {
       const { stdout } = await run(
         'sh',

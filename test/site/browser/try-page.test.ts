@@ -1,133 +1,235 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, inject, test } from 'vitest'
+import { filterNames, getValue, planFilters, type FilterName } from '../../../src/catalog/plan-filters.ts'
 import { refusals } from '../../../src/api/error-codes.ts'
-import { advice } from '../../../src/site/error-advice.ts'
+import { advice } from '../../../src/site/blocks/error-advice.ts'
 import type { Plan } from '../../../src/catalog/plan-schema.ts'
 import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
-import { failWith, wrongCredentials } from './failures.ts'
 import type { Credentials } from './provided-site.ts'
-import { visit } from './visit.ts'
+import { findViolations, visit } from './visit.ts'
 
-const { origin, partners, tokenLifetimeSeconds } = inject('site')
+const { origin, partners, tokenLifetimeSeconds, markup, markupUrl } = inject('site')
 const { demo } = partners
+const client = new InvestmentPlansClient({ baseUrl: origin, ...demo })
 
 /** The plans that the API returns to the demo partner. */
 let plans: Plan[]
 beforeAll(async () => {
-  plans = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).listPlans()
+  plans = await client.listPlans()
 })
 
-test('gets a token, lists the plans, and shows a 304 for an unchanged list', async () => {
+test('shows the requests as curl, the responses as JSON and each plan as a card', async () => {
   await visit('/try', async ({ page, complaints }) => {
-    await getToken(page, demo)
-    expect(await page.locator('#token-response').innerText()).toContain(`"expires_in": ${tokenLifetimeSeconds}`)
-    const list = await listPlans(page, demo.shortName)
-    expect(list).toContain(`${plans.length} plans`)
-    for (const { identifier } of plans) expect(list).toContain(`"identifier": "${identifier}"`)
-    await page.locator('[name=isConditional]').check()
-    expect(await listPlans(page, demo.shortName)).toContain('HTTP 304')
-    expect(await page.getByRole('status').nth(1).innerText()).toContain('The list hasn’t changed')
-    expect(complaints).toEqual([])
-    const { clientId, clientSecret } = demo
+    expect(await listPlans(page, demo)).toContain(`${plans.length} plans.`)
+    expect(await page.locator('#exchanges pre:not(details *)').allInnerTexts()).toEqual([
+      `curl -i -X POST -u "$CLIENT_ID" '${origin}/api/v3/partners/auth'`,
+      `curl -i -H "Authorization: Bearer $TOKEN" '${origin}/api/v3/partners/demo/plans'`,
+    ])
     for (const summary of await page.locator('summary').all()) await summary.click()
-    const html = await page.content()
-    expect(html).toContain('Basic ••••')
-    expect(html).not.toContain(clientSecret)
-    expect(html).not.toContain(btoa(`${clientId}:${clientSecret}`))
+    const [token, list] = await page.locator('#exchanges details').allInnerTexts()
+    expect(token).toContain(`"expires_in": ${tokenLifetimeSeconds}`)
+    expect(list).toMatch(/^Response: 200\nHTTP 200\n[^]*^ETag: "/m)
+    for (const { identifier } of plans) expect(list).toContain(`"identifier": "${identifier}"`)
+
+    const cards = await page.locator('.card').all()
+    expect(cards.length).toBe(plans.length)
+    for (const [index, plan] of plans.entries()) {
+      const text = ((await cards[index]?.innerText()) ?? '').replaceAll(/\s+/g, ' ')
+      for (const expected of listExpectedTexts(plan)) expect(text).toContain(expected.replaceAll(/\s+/g, ' '))
+      const links = cards[index]?.locator('.card-links a')
+      expect(await links?.evaluateAll((all) => all.map((link) => link.getAttribute('href')))).toEqual([
+        plan.factSheet,
+        plan.prospectus,
+        plan.imageUrl,
+        plan.thumbnail,
+      ])
+    }
+    const artworks = await page.locator('.artwork').evaluateAll((all) => all.map(({ innerHTML }) => innerHTML))
+    expect(new Set(artworks).size).toBe(plans.length)
+    expect(complaints).toEqual([])
+    expect(await findViolations(page)).toEqual([])
+
+    expect(await listPlans(page, demo)).toContain('the list hasn’t changed')
+    expect(await page.locator('#exchanges').innerText()).toMatch(/-H 'If-None-Match: "[^]*Response: 304/)
+    expect(await page.locator('.card').count()).toBe(plans.length)
   })
 })
 
-test.each(wrongCredentials)('shows the message and the fix for %s', async (_, wrong, message, fix) => {
+test('filters the plans as the API does, and suggests the values that occur', async () => {
   await visit('/try', async ({ page }) => {
-    await getToken(page, { ...demo, ...wrong })
-    const shown = await page.locator('#token-outcome').innerText()
-    expect(shown).toContain(message)
-    expect(shown).toContain(fix)
-    expect(await page.locator('[name=accessToken]').inputValue()).toBe('')
+    await listPlans(page, demo)
+    for (const name of filterNames) {
+      const options = page.locator(`#${name} option`)
+      const values = await options.evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value))
+      const used = plans.flatMap((plan) => getValue(plan, planFilters[name]) ?? []).map(String)
+      expect(values.toSorted()).toEqual([...new Set(used)].toSorted())
+      const [value = ''] = values
+      const expected = await client.listPlans({ [name]: planFilters[name].parse(value) })
+      await listPlans(page, { ...demo, [name]: value })
+      const shown = await page.locator('.card').evaluateAll((all) => all.map((card) => card.dataset['identifier']))
+      expect(shown).toEqual(expected.map(({ identifier }) => identifier))
+    }
+    expect(await listPlans(page, { ...demo, currency: 'USD', fundType: 'BOND' })).toContain('No plan matches')
+    expect(await listPlans(page, { ...demo, currency: '12' })).toContain('such as KES')
   })
 })
 
-test('shows the fix for another partner’s short name, an invalid filter and an expired token', async () => {
+test.each([
+  ['a wrong secret', { clientSecret: 'wrong' }, 'invalid_client'],
+  ['credentials beyond Latin-1', { clientId: 'Ünknown', clientSecret: 'с' }, 'invalid_client'],
+  ['another partner’s short name', { shortName: 'other' }, 'forbidden'],
+] as const)('shows the message and the fix for %s', async (_, wrong, code) => {
   await visit('/try', async ({ page }) => {
-    await getToken(page, demo)
-    expect(await listPlans(page, 'other')).toContain(advice.forbidden.fix)
-    await page.locator('[name=currency]').fill('12')
-    expect(await listPlans(page, demo.shortName)).toContain('such as KES')
+    const shown = await listPlans(page, { ...demo, ...wrong })
+    for (const text of [refusals[code].message, advice[code].fix, `More about ${code}`]) expect(shown).toContain(text)
+  })
+})
+
+test('says what to do about an empty list, and about white space in a secret', async () => {
+  await visit('/try', async ({ page }) => {
+    expect(await listPlans(page, partners.empty)).toContain('Ask support')
+    expect(await listPlans(page, { ...demo, clientSecret: 'pcs_ a' })).toContain('clientSecret contains white space')
+  })
+})
+
+test('says what to do when the API fails, and renews a token that has expired', async () => {
+  await visit('/try', async ({ page }) => {
+    const body = { message: refusals.unavailable.message, error: 'unavailable', requestId: crypto.randomUUID() }
+    await page.route('**/api/**', (route) =>
+      route.fulfill({ status: 503, headers: { 'Retry-After': '5' }, json: body }),
+    )
+    expect(await listPlans(page, demo)).toContain(`${advice.unavailable.fix} Wait 5 seconds.`)
+    for (const status of [502, 200]) {
+      await page.unrouteAll()
+      await page.route('**/api/**', (route) => route.fulfill({ status, body: '<h1>Bad Gateway</h1>' }))
+      expect(await listPlans(page, demo)).toContain(`The response has status ${status} and did not come from the API.`)
+    }
+    await page.unrouteAll()
+    await page.route('**/api/**', (route) => route.abort())
+    expect(await listPlans(page, demo)).toContain('The API can’t be reached.')
+    await page.unrouteAll()
+    expect(await listPlans(page, demo)).toContain(`${plans.length} plans.`)
     await page.waitForTimeout(1000 * (tokenLifetimeSeconds + 1))
-    const shown = await listPlans(page, demo.shortName)
-    expect(shown).toContain(refusals.expired_token.message)
-    expect(shown).toContain(advice.expired_token.fix)
+    expect(await listPlans(page, demo)).toContain(`${plans.length} plans`)
   })
 })
 
-test('accepts a token with line breaks, and shows the fix for an invalid or missing token', async () => {
-  await visit('/try', async ({ page }) => {
-    await getToken(page, demo)
-    const token = await page.locator('[name=accessToken]').inputValue()
-    await page.locator('[name=accessToken]').fill(token.replaceAll(/.{60}/g, '$&\n'))
-    expect(await listPlans(page, demo.shortName)).toContain(`${plans.length} plans`)
-    await page.locator('[name=accessToken]').fill('eyJ…')
-    expect(await listPlans(page, demo.shortName)).toContain('This is not an access token')
-    await page.locator('[name=accessToken]').fill('')
-    expect(await listPlans(page, demo.shortName)).toContain(advice.missing_token.fix)
+test('escapes markup in texts, and shows negative returns as losses', async () => {
+  await visit('/try', async ({ page, complaints }) => {
+    await listPlans(page, partners.markup)
+    expect(await page.locator('.card h2').innerText()).toBe(markup)
+    expect(await page.locator('#fundType option').getAttribute('value')).toBe(markup)
+    await page.locator('.card summary').click()
+    expect(await page.getByRole('link', { name: 'Artwork' }).getAttribute('href')).toBe(markupUrl)
+    expect(await page.locator('main img, main script, main [onerror]').count()).toBe(0)
+    expect(await page.locator('.loss').count()).toBe(1)
+    expect(await page.locator('.returns').innerText()).toContain('-12.5%')
+    expect(await page.locator('.facts').innerText()).toContain('Not stated')
+    await listPlans(page, { ...partners.markup, fundType: markup })
+    expect(await page.locator('.card').count()).toBe(1)
+    expect(complaints).toEqual([])
   })
 })
 
-test('shows what to do about an empty list', async () => {
+test('keeps credentials in memory only, and forgets them', async () => {
   await visit('/try', async ({ page }) => {
-    await getToken(page, partners.empty)
-    expect(await listPlans(page, 'empty')).toContain('no plan is viewable in your country yet: contact support')
-  })
-})
-
-test('shows what to do when the API fails or can’t be reached', async () => {
-  await visit('/try', async ({ page }) => {
-    await failWith(page, 503)
-    await getToken(page, demo)
-    expect(await page.locator('#token-outcome').innerText()).toContain(`${advice.unavailable.fix} Wait 5 seconds.`)
-    for (const status of [502, 200] as const) {
-      await failWith(page, status)
-      await getToken(page, demo)
-      expect(await page.locator('#token-outcome').innerText()).toContain(
-        `The response has status ${status} and did not come from the API.`,
-      )
-      expect(await page.locator('[name=accessToken]').inputValue()).toBe('')
+    const urls: string[] = []
+    page.on('request', (request) => urls.push(request.url()))
+    await listPlans(page, demo)
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    const shown = urls.join() + (await page.content())
+    expect(shown).not.toContain(demo.clientSecret)
+    expect(shown).not.toContain(btoa(`${demo.clientId}:${demo.clientSecret}`))
+    const kept = await page.evaluate(async () => [
+      localStorage.length + sessionStorage.length,
+      document.cookie,
+      await indexedDB.databases(),
+      await caches.keys(),
+    ])
+    expect(kept).toEqual([0, '', [], []])
+    const forget = [
+      () => page.getByRole('button', { name: 'Forget everything' }).click(),
+      // As when the reader leaves the page and goes back to it.
+      () => page.evaluate(() => dispatchEvent(new Event('pagehide'))),
+    ]
+    for (const act of forget) {
+      await listPlans(page, demo)
+      await act()
+      expect(await page.locator('.card, option, #exchanges > *').count()).toBe(0)
+      expect(await page.locator('[name=clientSecret]').inputValue()).toBe('')
     }
-    await failWith(page, 'no connection')
-    expect(await listPlans(page, 'demo')).toContain('Check your connection, then try again.')
   })
 })
 
-async function getToken(page: Page, { clientId, clientSecret }: Credentials): Promise<void> {
-  await page.locator('[name=clientId]').fill(clientId)
-  await page.locator('[name=clientSecret]').fill(clientSecret)
-  await page.getByRole('button', { name: 'Get a token' }).click()
-  await page.locator('#token-form:not([aria-busy])').waitFor()
+test('shows no plans that arrive after everything was forgotten', async () => {
+  await visit('/try', async ({ page }) => {
+    const forgotten = Promise.withResolvers<void>()
+    await page.route('**/plans', async (route) => {
+      await forgotten.promise
+      await route.continue()
+    })
+    await fill(page, demo)
+    const asked = page.waitForRequest('**/plans')
+    await page.keyboard.press('Enter')
+    await asked
+    await page.getByRole('button', { name: 'Forget everything' }).click()
+    forgotten.resolve()
+    await page.locator('#try:not([aria-busy])').waitFor()
+    expect(await page.locator('main').innerText()).not.toMatch(/plans\.|Waiting/)
+    expect(await page.locator('.card').count()).toBe(0)
+  })
+})
+
+test('sends no credentials without JavaScript', async () => {
+  await visit(
+    '/try',
+    async ({ page }) => {
+      const requests: string[] = []
+      page.on('request', (request) => requests.push(request.url()))
+      await fill(page, demo)
+      await page.keyboard.press('Enter')
+      await page.waitForTimeout(500)
+      expect([page.url(), requests.join().includes('secret')]).toEqual([`${origin}/try`, false])
+    },
+    { javaScriptEnabled: false },
+  )
+})
+
+type Values = Credentials & Partial<Record<FilterName, string>>
+
+async function fill(page: Page, values: Values): Promise<void> {
+  for (const name of ['clientId', 'clientSecret', 'shortName', ...filterNames] as const)
+    await page.locator(`[name=${name}]`).fill(values[name] ?? '')
 }
 
-/** Returns the outcome and the response that the page shows. */
-async function listPlans(page: Page, shortName: string): Promise<string> {
-  await page.locator('[name=shortName]').fill(shortName)
+/** Returns what the page says about the result. */
+async function listPlans(page: Page, values: Values): Promise<string> {
+  await fill(page, values)
   await page.getByRole('button', { name: 'List the plans' }).click()
-  await page.locator('#plans-form:not([aria-busy])').waitFor()
-  return (await page.locator('#plans-outcome, #plans-response').allInnerTexts()).join('\n')
+  await page.locator('#outcome .callout').waitFor()
+  return page.locator('#outcome').innerText()
 }
 
-test('each button of "Reproduce an error" is refused with its code', async () => {
-  await visit('/try', async ({ page }) => {
-    await page.locator('[data-reproduce=forbidden]').click()
-    await page.getByText('This error needs an access token.').waitFor()
-    await getToken(page, demo)
-    // A token pasted with its scheme.
-    const token = await page.locator('[name=accessToken]').inputValue()
-    await page.locator('[name=accessToken]').fill(`Bearer ${token}`)
-    expect(await listPlans(page, demo.shortName)).toContain(`${plans.length} plans`)
-    const codes = await page.locator('[data-reproduce]').allInnerTexts()
-    expect(codes.length).toBe(7)
-    for (const code of codes) {
-      await page.locator(`[data-reproduce=${code}]`).click()
-      await page.locator('#reproduction-response', { hasText: `"error": "${code}"` }).waitFor()
-      expect(await page.locator('#reproduction-outcome').innerText()).toContain(`More about ${code}`)
-    }
-  })
-})
+/** Returns the texts that a plan's card must contain. */
+function listExpectedTexts(plan: Plan): string[] {
+  const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+  const percent = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 2 })
+  const { performance1, performance3, performance5, performance10 } = plan
+  const returns = [performance1, performance3, performance5, performance10]
+  const amounts = [plan.minInvestableAmounts, plan.minTopUpAmounts].flatMap((each) => Object.entries(each))
+  return [
+    plan.coolName,
+    plan.hint,
+    plan.about,
+    plan.name,
+    plan.tenor,
+    plan.nonInvestableNote ?? '',
+    plan.category?.displayName ?? plan.sector,
+    `Risk ${plan.productRiskLevel?.name ?? 'Not rated'}`,
+    `Lock-in ${plan.lockInPeriod === 0 ? 'None' : `${plan.lockInPeriod} days`}`,
+    ...returns.flatMap((value) => (value === null ? [] : `${percent.format(value)}%`)),
+    ...amounts.map(([currency, amount]) => (amount === 0 ? 'Any amount' : `${currency} ${decimal.format(amount)}`)),
+    `Partial withdrawal ${plan.partialWithdrawable ? 'Possible' : 'Not possible'}`,
+    `as of ${new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(plan.performanceDate))}`,
+  ]
+}

@@ -1,0 +1,18 @@
+// The tables of the filters and of the cases of the sandbox, from the catalog.
+import { demoCases } from '../../catalog/demo-cases.ts'
+import { planFilters } from '../../catalog/plan-filters.ts'
+import { formatTable } from '../markdown.ts'
+
+export function formatFilterTable(): string {
+  const rows = Object.entries(planFilters).map(([name, { expected, description }]) => [
+    `\`${name}\``,
+    expected,
+    description,
+  ])
+  return formatTable(['Filter', 'Value', 'Lists'], rows)
+}
+
+export function formatCaseTable(): string {
+  const rows = Object.entries(demoCases).map(([country, { list, program }]) => [country, list, program])
+  return formatTable(['Country', 'Its list holds', 'Your program'], rows)
+}

@@ -1,0 +1,39 @@
+// The numbers, addresses and answers of src/api/promises.ts, for every page that names one.
+import * as promises from '../../api/promises.ts'
+import { maxDigits } from '../../catalog/plan-schema.ts'
+import { formatTable } from '../markdown.ts'
+
+const { availabilityDays, availabilityTargetPercent, staleIfErrorHours, copyRenewalHours, inProductionSince } = promises
+
+export const promised: Record<string, string> = {
+  availabilityDays: String(availabilityDays),
+  availabilityPercent: String(availabilityTargetPercent),
+  failedMinutes: String(Math.round((1 - availabilityTargetPercent / 100) * availabilityDays * 24 * 60)),
+  freshnessMinutes: String(promises.freshnessSeconds / 60),
+  copyHours: String(staleIfErrorHours - copyRenewalHours),
+  noticeDays: String(promises.breakingChangeNoticeDays),
+  fairUse: String(promises.fairUsePerMinute),
+  digits: String(maxDigits),
+  evidence: describeEvidence(inProductionSince),
+  support: formatAddress(promises.support.email),
+  securityEmail: formatAddress(promises.securityEmail),
+  history: formatTable(
+    ['Version', 'Date', 'Change'],
+    promises.changes.map(({ version, date, text }) => [version, date, text]),
+  ),
+  questions: formatTable(
+    ['Question', 'Answer'],
+    Object.entries(promises.ownerAnswers).map(([question, answer]) => [question, answer]),
+  ),
+}
+
+function formatAddress(email: string): string {
+  return `[${email}](mailto:${email})`
+}
+
+/** @param since the day of `inProductionSince`. */
+export function describeEvidence(since: string | null): string {
+  return since === null
+    ? 'The service has not run in production, on Cloudflare’s network, yet, so nothing below was measured there. Freshness and outages were simulated: the service’s own code answered weeks of traffic while plans, accounts and storage changed and failed. Availability was not measured.'
+    : `The service has run in production, on Cloudflare’s network, since ${since}. Availability is measured there. Freshness and outages of the database were also simulated, with the service’s own code.`
+}

@@ -1,0 +1,48 @@
+// The form of the page "Try it", and the places for what its program, browser/try.ts, shows.
+import { html } from 'hono/html'
+import { planFilters } from '../../catalog/plan-filters.ts'
+import type { Block } from '../markdown.ts'
+
+/** It only works with the page's program: the site's Content-Security-Policy forbids to submit it. */
+export function createTryForm(): Block {
+  const markup = html`<noscript>
+      <p class="callout">
+        This page needs JavaScript, which is turned off in your browser. The <a href="/#two-calls">start page</a> shows
+        how to make the same calls in a terminal.
+      </p>
+    </noscript>
+    <form id="try" class="form" method="post" autocomplete="off">
+      <label
+        >Client ID <input name="clientId" required pattern=".*\\S.*" autocapitalize="off" spellcheck="false"
+      /></label>
+      <label
+        >Client secret <input name="clientSecret" type="password" required pattern=".*\\S.*" autocomplete="off"
+      /></label>
+      <label
+        >Short name
+        <input
+          name="shortName"
+          required
+          pattern="\\s*[a-z0-9\\-]{2,32}\\s*"
+          title="2 to 32 lowercase letters, digits and hyphens"
+          autocapitalize="off"
+          spellcheck="false"
+      /></label>
+      ${Object.entries(planFilters).map(
+        ([name, { label }]) =>
+          html`<label
+            >${label}
+            <input name="${name}" list="${name}" placeholder="any" autocapitalize="off" spellcheck="false" />
+            <datalist id="${name}"></datalist>
+          </label> `,
+      )}
+      <div class="whole actions">
+        <button class="primary" type="submit">List the plans</button>
+        <button class="quiet" type="reset">Forget everything</button>
+      </div>
+    </form>
+    <div id="outcome" role="status"></div>
+    <div id="exchanges"></div>
+    <div id="cards"></div>`
+  return { html: markup, markdown: 'The page has a form for your credentials and the filters.' }
+}

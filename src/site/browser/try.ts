@@ -1,0 +1,153 @@
+// The program of the page "Try it": lists a partner's plans, and shows the requests, the responses and the plans as cards.
+import { html } from 'hono/html'
+import { getValue, planFilters, readText, type PlanFilter } from '../../catalog/plan-filters.ts'
+import type { Plan } from '../../catalog/plan-schema.ts'
+import { InvestmentPlansClient } from '../client/investment-plans.mts'
+import type { Markup } from '../page-shell.ts'
+import { computeScale, renderCard } from '../plan-card.ts'
+import { describeFailure, renderFailure } from './failure.ts'
+
+const form = find('#try', HTMLFormElement)
+const outcome = find('#outcome', HTMLElement)
+const exchanges = find('#exchanges', HTMLElement)
+const cards = find('#cards', HTMLElement)
+
+interface Exchange {
+  url: string
+  init: RequestInit
+  response: Response
+  text: string
+}
+
+/** Has the credentials, the token and the lists. */
+let account: { credentials: string; client: InvestmentPlansClient } | undefined
+/** The requests of the last submission. */
+let sent: Exchange[] = []
+/** Counts the times when the page forgot everything. */
+let session = 0
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault()
+  if (form.getAttribute('aria-busy') === null) void submit()
+})
+form.addEventListener('reset', () => {
+  session++
+  account = undefined
+  for (const list of form.querySelectorAll('datalist')) list.replaceChildren()
+  clear()
+})
+// The browser may restore this page from its back/forward cache. Credentials must not come back.
+addEventListener('pagehide', () => form.reset())
+
+async function submit(): Promise<void> {
+  const started = session
+  form.setAttribute('aria-busy', 'true')
+  clear()
+  outcome.textContent = 'Waiting for the API…'
+  const result = await listPlans()
+  form.removeAttribute('aria-busy')
+  if (session !== started) return
+  outcome.innerHTML = String(await result.message)
+  exchanges.innerHTML = String(await html`${sent.map(renderExchange)}`)
+  const scale = computeScale(result.plans)
+  cards.innerHTML = String(await html`${result.plans.map((plan) => renderCard(plan, scale))}`)
+}
+
+function clear(): void {
+  sent = []
+  for (const element of [outcome, exchanges, cards]) element.replaceChildren()
+}
+
+async function listPlans(): Promise<{ message: Markup; plans: Plan[] }> {
+  const entries = [...form.querySelectorAll('input')].map(({ name, value }) => [name, value.trim()] as const)
+  const { clientId = '', clientSecret = '', shortName = '', ...filters } = Object.fromEntries(entries)
+  const filter: PlanFilter = {}
+  // As the reader typed it: the API says what is wrong with it.
+  for (const [name, text] of Object.entries(filters)) if (text !== '') Reflect.set(filter, name, text)
+  const isFiltered = Object.keys(filter).length > 0
+  try {
+    const plans = await findClient({ clientId, clientSecret, shortName }).listPlans(filter)
+    if (!isFiltered) offerFilters(plans)
+    return { message: html`<p class="callout">${describeList(plans.length, isFiltered)}</p>`, plans }
+  } catch (error) {
+    return { message: renderFailure(describeFailure(error)), plans: [] }
+  }
+}
+
+function findClient(options: { clientId: string; clientSecret: string; shortName: string }): InvestmentPlansClient {
+  const credentials = JSON.stringify(options)
+  if (account?.credentials !== credentials) {
+    // A person waits, and has a button to try again.
+    const client = new InvestmentPlansClient({ ...options, baseUrl: location.origin, fetch: send, retryDelaysMs: [] })
+    account = { credentials, client }
+  }
+  return account.client
+}
+
+/** Sends no cookies and bypasses the HTTP cache: the client handles credentials and ETags itself. */
+async function send(url: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, { ...init, credentials: 'omit', cache: 'no-store' })
+  sent.push({ url, init, response, text: await response.clone().text() })
+  return response
+}
+
+function describeList(total: number, isFiltered: boolean): string {
+  if (sent.at(-1)?.response.status === 304)
+    return `${total} plans, as before: the list hasn’t changed, so the response is a 304 without a body.`
+  if (total > 0) return `${total} ${total === 1 ? 'plan' : 'plans'}.`
+  return isFiltered
+    ? 'No plan matches all of these filters. Clear one of them.'
+    : 'No plan is viewable in your country yet. Ask support when your plans will be available.'
+}
+
+/** Suggests each value that occurs in the list of all plans. */
+function offerFilters(plans: Plan[]): void {
+  for (const [name, filter] of Object.entries(planFilters)) {
+    const options = plans.flatMap((plan): [string, string][] => {
+      const value = getValue(plan, filter)
+      return value === undefined ? [] : [[String(value), readText(plan, filter.labelPath ?? filter.path)]]
+    })
+    const suggestions = [...new Map(options)].map(([value, text]) => new Option(text, value))
+    find(`datalist#${name}`, HTMLDataListElement).replaceChildren(...suggestions)
+  }
+}
+
+const shownHeaders = ['Content-Type', 'Cache-Control', 'ETag', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id']
+
+function renderExchange({ url, init, response, text }: Exchange): Markup {
+  const { status, headers } = response
+  const lines = shownHeaders.flatMap((name) => (headers.has(name) ? `${name}: ${headers.get(name)}` : []))
+  return html`<section>
+    <h2>${url.endsWith('/auth') ? 'Get a token' : 'List the plans'}</h2>
+    <pre tabindex="0"><code>${formatCurl(url, init)}</code></pre>
+    <details>
+      <summary>Response: ${status}</summary>
+      <pre tabindex="0"><code>${[`HTTP ${status}`, ...lines].join('\n')}
+
+${formatBody(text)}</code></pre>
+    </details>
+  </section>`
+}
+
+/** Without the secret and the token: curl asks for the one, and the other is in the response. */
+function formatCurl(url: string, { headers }: RequestInit): string {
+  if (url.endsWith('/auth')) return `curl -i -X POST -u "$CLIENT_ID" '${url}'`
+  const etag = new Headers(headers).get('If-None-Match')
+  const condition = etag === null ? '' : ` -H 'If-None-Match: ${etag}'`
+  return `curl -i -H "Authorization: Bearer $TOKEN"${condition} '${url}'`
+}
+
+function formatBody(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+/** @throws Error if the page has no such element, which is a bug of the site. */
+function find<Type extends Element>(selector: string, type: new () => Type): Type {
+  const element = document.querySelector(selector)
+  if (!(element instanceof type)) throw new Error(`The page has no ${type.name} that matches ${selector}.`)
+  return element
+}
