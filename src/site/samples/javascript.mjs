@@ -1,13 +1,12 @@
 // Needs Node 18 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 const { API, CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = process.env
 
-async function call(path, authorization, method = 'GET') {
-  const headers = { Authorization: authorization, 'User-Agent': 'investment-plans-sample' }
-  const signal = AbortSignal.timeout(15_000)
-  const response = await fetch(`${API.replace(/\/$/, '')}/api/v3/partners/${path}`, { method, headers, signal })
-  const text = await response.text()
-  if (response.status === 200) return JSON.parse(text)
-  console.error(`${response.status}: ${text.slice(0, 300)}`)
+async function call(path, Authorization, method = 'GET') {
+  const headers = { Authorization, 'User-Agent': 'investment-plans-sample' }
+  const url = `${API.replace(/\/$/, '')}/api/v3/partners/${path}`
+  const response = await fetch(url, { method, headers, signal: AbortSignal.timeout(15_000) })
+  if (response.ok) return response.json()
+  console.error(`${response.status}: ${(await response.text()).slice(0, 300)}`)
   process.exit(1)
 }
 

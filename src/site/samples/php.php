@@ -2,7 +2,6 @@
 // Needs PHP 8.1 or newer. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 function call(string $path, string $authorization, string $method = 'GET'): object
 {
-    // Without a User-Agent of its own, the request can be refused with "error code: 1010".
     $headers = "Authorization: $authorization\r\nUser-Agent: investment-plans-sample";
     $http = ['method' => $method, 'header' => $headers, 'timeout' => 15, 'ignore_errors' => true];
     $url = rtrim(getenv('API'), '/') . "/api/v3/partners/$path";
@@ -16,6 +15,5 @@ function call(string $path, string $authorization, string $method = 'GET'): obje
 
 $credentials = base64_encode(getenv('CLIENT_ID') . ':' . getenv('CLIENT_SECRET'));
 $token = call('auth', "Basic $credentials", 'POST')->access_token;
-foreach (call(getenv('SHORT_NAME') . '/plans', "Bearer $token")->data->plans as $plan) {
-    echo "$plan->identifier\t$plan->coolName\n";
-}
+$plans = call(getenv('SHORT_NAME') . '/plans', "Bearer $token")->data->plans;
+foreach ($plans as $plan) echo "$plan->identifier\t$plan->coolName\n";

@@ -5,7 +5,6 @@ from urllib.request import Request, urlopen
 
 def call(path, authorization, method="GET"):
     url = f"{os.environ['API'].rstrip('/')}/api/v3/partners/{path}"
-    # Without a User-Agent of its own, the request can be refused with "error code: 1010".
     headers = {"Authorization": authorization, "User-Agent": "investment-plans-sample"}
     try:
         return json.load(urlopen(Request(url, method=method, headers=headers), timeout=15))
