@@ -1,6 +1,6 @@
 // The SQL of the Worker's plan list, and what the current catalog is.
 import { sql, type SQL } from 'drizzle-orm'
-import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
+import { filterNames, planFilters, writeCondition, type PlanFilter } from '../catalog/plan-filters.ts'
 import type { Database } from './database.ts'
 
 export const newestRevision = sql`(select coalesce(max(revision), 0) from publications)`
@@ -50,10 +50,8 @@ export async function selectPlanList(
     if (value === undefined) return sql.empty()
     // The HTTP API takes no boolean.
     const param = typeof value === 'boolean' ? Number(value) : value
-    const { path, schema } = planFilters[name]
-    // A member of a document has no affinity, and the HTTP API sends every parameter as text.
-    const type = sql.raw(schema.type === 'string' ? 'text' : 'integer')
-    return sql` and document ->> ${sql.raw(`'${path}'`)} = cast(${param} as ${type})`
+    const [before = '', after = ''] = writeCondition(planFilters[name]).split('?')
+    return sql` and ${sql.raw(before)}${param}${sql.raw(after)}`
   })
   const rows = await db.values<ListRow>(sql`
     select null as id, coalesce(max(revision), 0) as value from publications

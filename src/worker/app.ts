@@ -1,5 +1,6 @@
 // The table of contents: middleware, routes, and the answers to everything else.
 import { ConfigError } from '../api/config.ts'
+import { plansRoute, tokenRoute } from '../api/routes.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
 import { answerNotFound } from './http/not-found.ts'
@@ -10,19 +11,17 @@ import { describeError } from './log.ts'
 import { createPlansRoute, type PlansDependencies } from './plans/plans-route.ts'
 import { createTokenRoute, type TokenDependencies } from './token/token-route.ts'
 
-const tokenPath = '/api/v3/partners/auth'
-
 export function createApp(isolate: LogDependencies & TokenDependencies & PlansDependencies) {
   return createRoutes()
     .use(createRequestLog(isolate))
     .use(requireHttps)
-    .route(tokenPath, createTokenRoute(isolate))
-    .route('/api/v3/partners/:shortName/plans', createPlansRoute(isolate))
+    .route(tokenRoute, createTokenRoute(isolate))
+    .route(plansRoute, createPlansRoute(isolate))
     .notFound(answerNotFound)
     .onError((error, c) => {
       const refusal = createRefusal(error)
       c.set('refusal', refusal)
-      return refusal.toResponse(c, c.req.path === tokenPath)
+      return refusal.toResponse(c, c.req.path === tokenRoute)
     })
 }
 

@@ -1,5 +1,8 @@
 import { env } from 'cloudflare:workers'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { answersByRoute } from '../../src/api/routes.ts'
+import { createApp } from '../../src/worker/app.ts'
+import { createIsolate } from '../../src/worker/isolate.ts'
 import { basic, expectRefusal, requestToken, send, sendTo, tokenPath } from './support/requests.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
@@ -29,6 +32,11 @@ test.each([
   for (const method of ['GET', 'POST', 'PROPFIND']) {
     await expectRefusal(await send(path, { method }), 404, 'not_found')
   }
+})
+
+test('serves exactly the routes that `ops watch` compares with the target', () => {
+  const served = createApp(createIsolate()).routes.map(({ path }) => path)
+  expect(new Set(served)).toEqual(new Set(['/*', ...Object.keys(answersByRoute)]))
 })
 
 test.each(['/api', '/api/nothing', '//api/v3/partners/auth', '/API/v3/partners/auth'])(

@@ -1,5 +1,6 @@
 // What `ops watch` asks the dataset of http/usage.ts, and what an answer means. ONCALL.md explains each alert.
 import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../api/promises.ts'
+import { answersByRoute } from '../../api/routes.ts'
 import { UserError } from '../shared/user-error.ts'
 import { ok, problem, warning, type Finding } from './health-check.ts'
 
@@ -21,9 +22,9 @@ export interface Alert extends UsageQuery {
   judge: (rows: readonly Row[], smokePartner: string) => Finding | Finding[]
 }
 
-const tokenRoute = '/api/v3/partners/auth'
-const listRoute = '/api/v3/partners/:shortName/plans'
-const promised = `(blob1 = '${tokenRoute}' OR blob1 = '${listRoute}')`
+const promised = `(${Object.keys(answersByRoute)
+  .map((route) => `blob1 = '${route}'`)
+  .join(' OR ')})`
 const failed = "(blob2 = '500' OR blob2 = '503')"
 const since = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
 const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
@@ -132,7 +133,7 @@ function describeBurnRate({ factor, longMinutes, shortMinutes }: (typeof burnRat
 }
 
 function judgeAvailability(row: Row): Finding {
-  const name = readText(row, 'route') === tokenRoute ? 'Tokens' : 'Lists'
+  const name = answersByRoute[readText(row, 'route')]
   const count = (minutes: number) => ({
     requests: readCount(row, `requests_${minutes}`),
     failures: readCount(row, `failures_${minutes}`),

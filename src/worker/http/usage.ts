@@ -2,7 +2,7 @@
 
 /** The facts of a request that are counted. Queries address the columns by number, so a field never changes its column. */
 export interface Usage {
-  /** `blob1`: the path with its parameters named, such as `/api/v3/partners/:shortName/plans`. */
+  /** `blob1`: of src/api/routes.ts, or `/*`. */
   route: string
   /** `blob2`, as text. */
   status: number

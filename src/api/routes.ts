@@ -1,0 +1,7 @@
+// The routes of the API. The Worker serves them, the usage dataset names them, and `ops watch` compares their failures with the
+// target.
+export const tokenRoute = '/api/v3/partners/auth'
+export const plansRoute = '/api/v3/partners/:shortName/plans'
+
+/** Every route, with the name of its answers. */
+export const answersByRoute: Readonly<Record<string, string>> = { [tokenRoute]: 'Tokens', [plansRoute]: 'Lists' }
