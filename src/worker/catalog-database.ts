@@ -4,7 +4,7 @@ import type { CacheContext, CatalogSession, OpenSession } from './cache/cache-co
 import { createWarn, type AppEnv } from './http/app-env.ts'
 import type { Seal } from '../crypto/seal.ts'
 import { openDatabase } from '../db/database.ts'
-import { queryD1 } from './query-d1.ts'
+import { queryD1 } from './deadline.ts'
 import { selectPartnerCheck } from '../db/client-queries.ts'
 import { selectPlanList } from '../db/plan-queries.ts'
 

@@ -13,7 +13,7 @@ import {
 } from '../db/publish.ts'
 import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'
-import { queryD1 } from './query-d1.ts'
+import { queryD1 } from './deadline.ts'
 
 /** D1 runs a statement for at most 30 s. */
 const publishDeadlineMs = 60_000

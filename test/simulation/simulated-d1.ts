@@ -1,6 +1,6 @@
 // D1 with a primary, and one read replica per region that lags behind it.
 import { StorageError } from '../../src/db/database.ts'
-import { queryD1 } from '../../src/worker/query-d1.ts'
+import { queryD1 } from '../../src/worker/deadline.ts'
 import type { CatalogSession, OpenSession } from '../../src/worker/cache/cache-context.ts'
 import { renderList, type CatalogHistory, type Moment } from './catalog-history.ts'
 import type { Outages } from './outages.ts'

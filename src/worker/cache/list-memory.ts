@@ -11,17 +11,13 @@ export interface HeldList extends Copied {
   currentAtMs: number
 }
 
-export interface ListMemory {
-  get: (key: string) => HeldList | undefined
-  set: (key: string, list: HeldList) => void
-  delete: (key: string) => void
-}
+export type ListMemory = ReturnType<typeof createListMemory>
 
 /** The approximate size of an entry without its body. */
 const entryBytes = 512
 
 /** Evicts the least recently used lists beyond `maxBytes`. Does not hold a list that is larger than that. */
-export function createListMemory(maxBytes: number): ListMemory {
+export function createListMemory(maxBytes: number) {
   const lists = new Map<string, HeldList>()
   let heldBytes = 0
 
@@ -33,14 +29,14 @@ export function createListMemory(maxBytes: number): ListMemory {
   }
 
   return {
-    get: (key) => {
+    get: (key: string) => {
       const list = lists.get(key)
       if (list === undefined) return undefined
       lists.delete(key)
       lists.set(key, list)
       return list
     },
-    set: (key, list) => {
+    set: (key: string, list: HeldList) => {
       remove(key)
       const bytes = computeBytes(key, list)
       if (bytes > maxBytes) return

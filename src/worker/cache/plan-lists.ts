@@ -76,10 +76,11 @@ export function createPlanLists({ maxBytes, maxEmptyBytes }: ListBounds, d1: D1S
   }
 
   /** The list in memory, or else KV's, which memory then keeps. */
-  async function find(name: ListName, prefetched?: Prefetched): Promise<Found | undefined> {
+  async function find(name: ListName, failure?: StorageError, prefetched?: Prefetched): Promise<Found | undefined> {
     const prefetchedCopy = prefetched?.key === name.key ? prefetched.copy : undefined
     const held = prefetchedCopy ? undefined : getHeld(name.key)
-    if (held && (d1.isNewest(held.revision) || isUsable(held, name.context))) return { list: held, tier: 'memory' }
+    const isEnough = held && (isUsable(held, name.context) || (!failure && d1.isNewest(held.revision)))
+    if (isEnough) return { list: held, tier: 'memory' }
     const copy = await (prefetchedCopy ?? readCopy(name))
     const list = getHeld(name.key) ?? copy
     return list && { list, tier: list === copy ? 'kv' : 'memory' }
@@ -88,7 +89,7 @@ export function createPlanLists({ maxBytes, maxEmptyBytes }: ListBounds, d1: D1S
   /** @throws StorageError when D1 does not answer and there is no usable copy */
   async function read(request: ListRequest): Promise<Answer> {
     const { context, checkedAtMs, failure, prefetched } = request
-    const found = await find(request, prefetched)
+    const found = await find(request, failure, prefetched)
     if (found && !failure && d1.isNewest(found.list.revision)) {
       found.list.currentAtMs = getLater(checkedAtMs, found.list.currentAtMs, context.nowMs)
       renewListCopy(context, request.key, found.list)
@@ -164,7 +165,7 @@ export function createPlanLists({ maxBytes, maxEmptyBytes }: ListBounds, d1: D1S
   }
 }
 
-function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): list is HeldList {
+function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): boolean {
   return list !== undefined && isUsableInOutage(list.currentAtMs, nowMs)
 }
 

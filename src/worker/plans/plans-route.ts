@@ -7,8 +7,7 @@ import { createCacheContext } from '../catalog-database.ts'
 import { ApiError } from '../http/api-error.ts'
 import { commonHeaders } from '../http/common-headers.ts'
 import type { RespondConditionally } from '../http/conditional-response.ts'
-import { methodNotAllowed } from '../http/method-not-allowed.ts'
-import { createRoutes } from '../http/routes.ts'
+import { createRoutes, methodNotAllowed } from '../http/routes.ts'
 import { parsePlanFilter } from './filter-query.ts'
 
 export interface PlansDependencies {

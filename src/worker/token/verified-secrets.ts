@@ -5,20 +5,9 @@ import { encodeBase64Url } from '../../crypto/base64.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { ClientCredentials } from './basic-credentials.ts'
 
-export interface KnownSecret {
-  /** The stored hash that the secret matched. */
-  hash: string
-  /** Starts its lifetime again. Call it only when the hash is still current. */
-  renew: () => void
-  forget: () => void
-}
+export type VerifiedSecrets = ReturnType<typeof createVerifiedSecrets>
 
-export interface VerifiedSecrets {
-  recall: (credentials: ClientCredentials, nowMs: number) => Promise<KnownSecret | undefined>
-  remember: (credentials: ClientCredentials, hash: string, nowMs: number) => Promise<void>
-}
-
-export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: number }): VerifiedSecrets {
+export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: number }) {
   const hashes = createBoundedMap<{ hash: string; expiresAtMs: number }>(bounds.maxSecrets)
   let key: CryptoKey | undefined
 
@@ -34,13 +23,19 @@ export function createVerifiedSecrets(bounds: { maxSecrets: number; lifetimeMs: 
     hashes.set(mac, { hash, expiresAtMs: nowMs + bounds.lifetimeMs })
 
   return {
-    recall: async (credentials, nowMs) => {
+    recall: async (credentials: ClientCredentials, nowMs: number) => {
       const mac = await computeMac(credentials)
       const known = hashes.get(mac)
       if (known === undefined || known.expiresAtMs <= nowMs) return undefined
-      return { hash: known.hash, renew: () => keep(mac, known.hash, nowMs), forget: () => hashes.delete(mac) }
+      return {
+        hash: known.hash,
+        /** Starts its lifetime again. Call it only when the hash is still current. */
+        renew: () => keep(mac, known.hash, nowMs),
+        forget: () => hashes.delete(mac),
+      }
     },
-    remember: async (credentials, hash, nowMs) => keep(await computeMac(credentials), hash, nowMs),
+    remember: async (credentials: ClientCredentials, hash: string, nowMs: number) =>
+      keep(await computeMac(credentials), hash, nowMs),
   }
 }
 

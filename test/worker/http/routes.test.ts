@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createExactRouter } from '../../../src/worker/http/exact-router.ts'
+import { createExactRouter } from '../../../src/worker/http/routes.ts'
 
 const router = createExactRouter<string>()
 router.add('ALL', '/*', 'every request')
