@@ -731,6 +731,14 @@ describe('while D1 fails', () => {
     expect(get.mock.calls.filter(([key]) => String(key) === getPartnerKey(clientId)).length).toBe(2)
   })
 
+  test('memory’s check is not written to KV again: it would seem to be younger', async () => {
+    await request(0)
+    db.isDown = true
+    const put = vi.spyOn(env.CATALOG_CACHE, 'put')
+    for (const ageMs of [hour, 2 * hour]) await request(ageMs)
+    expect(put).not.toHaveBeenCalled()
+  })
+
   test('a bug is not an outage', async () => {
     await request(0)
     const broken = { ...session, checkPartner: () => Promise.reject(new TypeError('bug')) }
@@ -905,6 +913,16 @@ describe('a clock', () => {
     await request(0)
     db.isDown = true
     expect(await request(3 * minute)).toMatchObject({ tier: 'memory', ageSeconds: 180 })
+  })
+
+  test('that was ahead leaves a list in memory that does not hide KV’s copy while D1 fails', async () => {
+    await request(hour)
+    const here = openCatalog
+    startNewIsolate()
+    await request(0)
+    openCatalog = here
+    db.isDown = true
+    expect(await request(second)).toMatchObject({ tier: 'kv', ageSeconds: 1 })
   })
 
   test('may be ahead by up to a minute', async () => {
