@@ -149,6 +149,7 @@ export function createSimulatedKv(options: SimulatedKvOptions) {
       const value = readCentral(key)
       return value && clock.now() - value.writtenAtMs > cityCacheMs + 10_000 ? value : undefined
     },
+    isGarbled: (key: string): boolean => readCentral(key)?.isGarbled === true,
     /** As an operator's commands do it. */
     delete: (key: string) => void central.delete(key),
     mark: (key: string, metadata: PartnerMark) => {

@@ -6,16 +6,7 @@ const sliceBytes = 64 * 1024
 /** Disconnects a client that read nothing since the last check, because it keeps the body in memory. */
 const stallCheckMs = 30_000
 
-/**
- * @param etag a strong entity tag, with its quotes (RFC 9110 section 8.8.3)
- * @param headers headers of both the 200 and the 304
- * @throws ApiError with a 503 when slow readers hold too many other bodies
- */
-export type RespondConditionally = (
-  request: Pick<Request, 'method' | 'headers'>,
-  list: { body: Uint8Array; etag: string },
-  headers: Record<string, string>,
-) => Response
+export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
 /** A large body, and how many readers are receiving it. */
 interface StreamedBody {
@@ -23,14 +14,14 @@ interface StreamedBody {
   readers: number
 }
 
-interface StreamBounds {
-  /** A larger body is streamed in slices. */
-  largeBodyBytes: number
-  /** Limit for the large bodies that readers are receiving. Each body counts once. */
-  maxStreamedBytes: number
-}
-
-export function createRespondConditionally({ largeBodyBytes, maxStreamedBytes }: StreamBounds): RespondConditionally {
+/**
+ * @param largeBodyBytes a larger body is streamed in slices
+ * @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once.
+ */
+export function createRespondConditionally({
+  largeBodyBytes,
+  maxStreamedBytes,
+}: Record<'largeBodyBytes' | 'maxStreamedBytes', number>) {
   /** By ETag. Weak, because a request that is cancelled never says so. */
   const streamed = new Map<string, StreamedBody>()
 
@@ -65,7 +56,16 @@ export function createRespondConditionally({ largeBodyBytes, maxStreamedBytes }:
     return readable
   }
 
-  return (request, { body, etag }, headers) => {
+  /**
+   * @param list with a strong entity tag, in its quotes (RFC 9110 section 8.8.3)
+   * @param headers headers of both the 200 and the 304
+   * @throws ApiError with a 503 when slow readers hold too many other bodies
+   */
+  return (
+    request: Pick<Request, 'method' | 'headers'>,
+    { body, etag }: { body: Uint8Array; etag: string },
+    headers: Record<string, string>,
+  ): Response => {
     if (matchesEtag(request.headers.get('If-None-Match'), etag)) {
       return new Response(null, { status: 304, headers: { ETag: etag, ...headers } })
     }
