@@ -6,12 +6,6 @@ import { ApiError } from '../http/api-error.ts'
 import { cutScheme } from '../http/authorization-header.ts'
 import type { VerifyToken } from './verified-tokens.ts'
 
-/** Why a request is refused. `reason` is for the log only. */
-type BearerRefusal =
-  | { code: 'missing_token' }
-  | { code: 'expired_token' }
-  | { code: 'invalid_token'; reason: TokenDefect | 'unknown_partner' | 'suspended_partner' | 'ended_token' }
-
 /** @throws ApiError with a 401 unless the Authorization header holds a valid token */
 export async function authenticateBearer(
   authorization: string | undefined,
@@ -20,33 +14,35 @@ export async function authenticateBearer(
   nowSeconds: number,
 ): Promise<AccessTokenClaims> {
   const token = cutScheme(authorization ?? '', 'Bearer')
-  if (!token) throw createChallenge({ code: 'missing_token' })
+  if (!token) throw createChallenge('missing_token')
   const verified = await verifyToken(token, keys, nowSeconds)
-  switch (verified.kind) {
-    case 'valid':
-      return verified.claims
-    case 'expired':
-      throw createChallenge({ code: 'expired_token' })
-    case 'invalid':
-      throw createChallenge({ code: 'invalid_token', reason: verified.reason })
-  }
+  if (verified.kind === 'valid') return verified.claims
+  throw verified.kind === 'expired'
+    ? createChallenge('expired_token')
+    : createChallenge('invalid_token', verified.reason)
 }
 
 /** @throws ApiError with a 401 unless the token's partner exists under the same short name */
 export function requirePartner(partner: PartnerAccess | undefined, { partner: shortName }: AccessTokenClaims) {
-  if (partner?.shortName !== shortName) throw createChallenge({ code: 'invalid_token', reason: 'unknown_partner' })
+  if (partner?.shortName !== shortName) throw createChallenge('invalid_token', 'unknown_partner')
   return partner
 }
 
 /** @throws ApiError with a 401 if the partner is suspended, or its earlier tokens were ended */
 export function requireAccess({ isSuspended, tokensValidFrom }: PartnerAccess, { iat }: AccessTokenClaims): void {
-  if (isSuspended) throw createChallenge({ code: 'invalid_token', reason: 'suspended_partner' })
-  if (iat < (tokensValidFrom ?? 0)) throw createChallenge({ code: 'invalid_token', reason: 'ended_token' })
+  if (isSuspended) throw createChallenge('invalid_token', 'suspended_partner')
+  if (iat < (tokensValidFrom ?? 0)) throw createChallenge('invalid_token', 'ended_token')
 }
 
-/** RFC 6750 section 3.1: the challenge names an error only if the request had a token. */
-function createChallenge(refusal: BearerRefusal): ApiError {
-  const error = refusal.code === 'missing_token' ? '' : ', error="invalid_token"'
+/**
+ * RFC 6750 section 3.1: the challenge names an error only if the request had a token.
+ * @param reason for the log only
+ */
+function createChallenge(
+  code: 'missing_token' | 'expired_token' | 'invalid_token',
+  reason?: TokenDefect | 'unknown_partner' | 'suspended_partner' | 'ended_token',
+): ApiError {
+  const error = code === 'missing_token' ? '' : ', error="invalid_token"'
   const headers = { 'WWW-Authenticate': `Bearer realm="partners"${error}` }
-  return new ApiError(refusal.code, 'reason' in refusal ? { headers, reason: refusal.reason } : { headers })
+  return new ApiError(code, { headers, ...(reason && { reason }) })
 }

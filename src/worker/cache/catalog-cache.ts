@@ -33,8 +33,9 @@ export interface CacheBounds extends ListBounds {
   maxPartners: number
 }
 
-/** @throws StorageError when D1 does not answer and there is no copy of the partner */
-export type OpenCatalog = (context: CacheContext, request: CatalogRequest) => Promise<CatalogEntry>
+type CatalogCache = ReturnType<typeof createCatalogCache>
+export type OpenCatalog = CatalogCache['openCatalog']
+export type OpenSignIn = CatalogCache['openSignIn']
 
 /** What is known about a client that wants to sign in. */
 export interface SignIn {
@@ -48,28 +49,15 @@ export interface SignIn {
   accept: () => void
 }
 
-/**
- * Asks D1's primary, and uses an old copy while it fails.
- * @param decideByCopy returns undefined if the copy is not enough. In a pause, D1 failed a moment ago, and is asked then.
- * @throws StorageError when D1 does not answer and the copy is not enough
- */
-export type OpenSignIn = <T>(
-  context: CacheContext,
-  clientId: string,
-  decide: (client: SignIn) => Promise<T>,
-  decideByCopy: (client: SignIn, isPaused: boolean) => Promise<T | undefined>,
-) => Promise<T>
-
 /** @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs` */
-export function createCatalogCache(
-  bounds: CacheBounds,
-  clock: () => number = Date.now,
-): { openCatalog: OpenCatalog; openSignIn: OpenSignIn } {
+export function createCatalogCache(bounds: CacheBounds, clock: () => number = Date.now) {
   const d1 = createD1State(clock)
   const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
   const lists = createPlanLists(bounds, d1, clock)
 
-  const openCatalog: OpenCatalog = async (context, { clientId, countryHint, filter }) => {
+  /** @throws StorageError when D1 does not answer and there is no copy of the partner */
+  async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<CatalogEntry> {
+    const { clientId, countryHint, filter } = request
     const held = checks.get(clientId)
     const ageMs = held ? computeAgeMs(held.checkedAtMs, context.nowMs) : Infinity
     const country = held?.partner?.country
@@ -124,8 +112,18 @@ export function createCatalogCache(
     }
   }
 
-  const openSignIn: OpenSignIn = (context, clientId, decide, decideByCopy) =>
-    d1.serve(
+  /**
+   * Asks D1's primary, and uses an old copy while it fails.
+   * @param decideByCopy returns undefined if the copy is not enough. In a pause, D1 failed a moment ago, and is asked then.
+   * @throws StorageError when D1 does not answer and the copy is not enough
+   */
+  function openSignIn<T>(
+    context: CacheContext,
+    clientId: string,
+    decide: (client: SignIn) => Promise<T>,
+    decideByCopy: (client: SignIn, isPaused: boolean) => Promise<T | undefined>,
+  ): Promise<T> {
+    return d1.serve(
       context,
       async () => {
         const check = await checks.askPrimary(context, clientId)
@@ -143,6 +141,7 @@ export function createCatalogCache(
         return decideByCopy({ ...copy, isOld: true, accept }, isPaused)
       },
     )
+  }
 
   /** After the response. */
   function prefetchList(context: CacheContext, partner: PartnerAccess | undefined): void {
