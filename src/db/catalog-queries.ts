@@ -5,8 +5,7 @@ import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError, type Database } from './database.ts'
 import { readAll } from './pages.ts'
-import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import type { Version } from './stage-publication.ts'
+import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions, type Version } from './plan-queries.ts'
 
 /** Plans in ascending order of ID, all of one revision. */
 export interface CatalogSnapshot {

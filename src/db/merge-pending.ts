@@ -3,9 +3,9 @@ import { sql } from 'drizzle-orm'
 import { mergePlan, nameConflicts } from '../catalog/merge-plan.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { Database } from './database.ts'
-import { newestRevision, selectVersionAt } from './plan-queries.ts'
+import { newestRevision, selectVersionAt, type Version } from './plan-queries.ts'
 import { listOf, orNull } from './sql-values.ts'
-import { hashStoredPlans, insertVersions, stageVersions, storeChange, type Version } from './stage-publication.ts'
+import { hashStoredPlans, insertVersions, stageVersions, storeChange } from './stage-publication.ts'
 
 /** As many plans are merged for one publication. */
 const maxMergedPlans = 200

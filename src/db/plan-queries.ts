@@ -1,7 +1,11 @@
 // The SQL of the Worker's plan list, and what the current catalog is.
 import { sql, type SQL } from 'drizzle-orm'
+import type { StoredPlan } from '../catalog/plan-document.ts'
 import { filterNames, planFilters, writeCondition, type PlanFilter } from '../catalog/plan-filters.ts'
 import type { Database } from './database.ts'
+
+/** A plan after a publication. */
+export type Version = [planId: number, ...StoredPlan]
 
 export const newestRevision = sql`(select coalesce(max(revision), 0) from publications)`
 

@@ -4,9 +4,8 @@ import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { selectObjects, type Database } from './database.ts'
 import { readAll } from './pages.ts'
-import { selectVersionAt } from './plan-queries.ts'
+import { selectVersionAt, type Version } from './plan-queries.ts'
 import { listOf } from './sql-values.ts'
-import type { Version } from './stage-publication.ts'
 
 /** migrations/*.sql explains the columns. Times are Unix seconds. */
 export interface PublicationRow {

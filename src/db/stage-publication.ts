@@ -1,9 +1,10 @@
 // Writes a publication and its plans, without any effect. For the command line and for the Worker's schedule.
 import { sql, type SQL } from 'drizzle-orm'
-import { storePlan, type StoredPlan } from '../catalog/plan-document.ts'
+import { storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
+import type { Version } from './plan-queries.ts'
 import type { PublicationRow } from './publication-queries.ts'
 import { orNull } from './sql-values.ts'
 
@@ -11,9 +12,6 @@ export type NewPublication = Pick<
   PublicationRow,
   'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId'
 > & { needsApproval: boolean }
-
-/** A plan after a publication. */
-export type Version = [planId: number, ...StoredPlan]
 
 /** The texts of a plan after a change. */
 export function storeChange({ planId, after }: { planId: number; after: CatalogPlan | null }): Version {
