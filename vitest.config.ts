@@ -3,18 +3,15 @@ import { dirname, join } from 'node:path'
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-pool-workers'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { generateJwk } from './src/crypto/signing-keys.ts'
+import { formatKeyName, generateKey } from './src/crypto/signing-keys.ts'
 
-// A random key for each run.
-const JWT_KEYS = JSON.stringify({ keys: [generateJwk()] })
-// Wrangler warns when a required secret is missing here. The binding below takes precedence over .dev.vars.
-process.env['JWT_KEYS'] = JWT_KEYS
 // Wrangler names the file of the secrets for every test file.
 process.env['WRANGLER_LOG'] ??= 'warn'
 // Otherwise, each start of workerd asks the internet for an example of request.cf.
 process.env['CLOUDFLARE_CF_FETCH_ENABLED'] = 'false'
 const bindings = {
-  JWT_KEYS,
+  // A random key for each run.
+  [formatKeyName('1700000000')]: generateKey(),
   TEST_MIGRATIONS: await readD1Migrations('migrations'),
 }
 

@@ -1,10 +1,16 @@
 // Turns variables and secrets into checked values. Errors name the variable and never contain its value.
 import { isIterationCount, maxPbkdf2Iterations } from '../crypto/client-secret.ts'
 import { createSeal, type Seal } from '../crypto/seal.ts'
-import { importSigningKeys, type SigningKeys } from '../crypto/signing-keys.ts'
+import {
+  formatKeyName,
+  importSigningKey,
+  minKeyBytes,
+  parseKeyName,
+  type SigningKey,
+  type SigningKeys,
+} from '../crypto/signing-keys.ts'
 
 export interface Config {
-  /** The first key signs, all of them verify. */
   signingKeys: SigningKeys
   /** For the copies in KV. */
   seal: Seal
@@ -14,12 +20,8 @@ export interface Config {
   pbkdf2Iterations: number
 }
 
-/**
- * The part of `env` that holds configuration. A variable is a number in wrangler.toml and a string from `--var`. Secrets
- * named `JWT_KEYS_…` hold more keys that verify.
- */
+/** The variables of `env`. A variable is a number in wrangler.toml and a string from `--var`. */
 export interface ConfigSource {
-  JWT_KEYS?: string
   TOKEN_LIFETIME_SECONDS?: string | number
   PBKDF2_ITERATIONS?: string | number
   /** Only for the command line: `required` makes publications wait for another operator. */
@@ -31,11 +33,11 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-export type ReadConfig = (env: ConfigSource) => Promise<Config>
+export type ReadConfig = (env: object) => Promise<Config>
 
 /** Checks each `env` object once: the same object serves every request of an isolate. */
 export function createConfigReader(): ReadConfig {
-  const configs = new WeakMap<ConfigSource, Config>()
+  const configs = new WeakMap<object, Config>()
   return async (env) => {
     const known = configs.get(env)
     if (known) return known
@@ -46,7 +48,7 @@ export function createConfigReader(): ReadConfig {
 }
 
 /** @throws ConfigError when a variable or secret is missing or wrong. */
-export async function parseConfig(env: ConfigSource): Promise<Config> {
+export async function parseConfig(env: object): Promise<Config> {
   const signingKeys = await readSigningKeys(env)
   return { signingKeys, seal: createSeal(signingKeys), ...parseVariables(env) }
 }
@@ -56,18 +58,24 @@ export function parseVariables(env: ConfigSource): Omit<Config, 'signingKeys' | 
   return { tokenLifetimeSeconds: readTokenLifetimeSeconds(env), pbkdf2Iterations: readPbkdf2Iterations(env) }
 }
 
-/** Cloudflare never returns a secret's value, so a rotation keeps each earlier key in a secret of its own. */
-async function readSigningKeys({ JWT_KEYS, ...others }: ConfigSource): Promise<SigningKeys> {
-  if (!JWT_KEYS) throw new ConfigError('The secret JWT_KEYS is not set. It takes a JWK Set of "oct" keys as JSON.')
-  const sets = Object.entries({ JWT_KEYS, ...others }).filter(([name]) => /^JWT_KEYS(_|$)/.test(name))
-  try {
-    return await importSigningKeys(...sets.map(([, set]) => String(set)))
-  } catch (error) {
-    const names = sets.map(([name]) => name)
-    const problem = error instanceof Error ? error.message : 'cannot be read'
-    const where = names.length === 1 ? 'The secret JWT_KEYS is' : `One of the secrets ${names.join(', ')} is`
-    throw new ConfigError(`${where} wrong: ${problem}. It takes a JWK Set of "oct" keys as JSON.`)
-  }
+async function readSigningKeys(env: object): Promise<SigningKeys> {
+  const secrets = Object.entries(env).flatMap(([name, value]: [string, unknown]) => {
+    const kid = parseKeyName(name)
+    return kid === undefined ? [] : [{ kid, value }]
+  })
+  // The IDs have the same length.
+  const newestFirst = secrets.toSorted((a, b) => (a.kid < b.kid ? 1 : -1))
+  const [first, ...rest] = await Promise.all(newestFirst.map(({ kid, value }) => readSigningKey(kid, value)))
+  if (first !== undefined) return [first, ...rest]
+  throw new ConfigError('There is no signing key: a secret named JWT_KEY_ and ten digits of Unix seconds.')
+}
+
+async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> {
+  const key = await importSigningKey(kid, value)
+  if (key !== undefined) return key
+  throw new ConfigError(
+    `The secret ${formatKeyName(kid)} is wrong: it takes at least ${minKeyBytes} random bytes in Base64url.`,
+  )
 }
 
 function readTokenLifetimeSeconds({ TOKEN_LIFETIME_SECONDS = 3600 }: ConfigSource): number {

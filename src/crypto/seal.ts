@@ -1,32 +1,40 @@
 // Seals a text that is kept in a store, so that only the Worker can write it.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
-import type { SigningKeys } from './signing-keys.ts'
+import { findSigningKey, type SigningKeys } from './signing-keys.ts'
+
+interface SealingKey {
+  kid: string
+  jwk: { k: string }
+}
 
 /** HMAC-SHA-256 under keys that HKDF (RFC 5869) derives from the signing keys. A MAC is wrong once its signing key is dropped. */
 export interface Seal {
-  /** The MAC under the first key, in Base64url. */
-  sign: (text: string) => Promise<string>
-  /** Whether the MAC is right under any of the keys. */
+  /** The ID of the key that signs at this time, and the MAC under it in Base64url: `1795262400.…` */
+  sign: (text: string, nowMs: number) => Promise<string>
+  /** Whether the MAC is right under the key that it names. */
   verify: (text: string, mac: string) => Promise<boolean>
 }
 
-export function createSeal(signingKeys: Pick<SigningKeys[number], 'jwk'>[]): Seal {
-  let keys: CryptoKey[] | undefined
+export function createSeal(signingKeys: SigningKeys<SealingKey>): Seal {
   // Derived at the first use: most requests need none.
-  const getKeys = async () => (keys ??= await Promise.all(signingKeys.map(({ jwk }) => deriveKey(jwk.k))))
+  const derived = new Map<string, CryptoKey>()
+  const getKey = async ({ kid, jwk }: SealingKey) => {
+    const key = derived.get(kid) ?? (await deriveKey(jwk.k))
+    derived.set(kid, key)
+    return key
+  }
   return {
-    sign: async (text) => {
-      const [key] = await getKeys()
-      if (key === undefined) throw new Error('no key')
-      return encodeBase64Url(new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(text))))
+    sign: async (text, nowMs) => {
+      const signing = findSigningKey(signingKeys, nowMs / 1000)
+      const mac = await crypto.subtle.sign('HMAC', await getKey(signing), new TextEncoder().encode(text))
+      return `${signing.kid}.${encodeBase64Url(new Uint8Array(mac))}`
     },
     verify: async (text, mac) => {
-      const bytes = decodeBase64Url(mac)
-      if (bytes === undefined) return false
-      for (const key of await getKeys()) {
-        if (await crypto.subtle.verify('HMAC', key, bytes, new TextEncoder().encode(text))) return true
-      }
-      return false
+      const [named, encoded = ''] = mac.split('.')
+      const sealing = signingKeys.find(({ kid }) => kid === named)
+      const bytes = decodeBase64Url(encoded)
+      if (sealing === undefined || bytes === undefined) return false
+      return crypto.subtle.verify('HMAC', await getKey(sealing), bytes, new TextEncoder().encode(text))
     },
   }
 }

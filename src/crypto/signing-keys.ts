@@ -1,9 +1,9 @@
-// The keys that sign and verify access tokens: JWK Sets (RFC 7517 section 5) of "oct" keys.
-import { isJsonObject } from '../json.ts'
+// The keys that sign and verify access tokens. A key is a secret of the Worker, whose name says from when it signs.
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 
 /** An HS256 key, ready for use. */
 export interface SigningKey {
+  /** Ten digits: the Unix second from which the key signs. A Worker has each secret, and so each ID, once. */
   kid: string
   /** For signing: hono/jwt writes `kid` into the header only when it gets a JWK. */
   jwk: OctJwk
@@ -13,10 +13,10 @@ export interface SigningKey {
   encodedHeader: string
 }
 
-/** The first key signs, all of them verify. */
-export type SigningKeys = [SigningKey, ...SigningKey[]]
+/** The newest first. All of them verify. */
+export type SigningKeys<Key = SigningKey> = readonly [Key, ...Key[]]
 
-export interface OctJwk {
+interface OctJwk {
   kty: 'oct'
   kid: string
   alg: 'HS256'
@@ -25,75 +25,39 @@ export interface OctJwk {
 }
 
 /** RFC 7518 section 3.2: an HS256 key is at least as long as the hash. */
-const minKeyBytes = 32
+export const minKeyBytes = 32
 
-/** Every token contains the `kid`. */
-const maxKidLength = 64
-
-/**
- * Reads JWK Sets as JSON. The first key of the first set signs.
- * @throws Error that names the problem and contains no part of the value.
- */
-export async function importSigningKeys(...jwkSets: string[]): Promise<SigningKeys> {
-  const jwks = new Map<string, OctJwk>()
-  for (const jwkSet of jwkSets) {
-    const entries = parseKeys(jwkSet)
-    // With an empty first set, a key that should only verify would sign.
-    if (entries.length === 0) throw new Error('no key')
-    for (const [index, entry] of entries.entries()) {
-      const jwk = checkJwk(entry, `key ${index + 1}`)
-      if ((jwks.get(jwk.kid) ?? jwk).k !== jwk.k) throw new Error(`key ${index + 1} has the kid of another key`)
-      jwks.set(jwk.kid, jwk)
-    }
-  }
-  const [first, ...rest] = await Promise.all([...jwks.values()].map(importKey))
-  if (first === undefined) throw new Error('no key')
-  return [first, ...rest]
+/** The name of the secret that holds a key. */
+export function formatKeyName(kid: string): string {
+  return `JWT_KEY_${kid}`
 }
 
-/** Generates a random 256-bit key. Its `kid` starts with the time, such as `20261121T143005Z_`. */
-export function generateJwk(now = new Date()): OctJwk {
-  const k = encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
-  const time = now.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '')
-  const suffix = crypto.randomUUID().slice(0, 8)
-  return { kty: 'oct', kid: `${time}_${suffix}`, alg: 'HS256', k }
+/** @returns the ID of the key that a secret of this name holds, undefined for the name of no key. */
+export function parseKeyName(name: string): string | undefined {
+  return /^JWT_KEY_(\d{10})$/.exec(name)?.[1]
 }
 
-/** Unix milliseconds at which `generateJwk` made a key, or undefined for the `kid` of any other key. */
-export function readKidTimeMs(kid: string): number | undefined {
-  const time = /^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)_/.exec(kid)
-  if (!time) return undefined
-  const [, year, month, dayAndHour, minute, second] = time
-  const timeMs = Date.parse(`${year}-${month}-${dayAndHour}:${minute}:${second}`)
-  return Number.isNaN(timeMs) ? undefined : timeMs
+/** @returns the value of the secret of a new key: 256 random bits in Base64url. */
+export function generateKey(): string {
+  return encodeBase64Url(crypto.getRandomValues(new Uint8Array(minKeyBytes)))
 }
 
-function parseKeys(jwkSet: string): unknown[] {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(jwkSet)
-  } catch {
-    throw new Error('not JSON')
-  }
-  if (!isJsonObject(parsed) || !Array.isArray(parsed['keys'])) throw new Error('not a JWK Set: {"keys":[…]}')
-  return parsed['keys']
-}
-
-function checkJwk(jwk: unknown, name: string): OctJwk {
-  if (!isJsonObject(jwk) || jwk['kty'] !== 'oct') throw new Error(`${name} is not a JWK of kty "oct"`)
-  const { k, kid, alg = 'HS256' } = jwk
-  if (alg !== 'HS256') throw new Error(`${name} has an alg other than HS256`)
-  if (typeof kid !== 'string' || kid === '') throw new Error(`${name} has no kid`)
-  if (kid.length > maxKidLength) throw new Error(`${name} has a kid of over ${maxKidLength} characters`)
+/** @returns undefined when the value is not a key in Base64url. */
+export async function importSigningKey(kid: string, k: unknown): Promise<SigningKey | undefined> {
   const bytes = typeof k === 'string' ? decodeBase64Url(k) : undefined
-  if (typeof k !== 'string' || bytes === undefined) throw new Error(`${name} has no base64url k`)
-  if (bytes.length < minKeyBytes) throw new Error(`${name} is shorter than ${minKeyBytes} bytes`)
-  return { kty: 'oct', kid, alg, k }
+  if (typeof k !== 'string' || bytes === undefined || bytes.length < minKeyBytes) return undefined
+  const jwk: OctJwk = { kty: 'oct', kid, alg: 'HS256', k }
+  const verifyKey = await crypto.subtle.importKey('jwk', jwk, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+  const header = new TextEncoder().encode(JSON.stringify({ alg: jwk.alg, typ: 'JWT', kid }))
+  return { kid, jwk, verifyKey, encodedHeader: encodeBase64Url(header) }
 }
 
-async function importKey(jwk: OctJwk): Promise<SigningKey> {
-  const { kid, alg } = jwk
-  const verifyKey = await crypto.subtle.importKey('jwk', jwk, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
-  const header = new TextEncoder().encode(JSON.stringify({ alg, typ: 'JWT', kid }))
-  return { kid, jwk, verifyKey, encodedHeader: encodeBase64Url(header) }
+/** @returns the last key whose time has come. Clocks differ: while there is none, the earliest signs. */
+export function findSigningKey<Key extends { kid: string }>(keys: SigningKeys<Key>, nowSeconds: number): Key {
+  let [found] = keys
+  for (const key of keys) {
+    found = key
+    if (Number(key.kid) <= nowSeconds) break
+  }
+  return found
 }

@@ -76,8 +76,6 @@ async function createOperator(
     [/(?<=CLIENT_ID=)…/, () => notes.clientId],
     [/\bKID\b/, () => notes.kid],
     [/\bDATABASE_ID\b/, () => notes.databaseId],
-    // Nothing spreads here.
-    [/(?<=keys rotate )/, () => '--wait 0 '],
     [/\bVERSION_ID\b/, () => notes.previous],
     [/(?<=\s)\/tmp(?=\/)/g, () => home],
     [/https:\/\/api\.cloudflare\.com\/client\/v4/, () => account.url],

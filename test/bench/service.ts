@@ -10,7 +10,7 @@ import { build } from 'esbuild'
 import { Miniflare, type WorkerOptions } from 'miniflare'
 import { unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
-import { generateJwk } from '../../src/crypto/signing-keys.ts'
+import { formatKeyName, generateKey } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { insertPartner } from '../support/insert-partner.ts'
@@ -67,7 +67,7 @@ export async function startService(
     simple: { limit: 1_000_000, period: 60 as const },
   })
   const limits = { AUTH_ADDRESS_RATE_LIMIT: rateLimit('1'), AUTH_RATE_LIMIT: rateLimit('2') }
-  const bindings = { JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })), ...limits }
+  const bindings = { [formatKeyName('1700000000')]: text(generateKey()), ...limits }
   process.env['QUIET_WORKERD'] = findWorkerd()
   process.env['MINIFLARE_WORKERD_PATH'] = join(import.meta.dirname, 'quiet-workerd.sh')
   if (isInspected) process.env['MINIFLARE_WORKERD_V8_FLAGS'] = '--expose-gc'

@@ -1,7 +1,8 @@
 import { sign } from 'hono/jwt'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { issueAccessToken, verifyAccessToken } from '../../src/crypto/access-token.ts'
-import { generateJwk, importSigningKeys, type SigningKey } from '../../src/crypto/signing-keys.ts'
+import type { SigningKey } from '../../src/crypto/signing-keys.ts'
+import { makeSigningKey } from '../support/signing-key.ts'
 
 const nowSeconds = 1_790_000_000
 const subject = { sub: 'ABCDEFGHIJKLMNOP', partner: 'acme' }
@@ -19,8 +20,9 @@ let olderKey: SigningKey
 let retiredKey: SigningKey
 
 beforeAll(async () => {
-  const imported = await importSigningKeys(JSON.stringify({ keys: [generateJwk(), generateJwk(), generateJwk()] }))
-  ;[key, olderKey, retiredKey] = imported as [SigningKey, SigningKey, SigningKey]
+  key = await makeSigningKey('1700000002')
+  olderKey = await makeSigningKey('1700000001')
+  retiredKey = await makeSigningKey('1700000000')
 })
 
 const valid = { kind: 'valid', claims: { ...subject, iat: nowSeconds, exp: nowSeconds + 60 } }

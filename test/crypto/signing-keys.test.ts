@@ -1,47 +1,70 @@
-import { expect, test } from 'vitest'
-import { generateJwk, importSigningKeys, readKidTimeMs } from '../../src/crypto/signing-keys.ts'
+import { describe, expect, test } from 'vitest'
+import { createSeal } from '../../src/crypto/seal.ts'
+import {
+  findSigningKey,
+  formatKeyName,
+  generateKey,
+  importSigningKey,
+  parseKeyName,
+  type SigningKeys,
+} from '../../src/crypto/signing-keys.ts'
+import { makeSigningKey } from '../support/signing-key.ts'
 
-const k = 'k'.repeat(43).slice(0, -1) + 'g'
-const key = { kty: 'oct', kid: 'a', k }
-
-test('imports generated keys in order', async () => {
-  const [first, second] = [generateJwk(), generateJwk()]
-  const imported = await importSigningKeys(JSON.stringify({ keys: [first, second] }))
-  expect(imported.map(({ kid }) => kid)).toEqual([first.kid, second.kid])
-  expect(first.k).not.toBe(second.k)
+test('a new key has 256 bits, and is another one each time', async () => {
+  const [first, second] = [generateKey(), generateKey()]
+  expect([first.length, first === second]).toEqual([43, false])
+  expect((await importSigningKey('1700000000', first))?.jwk).toEqual({
+    kty: 'oct',
+    kid: '1700000000',
+    alg: 'HS256',
+    k: first,
+  })
 })
 
-test('puts the first key of the first set first, and imports a key of two sets once', async () => {
-  const [current, before] = [generateJwk(), generateJwk()]
-  const set = (...keys: object[]) => JSON.stringify({ keys })
-  const imported = await importSigningKeys(set(current), set(before), set(current))
-  expect(imported.map(({ kid }) => kid)).toEqual([current.kid, before.kid])
-})
-
-test('refuses an empty first set, so that no key of another set signs', async () => {
-  await expect(importSigningKeys('{"keys":[]}', JSON.stringify({ keys: [generateJwk()] }))).rejects.toThrow('no key')
-})
-
-test('reads the time from a generated kid, and from no other', () => {
-  const now = new Date('2026-11-21T14:30:05Z')
-  expect(readKidTimeMs(generateJwk(now).kid)).toBe(now.getTime())
-  expect([readKidTimeMs('a'), readKidTimeMs('20269921T143005Z_x')]).toEqual([undefined, undefined])
+test('the name of a secret is that of a key, or of none', () => {
+  expect(parseKeyName(formatKeyName('1700000000'))).toBe('1700000000')
+  const others = [
+    'JWT_KEYS',
+    'JWT_KEY_',
+    'JWT_KEY_170000000',
+    'JWT_KEY_17000000000',
+    'JWT_KEY_x',
+    'XJWT_KEY_1700000000',
+  ]
+  expect(others.map(parseKeyName)).toEqual(others.map(() => undefined))
 })
 
 test.each([
-  ['text that is not JSON', 'k', 'not JSON'],
-  ['an array', [key], 'not a JWK Set: {"keys":[…]}'],
-  ['a lone key', key, 'not a JWK Set: {"keys":[…]}'],
-  ['no key', { keys: [] }, 'no key'],
-  ['another kind of key', { keys: [{ ...key, kty: 'RSA' }] }, 'key 1 is not a JWK of kty "oct"'],
-  ['another algorithm', { keys: [{ ...key, alg: 'HS512' }] }, 'key 1 has an alg other than HS256'],
-  ['no kid', { keys: [{ kty: 'oct', k }] }, 'key 1 has no kid'],
-  ['a kid of 65 characters', { keys: [{ ...key, kid: 'a'.repeat(65) }] }, 'key 1 has a kid of over 64 characters'],
-  ['a kid twice', { keys: [key, { ...key, k: k.replace('k', 'K') }] }, 'key 2 has the kid of another key'],
-  ['no k', { keys: [key, { kty: 'oct', kid: 'b' }] }, 'key 2 has no base64url k'],
-  ['a k that is no base64url', { keys: [{ ...key, k: `${k.slice(1)}=` }] }, 'key 1 has no base64url k'],
-  ['a key of 31 bytes', { keys: [{ ...key, k: 'A'.repeat(41) + 'A' }] }, 'key 1 is shorter than 32 bytes'],
-])('refuses %s with a message that does not contain the value', async (_, value, message) => {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  await expect(importSigningKeys(text)).rejects.toThrow(new Error(message))
+  ['no text', undefined],
+  ['nothing', ''],
+  ['no Base64url', `${'A'.repeat(42)}=`],
+  ['31 bytes', 'A'.repeat(42)],
+])('%s is no key', async (_, value) => {
+  expect(await importSigningKey('1700000000', value)).toBeUndefined()
+})
+
+describe('the key that signs', () => {
+  const keys: SigningKeys<{ kid: string }> = [{ kid: '1700000020' }, { kid: '1700000010' }, { kid: '1700000000' }]
+
+  test.each([
+    [1_700_000_030, '1700000020'],
+    [1_700_000_020, '1700000020'],
+    [1_700_000_019, '1700000010'],
+    [1_700_000_000, '1700000000'],
+    [1_699_999_999, '1700000000'],
+  ])('at %i is the last that has begun, or the earliest', (nowSeconds, kid) => {
+    expect(findSigningKey(keys, nowSeconds).kid).toBe(kid)
+  })
+
+  test('seals, too, and a seal is opened under the key that it names', async () => {
+    const [next, now] = [await makeSigningKey('1700000010'), await makeSigningKey('1700000000')]
+    const seal = createSeal([next, now])
+    const macs = [await seal.sign('text', 1_700_000_009_999), await seal.sign('text', 1_700_000_010_000)]
+    expect(macs.map((mac) => mac.split('.')[0])).toEqual([now.kid, next.kid])
+    const [before = '', after = ''] = macs
+    expect(await Promise.all(macs.map((mac) => createSeal([next]).verify('text', mac)))).toEqual([false, true])
+    expect(await seal.verify('text', before)).toBe(true)
+    expect(await seal.verify('text', before.replace(now.kid, next.kid))).toBe(false)
+    expect(await seal.verify('other', after)).toBe(false)
+  })
 })

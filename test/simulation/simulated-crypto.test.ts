@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { issueAccessToken, verifyAccessToken } from '../../src/crypto/access-token.ts'
 import { findMatchingHash, hashSecret } from '../../src/crypto/client-secret.ts'
 import { createSeal } from '../../src/crypto/seal.ts'
-import { generateJwk, importSigningKeys } from '../../src/crypto/signing-keys.ts'
 import { createVerifiedSecrets } from '../../src/worker/token/verified-secrets.ts'
+import { makeSigningKey } from '../support/signing-key.ts'
 import { installSimulatedCrypto, simulatedSubtle } from './simulated-crypto.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
@@ -12,7 +12,7 @@ const hmac = { name: 'HMAC', hash: 'SHA-256' }
 /** A view into a larger buffer. */
 const view = encode('before, the text, after').subarray(8, 16)
 const message = encode('message')
-const jwk = generateJwk(new Date(0))
+const jwk = { kty: 'oct', alg: 'HS256', k: 'A'.repeat(43) }
 const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: encode('salt'), info: encode('info') }
 const pbkdf2 = { name: 'PBKDF2', hash: 'SHA-256', salt: encode('salt'), iterations: 3 }
 
@@ -76,18 +76,17 @@ describe('the stand-in of crypto.subtle', () => {
   })
 
   test('runs the real code of secrets, tokens and seals, in microtasks alone', async () => {
-    const keySet = JSON.stringify({ keys: [jwk] })
     const claims = { sub: 'client', partner: 'acme', country: 'KE', iat: 0, exp: 60 }
     const credentials = { clientId: 'client', clientSecret: 'secret' }
     const signIn = async () => {
-      const [key] = await importSigningKeys(keySet)
+      const key = await makeSigningKey(undefined, jwk.k)
       const hash = await hashSecret('secret', 10)
       const secrets = createVerifiedSecrets({ maxSecrets: 1, lifetimeMs: 1000 })
       await secrets.remember(credentials, hash, 0)
       const known = await secrets.recall(credentials, 1)
       const matching = await findMatchingHash('secret', [hash], 10)
       const token = await issueAccessToken(claims, key)
-      const mac = await createSeal([key]).sign('text')
+      const mac = await createSeal([key]).sign('text', 0)
       return { hash, known: known?.hash, matching, token, mac }
     }
     const restore = installSimulatedCrypto()
@@ -102,7 +101,7 @@ describe('the stand-in of crypto.subtle', () => {
     const { hash = '', known, matching, token = '', mac = '' } = result ?? {}
     expect([known, matching]).toEqual([hash, hash])
     expect(await findMatchingHash('secret', [hash], 10)).toBe(hash)
-    const keys = await importSigningKeys(keySet)
+    const keys = [await makeSigningKey(undefined, jwk.k)] as const
     expect(await createSeal(keys).verify('text', mac)).toBe(true)
     const verified = await verifyAccessToken(token, keys, 1)
     expect(verified).toMatchObject({ kind: 'valid', claims })

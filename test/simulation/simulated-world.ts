@@ -3,7 +3,7 @@ import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import { StorageError } from '../../src/db/database.ts'
 import type { AccessTokenClaims } from '../../src/crypto/access-token.ts'
 import { createSeal } from '../../src/crypto/seal.ts'
-import { generateJwk } from '../../src/crypto/signing-keys.ts'
+import { generateKey } from '../../src/crypto/signing-keys.ts'
 import type { PartnerAccess } from '../../src/db/client-queries.ts'
 import { requireAccess, requirePartner } from '../../src/worker/access/authenticate-bearer.ts'
 import type { CacheContext } from '../../src/worker/cache/cache-context.ts'
@@ -84,7 +84,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const partners = createSimulatedPartners({ clock, random: random.fork(), history, outages, kv, secrets })
   const rules = createRules(clock, history, kv, partners, shape.maxClockStepMs)
   const memory = createMemoryWatch()
-  const seal = createSeal([{ jwk: generateJwk() }])
+  const seal = createSeal([{ kid: '1700000000', jwk: { k: generateKey() } }])
   const isolateRandom = random.fork()
   const cities: SimulatedIsolate[][] = Array.from({ length: shape.cities }, () => [])
   /** What to call when nobody waits for the answer any more. */

@@ -1,12 +1,12 @@
 // Everything that commands need in addition to their input. A test passes its own. What a command may not need is loaded late.
 import { systemClock, type Clock } from '../core/clock.ts'
-import type { KeyRing } from '../core/key-ring.ts'
 import { watchInterruption } from '../interruption.ts'
 import type { Environment } from '../store/environment.ts'
 import { readGitEmail } from '../store/checkout.ts'
 import type { Changes } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { QueryUsage } from '../store/usage-dataset.ts'
+import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import type { Target } from '../shared/target.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -14,7 +14,7 @@ export interface CommandContext {
   io: Io
   clock: Clock
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
-  openKeyRing: (target: Target) => KeyRing | Promise<KeyRing>
+  openSecrets: (target: Target) => Promise<WorkerSecrets>
   openUsage: (target: Target, others?: string) => Promise<QueryUsage>
   inspectEnvironment: (target: Target) => Promise<Environment>
   findOrigin: (target: Target) => Promise<string>
@@ -40,7 +40,7 @@ export function createCommandContext(io: Io, argv: readonly string[], changes?: 
       const unwatch = changes && watchInterruption(changes)
       return withStore(target, work, changes).finally(unwatch)
     },
-    openKeyRing: async (target) => (await import('./open-key-ring.ts')).openKeyRing(target),
+    openSecrets: async (target) => (await import('../store/open-secrets.ts')).openSecrets(target),
     openUsage: async (...args) => (await import('../store/usage-dataset.ts')).openUsageDataset(...args),
     inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),
     findOrigin: async (target) => (await import('../store/origin.ts')).findOrigin(target),

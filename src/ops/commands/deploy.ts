@@ -36,7 +36,10 @@ when npm run check fails.`,
     skipCheck: { help: 'skip npm run check, for example after CI ran it' },
   },
   store: 'none',
-  async run({ env, url, allowDirty, skipCheck }, { io, variables, report, withStore, inspectEnvironment }) {
+  async run(
+    { env, url, allowDirty, skipCheck },
+    { io, variables, report, withStore, inspectEnvironment, openSecrets },
+  ) {
     const environment = await readConfiguredEnvironment(env)
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
@@ -46,7 +49,10 @@ when npm run check fails.`,
     const target = { remote: true, env }
     const steps = {
       readState: (mayBeDirty: boolean) => readDeployState(environment, mayBeDirty),
-      examine: () => withStore(target, async (store) => findDeployObstacles(store, await inspectEnvironment(target))),
+      examine: () =>
+        withStore(target, async (store) =>
+          findDeployObstacles(store, await inspectEnvironment(target), await openSecrets(target)),
+        ),
       listLiveVersions: () => listServiceVersions(env),
       findOrigin: async () => url ?? findOrigin({ env }),
       check: runProjectCheck,

@@ -2,12 +2,13 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { demoCases } from '../../catalog/demo-cases.ts'
+import { formatKeyName, generateKey } from '../../crypto/signing-keys.ts'
 import { ConfigError, parseConfig, type ConfigSource } from '../../api/config.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectPartners } from '../../db/partner-queries.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
 import { systemClock } from '../core/clock.ts'
-import { rotateLocalKey } from '../core/local-keys.ts'
+import { listKeys } from '../core/key-ring.ts'
 import { createPartner, type Credentials } from '../core/partner-accounts.ts'
 import { publishChange } from '../core/publications.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -44,9 +45,10 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
 }
 
 export async function ensureSigningKey(): Promise<void> {
-  const keys = openDevVars(devVarsFile)
-  if ((await keys.read()).length > 0) return
-  await rotateLocalKey(keys, systemClock)
+  const secrets = openDevVars(devVarsFile)
+  const nowSeconds = Math.floor(systemClock.nowMs() / 1000)
+  if (listKeys(await secrets.list(), nowSeconds).length > 0) return
+  await secrets.put({ [formatKeyName(String(nowSeconds))]: generateKey() })
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }
 
@@ -56,7 +58,7 @@ async function checkConfig(source: ConfigSource): Promise<void> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const fix =
-      'Secrets come from .dev.vars (delete the line of JWT_KEYS there for a new key), variables from wrangler.toml or --var.'
+      'Secrets come from .dev.vars (delete the lines of JWT_KEY_… there for a new key), variables from wrangler.toml or --var.'
     throw new UserError([error.message, fix])
   }
 }

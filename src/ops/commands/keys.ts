@@ -1,19 +1,18 @@
 // ops keys …
-import { abbreviate } from '../../abbreviate.ts'
-import { readKidTimeMs } from '../../crypto/signing-keys.ts'
+import { staleIfErrorHours } from '../../api/promises.ts'
 import { listKeyEntries, type ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import {
+  checkDroppable,
   describeRevivedKey,
   dropKey,
-  findDroppableKey,
   findRevivedKeys,
+  listKeys,
   rotateKeys,
-  type KeyRing,
+  type Key,
 } from '../core/key-ring.ts'
 import type { Store } from '../store/store.ts'
 import { UserError } from '../shared/user-error.ts'
-import { formatAge } from '../terminal/age.ts'
 import { readLog } from './change-log.ts'
 import type { Output, Run } from './run.ts'
 import { sinceFlag } from './shared-flags.ts'
@@ -21,67 +20,44 @@ import { verb } from './verb.ts'
 
 const json = 'an array of the keys'
 
-/** @throws UserError unless it is a number of seconds. */
-function parseWait(text: string): number {
-  if (/^[0-9]{1,4}$/.test(text)) return Number(text)
-  throw new UserError(`--wait must be a number of seconds, such as 60; it is ${abbreviate(text)}.`)
-}
-
 export const keys = {
   rotate: verb({
-    help: 'let a new key sign; earlier keys still verify, so that live tokens stay valid',
+    help: 'let a new key sign, with --remote in two minutes; earlier keys still verify, so that live tokens stay valid',
     example: 'keys rotate',
-    flags: {
-      wait: {
-        value: '<seconds>',
-        help: 'with --remote: how long a new key spreads before it signs; 60 by default',
-        parse: parseWait,
-      },
-    },
     changes: 'at-once',
-    asks: 'that --remote asks before it replaces a key that was set by other means',
     json,
-    async run({ wait }, { store, attribution, ...run }) {
-      if (!run.target.remote && wait !== undefined) throw new UserError('--wait is for deployed keys: add --remote.')
-      const waitSeconds = wait ?? 60
-      const ring = await run.openKeyRing(run.target)
-      await rotateKeys(ring, store, attribution, {
-        waitSeconds,
-        onWait: (kid, passedSeconds) =>
-          run.update(`${kid} verifies, and signs in ${waitSeconds} s`, passedSeconds, waitSeconds),
-        confirmReplacement: () =>
-          run.confirm('JWT_KEYS was not set by this command and can’t be read back: live tokens will be refused.'),
-      })
-      return describeChanged(ring, store, run)
+    async run(_, { store, attribution, ...run }) {
+      await rotateKeys(await run.openSecrets(run.target), store, attribution)
+      return describeChanged(store, run)
     },
   }),
 
   list: verb({
-    help: 'list the keys and when they were made, the signing key first; never a key itself',
+    help: 'list the keys and from when they sign, the newest first; never a key itself',
     example: 'keys list',
     store: 'itself',
     json,
     async run(_, run) {
-      const ring = await run.openKeyRing(run.target)
-      const hasKeys = (await ring.list()).length > 0
-      return describeKeys(ring, hasKeys ? await readEntries(run) : [], run)
+      const known = await readKeys(run)
+      return describeKeys(known, known.length > 0 ? await readEntries(run) : [], run)
     },
   }),
 
   drop: verb({
-    help: 'delete a key that no longer signs: tokens that it signed are refused from then on',
+    help: `delete a key whose successor has signed for ${staleIfErrorHours} hours: tokens that it signed are refused from then on`,
     example: 'keys drop KID',
     args: { kid: {} },
+    flags: { leaked: { help: 'delete any key at once, and let a new key sign at once' } },
     changes: 'at-once',
     asks: 'that --remote asks',
     json,
-    async run({ kid }, { store, attribution, ...run }) {
-      const ring = await run.openKeyRing(run.target)
-      const key = await findDroppableKey(ring, kid, run.target)
-      const effect = key.use === 'waits' ? 'It has not signed a token yet.' : 'Tokens that it signed will be refused.'
-      await run.confirm(`The key ${kid} will be deleted. ${effect}`)
-      await dropKey(ring, store, attribution, key)
-      return describeChanged(ring, store, run)
+    async run({ kid, leaked }, { store, attribution, ...run }) {
+      const secrets = await run.openSecrets(run.target)
+      await checkDroppable(secrets, store, kid, leaked)
+      const successor = leaked ? ' A new key will sign at once.' : ''
+      await run.confirm(`The key ${kid} will be deleted. Tokens that it signed will be refused.${successor}`)
+      await dropKey(secrets, store, attribution, kid, leaked)
+      return describeChanged(store, run)
     },
   }),
 
@@ -95,35 +71,34 @@ export const keys = {
   }),
 }
 
-async function describeKeys(ring: KeyRing, entries: readonly ChangeEntry[], run: Run): Promise<Output> {
-  const { target, clock, warn } = run
-  const known = await ring.list()
+async function readKeys({ target, clock, openSecrets }: Run): Promise<Key[]> {
+  return listKeys(await (await openSecrets(target)).list(), clock.nowMs() / 1000)
+}
+
+function describeKeys(known: readonly Key[], entries: readonly ChangeEntry[], { target, warn }: Run): Output {
   const revived = findRevivedKeys(known, entries)
-  const rows = known.map(({ kid, use, endsWithDeploy = false, startsWithDeploy = false }) => {
-    const timeMs = readKidTimeMs(kid)
-    const createdAt = timeMs === undefined ? null : formatIsoTime(timeMs / 1000)
-    const droppedAt = formatOptionalTime(revived.find((key) => key.kid === kid)?.droppedAt ?? null)
-    return { kid, use, createdAt, droppedAt, endsWithDeploy, startsWithDeploy }
+  const rows = known.map((key) => {
+    const droppedAt = revived.find(({ kid }) => kid === key.kid)?.droppedAt ?? null
+    return { ...key, signsFrom: formatIsoTime(Number(key.kid)), droppedAt: formatOptionalTime(droppedAt) }
   })
   for (const key of revived) warn(`Warning: ${describeRevivedKey(key, target)}`)
   return {
     data: rows,
-    text: rows.map(({ kid, use, createdAt, droppedAt, endsWithDeploy, startsWithDeploy }) => {
+    text: rows.map(({ kid, use, signsFrom, droppedAt, endsWithDeploy, startsWithDeploy }) => {
       const notes = [
         droppedAt !== null && ', though dropped',
         endsWithDeploy && ', until the next deploy',
         startsWithDeploy && ', from the next deploy',
       ]
-      const age = createdAt === null ? 'unknown' : formatAge(clock.nowMs() - Date.parse(createdAt))
-      return { kid, use: [use, ...notes.filter(Boolean)].join(''), age }
+      return { kid, use: [use, ...notes.filter(Boolean)].join(''), from: signsFrom }
     }),
-    note: rows.length === 0 ? 'No key was created with `keys rotate`.' : undefined,
+    note: rows.length === 0 ? 'There is no key.' : undefined,
   }
 }
 
 /** Wrangler reads .dev.vars only when it starts. */
-async function describeChanged(ring: KeyRing, store: Store, run: Run): Promise<Output> {
-  const output = await describeKeys(ring, await listKeyEntries(store), run)
+async function describeChanged(store: Store, run: Run): Promise<Output> {
+  const output = describeKeys(await readKeys(run), await listKeyEntries(store), run)
   return run.target.remote ? output : { ...output, note: 'Restart npm run dev to use the change.' }
 }
 

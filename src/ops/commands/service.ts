@@ -87,9 +87,11 @@ export const compare = verb({
 
 /** @param isThorough `watch` runs often, so it does not read the whole record. */
 async function examineTarget(run: Run, isThorough: boolean): Promise<HealthCheck[]> {
-  const { target, clock, withStore, inspectEnvironment, openKeyRing } = run
-  const keys = await openKeyRing(target)
-  return withStore(target, async (store) => examine(store, await inspectEnvironment(target), keys, clock, isThorough))
+  const { target, clock, withStore, inspectEnvironment, openSecrets } = run
+  const secrets = await openSecrets(target)
+  return withStore(target, async (store) =>
+    examine(store, await inspectEnvironment(target), secrets, clock, isThorough),
+  )
 }
 
 function toOutput(checks: HealthCheck[]): Output {

@@ -1,5 +1,5 @@
 // Whether an environment is healthy: what an operator must fix, and how.
-import { readKidTimeMs } from '../../crypto/signing-keys.ts'
+import { parseKeyName } from '../../crypto/signing-keys.ts'
 import { countPlansAndCountries, selectMigrations } from '../../db/health-queries.ts'
 import { selectEntries, selectNowSeconds, type ChangeEntry } from '../../db/partner-queries.ts'
 import { selectPublications } from '../../db/publication-queries.ts'
@@ -8,18 +8,13 @@ import { hashStoredPlans } from '../../db/stage-publication.ts'
 import type { Deployment, Environment } from '../store/environment.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
+import type { WorkerSecret, WorkerSecrets } from '../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
 import type { Clock } from './clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from './iso-time.ts'
-import {
-  describeEndingKey,
-  describeRevivedKey,
-  describeStartingKey,
-  findRevivedKeys,
-  type KeyRing,
-} from './key-ring.ts'
+import { describeEndingKey, describeRevivedKey, findRevivedKeys, listKeys } from './key-ring.ts'
 import { countPlans } from './publications.ts'
 
 /** The schedule runs every minute. */
@@ -28,12 +23,12 @@ const maxDelaySeconds = 180
 /** Half of D1's limit: the owner has years to react. */
 const maxDatabaseBytes = 5e9
 
-/** A token's `iat` may be 60 s ahead, and the order of keys and `--at` depend on this machine's clock. */
+/** A token's `iat` may be 60 s ahead, and `--at` depends on this machine's clock. */
 const maxClockErrorSeconds = 60
 
 /** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
 const maxKeyAgeDays = 365
-const dayMs = 86_400_000
+const daySeconds = 86_400
 
 /**
  * Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too.
@@ -42,7 +37,7 @@ const dayMs = 86_400_000
 export async function examine(
   store: Store,
   { migrations, deployment }: Environment,
-  keys: KeyRing,
+  secrets: Pick<WorkerSecrets, 'list'>,
   { nowMs }: Pick<Clock, 'nowMs'>,
   isThorough: boolean,
 ): Promise<HealthCheck[]> {
@@ -60,9 +55,10 @@ export async function examine(
       ...(isThorough && { record: () => checkRecord(store) }),
     }),
     cache: () => checkCache(store),
-    ...(deployment && { secrets: () => checkSecrets(deployment, target, 'isEverywhere') }),
-    keys: async () =>
-      checkKeys(keys, deployment, isUsable ? await selectEntries(store.read, 'kid', {}) : [], target, nowMs()),
+    keys: async () => {
+      const entries = isUsable ? await selectEntries(store.read, 'kid', {}) : undefined
+      return checkKeys(secrets, entries, target, nowMs() / 1000)
+    },
   }
   const bindings = deployment ? [{ name: 'bindings', ...checkBindings(deployment, target) }] : []
   return [...bindings, ...schema, ...(await runChecks(checks))]
@@ -72,10 +68,12 @@ export async function examine(
 export async function findDeployObstacles(
   { read, target }: Store,
   { migrations, deployment }: Environment,
+  secrets: Pick<WorkerSecrets, 'list'>,
 ): Promise<string[]> {
   const findings = [
     checkMigrations(migrations, await selectMigrations(read), target),
-    ...(deployment ? [checkBindings(deployment, target), await checkSecrets(deployment, target, 'isKept')] : []),
+    ...(deployment ? [checkBindings(deployment, target)] : []),
+    ...checkSigning(await secrets.list(), 'isKept', await selectNowSeconds(read), target),
   ]
   return findings.filter(({ level }) => level === 'problem').map(({ message }) => message)
 }
@@ -157,56 +155,57 @@ async function checkCache({ deleteKey }: Store): Promise<Finding> {
   return ok('KV answers.')
 }
 
-async function checkSecrets(
-  { requiredSecrets, listSecrets }: Deployment,
+/** @param part the versions that need a key: all that are live, or the latest, whose secrets the next deploy keeps. */
+function checkSigning(
+  secrets: readonly WorkerSecret[],
+  part: 'isEverywhere' | 'isKept',
+  nowSeconds: number,
   target: Target,
-  needed: 'isEverywhere' | 'isKept',
-): Promise<Finding> {
-  const secrets = await listSecrets()
-  const has = (part: 'isEverywhere' | 'isKept', required: string) =>
-    secrets.some((secret) => secret.name === required && secret[part])
-  const missing = requiredSecrets.filter((required) => !has(needed, required))
-  if (missing.length === 0) return ok(`The Worker has ${requiredSecrets.join(', ')}.`)
-  const isInLatest = missing.every((required) => has('isKept', required))
-  const fix = isInLatest ? describeDeploy(target) : describeCommand(target, 'keys', 'rotate')
-  return problem(`The Worker lacks ${missing.join(', ')}: it is not deployed, or can't sign. Run: ${fix}`)
+): Finding[] {
+  const begun = secrets.filter(({ name }) => Number(parseKeyName(name)) <= nowSeconds)
+  if (begun.some((secret) => secret[part])) return []
+  const fix = begun.some(({ isKept }) => isKept) ? describeDeploy(target) : describeCommand(target, 'keys', 'rotate')
+  return [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
 }
 
+/** @param entries undefined when the record can't be read. */
 async function checkKeys(
-  keys: KeyRing,
-  deployment: Deployment | undefined,
-  entries: readonly ChangeEntry[],
+  { list }: Pick<WorkerSecrets, 'list'>,
+  entries: readonly ChangeEntry[] | undefined,
   target: Target,
-  nowMs: number,
-): Promise<Finding> {
-  const known = await keys.list()
-  const [revived] = findRevivedKeys(known, entries)
-  if (revived) return problem(describeRevivedKey(revived, target))
-  const rotate = describeCommand(target, 'keys', 'rotate')
-  const signing = known.find(({ use, startsWithDeploy }) => use === 'signs' && !startsWithDeploy)
-  if (signing === undefined) {
-    // The names of the secrets of a rotation say which key signs.
-    return (await deployment?.listSecrets())?.some((secret) => secret.name === 'JWT_KEYS' && secret.isLive)
-      ? warning(`JWT_KEYS was set by other means, so its age is not known. To replace it, run: ${rotate}`)
-      : problem(`No key signs tokens. Run: ${rotate}`)
-  }
-  const ending = known.find(({ endsWithDeploy }) => endsWithDeploy)
-  if (ending) return warning(describeEndingKey(ending, target))
-  const starting = known.find(({ startsWithDeploy }) => startsWithDeploy)
-  if (starting) return warning(describeStartingKey(starting, target))
-  const waiting = known.find(({ use }) => use === 'waits')
-  if (waiting) return warning(`The rotation to ${waiting.kid} was interrupted, ${signing.kid} signs. Run: ${rotate}`)
-  const madeMs = readKidTimeMs(signing.kid)
-  if (madeMs === undefined) {
-    return warning(`The ID of the key that signs, ${signing.kid}, does not say how old it is. Run: ${rotate}`)
-  }
-  const days = Math.floor((nowMs - madeMs) / dayMs)
+  nowSeconds: number,
+): Promise<Finding[]> {
+  const secrets = await list()
+  const keys = listKeys(secrets, nowSeconds)
+  const revived = findRevivedKeys(keys, entries ?? [])
+  const strange = secrets.filter(({ name }) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
+  // npm run dev makes the first local key without an entry.
+  const recorded = new Set(entries?.filter(({ kind }) => kind === 'keys-rotate').map(({ kid }) => kid))
+  const unrecorded = target.remote && entries ? keys.filter(({ kid }) => !recorded.has(kid)) : []
+  const ending = keys.filter((key) => key.endsWithDeploy && !revived.some(({ kid }) => kid === key.kid))
+  const starting = keys.filter(({ startsWithDeploy }) => startsWithDeploy)
+  const signing = keys.find(({ use, startsWithDeploy }) => use === 'signs' && !startsWithDeploy)
+  const findings = [
+    ...checkSigning(secrets, 'isEverywhere', nowSeconds, target),
+    ...revived.map((key) => problem(describeRevivedKey(key, target))),
+    ...strange.map(({ name }) =>
+      warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
+    ),
+    ...unrecorded.map(({ kid }) => {
+      const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
+      return warning(`The key ${kid} is not in the record. If nobody knows who set it, run: ${drop}`)
+    }),
+    ...ending.map((key) => warning(describeEndingKey(key, target))),
+    ...starting.map(({ kid }) =>
+      warning(`Only the latest version of the Worker has the key ${kid}. To use it: ${describeDeploy(target)}`),
+    ),
+  ]
+  if (signing === undefined || findings.length > 0) return findings
+  const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
   const age = `${days} ${days === 1 ? 'day' : 'days'} old`
-  if (days > maxKeyAgeDays) {
-    const reason = 'replace it once a year, also when nobody knows of a leak'
-    return warning(`The key that signs, ${signing.kid}, is ${age}: ${reason}. Run: ${rotate}`)
-  }
-  return ok(`${signing.kid} signs and is ${age}, ${known.length - 1} more verify.`)
+  if (days <= maxKeyAgeDays) return [ok(`${signing.kid} signs and is ${age}, ${keys.length - 1} more verify.`)]
+  const fix = `replace it once a year, also when nobody knows of a leak. Run: ${describeCommand(target, 'keys', 'rotate')}`
+  return [warning(`The key that signs, ${signing.kid}, is ${age}: ${fix}`)]
 }
 
 /** Computes the hashes of the plans of all publications again. */

@@ -4,7 +4,6 @@ import { readPath } from '../../json.ts'
 import { inspectionPermissions, openAccount } from './cloudflare-api.ts'
 import { listMigrationFiles } from './migrations.ts'
 import type { Target } from '../shared/target.ts'
-import { openWorkerSecrets } from './worker-secrets.ts'
 import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
 export type Environment = Awaited<ReturnType<typeof inspectEnvironment>>
@@ -29,8 +28,6 @@ async function inspectDeployment(target: Target) {
     missingBindings: listBindings(topLevel).filter((name) => !bindings.has(name)),
     /** Whether a Cron Trigger publishes what is due. */
     hasSchedule: (wrangler.triggers?.crons ?? []).length > 0,
-    requiredSecrets: wrangler.secrets?.required ?? [],
-    listSecrets: openWorkerSecrets(target).list,
     readDatabase: async () => {
       const database = await call('GET', `/d1/database/${databaseId}`)
       const [region, sizeBytes] = ['running_in_region', 'file_size'].map((name) => readPath(database, name))

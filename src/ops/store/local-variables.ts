@@ -1,4 +1,4 @@
-// The variables of a local session: those of wrangler.toml, and what .dev.vars sets of them and of the secrets.
+// The variables of a local session: those of wrangler.toml, and those of .dev.vars, which has the secrets, too.
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { ConfigSource } from '../../api/config.ts'
@@ -8,11 +8,9 @@ import { UserError } from '../shared/user-error.ts'
 import { findReason } from './system-error.ts'
 import type { WranglerConfig } from './wrangler-toml.ts'
 
-/** Reads where `wrangler dev` does: without .dev.vars, from the files .env and .env.local, and from the environment. */
-export function readLocalVariables({ vars, secrets }: WranglerConfig): ConfigSource {
-  const found = readFile(devVarsFile) ?? { ...readFile('.env'), ...readFile('.env.local'), ...process.env }
-  const names = [...Object.keys(vars), ...(secrets?.required ?? [])]
-  return { ...vars, ...Object.fromEntries(names.flatMap((name) => (name in found ? [[name, found[name]]] : []))) }
+/** Reads where `wrangler dev` does: without .dev.vars, from the files .env and .env.local. */
+export function readLocalVariables({ vars }: WranglerConfig): ConfigSource {
+  return { ...vars, ...(readFile(devVarsFile) ?? { ...readFile('.env'), ...readFile('.env.local') }) }
 }
 
 function readFile(file: string): NodeJS.Dict<string> | undefined {

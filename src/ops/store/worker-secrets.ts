@@ -25,7 +25,7 @@ export function openWorkerSecrets(target: Target) {
   return {
     /** Empty while there is no Worker. */
     list: () => listSecrets(target),
-    /** @throws UserError when Cloudflare would refuse a change, because the latest version answers no requests. */
+    /** @throws UserError when another version than the latest is live: Cloudflare refuses a change. */
     checkEditable: () => checkEditable(target),
     /** Sets secrets, and deletes those that are null, in one change of the Worker. */
     put: (secrets: Record<string, string | null>) => putSecrets(target, secrets),
@@ -56,9 +56,7 @@ async function checkEditable(target: Target): Promise<void> {
   const { wrangler, call } = await openAccount(target, editSecrets)
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
   const [live, latest] = await Promise.all(versions).catch(refuse)
-  if (live.length > 0 && live.every(({ versionId }) => versionId !== latest)) {
-    throw new UserError(describeNotLatest(target))
-  }
+  if (live.some(({ versionId }) => versionId !== latest)) throw new UserError(describeNotLatest(target))
 }
 
 /** Passes the secrets through standard input: arguments are visible in process lists. */
@@ -75,7 +73,7 @@ const editSecrets = 'Workers Scripts Edit'
 const problem = 'The secrets of the Worker could not be changed'
 
 function describeNotLatest(target: Target): string {
-  return `${problem}, because the version that is live is not the latest. Deploy first: ${describeDeploy(target)}`
+  return `${problem}, because the latest version does not get all requests. Deploy first: ${describeDeploy(target)}`
 }
 
 /** Wrangler's own words for the codes 10214 and 10215, which it doesn't quote for each of its commands. */

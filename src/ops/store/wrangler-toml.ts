@@ -21,7 +21,6 @@ const inherited = z.object({
 const own = z.object({
   name: z.string(),
   vars: z.record(z.string(), z.unknown()).default({}),
-  secrets: z.object({ required: z.array(z.string()).optional() }).optional(),
   d1_databases: z
     .array(
       z.object({

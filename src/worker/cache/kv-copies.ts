@@ -103,7 +103,7 @@ export async function writePartnerCopy(context: KvContext, clientId: string, cop
   const { partner, checkedAtMs } = copy
   const { shortName, ...access } = partner
   const body = JSON.stringify(access)
-  const mac = await context.seal.sign(formatSealed(key, checkedAtMs, shortName, body))
+  const mac = await context.seal.sign(formatSealed(key, checkedAtMs, shortName, body), context.nowMs)
   return writeCopy(context, 'partner', key, new TextEncoder().encode(body), { shortName, checkedAtMs, mac })
 }
 

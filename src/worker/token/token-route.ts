@@ -1,5 +1,6 @@
 // POST /api/v3/partners/auth: exchanges client credentials for a short-lived access token.
 import { issueAccessToken } from '../../crypto/access-token.ts'
+import { findSigningKey } from '../../crypto/signing-keys.ts'
 import type { ReadConfig } from '../../api/config.ts'
 import type { OpenSignIn } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -38,9 +39,10 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
         // The time of the check or copy: a change of the partner that it does not know yet ends the token. D1's clock may be
         // ahead, and a token that is issued right after a lockdown must be valid.
         const iat = Math.max(Math.floor(client.checkedAtMs / 1000), tokensValidFrom ?? 0)
-        const exp = Math.floor(context.nowMs / 1000) + tokenLifetimeSeconds
+        const nowSeconds = Math.floor(context.nowMs / 1000)
+        const exp = nowSeconds + tokenLifetimeSeconds
         const claims = { sub: credentials.clientId, partner: shortName, country, iat, exp }
-        const accessToken = await issueAccessToken(claims, signingKeys[0])
+        const accessToken = await issueAccessToken(claims, findSigningKey(signingKeys, nowSeconds))
         return Response.json(
           { access_token: accessToken, expires_in: tokenLifetimeSeconds, token_type: 'Bearer' },
           { headers: { ...commonHeaders(c), 'Cache-Control': 'no-store' } },

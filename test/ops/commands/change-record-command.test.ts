@@ -119,7 +119,7 @@ test.each([
   'partner suspend acme',
   'partner resume acme',
   'partner set-country acme TZ',
-  'keys rotate --yes',
+  'keys rotate',
   'keys drop OLD --yes',
 ])('%s on a deployed environment needs an actor', async (command) => {
   const stderr = 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'

@@ -54,7 +54,7 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
 
 test.each([
   ['of the user', new UserError(['first', 'second']), 'first\nsecond\n'],
-  ['in the configuration', new ConfigError('JWT_KEYS is wrong.'), 'JWT_KEYS is wrong.\n'],
+  ['in the configuration', new ConfigError('JWT_KEY_1 is wrong.'), 'JWT_KEY_1 is wrong.\n'],
 ])('a mistake %s is exit code 2', async (_, error, stderr) => {
   expect(await runCommand(['partner', 'list'], failWith(error))).toEqual(refused(stderr))
 })

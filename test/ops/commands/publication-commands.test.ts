@@ -5,6 +5,7 @@ import type { Target } from '../../../src/ops/shared/target.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans, spreadTimes } from '../../support/publish-plans.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
+import { createMemorySecrets, live } from '../support/memory-secrets.ts'
 import { printed, readTable, runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
@@ -26,18 +27,11 @@ const ops = (words: string, terminal: Terminal = {}, findActor?: () => Promise<u
     {
       withStore: (target, work) => work(openStore(target)),
       inspectEnvironment: async () => ({ migrations: [], deployment: undefined }),
-      openKeyRing: () => ({
-        list: async () => [{ kid, use: 'signs' }],
-        checkEditable: refuse,
-        rotate: refuse,
-        drop: refuse,
-      }),
+      openSecrets: async () => createMemorySecrets({ name: 'JWT_KEY_1790000000', ...live }),
       ...(findActor && { findActor }),
     },
     terminal,
   )
-const kid = '20260101T000000Z_0a1b2c3d'
-const refuse = () => Promise.reject(new Error('unexpected'))
 const close = 'plan close cash --note Full.'
 const isoTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
 const withoutTimes = (text: string) => text.replaceAll(isoTime, 'TIME')

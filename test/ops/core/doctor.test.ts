@@ -1,14 +1,17 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { recordKeyChange } from '../../../src/db/partner-changes.ts'
 import { endPublication } from '../../../src/db/publish.ts'
 import { examine, findDeployObstacles } from '../../../src/ops/core/doctor.ts'
-import { dropKey, type Key, type KeyRing } from '../../../src/ops/core/key-ring.ts'
+import { dropKey } from '../../../src/ops/core/key-ring.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import type { Deployment } from '../../../src/ops/store/environment.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
+import type { WorkerSecret } from '../../../src/ops/store/worker-secrets.ts'
 import { makePlan } from '../../support/make-plan.ts'
+import { createMemorySecrets, live, onlyLatest, onlyLive } from '../support/memory-secrets.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 import {
   attribution,
@@ -22,6 +25,10 @@ import {
 beforeEach(async () => {
   await emptyDatabase(env)
   await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
+  for (const recorded of [kid, old, later]) {
+    const change = { ...attribution, requestId: crypto.randomUUID() }
+    await recordKeyChange(store.commit, change, { kind: 'keys-rotate', kid: recorded })
+  }
 })
 
 const nextMinute = () => (Math.floor(Date.now() / 60_000) + 2) * 60
@@ -29,15 +36,13 @@ const schedule = async (name: string) =>
   (await closePlan(store, name, 'Sold out.', { ...request, dueAt: nextMinute() })).publication?.id ?? 0
 
 const migrations = env.TEST_MIGRATIONS.map(({ name }) => name)
-const key: Key = { kid: `${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}_0a1b2c3d`, use: 'signs' }
 const deployed: Store = { ...store, target: { remote: true, env: 'staging' } }
 const database = { isReplicated: true, region: 'WEUR', sizeBytes: 1_250_000 }
-const secret = { name: 'JWT_KEYS', isLive: true, isEverywhere: true, isKept: true }
+const [kid, old, later] = [String(Math.floor(Date.now() / 1000)), '1704067200', '2000000000']
+const makeSecret = (one: string, where: Omit<WorkerSecret, 'name'> = live) => ({ name: `JWT_KEY_${one}`, ...where })
 const healthy: Deployment = {
   missingBindings: [],
   hasSchedule: true,
-  requiredSecrets: ['JWT_KEYS'],
-  listSecrets: async () => ['JWT_KEYS', 'OTHER'].map((name) => ({ ...secret, name })),
   readDatabase: async () => database,
 }
 
@@ -45,7 +50,7 @@ interface Circumstances {
   on?: Store
   deployment?: Deployment
   known?: string[]
-  keys?: Key[]
+  secrets?: WorkerSecret[] | (() => Promise<never>)
   nowMs?: () => number
   /** Changes the database first. */
   prepare?: () => Promise<unknown>
@@ -56,13 +61,13 @@ async function check({
   on = store,
   deployment,
   known = migrations,
-  keys = [key],
+  secrets = [makeSecret(kid), { name: 'OTHER', ...live }],
   nowMs = Date.now,
   prepare = async () => {},
 }: Circumstances = {}) {
   await prepare()
-  const keyRing = { list: async () => keys } as unknown as KeyRing
-  const checks = await examine(on, { migrations: known, deployment }, keyRing, { nowMs }, true)
+  const list = typeof secrets === 'function' ? secrets : async () => secrets
+  const checks = await examine(on, { migrations: known, deployment }, { list }, { nowMs }, true)
   return checks.map(({ level, name, message }) => `${level} ${name}: ${message}`)
 }
 
@@ -80,21 +85,19 @@ test('a healthy deployed environment is one line each', async () => {
     'ok publications: 0 scheduled, 0 waiting for approval, none overdue, none conflicted.',
     'ok record: The plans of each publication fit its hash.',
     'ok cache: KV answers.',
-    'ok secrets: The Worker has JWT_KEYS.',
-    `ok keys: ${key.kid} signs and is 0 days old, 0 more verify.`,
+    `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
   ])
 })
 
-test('a deploy is refused for a migration, a binding or a secret; a secret of the latest version is enough', async () => {
-  const find = (known: string[], deployment: Deployment) =>
-    findDeployObstacles(deployed, { migrations: known, deployment })
-  const listSecrets = async () => [{ ...secret, isEverywhere: false }]
-  expect(await find(migrations, { ...healthy, listSecrets })).toEqual([])
-  const lacking = { missingBindings: ['VERSION'], listSecrets: async () => [{ ...secret, isKept: false }] }
-  expect(await find([...migrations, '0099_new.sql'], { ...healthy, ...lacking })).toEqual([
+test('a deploy is refused for a migration, a binding or a key; a key of the latest version is enough', async () => {
+  const find = (known: string[], deployment: Deployment, ...secrets: WorkerSecret[]) =>
+    findDeployObstacles(deployed, { migrations: known, deployment }, createMemorySecrets(...secrets))
+  expect(await find(migrations, healthy, makeSecret(kid, onlyLatest))).toEqual([])
+  const lacking = { ...healthy, missingBindings: ['VERSION'] }
+  expect(await find([...migrations, '0099_new.sql'], lacking, makeSecret(kid, onlyLive), makeSecret(later))).toEqual([
     expect.stringMatching(/^0099_new\.sql not applied\. Run: /),
     expect.stringContaining('lacks VERSION.'),
-    expect.stringContaining('The Worker lacks JWT_KEYS'),
+    `${noKey} ${rotate}`,
   ])
 })
 
@@ -102,8 +105,8 @@ test('a deploy is refused for a migration, a binding or a secret; a secret of th
 const findMistakes = async (circumstances: Circumstances = {}) =>
   (await check(circumstances)).filter((line) => !line.startsWith('ok '))
 
-test('a local state needs no deployment', async () => {
-  expect(await findMistakes()).toEqual([])
+test('a local state needs no deployment, and no entry of its key', async () => {
+  expect(await findMistakes({ secrets: [makeSecret('1790000000')] })).toEqual([])
   expect((await check()).filter((line) => line.startsWith('ok database'))).toEqual([])
 })
 
@@ -111,11 +114,9 @@ const flags = '--remote --env staging'
 const rotate = `npm run -s ops -- keys rotate ${flags}`
 const importCatalog = `every list is empty. Run: npm run -s ops -- catalog import FILE ${flags}`
 const down = () => Promise.reject(new CloudflareError('Cloudflare answered 500: x.', { kind: 'unknown' }))
-const old: Key = { kid: '20240101T000000Z_0a1b2c3d', use: 'signs' }
 const days = Math.floor((Date.now() - Date.parse('2024-01-01')) / 86_400_000)
 const without = (changed: Partial<Deployment>) => ({ deployment: { ...healthy, ...changed } })
-const noSecrets = without({ listSecrets: async () => [] })
-const lacking = "problem secrets: The Worker lacks JWT_KEYS: it is not deployed, or can't sign. Run:"
+const noKey = 'The Worker has no signing key whose time has come. Run:'
 
 test.each<[string, Circumstances]>([
   [
@@ -145,40 +146,31 @@ test.each<[string, Circumstances]>([
   ],
   [`problem catalog: It is empty: ${importCatalog}`, { prepare: () => emptyDatabase(env) }],
   ['problem cache: KV is down.', { on: { ...storeWithoutCache, target: deployed.target } }],
-  [`${lacking} ${rotate}`, noSecrets],
+  [`problem keys: ${noKey} ${rotate}`, { secrets: [makeSecret(later)] }],
   [
-    `${lacking} npm run deploy -- --env staging`,
-    without({ listSecrets: async () => [{ ...secret, isEverywhere: false }] }),
+    `problem keys: ${noKey} npm run deploy -- --env staging`,
+    { secrets: [makeSecret(kid, { ...live, isEverywhere: false })] },
   ],
-  ['problem secrets: Cloudflare answered 500: x.', without({ listSecrets: down })],
-  [`problem keys: No key signs tokens. Run: ${rotate}`, { keys: [], ...noSecrets }],
+  ['problem keys: Cloudflare answered 500: x.', { secrets: down }],
   [
-    `warning keys: JWT_KEYS was set by other means, so its age is not known. To replace it, run: ${rotate}`,
-    { keys: [] },
-  ],
-  [
-    `warning keys: The key that signs, ${old.kid}, is ${days} days old: replace it once a year, also when nobody knows of a leak. Run: ${rotate}`,
-    { keys: [old] },
+    `warning keys: The key that signs, ${old}, is ${days} days old: replace it once a year, also when nobody knows of a leak. Run: ${rotate}`,
+    { secrets: [makeSecret(old)] },
   ],
   [
-    `warning keys: The ID of the key that signs, by-hand, does not say how old it is. Run: ${rotate}`,
-    { keys: [{ kid: 'by-hand', use: 'signs' }] },
+    'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.',
+    { secrets: [makeSecret(kid), { name: 'JWT_KEYS', ...live }] },
   ],
   [
-    `warning keys: The rotation to next was interrupted, ${key.kid} signs. Run: ${rotate}`,
-    { keys: [key, { kid: 'next', use: 'waits' }] },
+    `warning keys: The key 1600000000 is not in the record. If nobody knows who set it, run: npm run -s ops -- keys drop 1600000000 --leaked ${flags}`,
+    { secrets: [makeSecret(kid), makeSecret('1600000000')] },
   ],
   [
-    'warning keys: The latest version of the Worker lacks the key back, so the next deploy drops it: npm run deploy -- --env staging',
-    { keys: [key, { kid: 'back', use: 'verifies', endsWithDeploy: true }] },
+    `warning keys: The latest version of the Worker lacks the key ${old}, so the next deploy drops it: npm run deploy -- --env staging`,
+    { secrets: [makeSecret(kid), makeSecret(old, onlyLive)] },
   ],
   [
-    `warning keys: The version of the Worker that is live is not the latest: the key later verifies tokens from the next deploy on. Deploy: npm run deploy -- --env staging; then, to drop it: npm run -s ops -- keys drop later ${flags}`,
-    { keys: [key, { kid: 'later', use: 'verifies', startsWithDeploy: true }] },
-  ],
-  [
-    `problem keys: No key signs tokens. Run: ${rotate}`,
-    { keys: [{ kid: 'later', use: 'signs', startsWithDeploy: true }], ...noSecrets },
+    `warning keys: Only the latest version of the Worker has the key ${old}. To use it: npm run deploy -- --env staging`,
+    { secrets: [makeSecret(kid), makeSecret(old, onlyLatest)] },
   ],
 ])('%s', async (line, circumstances) => {
   const [, name = ''] = line.split(/[ :]/)
@@ -207,8 +199,7 @@ describe('while D1 fails', () => {
     'ok bindings: wrangler.toml has all of them for [env.staging].',
     'ok database: 1.3 MB, runs in WEUR, read replication is on.',
     'ok cache: KV answers.',
-    'ok secrets: The Worker has JWT_KEYS.',
-    `ok keys: ${key.kid} signs and is 0 days old, 0 more verify.`,
+    `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
   ]
   const partners =
     'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "D1 is down" in src/worker/ONCALL.md.'
@@ -241,21 +232,19 @@ describe('while D1 fails', () => {
   })
 })
 
-test.each<[string, Circumstances, Partial<Key>, string]>([
-  ['is dropped again', {}, {}, 'Drop it again: npm run -s ops -- keys drop LEAKED'],
+test.each([
+  ['is dropped again', live, `Drop it again: npm run -s ops -- keys drop ${old} --leaked ${flags}`],
   [
     'that a rollback brought back ends with the next deploy',
-    { on: deployed, deployment: healthy },
-    { endsWithDeploy: true },
-    'The latest version of the Worker lacks the key LEAKED, so the next deploy drops it: npm run deploy -- --env staging',
+    onlyLive,
+    `The latest version of the Worker lacks the key ${old}, so the next deploy drops it: npm run deploy -- --env staging`,
   ],
-])('a dropped key that verifies again %s', async (_, circumstances, state, fix) => {
-  const dropped: Key = { kid: 'LEAKED', use: 'verifies', ...state }
-  await dropKey({ drop: async () => {} } as unknown as KeyRing, store, attribution, dropped)
-  const [line = '', ...others] = await findLines('keys', { ...circumstances, keys: [key, dropped] })
-  expect(line).toMatch(/^problem keys: The key LEAKED was dropped at \S+, and verifies tokens again\. /)
+])('a dropped key that is there again %s', async (_, where, fix) => {
+  await dropKey(createMemorySecrets(), store, attribution, old, false)
+  const secrets = [makeSecret(kid), makeSecret(old, where)]
+  const [line = '', ...others] = await findLines('keys', { on: deployed, deployment: healthy, secrets })
+  expect(line).toMatch(/^problem keys: The key \d+ was dropped at \S+, and is back\. /)
   expect([line.endsWith(fix), others]).toEqual([true, []])
-  expect(await findLines('keys')).toEqual([expect.stringMatching(/^ok /)])
 })
 
 test('names the last import', async () => {

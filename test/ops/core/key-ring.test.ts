@@ -1,173 +1,198 @@
 import { env } from 'cloudflare:workers'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { listKeyEntries } from '../../../src/ops/core/change-record.ts'
-import { systemClock } from '../../../src/ops/core/clock.ts'
 import {
+  checkDroppable,
   describeRevivedKey,
   dropKey,
   findRevivedKeys,
+  listKeys,
   rotateKeys,
-  type KeyRing,
 } from '../../../src/ops/core/key-ring.ts'
-import { createLocalKeyRing } from '../../../src/ops/core/local-keys.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
+import type { WorkerSecret } from '../../../src/ops/store/worker-secrets.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
-import type { KeyFile } from '../../../src/ops/store/dev-vars.ts'
-import { openHandles } from '../../../src/ops/store/handles.ts'
-import { describeOutcome, type Changes } from '../../../src/ops/store/outcome.ts'
-import type { OctJwk } from '../../../src/crypto/signing-keys.ts'
 import { emptyDatabase } from '../support/test-database.ts'
+import { createMemorySecrets, live, onlyLatest, onlyLive } from '../support/memory-secrets.ts'
 import { attribution, interceptChanges, loseAnswer, store } from '../support/worker-store.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 
-let file: OctJwk[]
-/** The entries at the time of each change of the file. */
-let recorded: string[][]
-
-beforeEach(async () => {
-  await emptyDatabase(env)
-  file = []
-  recorded = []
+const target = { remote: true, env: 'staging' }
+const deployed: Store = { ...store, target }
+const hour = 3600
+const [first, second, third] = ['1700000000', '1700000010', '1700000020'] as const
+const secret = (kid: string | number, where: Omit<WorkerSecret, 'name'> = live) => ({
+  name: `JWT_KEY_${kid}`,
+  ...where,
 })
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+const listEntries = async () => (await listKeyEntries(store)).map(({ kind, kid }) => `${kind} ${kid}`)
 
-const keyFile: KeyFile = {
-  read: async () => file,
-  update: async (change) => {
-    recorded.push(await listEntries())
-    file = [...change(file)]
-  },
-}
-const keys = createLocalKeyRing(keyFile, systemClock)
-const listEntries = async () => (await listKeyEntries(store, {})).map(({ kind, kid }) => `${kind} ${kid}`)
-const rotation = { waitSeconds: 0, onWait: () => {}, confirmReplacement: async () => {} }
-const rotate = (ring = keys, on = store) => rotateKeys(ring, on, attribution, rotation)
-const drop = (kid: string, ring = keys) => dropKey(ring, store, attribution, { kid, use: 'verifies' })
+beforeEach(() => emptyDatabase(env))
 
-test('a change of the keys is recorded before it is made, and never a key', async () => {
-  await rotate()
-  await rotate()
-  const [second, first] = file.map(({ kid }) => kid)
-  await drop(first ?? '')
-  const entries = [`keys-drop ${first}`, `keys-rotate ${second}`, `keys-rotate ${first}`]
-  expect(recorded).toEqual([entries.slice(2), entries.slice(1), entries])
-  const [entry] = await listKeyEntries(store, {})
-  expect(entry).toMatchObject({ ...attribution, id: 3, partner: null, country: null, suspendedAt: null })
-  const { results } = await env.DB.prepare('select * from change_record').all()
-  expect(JSON.stringify(results)).not.toContain(file[0]?.k)
-})
-
-test('a change that can’t be recorded is not made', async () => {
-  const broken = interceptChanges(d1Down)
-  const failure = { cause: { message: 'D1_ERROR: down' } }
-  await expect(rotate(keys, broken)).rejects.toMatchObject(failure)
-  const dropping = dropKey(keys, broken, attribution, { kid: 'OLD', use: 'verifies' })
-  await expect(dropping).rejects.toMatchObject(failure)
-  expect(recorded).toEqual([])
-})
-
-test('a change is recorded once when the answer is lost', async () => {
-  await rotate(keys, interceptChanges(loseAnswer))
-  expect([recorded.length, (await listEntries()).length]).toEqual([1, 1])
-})
-
-test('a rotation that can’t be made before the next deploy is not recorded', async () => {
-  const checkEditable = () => Promise.reject(new UserError('Deploy first.'))
-  await expect(rotate({ ...keys, checkEditable })).rejects.toThrow(new UserError('Deploy first.'))
-  expect([recorded, await listEntries()]).toEqual([[], []])
-})
-
-describe('an interruption', () => {
-  const list = 'see `npm run -s ops -- keys list`'
-  const startedRotation = expect.stringMatching(
-    new RegExp(`^The record shows a rotation of \\w+ that may not be complete: ${list}, and rotate again\\.$`),
-  ) as string
-  const startedDrop = `The record shows a drop of OLD that may not be complete: ${list}, and drop the key again if it is still there.`
-  const made = expect.stringMatching(/^The change was made: /) as string
-  const dropOld = (ring: KeyRing, on: Store) => dropKey(ring, on, attribution, { kid: 'OLD', use: 'verifies' })
-  const fail = () => Promise.reject(new UserError('Can’t write.'))
-
-  test.each<[string, (ring: KeyRing, on: Store) => Promise<void>, KeyFile['update'], string, string]>([
-    ['a rotation', rotate, keyFile.update, startedRotation, made],
-    ['a rotation that fails', rotate, fail, startedRotation, startedRotation],
-    ['a drop', dropOld, keyFile.update, startedDrop, made],
-    ['a drop that fails', dropOld, fail, startedDrop, startedDrop],
-  ])('of %s says what the record shows, until the keys are changed', async (_, change, update, during, after) => {
-    const changes: Changes = { target: {}, outcome: 'unchanged' }
-    const query = <Row extends unknown[]>(sql: string, params: unknown[]) =>
-      env.DB.prepare(sql)
-        .bind(...params)
-        .raw<Row>()
-    const said: string[] = []
-    const note = () => said.push(describeOutcome(changes))
-    const watchedFile: KeyFile = {
-      ...keyFile,
-      update: (edit) => {
-        note()
-        return update(edit)
-      },
-    }
-    note()
-    await change(createLocalKeyRing(watchedFile, systemClock), { ...store, ...openHandles(query, changes) }).catch(
-      () => {},
+describe('the list of keys', () => {
+  const list = (secrets: WorkerSecret[], now = 1_700_000_015) =>
+    listKeys(secrets, now).map(({ kid, use, endsWithDeploy, startsWithDeploy }) =>
+      [kid, use, endsWithDeploy && 'ends', startsWithDeploy && 'starts'].filter(Boolean).join(' '),
     )
-    note()
-    expect(said).toEqual(['Nothing was changed in the database.', during, after])
+
+  test('has the newest first, and says which one signs', () => {
+    const secrets = [secret(first), secret(third), { name: 'JWT_KEY_OLD', ...live }, secret(second)]
+    expect(list(secrets)).toEqual([`${third} next`, `${second} signs`, `${first} verifies`])
+    expect(list(secrets, 1_700_000_020)).toEqual([`${third} signs`, `${second} verifies`, `${first} verifies`])
+    expect(list(secrets, 0)).toEqual([`${third} next`, `${second} next`, `${first} signs`])
+  })
+
+  test('shows after a rollback what the next deploy changes', () => {
+    expect(list([secret(first, onlyLive), secret(second, onlyLatest)])).toEqual([
+      `${second} signs starts`,
+      `${first} signs ends`,
+    ])
+    expect(list([secret(first, onlyLatest), secret(second)])).toEqual([`${second} signs`, `${first} verifies starts`])
   })
 })
 
-describe('a change that fails after it was recorded', () => {
-  const failing = createLocalKeyRing(
-    { ...keyFile, update: () => Promise.reject(new UserError('Can’t write.')) },
-    systemClock,
-  )
+describe('a rotation', () => {
+  const rotate = async (on: Store, ...kids: number[]) => {
+    const secrets = createMemorySecrets(...kids.map((kid) => secret(kid)))
+    const before = nowSeconds()
+    await rotateKeys(secrets, on, attribution)
+    const added = Number([...secrets.values.keys()].at(-1)?.slice(-10))
+    expect([...secrets.values.values()].at(-1)).toMatch(/^[\w-]{43}$/)
+    return { afterSeconds: added - before, count: secrets.values.size }
+  }
 
-  test.each<[string, (ring: KeyRing) => Promise<void>]>([
-    ['keys-rotate', (ring) => rotate(ring)],
-    ['keys-drop', (ring) => drop('OLD', ring)],
-  ])('%s has a second entry', async (kind, change) => {
-    const error: unknown = await change(failing).catch((reason: unknown) => reason)
-    const [entry] = await listKeyEntries(store, {})
-    expect(await listEntries()).toEqual([`${kind}-failed ${entry?.kid}`, `${kind} ${entry?.kid}`])
-    expect(error).toEqual(
+  test.each<[string, Store, number[], number]>([
+    ['of a deployed key signs in two minutes', deployed, [1_700_000_000], 120],
+    ['makes a first deployed key, which signs at once', deployed, [], 0],
+    ['of a local key signs at once', store, [1_700_000_000], 0],
+  ])('%s', async (_, on, kids, seconds) => {
+    const { afterSeconds, count } = await rotate(on, ...kids)
+    expect([0, 1, 2].map((late) => seconds + late)).toContain(afterSeconds)
+    expect(count).toBe(kids.length + 1)
+  })
+
+  test('never replaces a key', async () => {
+    const taken = [0, 1, 2, 3].map((later) => nowSeconds() + later)
+    expect(await rotate(store, ...taken)).toMatchObject({ afterSeconds: 4, count: 5 })
+  })
+})
+
+describe('the record', () => {
+  test('has a change before it is made, and never a key', async () => {
+    const secrets = createMemorySecrets(secret(first))
+    let entries: string[] = []
+    const put = async (...args: Parameters<typeof secrets.put>) => {
+      entries = await listEntries()
+      return secrets.put(...args)
+    }
+    await rotateKeys({ ...secrets, put }, store, attribution)
+    const kid = [...secrets.values.keys()].at(-1)?.slice(-10)
+    expect(entries).toEqual([`keys-rotate ${kid}`])
+    await dropKey({ ...secrets, put }, store, attribution, first, false)
+    expect(entries).toEqual([`keys-drop ${first}`, `keys-rotate ${kid}`])
+    expect([...secrets.values.keys()]).toEqual([`JWT_KEY_${kid}`])
+    const [entry] = await listKeyEntries(store)
+    expect(entry).toMatchObject({ ...attribution, id: 2, partner: null, country: null, suspendedAt: null })
+    const { results } = await env.DB.prepare('select * from change_record').all()
+    expect(JSON.stringify(results)).not.toContain([...secrets.values.values()].at(-1))
+  })
+
+  test('that can’t be written stops the change', async () => {
+    const secrets = createMemorySecrets(secret(first))
+    const put = vi.spyOn(secrets, 'put')
+    const broken = interceptChanges(d1Down)
+    const failure = { cause: { message: 'D1_ERROR: down' } }
+    await expect(rotateKeys(secrets, broken, attribution)).rejects.toMatchObject(failure)
+    await expect(dropKey(secrets, broken, attribution, first, true)).rejects.toMatchObject(failure)
+    expect(put).not.toHaveBeenCalled()
+  })
+
+  test('has one entry when the answer is lost, and none of a change that Cloudflare would refuse', async () => {
+    const secrets = createMemorySecrets()
+    const checkEditable = () => Promise.reject(new UserError('Deploy first.'))
+    await expect(rotateKeys({ ...secrets, checkEditable }, store, attribution)).rejects.toThrow('Deploy first.')
+    expect(await listEntries()).toEqual([])
+    await rotateKeys(secrets, interceptChanges(loseAnswer), attribution)
+    expect([secrets.values.size, (await listEntries()).length]).toEqual([1, 1])
+  })
+
+  test('has a second entry of a change that fails', async () => {
+    const outcomes: string[] = []
+    const on: Store = { ...store, noteOutcome: (outcome) => void outcomes.push(outcome) }
+    const failing = { ...createMemorySecrets(), put: () => Promise.reject(new UserError('Can’t write.')) }
+    await expect(dropKey(failing, on, attribution, first, false)).rejects.toEqual(
       new UserError([
         'Can’t write.',
-        `The record shows that the change of key ${entry?.kid} failed. See which keys there are: npm run -s ops -- keys list`,
+        'The record shows that the change failed. See which keys there are: npm run -s ops -- keys list',
       ]),
     )
-  })
-
-  test('is reported when the second entry can’t be written', async () => {
+    expect(await listEntries()).toEqual([`keys-drop-failed ${first}`, `keys-drop ${first}`])
+    expect(outcomes).toEqual(['unknown'])
     let writes = 0
     const broken = interceptChanges((call) => (writes++ === 0 ? call() : d1Down(call)))
-    await expect(rotate(failing, broken)).rejects.toThrow(
-      /\nThe record shows a change of key \w+, and could not be corrected\. See which keys there are: npm run -s ops -- keys list$/,
+    await expect(rotateKeys(failing, broken, attribution)).rejects.toThrow(
+      '\nThe record shows the change, and could not be corrected. See which keys there are: npm run -s ops -- keys list',
     )
   })
 })
 
-test('a dropped key that is in use again is found, unless its drop failed', () => {
-  const known = [
-    { kid: 'A', use: 'signs' },
-    { kid: 'B', use: 'verifies' },
-    { kid: 'C', use: 'verifies' },
-    { kid: 'D', use: 'waits' },
-  ] as const
+describe('a drop', () => {
+  const flags = '--remote --env staging'
+  const check = (kids: (number | string)[], kid: number | string, isLeaked = false) =>
+    checkDroppable(createMemorySecrets(...kids.map((one) => secret(one))), deployed, String(kid), isLeaked)
+  const expectRefusal = (refused: Promise<void>, message: string) =>
+    expect(refused).rejects.toThrow(new UserError(message))
+
+  test('is refused for the newest key, and for 30 hours after the next one signs, unless the key leaked', async () => {
+    const soon = nowSeconds() + 60
+    const started = nowSeconds() - 30 * hour + 60
+    const leaked = `If it leaked: npm run -s ops -- keys drop ${second} --leaked ${flags}`
+    await expectRefusal(
+      check([first, second], second),
+      `The key ${second} is the newest. Rotate first: npm run -s ops -- keys rotate ${flags}. ${leaked}`,
+    )
+    for (const successor of [soon, started]) {
+      const until = new Date((successor + 30 * hour) * 1000).toISOString().replace('.000', '')
+      await expectRefusal(
+        check([first, second, successor], second),
+        `The key ${second} is needed until ${until}: without it, partners without a copy get 503 while D1 fails. ${leaked}`,
+      )
+      await check([first, second, successor], first)
+      await check([first, second, successor], second, true)
+    }
+    await check([first, second, nowSeconds() - 30 * hour], second)
+  })
+
+  test('is refused for an unknown key, and while Cloudflare would refuse it', async () => {
+    await expectRefusal(check([first], 'x', true), `There is no key "x". See: npm run -s ops -- keys list ${flags}`)
+    const secrets = { ...createMemorySecrets(secret(first)), checkEditable: () => Promise.reject(new UserError('No.')) }
+    await expectRefusal(checkDroppable(secrets, deployed, first, true), 'No.')
+  })
+
+  test('of a leaked key lets a new key sign at once, in the same call', async () => {
+    const secrets = createMemorySecrets(secret(first))
+    const put = vi.spyOn(secrets, 'put')
+    await dropKey(secrets, deployed, attribution, first, true)
+    expect(put).toHaveBeenCalledTimes(1)
+    const [name = '', ...others] = secrets.values.keys()
+    expect([others, [0, 1, 2].includes(Number(name.slice(-10)) - nowSeconds() + 1)]).toEqual([[], true])
+    expect(await listEntries()).toEqual([`keys-drop ${first}`, `keys-rotate ${name.slice(-10)}`])
+  })
+})
+
+test('a dropped key that is there again is found, unless its drop failed', () => {
+  const keys = listKeys([secret(first), secret(second), secret(third, onlyLive)], nowSeconds())
   const entries = [
-    { kid: 'C', kind: 'keys-drop-failed', changedAt: 40 },
-    { kid: 'C', kind: 'keys-drop', changedAt: 39 },
-    { kid: 'D', kind: 'keys-drop', changedAt: 38 },
-    { kid: 'A', kind: 'keys-drop', changedAt: 37 },
-    { kid: 'A', kind: 'keys-rotate', changedAt: 36 },
-    { kid: 'Z', kind: 'keys-drop', changedAt: 35 },
-    { kid: 'B', kind: 'keys-rotate', changedAt: 34 },
+    { kid: second, kind: 'keys-drop-failed', changedAt: 40 },
+    { kid: second, kind: 'keys-drop', changedAt: 39 },
+    { kid: third, kind: 'keys-drop', changedAt: 38 },
+    { kid: first, kind: 'keys-drop', changedAt: 37 },
+    { kid: first, kind: 'keys-rotate', changedAt: 36 },
+    { kid: '1600000000', kind: 'keys-drop', changedAt: 35 },
   ] as const
-  const revived = findRevivedKeys(known, entries)
-  expect(revived).toEqual([
-    { kid: 'A', use: 'signs', droppedAt: 37 },
-    { kid: 'D', use: 'waits', droppedAt: 38 },
-  ])
-  expect(revived.map((key) => describeRevivedKey(key, { remote: true, env: 'staging' }))).toEqual([
-    'The key A was dropped at 1970-01-01T00:00:37Z, and signs again. Rotate, and drop it again: npm run -s ops -- keys rotate --remote --env staging, then: npm run -s ops -- keys drop A --remote --env staging',
-    'The key D was dropped at 1970-01-01T00:00:38Z, and waits to sign again. Drop it again: npm run -s ops -- keys drop D --remote --env staging',
+  expect(findRevivedKeys(keys, entries).map((key) => describeRevivedKey(key, target))).toEqual([
+    `The key ${third} was dropped at 1970-01-01T00:00:38Z, and is back. The latest version of the Worker lacks the key ${third}, so the next deploy drops it: npm run deploy -- --env staging`,
+    `The key ${first} was dropped at 1970-01-01T00:00:37Z, and is back. Drop it again: npm run -s ops -- keys drop ${first} --leaked --remote --env staging`,
   ])
 })

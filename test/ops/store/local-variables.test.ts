@@ -23,27 +23,21 @@ compatibility_date = "2026-10-23"
 [vars]
 TOKEN_LIFETIME_SECONDS = 60
 CATALOG_APPROVAL = "off"
-[secrets]
-required = ["JWT_KEYS"]
 `
 
 test.each<[string, Record<string, string>, Record<string, string>]>([
   ['wrangler.toml alone', {}, {}],
-  [
-    '.dev.vars',
-    { '.dev.vars': `JWT_KEYS='{"keys":[]}'\nCATALOG_APPROVAL=required\nOTHER=x\n`, '.env': 'JWT_KEYS=y' },
-    {},
-  ],
-  ['an empty .dev.vars', { '.dev.vars': '', '.env': 'JWT_KEYS=y' }, { JWT_KEYS: 'z' }],
-  ['.env', { '.env': 'JWT_KEYS=y\nCATALOG_APPROVAL=required', '.env.local': 'JWT_KEYS="z"' }, {}],
-  ['the environment', { '.env': 'CATALOG_APPROVAL=x' }, { JWT_KEYS: 'z', CATALOG_APPROVAL: 'required', OTHER: 'x' }],
+  ['.dev.vars', { '.dev.vars': `JWT_KEY_1='x'\nCATALOG_APPROVAL=required\nOTHER=x\n`, '.env': 'JWT_KEY_1=y' }, {}],
+  ['an empty .dev.vars', { '.dev.vars': '', '.env': 'JWT_KEY_1=y' }, { CATALOG_APPROVAL: 'z' }],
+  ['.env', { '.env': 'JWT_KEY_1=y\nCATALOG_APPROVAL=required', '.env.local': 'JWT_KEY_1="z"' }, {}],
+  ['.env, and not of the environment', { '.env': 'OTHER=x' }, { JWT_KEY_1: 'z', CATALOG_APPROVAL: 'required' }],
 ])('are those of %s, as wrangler reads them', async (_, files, environment) => {
   await writeFile('wrangler.toml', toml)
   for (const [name, text] of Object.entries(files)) await writeFile(name, text)
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
   const config = await readWranglerConfig(undefined)
-  const { vars, secrets } = config
-  const bindings = readWithWrangler('wrangler.toml', undefined, vars, undefined, true, secrets)
+  const { vars } = config
+  const bindings = readWithWrangler('wrangler.toml', undefined, vars, undefined, true)
   const expected = Object.entries(bindings).map(([name, binding]) => [
     name,
     'value' in binding ? binding.value : binding,

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readPath } from '../../../src/json.ts'
 import { openDatabase } from '../../../src/db/database.ts'
+import { recordKeyChange } from '../../../src/db/partner-changes.ts'
 import { listPartnerEntries } from '../../../src/ops/core/change-record.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
@@ -216,7 +217,7 @@ describe('when a change is made and the answer is lost', () => {
     [
       'with the statement that publishes',
       -2,
-      'It is not known whether the change was made. When the database answers, see: npm run -s ops -- catalog log --remote --env staging or npm run -s ops -- partner log --remote --env staging. If a new secret was not printed, it is lost: rotate again.',
+      'It is not known whether the change was made. When Cloudflare answers, see: npm run -s ops -- catalog log --remote --env staging, npm run -s ops -- partner log --remote --env staging or npm run -s ops -- keys list --remote --env staging. If a new secret was not printed, it is lost: rotate again.',
     ],
   ])('when Cloudflare is gone %s, the error says what became of the change', async (note, after, claim) => {
     const fake = cloudflare()
@@ -267,8 +268,6 @@ describe('when a change is made and the answer is lost', () => {
 })
 
 describe('doctor', () => {
-  const today = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')
-
   beforeAll(async () => {
     const names = (await readdir('migrations')).map((name) => `('${name}')`)
     await bindings().DB.batch(
@@ -279,12 +278,12 @@ describe('doctor', () => {
   })
 
   test('examines a deployed environment', async () => {
-    cloudflare().secrets = new Map([
-      ['JWT_KEYS', 'x'],
-      [`JWT_KEYS_${today}_0a1b2c3d`, 'x'],
-    ])
+    const kid = String(Math.floor(Date.now() / 1000))
+    cloudflare().secrets = new Map([[`JWT_KEY_${kid}`, 'x']])
+    const rotation = { actor: 'tester', command: 'keys rotate', note: null, requestId: 'r' }
+    await recordKeyChange(openDatabase(bindings().DB), rotation, { kind: 'keys-rotate', kid })
     const { code, stdout, stderr } = await runRemote('doctor')
-    const names = 'bindings migrations database clock catalog import publications record cache secrets keys'.split(' ')
+    const names = 'bindings migrations database clock catalog import publications record cache keys'.split(' ')
     expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([
       0,
       '',
@@ -303,12 +302,11 @@ describe('doctor', () => {
     onTestFinished(() => setReplication('auto'))
     cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'no such namespace' }
     const { code, stdout, stderr } = await runRemote('doctor')
-    expect([code, stderr]).toEqual([3, '4 problems need a fix.\n'])
+    expect([code, stderr]).toEqual([3, '3 problems need a fix.\n'])
     expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([
       'problem  database: 0.0 MB, runs in WEUR. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
       'problem  cache: Cloudflare answered 400: no such namespace.',
-      "problem  secrets: The Worker lacks JWT_KEYS: it is not deployed, or can't sign. Run: npm run -s ops -- keys rotate --remote --env staging",
-      'problem  keys: No key signs tokens. Run: npm run -s ops -- keys rotate --remote --env staging',
+      'problem  keys: The Worker has no signing key whose time has come. Run: npm run -s ops -- keys rotate --remote --env staging',
     ])
   })
 })
@@ -325,22 +323,22 @@ describe('the names of a Worker’s secrets', () => {
   }
 
   test('are those of the live versions and of the latest, which differ after a rollback', async () => {
-    const { worker, version } = deploy('JWT_KEYS', 'DROPPED')
-    const latest = ['JWT_KEYS', 'ADDED'].map((name) => ({ name, type: 'secret_text', text: 'y' }))
+    const { worker, version } = deploy('FIRST', 'DROPPED')
+    const latest = ['FIRST', 'ADDED'].map((name) => ({ name, type: 'secret_text', text: 'y' }))
     addVersion(worker, { ...version, bindings: latest })
     expect(await list()).toEqual([
-      { name: 'JWT_KEYS', isLive: true, isEverywhere: true, isKept: true },
+      { name: 'FIRST', isLive: true, isEverywhere: true, isKept: true },
       { name: 'DROPPED', isLive: true, isEverywhere: true, isKept: false },
       { name: 'ADDED', isLive: false, isEverywhere: false, isKept: true },
     ])
   })
 
   test.each([
-    [10, [{ name: 'JWT_KEYS', isKept: false, isLive: true, isEverywhere: false }]],
-    [0, [{ name: 'JWT_KEYS', isKept: false, isLive: true, isEverywhere: true }]],
+    [10, [{ name: 'FIRST', isKept: false, isLive: true, isEverywhere: false }]],
+    [0, [{ name: 'FIRST', isKept: false, isLive: true, isEverywhere: true }]],
     [100, []],
   ])('say whether every live version has them: one without them gets %i % of the requests', async (share, listed) => {
-    const { worker, version } = deploy('JWT_KEYS')
+    const { worker, version } = deploy('FIRST')
     const { id: latest } = addVersion(worker, { ...version, bindings: [] })
     deployVersions(worker, [
       { version_id: version.id, percentage: 100 - share },
@@ -355,15 +353,18 @@ describe('the names of a Worker’s secrets', () => {
     await checkEditable()
   })
 
-  test('can’t be changed while the version that is live is not the latest', async () => {
-    const { worker, version } = deploy('JWT_KEYS')
+  test('can’t be changed while another version than the latest is live, alone or beside it', async () => {
+    const { worker, version } = deploy('FIRST')
     await checkEditable()
-    addVersion(worker, version)
-    await expect(checkEditable()).rejects.toThrow(
-      new UserError(
-        'The secrets of the Worker could not be changed, because the version that is live is not the latest. Deploy first: npm run deploy -- --env staging',
-      ),
-    )
+    const problem =
+      'The secrets of the Worker could not be changed, because the latest version does not get all requests. Deploy first: npm run deploy -- --env staging'
+    const { id: latest } = addVersion(worker, version)
+    await expect(checkEditable()).rejects.toThrow(new UserError(problem))
+    deployVersions(worker, [
+      { version_id: version.id, percentage: 10 },
+      { version_id: latest, percentage: 90 },
+    ])
+    await expect(checkEditable()).rejects.toThrow(new UserError(problem))
   })
 
   test('can’t be listed when Cloudflare refuses', async () => {

@@ -49,7 +49,6 @@ test('every environment has the settings of the top level', () => {
     kv_namespaces: [{ binding: 'CATALOG_CACHE' }],
     version_metadata: { binding: 'VERSION' },
     analytics_engine_datasets: [{ binding: 'USAGE' }],
-    secrets: { required: ['JWT_KEYS'] },
   })
 })
 

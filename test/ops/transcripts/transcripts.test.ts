@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Key } from '../../../src/ops/core/key-ring.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
+import { createMemorySecrets, live } from '../support/memory-secrets.ts'
 import { listVerbs } from '../support/run-ops.ts'
 import { replay } from '../support/transcript.ts'
 
@@ -28,10 +28,11 @@ const added = makePlan({ id: 6, identifier: 'added', name: 'Added', coolName: 'A
 describe.each(names)('%s', (name) => {
   const transcript = findTranscript(name)
   const bindings = useMemoryBindings()
-  let keys: Key[] = [
-    { kid: '20261102T070000Z_0a1b2c3d', use: 'signs' },
-    { kid: '20260101T000000Z_4e5f6a7b', use: 'verifies' },
-  ]
+  const makeSecrets = (...kids: number[]) =>
+    createMemorySecrets(...kids.map((kid) => ({ name: `JWT_KEY_${kid}`, ...live })))
+  const local = makeSecrets(1_790_812_800, 1_767_225_600)
+  /** The key that the transcript makes, which the record has. */
+  const deployed = makeSecrets(1_793_606_460)
 
   test('is what the commands print', async () => {
     const played = await replay(transcript, {
@@ -41,12 +42,7 @@ describe.each(names)('%s', (name) => {
         const config = { CATALOG_APPROVAL: target.env === 'production' ? 'required' : 'off', PBKDF2_ITERATIONS: 1 }
         return work(openBindingStore(bindings(), target, config))
       },
-      openKeyRing: () => ({
-        list: async () => keys,
-        checkEditable: async () => {},
-        rotate: ({ recorded }) => recorded('20261103T000000Z_8c9d0e1f', async () => {}),
-        drop: async ({ kid }) => void (keys = keys.filter((key) => key.kid !== kid)),
-      }),
+      openSecrets: async ({ remote }) => (remote ? deployed : local),
       openUsage: async () => async () => [],
       findOrigin: async () => 'http://127.0.0.1:9',
       inspectEnvironment: async () => ({ migrations: [], deployment: undefined }),
@@ -56,8 +52,7 @@ describe.each(names)('%s', (name) => {
 })
 
 test('every command on a store has its example in a transcript, with any number, key or file', async () => {
-  const generalize = (command: string) =>
-    command.replaceAll(/ (\d+|KID|\d+T\d+Z_\w+|FILE|\S+\.(json|txt))(?= |$)/g, ' …')
+  const generalize = (command: string) => command.replaceAll(/ (\d+|KID|FILE|\S+\.(json|txt))(?= |$)/g, ' …')
   const text = names.map((name) => readFileSync(findTranscript(name), 'utf8')).join('')
   const commands = new Set((text.match(/(?<=^\$ ops ).*$/gm) ?? []).map(generalize))
   const onStore = (await listVerbs()).filter(([, { store, passesOn }]) => store !== 'none' && !passesOn)

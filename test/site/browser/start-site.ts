@@ -6,7 +6,7 @@ import { Miniflare } from 'miniflare'
 import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
 import { unstable_readConfig as readConfig } from 'wrangler'
-import { generateJwk } from '../../../src/crypto/signing-keys.ts'
+import { formatKeyName, generateKey } from '../../../src/crypto/signing-keys.ts'
 import { exampleOrigin } from '../../../src/site/example-origin.ts'
 import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
 import { readDemoPlans } from '../../support/demo-plans.ts'
@@ -87,7 +87,7 @@ async function startWorker(): Promise<Miniflare> {
           env: {
             DB: { type: 'd1', id: 'db' },
             CATALOG_CACHE: { type: 'kv', id: 'kv' },
-            JWT_KEYS: text(JSON.stringify({ keys: [generateJwk()] })),
+            [formatKeyName('1700000000')]: text(generateKey()),
             TOKEN_LIFETIME_SECONDS: text(String(tokenLifetimeSeconds)),
             AUTH_ADDRESS_RATE_LIMIT: rateLimit('1'),
             AUTH_RATE_LIMIT: rateLimit('2'),

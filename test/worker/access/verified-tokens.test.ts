@@ -1,11 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { issueAccessToken } from '../../../src/crypto/access-token.ts'
-import { generateJwk, importSigningKeys } from '../../../src/crypto/signing-keys.ts'
+import type { SigningKey } from '../../../src/crypto/signing-keys.ts'
 import { createVerifiedTokens } from '../../../src/worker/access/verified-tokens.ts'
+import { makeSigningKey } from '../../support/signing-key.ts'
 
 const nowSeconds = 1_800_000_000
-const importKeys = (...keys: object[]) => importSigningKeys(JSON.stringify({ keys }))
-const issue = (key: Awaited<ReturnType<typeof importKeys>>[0], tokenId = 'id') =>
+const issue = (key: SigningKey, tokenId = 'id') =>
   issueAccessToken({ sub: 'client', partner: 'acme', iat: nowSeconds, exp: nowSeconds + 60 }, key, tokenId)
 
 afterEach(() => {
@@ -14,7 +14,7 @@ afterEach(() => {
 
 test('verifies the signature of a token once, and its times at every use', async () => {
   const verifyToken = createVerifiedTokens({ maxTokens: 10 })
-  const keys = await importKeys(generateJwk())
+  const keys = [await makeSigningKey()] as const
   const token = await issue(keys[0])
   const verify = vi.spyOn(crypto.subtle, 'verify')
   for (const later of [0, 1, 59])
@@ -26,15 +26,15 @@ test('verifies the signature of a token once, and its times at every use', async
 
 test('verifies a token again under a new set of keys', async () => {
   const verifyToken = createVerifiedTokens({ maxTokens: 10 })
-  const keys = await importKeys(generateJwk())
+  const keys = [await makeSigningKey()] as const
   const token = await issue(keys[0])
   await verifyToken(token, keys, nowSeconds)
-  expect(await verifyToken(token, await importKeys(generateJwk()), nowSeconds)).toMatchObject({ kind: 'invalid' })
+  expect(await verifyToken(token, [await makeSigningKey()], nowSeconds)).toMatchObject({ kind: 'invalid' })
 })
 
 test('remembers only valid tokens, and at most maxTokens of them', async () => {
   const verifyToken = createVerifiedTokens({ maxTokens: 10 })
-  const keys = await importKeys(generateJwk())
+  const keys = [await makeSigningKey()] as const
   const forged = `${(await issue(keys[0])).slice(0, -20)}AAAAAAAAAAAAAAAAAAAA`
   const first = await issue(keys[0], 'first')
   await verifyToken(first, keys, nowSeconds)

@@ -14,7 +14,7 @@ import {
 } from '../../../src/worker/cache/catalog-cache.ts'
 import { writePartnerCopy } from '../../../src/worker/cache/kv-copies.ts'
 import { createSeal } from '../../../src/crypto/seal.ts'
-import { generateJwk } from '../../../src/crypto/signing-keys.ts'
+import { generateKey } from '../../../src/crypto/signing-keys.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -35,7 +35,8 @@ let db: {
 }
 let openCatalog: OpenCatalog
 let openSignIn: OpenSignIn
-const seal = createSeal([{ jwk: generateJwk() }])
+const makeKey = (kid: string) => ({ kid, jwk: { k: generateKey() } })
+const seal = createSeal([makeKey('1700000000')])
 let clientId: string
 let country: string
 let clients = 0
@@ -545,7 +546,7 @@ describe('while D1 fails', () => {
       ['a changed short name', ({ metadata }) => (metadata['shortName'] = 'other')],
       ['a later time', ({ metadata }) => (metadata['checkedAtMs'] = start + second)],
       ['no MAC', ({ metadata }) => delete metadata['mac']],
-      ['a MAC of something else', ({ metadata }) => (metadata['mac'] = 'A'.repeat(43))],
+      ['a MAC of something else', ({ metadata }) => (metadata['mac'] = `1700000000.${'A'.repeat(43)}`)],
       ['a value that is not JSON', (copy) => (copy.value = 'x')],
     ]
     async function tamper(change: (copy: Copy) => unknown, from = clientId): Promise<void> {
@@ -579,13 +580,13 @@ describe('while D1 fails', () => {
     })
 
     test('it counts under a key that still verifies, and not under a dropped one', async () => {
-      const [before, after] = [generateJwk(), generateJwk()]
-      await request(0, {}, { seal: createSeal([{ jwk: before }]) })
+      const [before, after] = [makeKey('1700000000'), makeKey('1700000001')]
+      await request(0, {}, { seal: createSeal([before]) })
       await tamper(() => {})
-      const rotated = createSeal([{ jwk: after }, { jwk: before }])
+      const rotated = createSeal([after, before])
       expect((await request(second, {}, { seal: rotated })).partner).toEqual(makePartner())
       startNewIsolate()
-      await expect(request(second, {}, { seal: createSeal([{ jwk: after }]) })).rejects.toThrow(StorageError)
+      await expect(request(second, {}, { seal: createSeal([after]) })).rejects.toThrow(StorageError)
     })
   })
 

@@ -116,7 +116,7 @@ describe('after a burst, a line is written of', () => {
     ['an unreadable filter', { status: 400 }, () => listPlans({ query: '?categoryId=x' })],
     ['another method', { status: 405 }, () => listPlans({ method: 'PUT' })],
     ['another path of the API', { status: 404 }, () => send('/api/elsewhere')],
-    ['a bug', { status: 500 }, () => listPlans({ bindings: { ...env, JWT_KEYS: '' } })],
+    ['a bug', { status: 500 }, () => listPlans({ bindings: { ...env, JWT_KEY_1800000000: '' } as Env })],
     ['a list from D1', { status: 200, tier: 'd1' }, () => listPlans({ query: '?currency=UGX' })],
     ['an old list from memory', { status: 200, tier: 'memory' }, () => listInOutage()],
   ])('%s', async (_, facts, sendIt) => {

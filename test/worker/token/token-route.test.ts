@@ -1,6 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { hashSecret } from '../../../src/crypto/client-secret.ts'
+import { formatKeyName, generateKey } from '../../../src/crypto/signing-keys.ts'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
 import { updatePartner } from '../../support/insert-partner.ts'
 import { d1Down, failWith } from '../../support/unreliable-stores.ts'
@@ -48,6 +49,19 @@ describe('the right secret', () => {
     for (const token of [first, second]) {
       expect((await requestPlans({ shortName: partner.shortName, token })).status).toBe(200)
     }
+  })
+
+  test('gets a token of the next key from its time on, without a new version of the Worker', async () => {
+    const next = String(Math.floor(Date.now() / 1000) + 60)
+    const bindings = { ...env, [formatKeyName(next)]: generateKey() } as Env
+    const readKid = async () => {
+      const { access_token: token } = await (await signIn(partner, bindings)).json<{ access_token: string }>()
+      const { status } = await requestPlans({ shortName: partner.shortName, token, bindings })
+      return [status, JSON.parse(atob(token.split('.')[0] ?? '')).kid === next]
+    }
+    expect(await readKid()).toEqual([200, false])
+    vi.setSystemTime(Date.now() + 61_000)
+    expect(await readKid()).toEqual([200, true])
   })
 
   test('gets a token that lives for the configured lifetime', async () => {
