@@ -3,14 +3,11 @@ import { catalogCommands } from './catalog-commands.ts'
 import { catalogDeclarations } from './catalog-declarations.ts'
 import { partnerCommands } from './partner-commands.ts'
 import { partnerDeclarations } from './partner-declarations.ts'
-import { planCommands } from './plan-commands.ts'
-import { planDeclarations } from './plan-declarations.ts'
 import { publicationCommands } from './publication-commands.ts'
 import { publicationDeclarations } from './publication-declarations.ts'
 import type { Verb, Verbs } from './verb.ts'
 
 export const partner = joinVerbs(partnerDeclarations, partnerCommands)
-export const plan = joinVerbs(planDeclarations, planCommands)
 export const catalog = {
   ...joinVerbs(catalogDeclarations, catalogCommands),
   ...joinVerbs(publicationDeclarations, publicationCommands),

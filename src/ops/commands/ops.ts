@@ -29,7 +29,7 @@ export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
   },
   plan: {
     help: 'see and change single plans, and who sees them; ID is the identifier of a plan, or its id',
-    load: async () => (await import('./joined-verbs.ts')).plan,
+    load: async () => (await import('./plan.ts')).plan,
   },
   keys: {
     help: 'the keys that sign access tokens',
