@@ -99,8 +99,8 @@ test.each<[string, Situation]>([
   ],
   [
     // All at once.
-    'The Worker lacks JWT_KEYS.\nThe checkout has changes in a. Commit them, or add --allow-dirty.',
-    { examine: () => Promise.resolve(['The Worker lacks JWT_KEYS.']), state: { changedFiles: ['a'] } },
+    'The Worker has no signing key.\nThe checkout has changes in a. Commit them, or add --allow-dirty.',
+    { examine: () => Promise.resolve(['The Worker has no signing key.']), state: { changedFiles: ['a'] } },
   ],
 ])('a deploy is refused: %s', async (message, situation) => {
   const { ran, lines, error } = await run(situation)
