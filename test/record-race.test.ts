@@ -104,7 +104,6 @@ function pick<T>(random: Random, items: readonly T[]): T {
 }
 
 function createActors(db: Database, random: Random, steps: number) {
-  const handles = { read: db, commit: db }
   let texts = 0
   const repeat = (count: number, work: () => Promise<unknown>) => async () => {
     for (let step = 0; step < count; step++) await attempt(work)
@@ -138,13 +137,13 @@ function createActors(db: Database, random: Random, steps: number) {
     const id = await stageChanges(db, changes, overrides)
     if (kind === 1) await releasePublication(db, id, 'waiting')
     else if (kind === 2) await releasePublication(db, id, 'scheduled')
-    else await publish(handles, { publicationId: id, actor, note: null }, 'now')
+    else await publish(db, { publicationId: id, actor, note: null }, 'now')
     if (random(2) === 0) await markSuperseded(db)
   }
 
   async function publishOrEnd(id: number, mode: 'due' | 'approve', actor: string): Promise<void> {
     const decision = { publicationId: id, actor, note: null }
-    const outcome = await publishPending({ ...handles, stage: db }, decision, mode)
+    const outcome = await publishPending(db, decision, mode)
     if (outcome.kind === 'conflict') await endPublication(db, decision, outcome.reason)
   }
 

@@ -104,18 +104,14 @@ function withConditions({ publicationId, actor }: Decision, mode: PublishMode): 
  * Publishes all of a publication or nothing. A publication that replaces a pending one ends that one with the same statement.
  * The conditions don't depend on the row that is updated, so both rows change or none.
  */
-export async function publish(
-  { read, commit }: { read: Database; commit: Database },
-  decision: Decision,
-  mode: PublishMode,
-): Promise<PublishOutcome> {
+export async function publish(db: Database, decision: Decision, mode: PublishMode): Promise<PublishOutcome> {
   const { publicationId, actor, note } = decision
   const isCandidate = sql`id = ${publicationId}`
   // At least the time in milliseconds, also when the clock was set back.
   const revision = sql`max(${newestRevision} + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
   const approve = (value: SQL, column: string) =>
     mode === 'approve' ? sql`iif(${isCandidate}, ${value}, ${sql.raw(column)})` : sql.raw(column)
-  const rows = await commit.values<[revision: number | null]>(sql`
+  const rows = await db.values<[revision: number | null]>(sql`
     ${withConditions(decision, mode)}
     update publications set
       state = iif(${isCandidate}, 'published', 'replaced'), revision = iif(${isCandidate}, ${revision}, null),
@@ -130,7 +126,7 @@ export async function publish(
   const published = rows.find((row) => row[0] !== null)
   if (published?.[0] != null) return { kind: 'published', publicationId, revision: published[0] }
 
-  const { isReadyNow, isComplete, reason } = await explain(read, decision, mode)
+  const { isReadyNow, isComplete, reason } = await explain(db, decision, mode)
   if (isReadyNow && !isComplete) throw new Error(`Publication ${publicationId} lacks plans that were staged`)
   if (!isReadyNow || reason === undefined) return { kind: 'unavailable' }
   return reason === conflicts.is_overtaken ? { kind: 'overtaken' } : { kind: 'conflict', reason }
@@ -142,17 +138,17 @@ export async function publish(
  * @returns `overtaken` when another publication came between: try again.
  */
 export async function publishPending(
-  { read, stage, commit }: { read: Database; stage: Database; commit: Database },
+  db: Database,
   decision: Decision,
   mode: 'due' | 'approve',
 ): Promise<PublishOutcome> {
-  const outcome = await publish({ read, commit }, decision, mode)
+  const outcome = await publish(db, decision, mode)
   if (outcome.kind !== 'overtaken') return outcome
-  const merge = await mergePending(read, decision.publicationId)
+  const merge = await mergePending(db, decision.publicationId)
   if ('conflict' in merge) return { kind: 'conflict', reason: merge.conflict }
-  const id = await stageReplacement(stage, decision.publicationId, merge)
+  const id = await stageReplacement(db, decision.publicationId, merge)
   if (id === undefined) return { kind: 'unavailable' }
-  return publish({ read, commit }, { ...decision, publicationId: id }, mode)
+  return publish(db, { ...decision, publicationId: id }, mode)
 }
 
 /** Tells why nothing was published. */
@@ -242,10 +238,13 @@ export async function selectDueWork(db: Database): Promise<DueWork> {
   return { ids, hasLeftovers: ids.length < rows.length }
 }
 
-/** Finds out whether a publication is published, after its answer was lost: as its own row, or as the one that replaces it. */
-export async function findPublished(db: Database, id: number): Promise<Published | undefined> {
-  const [row] = await db.values<[publicationId: number, revision: number]>(
-    sql`select id, revision from publications where revision is not null and (id = ${id} or replaces_id = ${id})`,
-  )
+/** Finds what an actor published, when the answer was lost: the publication, or the one that replaces it. */
+export async function findPublished(
+  db: Database,
+  { publicationId: id, actor }: Pick<Decision, 'publicationId' | 'actor'>,
+): Promise<Published | undefined> {
+  const [row] = await db.values<[publicationId: number, revision: number]>(sql`
+    select id, revision from publications
+    where revision is not null and (id = ${id} or replaces_id = ${id}) and decided_by = ${actor}`)
   return row && { kind: 'published', publicationId: row[0], revision: row[1] }
 }

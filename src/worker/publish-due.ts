@@ -63,9 +63,9 @@ async function publishOrEnd(db: Database, id: number, version: string | undefine
 /** Publishes, also when the answer is lost: the row says what happened. */
 async function publishSafely(db: Database, decision: Decision): Promise<PublishOutcome> {
   try {
-    return await publishPending({ read: db, stage: db, commit: db }, decision, 'due')
+    return await publishPending(db, decision, 'due')
   } catch (error) {
-    const published = await findPublished(db, decision.publicationId).catch(() => undefined)
+    const published = await findPublished(db, decision).catch(() => undefined)
     if (published === undefined) throw error
     return published
   }

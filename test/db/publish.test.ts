@@ -38,7 +38,7 @@ const put = (...plans: CatalogPlan[]) => plans.map((after) => ({ planId: after.i
 const remove = (...ids: number[]) => ids.map((planId) => ({ planId, after: null }))
 const listPlans = async () => (await selectCatalog(db)).plans
 const decide = (publicationId: number, mode: PublishMode, actor = 'another') =>
-  publish({ read: db, commit: db }, { publicationId, actor, note: null }, mode)
+  publish(db, { publicationId, actor, note: null }, mode)
 const readState = async (id: number) => (await selectPublication(db, id))?.state
 const unavailable = { kind: 'unavailable' }
 const overtaken = { kind: 'overtaken' }

@@ -92,7 +92,7 @@ async function readListsAfterSchedule(): Promise<string> {
   await DB.prepare("update publications set due_at = 60 where state = 'scheduled'").run()
   for (const { id } of await selectScheduled()) {
     const decision = { publicationId: id, actor: 'schedule', note: null }
-    expect(await publish({ read: db, commit: db }, decision, 'due')).toMatchObject({ kind: 'published' })
+    expect(await publish(db, decision, 'due')).toMatchObject({ kind: 'published' })
   }
   return readLists()
 }

@@ -43,5 +43,5 @@ export async function stageChanges(
 }
 
 export function publishNow(db: Database, publicationId: number): Promise<PublishOutcome> {
-  return publish({ read: db, commit: db }, { publicationId, actor: 'test', note: null }, 'now')
+  return publish(db, { publicationId, actor: 'test', note: null }, 'now')
 }

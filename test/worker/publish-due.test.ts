@@ -129,7 +129,7 @@ test('merges a publication with what others changed since, and the others of thi
   const other = await schedule(makePlan({ id: 2, name: 'Scheduled' }), past + 60)
   await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Theirs', viewableIn: ['KE', 'UG'] }))
   const [line] = await logOf(runSchedule)
-  const merged = await findPublished(db, merging)
+  const merged = await findPublished(db, { publicationId: merging, actor: 'schedule' })
   expect(line).toEqual([
     'info',
     { event: 'publication_published', id: merged?.publicationId, revision: merged?.revision },
@@ -254,7 +254,7 @@ test('a publication that an operator cancels or publishes during the run is left
     // The first query selects what is due.
     isInterrupted = true
     await endPublication(db, { publicationId: cancelled, actor: 'test', note: null })
-    await publish({ read: db, commit: db }, { publicationId: approved, actor: 'schedule', note: null }, 'due')
+    await publish(db, { publicationId: approved, actor: 'schedule', note: null }, 'due')
     return answer
   })
   expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])

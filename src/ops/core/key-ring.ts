@@ -125,15 +125,16 @@ async function changeRecorded(
     }
   }
   await record()
-  store.noteOutcome('unknown')
+  store.changes.outcome = 'unknown'
   try {
     await change()
-    store.noteOutcome('changed')
+    store.changes.outcome = 'changed'
   } catch (error) {
     const failed = await record('-failed').then(
       () => 'that the change failed',
       () => 'the change, and could not be corrected',
     )
+    store.changes.outcome = 'unknown'
     if (!(error instanceof UserError)) throw error
     const list = describeCommand(store.target, 'keys', 'list')
     throw new UserError([error.message, `The record shows ${failed}. See which keys there are: ${list}`])

@@ -177,7 +177,7 @@ async function makeChange<T>(
     )
   })
   // The schedule does it when this fails.
-  await deleteLeftovers(store.stage).catch(() => {})
+  await deleteLeftovers(store.read).catch(() => {})
   return result
 }
 
@@ -259,7 +259,7 @@ export async function changePartner(store: Store, change: PartnerRequest, operat
   else {
     await makeChange(store, known, change, operator, async () => {
       if (change.kind !== 'set' || change.contact === undefined) return
-      await setContact(store.stage, change.partner, change.contact)
+      await setContact(store.read, change.partner, change.contact)
     })
   }
   return { partner: isChanged ? await findPartner(store, change.partner) : known, isChanged }

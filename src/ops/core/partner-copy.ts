@@ -68,15 +68,11 @@ export async function guardCopy<T>(
       return update
     })
   } catch (error) {
-    if (!isRefusal(error)) await reportFailure(store, partner, fate, warn)
+    // Otherwise the database works, and nothing was changed in it.
+    const isRefused = error instanceof UserError || isCausedBy(error, outdatedSchema)
+    if (!isRefused) await reportFailure(store, partner, fate, warn)
     throw error
   }
-}
-
-/** Whether the database works, and nothing was changed in it. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof UserError) return error.cause === undefined
-  return isCausedBy(error, outdatedSchema)
 }
 
 async function reportFailure(store: Store, partner: CopiedPartner, fate: CopyFate, warn: Warn): Promise<void> {

@@ -14,11 +14,11 @@ import {
   type PublishOutcome,
 } from '../../db/publish.ts'
 import { stagePublication, storeChange, type NewPublication } from '../../db/stage-publication.ts'
+import { makeChange } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { settle } from '../store/retry.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export type { PlanChange, PublicationRow }
@@ -71,18 +71,22 @@ export async function publishChange(
   const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
   const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
   const step = `Writing ${countPlans(changes.length)}`
-  const id = await stagePublication(store.stage, publication, changes.map(storeChange), (done, total) =>
+  const id = await stagePublication(store.read, publication, changes.map(storeChange), (done, total) =>
     onProgress(step, done, total + 1),
   )
   if (state === 'published') await publishNow(store, id, attribution)
-  else if (!(await release(store, id, state))) throw new UserError([somebodyElse, nothingChanged])
+  else {
+    const move = { publicationId: id, actor: attribution.actor }
+    const isReleased = await moveSafely(store, move, state, () => releasePublication(store.read, id, state))
+    if (!isReleased) throw new UserError([somebodyElse, nothingChanged])
+  }
   return { id, state, dueAt: times.dueAt }
 }
 
 /** @returns the new revision. @throws UserError when somebody else changed the same plans. */
 async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<number> {
   const decision = { publicationId, actor, note: null }
-  const outcome = await publishSafely(store, decision, () => publish(store, decision, 'now'))
+  const outcome = await publishSafely(store, decision, () => publish(store.read, decision, 'now'))
   if (outcome.kind === 'published') return outcome.revision
   const isFinal = outcome.kind === 'conflict'
   throw new UserError([isFinal ? `It can’t be published: ${outcome.reason}.` : somebodyElse, nothingChanged])
@@ -90,49 +94,48 @@ async function publishNow(store: Store, publicationId: number, { actor }: Attrib
 
 /** Publishes, also when the answer is lost. */
 async function publishSafely(
-  store: Store,
-  { publicationId }: Decision,
+  { changes, read }: Store,
+  decision: Decision,
   attempt: () => Promise<PublishOutcome>,
 ): Promise<PublishOutcome> {
-  const outcome = await settle(
-    store,
+  let outcome: PublishOutcome = { kind: 'unavailable' }
+  const published = await makeChange(
+    changes,
     async () => {
-      const made = await attempt()
-      // A repetition of what was made is no longer available.
-      return made.kind === 'unavailable' ? undefined : made
+      outcome = await attempt()
+      return outcome.kind === 'published' ? outcome : undefined
     },
-    () => findPublished(store.read, publicationId),
+    () => findPublished(read, decision),
   )
-  if (outcome?.kind === 'published') await markSuperseded(store.stage)
-  return outcome ?? { kind: 'unavailable' }
+  if (published === undefined) return outcome
+  await markSuperseded(read)
+  return published
 }
 
 /** Makes a change of the state, also when the answer is lost. @returns whether it could. */
 async function moveSafely(
-  store: Store,
-  id: number,
+  { changes, read }: Store,
+  { publicationId, actor }: Pick<Decision, 'publicationId' | 'actor'>,
   state: PublicationRow['state'],
   attempt: () => Promise<boolean>,
 ): Promise<boolean> {
-  const isMoved = await settle(
-    store,
+  const isMoved = await makeChange(
+    changes,
     async () => (await attempt()) || undefined,
-    async () => (await selectPublication(store.read, id))?.state === state || undefined,
+    async () => {
+      const row = await selectPublication(read, publicationId)
+      const lastActor = row?.decidedBy ?? row?.approvedBy ?? row?.actor
+      return (row?.state === state && lastActor === actor) || undefined
+    },
   )
   return isMoved ?? false
 }
 
-/** Lets a staged publication wait. */
-function release(store: Store, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
-  return moveSafely(store, id, state, () => releasePublication(store.commit, id, state))
-}
-
 /** @param conflict null cancels it. */
 async function end(store: Store, decision: Decision, conflict: string | null = null): Promise<boolean> {
-  const { publicationId } = decision
   const state = conflict === null ? 'cancelled' : 'conflicted'
-  const isEnded = await moveSafely(store, publicationId, state, () => endPublication(store.commit, decision, conflict))
-  await markSuperseded(store.stage)
+  const isEnded = await moveSafely(store, decision, state, () => endPublication(store.read, decision, conflict))
+  await markSuperseded(store.read)
   return isEnded
 }
 
@@ -176,10 +179,10 @@ export async function approvePublication(
   }
   const decision = { publicationId, actor, note }
   if (row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.read))) {
-    await moveSafely(store, publicationId, 'scheduled', () => approveForLater(store.commit, decision))
+    await moveSafely(store, decision, 'scheduled', () => approveForLater(store.read, decision))
     return findPublication(store, publicationId)
   }
-  const outcome = await publishSafely(store, decision, () => publishPending(store, decision, 'approve'))
+  const outcome = await publishSafely(store, decision, () => publishPending(store.read, decision, 'approve'))
   if (outcome.kind === 'published') return findPublication(store, outcome.publicationId)
   if (outcome.kind === 'overtaken') throw new UserError([somebodyElse, nothingChanged])
   if (outcome.kind === 'unavailable') throw new UserError(`Publication ${publicationId} no longer waits.`)
@@ -199,8 +202,9 @@ export async function cancelPublication(
   id: number,
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
-  await findPublication(store, id)
-  const isEnded = await end(store, { publicationId: id, actor, note })
+  const { state } = await findPublication(store, id)
+  const isOpen = state === 'waiting' || state === 'scheduled' || state === 'conflicted'
+  const isEnded = isOpen && (await end(store, { publicationId: id, actor, note }))
   const row = await findPublication(store, id)
   if (!isEnded) throw refuseState(row, 'can’t be cancelled')
   return row
@@ -218,7 +222,7 @@ export function refuseState({ id, state }: PublicationRow, problem: string): Use
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<number> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.read)
   const publication = { ...attribution, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
-  return publishNow(store, await stagePublication(store.stage, publication, []), attribution)
+  return publishNow(store, await stagePublication(store.read, publication, []), attribution)
 }
 
 /** `1 plan`, `2 plans` */

@@ -1,7 +1,7 @@
 // Makes a change of a partner or a signing key once, also when an answer was lost.
 import { findChange, type ChangeRequest, type MadeChange } from '../../db/partner-changes.ts'
 import type { Database } from '../../db/database.ts'
-import { settle } from '../store/retry.ts'
+import { makeChange } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
 
@@ -10,11 +10,14 @@ import type { Attribution } from './attribution.ts'
  * @returns undefined when it did not apply.
  */
 export function recordChange(
-  store: Pick<Store, 'read' | 'commit' | 'noteOutcome'>,
+  store: Pick<Store, 'read' | 'changes'>,
   attribution: Attribution,
   insert: (db: Database, request: ChangeRequest) => Promise<MadeChange | undefined>,
 ): Promise<MadeChange | undefined> {
   const request = { ...attribution, requestId: crypto.randomUUID() }
-  const find = () => findChange(store.read, request.requestId)
-  return settle(store, async () => (await insert(store.commit, request)) ?? find(), find)
+  return makeChange(
+    store.changes,
+    () => insert(store.read, request),
+    () => findChange(store.read, request.requestId),
+  )
 }

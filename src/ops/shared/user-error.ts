@@ -2,9 +2,8 @@
 export class UserError extends Error {
   override readonly name = 'UserError'
 
-  /** @param options with the `cause` when a store failed. */
-  constructor(problems: string | readonly string[], options: ErrorOptions = {}) {
-    super([problems].flat().join('\n'), options)
+  constructor(problems: string | readonly string[]) {
+    super([problems].flat().join('\n'))
   }
 }
 

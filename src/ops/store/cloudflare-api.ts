@@ -10,16 +10,8 @@ import { readWranglerConfig } from './wrangler-toml.ts'
 /** D1 runs a batch of statements for at most 30 s. */
 const deadlineMs = 60_000
 
-/**
- * Calls a path below the account, `/d1/…` or `/storage/kv/…`, and returns the `result` of the answer.
- * @param isRepeatable whether the call has the same effect when it runs twice. By default, a GET and a DELETE have.
- */
-export type Call = (
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-  path: string,
-  body?: unknown,
-  isRepeatable?: boolean,
-) => Promise<unknown>
+/** Calls a path below the account, such as `/d1/…`, and returns the `result` of the answer. Repeats what fails. */
+export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) => Promise<unknown>
 
 /** Lists the `result` of every page of a path that has a query and a cursor. */
 export type ListPages = (path: string) => Promise<unknown[]>
@@ -68,10 +60,7 @@ function openApi({ account, authorization, permissions }: Access): { call: Call;
     if (envelope['success'] === true) return envelope
     throw readRefusal(response, envelope, permissions)
   }
-  const callEnvelope = (...[method, path, body, isRepeatable]: Parameters<Call>) => {
-    const canRepeat = isRepeatable ?? (method === 'GET' || method === 'DELETE')
-    return retry(() => callOnce(method, path, body), canRepeat ? ['busy', 'unknown'] : ['busy'])
-  }
+  const callEnvelope = (...[method, path, body]: Parameters<Call>) => retry(() => callOnce(method, path, body))
 
   return {
     call: async (...call) => (await callEnvelope(...call))['result'],
@@ -145,7 +134,7 @@ function openAnalytics({ account, authorization, permissions }: Access): Ask {
     }
     return rows
   }
-  return (sql) => retry(() => askOnce(sql), ['busy', 'unknown'])
+  return (sql) => retry(() => askOnce(sql))
 }
 
 /** A refused query is answered with plain text, a refused token as by the rest of the API. */

@@ -26,6 +26,11 @@ export class CloudflareError extends Error implements Failure {
     super(message)
     Object.assign(this, details)
   }
+
+  /** The same error, for a call that may have had its effect in an earlier attempt. */
+  asUnknown(): CloudflareError {
+    return new CloudflareError(this.message, { codes: this.codes, kind: 'unknown' })
+  }
 }
 
 /** D1 was interrupted, whatever the status: https://developers.cloudflare.com/d1/observability/debug-d1/ */

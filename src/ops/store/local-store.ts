@@ -1,10 +1,9 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isCausedBy } from '../../db/database.ts'
+import { createDatabase, isCausedBy } from '../../db/database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { openHandles } from './handles.ts'
 import { listBindingKeys } from './kv-keys.ts'
 import { readLocalVariables } from './local-variables.ts'
 import type { Changes } from './outcome.ts'
@@ -44,7 +43,7 @@ export async function withLocalStore<T>(
   try {
     const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'), (message) => void messages.push(message))
     try {
-      return await work({ target, ...openBindings(db, kv, changes), config: readLocalVariables(config) })
+      return await work({ target, changes, ...openBindings(db, kv), config: readLocalVariables(config) })
     } finally {
       await close()
     }
@@ -107,17 +106,16 @@ async function openRuntime(config: WranglerConfig, files: string, onMessage: (me
 
 type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
-function openBindings(d1: Runtime['db'], kv: Runtime['kv'], changes: Changes): Omit<Store, 'target' | 'config'> {
-  const query = async <Row extends unknown[]>(sql: string, params: unknown[]) => {
-    const statement = d1.prepare(sql).bind(...params)
-    return retry(() => statement.raw<Row>(), ['busy'])
-  }
+function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target' | 'changes' | 'config'> {
   return {
-    ...openHandles(query, changes),
-    listKeys: (prefix) => retry(() => listBindingKeys(kv, prefix), ['busy']),
+    read: createDatabase(({ sql, params }) => {
+      const statement = d1.prepare(sql).bind(...params)
+      return retry(() => statement.raw())
+    }),
+    listKeys: (prefix) => retry(() => listBindingKeys(kv, prefix)),
     putKeys: async (names, metadata, expirationTtl) => {
-      for (const name of names) await retry(() => kv.put(name, '', { metadata, expirationTtl }), ['busy'])
+      for (const name of names) await retry(() => kv.put(name, '', { metadata, expirationTtl }))
     },
-    deleteKey: (name) => retry(() => kv.delete(name), ['busy']),
+    deleteKey: (name) => retry(() => kv.delete(name)),
   }
 }

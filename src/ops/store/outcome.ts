@@ -1,13 +1,37 @@
 // What became of the changes of a command: for the message when the store fails, or when the operator stops the command.
 import { describeCommand, type Target } from '../shared/target.ts'
+import { isUncertain } from './failure.ts'
 
 /** `unknown`: a change was sent, and its answer is not there yet, or lost. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
-/** Each command has one. Its store writes it. */
+/** Each command has one. `makeChange` writes it. */
 export interface Changes {
   target: Target
   outcome: Outcome
+}
+
+/**
+ * Makes a change by a statement that has an effect once.
+ * @param attempt returns undefined when it had no effect. The store repeats its statement when an answer is lost, and answers that
+ * repetition.
+ * @param find finds what an earlier attempt made.
+ * @returns undefined when nothing made the change.
+ */
+export async function makeChange<T>(
+  changes: Changes,
+  attempt: () => Promise<T | undefined>,
+  find: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const before = changes.outcome
+  changes.outcome = 'unknown'
+  const answer = await attempt().catch((error: unknown) => {
+    if (!isUncertain(error)) changes.outcome = before
+    throw error
+  })
+  const made = answer ?? (await find())
+  changes.outcome = made === undefined ? before : 'changed'
+  return made
 }
 
 export function describeOutcome({ target, outcome }: Changes): string {

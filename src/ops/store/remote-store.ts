@@ -1,12 +1,11 @@
 // A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
 // API client that it bundles.
-import { isCausedBy } from '../../db/database.ts'
+import { createDatabase, isCausedBy } from '../../db/database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { describeMigration, describeMissingIds, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, isUncertain } from './failure.ts'
-import { openHandles, type Query } from './handles.ts'
 import { describeOutcome, type Changes } from './outcome.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
@@ -25,15 +24,15 @@ export async function withRemoteStore<T>(
   if (!databaseId || !namespaceId) {
     throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))
   }
-  const query: Query = async (sql, params, method, isRepeatable) => {
+  const read = createDatabase(async ({ sql, params }, method) => {
     const body = { sql, params: params.map(formatParameter) }
-    const result = await call('POST', `/d1/database/${databaseId}/raw`, body, isRepeatable)
-    return readRows(result, method)
-  }
+    return readRows(await call('POST', `/d1/database/${databaseId}/raw`, body), method)
+  })
   try {
     return await work({
       target,
-      ...openHandles(query, changes),
+      read,
+      changes,
       ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
@@ -59,7 +58,7 @@ function openCache(call: Call, listPages: ListPages, path: string): Pick<Store, 
     },
     putKeys: async (names, metadata, lifetimeSeconds) => {
       const entries = names.map((key) => ({ key, value: '', metadata, expiration_ttl: lifetimeSeconds }))
-      requireAll(await call('PUT', `${path}/bulk`, entries, true))
+      requireAll(await call('PUT', `${path}/bulk`, entries))
     },
     deleteKey: async (name) => {
       requireAll(await call('DELETE', `${path}/bulk`, [name]))

@@ -12,7 +12,7 @@ import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { spreadTimes } from '../../support/publish-plans.ts'
 import { interceptD1 } from '../../support/unreliable-stores.ts'
-import { openHandles } from '../support/binding-store.ts'
+import { openDatabase } from '../../../src/db/database.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 import { importPlans, request, store } from '../support/worker-store.ts'
 
@@ -111,7 +111,7 @@ test('a publication between two pages of an export stops it', async () => {
     }
     return call()
   })
-  const exported = readCatalogFile({ ...store, ...openHandles(interrupted) })
+  const exported = readCatalogFile({ ...store, read: openDatabase(interrupted) })
   await expect(exported).rejects.toThrow('The catalog changed while it was read. Try again.')
   expect((await readCatalogFile(store)).plans).toEqual(renamed)
 })

@@ -14,7 +14,7 @@ import {
 } from '../../../src/ops/core/publications.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
-import { careful, importPlans, request, store } from '../support/worker-store.ts'
+import { careful, importPlans, interceptChanges, loseAnswer, request, store } from '../support/worker-store.ts'
 
 const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
 const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
@@ -231,6 +231,31 @@ describe('with approval', () => {
     const wrong = { ...store, config: { CATALOG_APPROVAL: 'yes' } }
     await expect(close('cash', wrong)).rejects.toThrow('CATALOG_APPROVAL')
   })
+})
+
+test('a decision whose answer is lost is made, by its own actor', async () => {
+  const losing = interceptChanges(loseAnswer)
+  const carefully = { ...losing, config: careful.config }
+  const scheduled = await close('gold', losing, nextMinute())
+  expect(await cancelPublication(losing, scheduled.id, amina)).toMatchObject({ state: 'cancelled' })
+  const waiting = await close('gold', carefully)
+  expect(await approvePublication(losing, waiting.id, boris)).toMatchObject({ state: 'published' })
+  expect(await close('cash', losing)).toMatchObject({ state: 'published' })
+})
+
+test('a decision that another operator made at the same time is refused', async () => {
+  const { id } = await close('cash', careful)
+  const overtaken = (decide: () => Promise<unknown>) =>
+    interceptChanges(async (call) => {
+      await decide()
+      return call()
+    })
+  const other = { ...amina, actor: 'chidi@example.com' }
+  const approved = overtaken(() => approvePublication(store, id, other))
+  await expect(approvePublication(approved, id, boris)).rejects.toThrow(`Publication ${id} no longer waits.`)
+  const scheduled = await close('gold', store, nextMinute())
+  const cancelled = overtaken(() => cancelPublication(store, scheduled.id, other))
+  await expect(cancelPublication(cancelled, scheduled.id, boris)).rejects.toThrow('it is cancelled')
 })
 
 test('operators who change a plan each at the same time all succeed', async () => {

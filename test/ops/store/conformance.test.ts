@@ -127,7 +127,7 @@ describe.each(Object.entries(targets))('a command on a %s store', (_, target) =>
   })
 
   test('gets no parameters of a query with an error', async () => {
-    const fail = ({ commit }: Store) => commit.run(sql`insert into partner_contacts (partner) values (${'hidden'})`)
+    const fail = ({ read }: Store) => read.run(sql`insert into partner_contacts (partner) values (${'hidden'})`)
     const error: unknown = await withStore(target, fail).catch((reason: unknown) => reason)
     expect(inspect(error)).toContain('NOT NULL constraint failed')
     expect(inspect(error)).not.toContain('hidden')
@@ -170,18 +170,18 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
     expect(Math.abs((await open(({ read }) => selectNowSeconds(read))) - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  test.each(['stage', 'commit'] as const)('a statement of %s takes effect, and returns its rows', async (handle) => {
-    await open(async (store) => {
-      await store[handle].run(insert('one'))
+  test('a statement takes effect, and returns its rows', async () => {
+    await open(async ({ read }) => {
+      await read.run(insert('one'))
       const update = sql`update partner_contacts set contact = 'New'`
-      expect(await store[handle].values(sql`${update} returning partner, 7`)).toEqual([['one', 7]])
-      expect(await store[handle].values(sql`${update} where false returning partner`)).toEqual([])
-      expect(await store.read.values(sql`select contact from partner_contacts`)).toEqual([['New']])
+      expect(await read.values(sql`${update} returning partner, 7`)).toEqual([['one', 7]])
+      expect(await read.values(sql`${update} where false returning partner`)).toEqual([])
+      expect(await read.values(sql`select contact from partner_contacts`)).toEqual([['New']])
     })
   })
 
   test('nothing of a statement that fails takes effect, and the error says why', async () => {
-    const twice = await catchError(({ commit }) => commit.run(sql`${insert('one')}, ('two', 'Two'), ('one', 'Twice')`))
+    const twice = await catchError(({ read }) => read.run(sql`${insert('one')}, ('two', 'Two'), ('one', 'Twice')`))
     expect(isCausedBy(twice, 'UNIQUE constraint failed: partner_contacts.partner')).toBe(true)
     expect(await open(({ read }) => read.values(sql`select * from partner_contacts`))).toEqual([])
   })
@@ -226,10 +226,8 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
 async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[]> {
   const decision = (publicationId: number) => ({ publicationId, actor: 'brian', note: null })
   const publishAs = async (publishMode: PublishMode, id: number) => {
-    const stores = { read: db, stage: db, commit: db }
-    if (publishMode === 'now') await publish(stores, decision(id), publishMode)
-    else await publishPending(stores, decision(id), publishMode)
-    const published = await findPublished(db, id)
+    await (publishMode === 'now' ? publish(db, decision(id), 'now') : publishPending(db, decision(id), publishMode))
+    const published = await findPublished(db, decision(id))
     if (published === undefined) throw new Error(`Publication ${id} was not published`)
     return published
   }

@@ -12,7 +12,6 @@ import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import {
   createPartner,
-  findPartner,
   listPartners,
   changePartner,
   type PartnerRequest,
@@ -61,18 +60,7 @@ afterEach(() => {
 const remote = <T>(work: (store: Store) => Promise<T>) =>
   withRemoteStore(target, (store) => work({ ...store, config: { PBKDF2_ITERATIONS: 1 } }))
 const create = (shortName: string) => remote((store) => createPartner(store, { ...acme, shortName }, attribution))
-const find = (partner = 'kept') => remote((store) => findPartner(store, partner))
 const change = (wanted: PartnerRequest) => remote((store) => changePartner(store, wanted, operator))
-
-test('a partner is suspended, with a warning, when the cache can’t be reached', async () => {
-  await create('cached')
-  cloudflare().failure = { call: /\/bulk$/, status: 400, message: 'KV is down' }
-  await change({ kind: 'suspend', partner: 'cached' })
-  expect(warnings).toEqual([
-    expect.stringMatching(/^The cached copy of cached could not be updated: Cloudflare answered 400: KV is down\. /),
-  ])
-  expect((await find('cached')).suspendedAt).not.toBeNull()
-})
 
 test('a partner is suspended, with a warning, when the cache leaves its key out', async () => {
   await create('left')
@@ -175,33 +163,18 @@ const failChange = (failure: Omit<Failure, 'call'>) => {
 }
 const countEntries = async () => (await remote((store) => listPartnerEntries(store, { shortName: 'kept' }))).length
 
-const overloaded = { status: 429, code: 7429, message: 'D1 DB is overloaded. Requests queued for too long.' }
-const lost = { status: 500, message: 'D1_ERROR: Network connection lost.' }
-
-test.each([overloaded, lost])('a query is asked again after: $message', async (failure) => {
-  cloudflare().failure = { call: /\/raw$/, ...failure }
-  expect(await find()).toMatchObject({ shortName: 'kept' })
-})
-
-test('a database that is overloaded did not run a change, which is sent again as soon as Cloudflare says', async () => {
+test('a change is sent again as soon as Cloudflare says', async () => {
   const before = await countEntries()
-  failChange({ ...overloaded, retryAfterSeconds: 1 })
+  failChange({ status: 429, code: 7429, message: 'D1 DB is overloaded.', retryAfterSeconds: 1 })
   const startMs = performance.now()
   await change({ kind: 'set', partner: 'kept', name: 'Kept later' })
   expect(performance.now() - startMs).toBeGreaterThan(1000)
   expect(await countEntries()).toBe(before + 1)
 })
 
-test('when Cloudflare asks to wait for too long, the user can repeat the change', async () => {
-  failChange({ ...overloaded, retryAfterSeconds: 3600 })
-  await expect(change({ kind: 'set', partner: 'kept', name: 'Kept too late' })).rejects.toThrow(
-    new UserError(`Cloudflare answered 429: ${overloaded.message} It asks to wait 3600 s.`),
-  )
-})
-
 test.each([true, false])('a change whose answer is lost is made once (%s: it had its effect)', async (hasEffect) => {
   const before = await countEntries()
-  failChange({ ...lost, hasEffect })
+  failChange({ status: 500, message: 'D1_ERROR: Network connection lost.', hasEffect })
   const partner = { name: `Kept ${hasEffect}` }
   expect(await change({ kind: 'set', partner: 'kept', ...partner })).toMatchObject({ isChanged: true, partner })
   expect(await countEntries()).toBe(before + 1)
@@ -234,10 +207,7 @@ describe('when a change is made and the answer is lost', () => {
     expect(isInvestable).toBe(after === -3)
   })
 
-  test.each([
-    ['cut off', '{"success":tr'],
-    ['without rows', '{"success":true,"result":[]}'],
-  ])('an answer %s counts as lost', async (_, body) => {
+  test('an answer that is cut off counts as lost', async () => {
     const original = fetch
     let lostCount = 0
     vi.stubGlobal('fetch', async (...[url, init]: Parameters<typeof fetch>) => {
@@ -245,7 +215,7 @@ describe('when a change is made and the answer is lost', () => {
       const isUpdate = typeof init?.body === 'string' && init.body.includes('update publications')
       if (!isUpdate || lostCount++ > 0) return response
       await response.body?.cancel()
-      return new Response(body)
+      return new Response('{"success":tr')
     })
     try {
       const { publication } = await close('Later.', Math.floor(Date.now() / 60_000) * 60 + 86_400)
@@ -258,7 +228,6 @@ describe('when a change is made and the answer is lost', () => {
   })
 
   test('and something else fails later, the error says that the change was made', async () => {
-    failChange({ ...lost, hasEffect: true })
     const later = remote(async (store) => {
       await changePartner(store, { kind: 'set', partner: 'kept', name: 'Lost and found' }, operator)
       throw new CloudflareError('No.')

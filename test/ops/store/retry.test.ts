@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { UserError } from '../../../src/ops/shared/user-error.ts'
-import { classifyAnswer, CloudflareError, type FailureKind } from '../../../src/ops/store/failure.ts'
-import type { Outcome } from '../../../src/ops/store/outcome.ts'
-import { retry, settle } from '../../../src/ops/store/retry.ts'
+import { classifyAnswer, CloudflareError, isUncertain, type FailureKind } from '../../../src/ops/store/failure.ts'
+import { makeChange, type Changes, type Outcome } from '../../../src/ops/store/outcome.ts'
+import { retry } from '../../../src/ops/store/retry.ts'
 
 test.each<[FailureKind, number, number, string]>([
   ['busy', 429, 7429, 'D1 DB is overloaded. Requests queued for too long.'],
@@ -29,23 +28,23 @@ const exhausted = new CloudflareError('too much', { kind: 'exhausted' })
 const refused = new CloudflareError('refused')
 
 /** Fails with each error in turn, and notes the waits and the lines for people. */
-function failWith(errors: readonly Error[]) {
+async function retryAfter(errors: readonly Error[]) {
   const state = { attempts: 0, delays: [] as number[], lines: [] as string[] }
   const call = async () => {
     const error = errors[state.attempts++]
     if (error) throw error
     return 'done'
   }
-  const pacing = {
+  const result = await retry(call, {
     random: () => 1,
     delay: async (ms: number) => void state.delays.push(ms),
     report: (line: string) => void state.lines.push(line),
-  }
-  return { call, pacing, state }
+  }).catch((error: unknown) => error)
+  return { result, ...state }
 }
 
-const every: FailureKind[] = ['busy', 'unknown']
 const forever = (error: Error) => Array.from({ length: 1000 }, () => error)
+const asks = (retryAfterSeconds: number) => new CloudflareError('slow down', { kind: 'busy', retryAfterSeconds })
 
 describe('retry', () => {
   test.each([
@@ -54,33 +53,29 @@ describe('retry', () => {
     ['an unknown outcome', unknown],
     ['an error around it', new Error('Failed query', { cause: unknown })],
   ])('repeats after %s, and returns what the call returns', async (_, error) => {
-    const { call, pacing, state } = failWith([error, error])
-    expect(await retry(call, every, pacing)).toBe('done')
-    expect(state).toEqual({ attempts: 3, delays: [100, 200], lines: [] })
+    expect(await retryAfter([error, error])).toEqual({ result: 'done', attempts: 3, delays: [100, 200], lines: [] })
   })
 
   test.each([
-    ['a refusal', every, refused],
-    ['a bug', every, new TypeError('bug')],
-    ['a statement that needs too much', every, exhausted],
+    ['a refusal', refused],
+    ['a bug', new TypeError('bug')],
+    ['a statement that needs too much', exhausted],
     [
       'an error whose parameters look like a failure',
-      every,
       new Error('Failed query: insert params: SQLITE_BUSY', { cause: new Error('CHECK constraint failed') }),
     ],
-    ['an unknown outcome of what may not run twice', ['busy'] as FailureKind[], unknown],
-  ])('never repeats after %s', async (_, kinds, error) => {
-    const { call, pacing, state } = failWith([error])
-    await expect(retry(call, kinds, pacing)).rejects.toBe(error)
-    expect(state).toEqual({ attempts: 1, delays: [], lines: [] })
+  ])('never repeats after %s', async (_, error) => {
+    expect(await retryAfter([error])).toEqual({ result: error, attempts: 1, delays: [], lines: [] })
   })
 
-  const asks = (retryAfterSeconds: number) => new CloudflareError('slow down', { kind: 'busy', retryAfterSeconds })
-
   test('gives up after four attempts whose outcome is unknown', async () => {
-    const { call, pacing, state } = failWith(forever(unknown))
-    await expect(retry(call, every, pacing)).rejects.toBe(unknown)
-    expect(state.attempts).toBe(4)
+    expect(await retryAfter(forever(unknown))).toMatchObject({ result: unknown, attempts: 4 })
+  })
+
+  test.each([refused, asks(9999)])('a refusal after a lost answer leaves the outcome unknown: %s', async (last) => {
+    const { result } = await retryAfter([unknown, last])
+    expect(result).toEqual(new CloudflareError(last.message, { kind: 'unknown' }))
+    expect(isUncertain(result)).toBe(true)
   })
 
   // Also when the store asks for no pause.
@@ -88,60 +83,42 @@ describe('retry', () => {
     [busy, 8000],
     [asks(0), 330_000],
   ])('waits from 0.1 to 1 s between two attempts, and gives up: %s', async (error, maxMs) => {
-    const { call, pacing, state } = failWith(forever(error))
-    await expect(retry(call, every, pacing)).rejects.toBe(error)
-    const waitedMs = state.delays.reduce((sum, ms) => sum + ms, 0)
-    expect([Math.min(...state.delays), Math.max(...state.delays)]).toEqual([100, 1000])
+    const { result, delays } = await retryAfter(forever(error))
+    expect(result).toBe(error)
+    const waitedMs = delays.reduce((sum, ms) => sum + ms, 0)
+    expect([Math.min(...delays), Math.max(...delays)]).toEqual([100, 1000])
     expect(maxMs - waitedMs).toBeGreaterThanOrEqual(0)
     expect(maxMs - waitedMs).toBeLessThan(1000)
   })
 
   test('waits as long as the store asks, and says so when that is long', async () => {
-    const { call, pacing, state } = failWith([asks(2), asks(240), asks(5), asks(300)])
-    await expect(retry(call, every, pacing)).rejects.toThrow('slow down')
-    expect(state.delays).toEqual([2000, 240_000, 5000])
-    expect(state.lines).toEqual(['Waiting 240 s, as Cloudflare asks.'])
+    expect(await retryAfter([asks(2), asks(240), asks(5), asks(300)])).toMatchObject({
+      result: { message: 'slow down' },
+      delays: [2000, 240_000, 5000],
+      lines: ['Waiting 240 s, as Cloudflare asks.'],
+    })
   })
 
   test('repeats a lost answer also after a long wait', async () => {
-    const { call, pacing } = failWith([asks(60), unknown])
-    expect(await retry(call, every, pacing)).toBe('done')
+    expect(await retryAfter([asks(60), unknown])).toMatchObject({ result: 'done' })
   })
 })
 
-/** What an attempt or a reading back comes to; undefined when it had no effect, or nothing was changed. */
-type Step = Error | string | undefined
-
-const takeSteps = (steps: readonly Step[]) => {
-  const left = [...steps]
-  return async () => {
-    if (left.length === 0) throw new Error('no more steps')
-    const step = left.shift()
-    if (step instanceof Error) throw step
-    return step
-  }
+const step = (result: Error | string | undefined) => async () => {
+  if (result instanceof Error) throw result
+  return result
 }
-const none = Array.from({ length: 4 }, () => undefined)
-const notMade = new UserError('lost The change was not made: try again.', { cause: unknown })
-const tooLarge = 'too much The change was not made, and is too large for the database.'
 
-test.each<[string, Step[], Step[], Step, Outcome[]]>([
-  ['made', ['made'], [], 'made', []],
-  ['without effect', [undefined], [], undefined, []],
-  ['refused', [refused], [], refused, []],
-  ['lost, and was made', [unknown], ['found'], 'found', ['changed']],
-  ['lost, was not made, and is made', [unknown, 'made'], none, 'made', ['unchanged', 'changed']],
-  ['lost, was not made, and is refused', [unknown, refused], none, refused, ['unchanged', 'unchanged']],
-  // Because the lost attempt had its effect late.
-  ['lost, and then refused', [unknown, refused], [undefined, 'late'], 'late', ['unchanged', 'changed']],
-  ['lost, and then without effect', [unknown, undefined], [undefined, 'late'], 'late', ['unchanged', 'changed']],
-  ['lost each time, and never made', forever(unknown), none, notMade, none.map(() => 'unchanged')],
-  ['too large', [exhausted], none, new UserError(tooLarge, { cause: exhausted }), ['unchanged']],
-  ['lost, and nothing can be read back', [unknown], [busy], busy, []],
-])('settle returns or throws what became of a change that is %s', async (_, attempts, reads, result, expected) => {
-  const notes: Outcome[] = []
-  const noteOutcome = (outcome: Outcome) => void notes.push(outcome)
-  const { pacing } = failWith([])
-  const settled = settle({ noteOutcome }, takeSteps(attempts), takeSteps(reads), pacing)
-  expect([await settled.catch((error: unknown) => error), notes]).toEqual([result, expected])
+test.each<[string, Error | string | undefined, Error | string | undefined, Outcome]>([
+  ['made', 'made', undefined, 'changed'],
+  ['repeated, and was made the first time', undefined, 'found', 'changed'],
+  ['without effect', undefined, undefined, 'unchanged'],
+  ['refused', refused, undefined, 'unchanged'],
+  ['never answered', unknown, 'found', 'unknown'],
+  ['interrupted, because it needs too much', exhausted, 'found', 'unknown'],
+  ['repeated, and then nothing can be read', undefined, busy, 'unknown'],
+])('a change that is %s', async (_, attempted, found, outcome) => {
+  const changes: Changes = { target: {}, outcome: 'unchanged' }
+  const result = await makeChange(changes, step(attempted), step(found)).catch((error: unknown) => error)
+  expect([result, changes.outcome]).toEqual([attempted ?? found, outcome])
 })

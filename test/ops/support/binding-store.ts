@@ -13,8 +13,8 @@ export function openBindingStore(
 ): Store {
   return {
     target,
-    ...openHandles(DB),
-    noteOutcome: () => {},
+    read: openDatabase(DB),
+    changes: { target, outcome: 'unchanged' },
     listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
     putKeys: async (names, metadata, expirationTtl) => {
       for (const name of names) await CATALOG_CACHE.put(name, '', { metadata, expirationTtl })
@@ -22,10 +22,4 @@ export function openBindingStore(
     deleteKey: (name) => CATALOG_CACHE.delete(name),
     config,
   }
-}
-
-/** The three handles of a store, on one database. */
-export function openHandles(d1: D1Database): Pick<Store, 'read' | 'stage' | 'commit'> {
-  const db = openDatabase(d1)
-  return { read: db, stage: db, commit: db }
 }

@@ -3,7 +3,8 @@ import { env } from 'cloudflare:workers'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
 import type { Operator } from '../../../src/ops/core/partner-accounts.ts'
-import { openBindingStore, openHandles } from './binding-store.ts'
+import { openDatabase } from '../../../src/db/database.ts'
+import { openBindingStore } from './binding-store.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
@@ -28,21 +29,21 @@ export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^
     }
     return call()
   })
-  return { ...store, ...openHandles(interrupted) }
+  return { ...store, read: openDatabase(interrupted) }
 }
 
-/** A store on which `intercept` runs in the place of each change of a partner or a key. */
+/** A store on which `intercept` runs in the place of each change of a partner, a key or the catalog. */
 export function interceptChanges(intercept: Fault): Store {
   const intercepted = interceptD1(env.DB, (call, { sql }) =>
-    sql.includes('insert into change_record') ? intercept(call) : call(),
+    /insert into change_record|update publications/.test(sql) ? intercept(call) : call(),
   )
-  return { ...store, ...openHandles(intercepted) }
+  return { ...store, read: openDatabase(intercepted) }
 }
 
-/** The change is made, and its answer is lost. */
+/** The change is made, its answer is lost, and the store sends it again. */
 export const loseAnswer: Fault = async (call) => {
   await call()
-  throw new CloudflareError('lost', { kind: 'unknown' })
+  return call()
 }
 
 /** A store whose database does not answer. */
