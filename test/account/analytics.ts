@@ -13,8 +13,6 @@ export interface Analytics {
   write: (dataset: string, point: DataPoint, time?: Date, count?: number) => void
   /** Lets time pass for all points. */
   age: (seconds: number) => void
-  /** The dataset is created again with its next point. */
-  drop: (dataset: string) => void
   /** @throws Refusal for SQL that it does not know, and for a dataset without a point. */
   query: (sql: string) => Record<string, unknown>[]
 }
@@ -64,11 +62,7 @@ export function createAnalytics(): Analytics {
         db.exec(`update ${table} set timestamp = datetime(timestamp, '-${seconds} seconds')`)
       }
     },
-    drop: (dataset) => {
-      if (tables.delete(dataset)) db.exec(`drop table ${dataset}`)
-    },
     query: (sql) => {
-      if (sql === 'SHOW TABLES FORMAT JSON') return [...tables].map((dataset) => ({ dataset }))
       const [, dataset = ''] = / FROM (\w+) /.exec(sql) ?? []
       if (!tables.has(dataset)) throw new Refusal(422, 7000, 'unable to find type of column: timestamp')
       const translated = sql

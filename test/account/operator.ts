@@ -139,6 +139,10 @@ async function createOperator(
       await writeFile(file, edit(await readFile(file, 'utf8').catch(() => '')))
     },
   }
+  // As after the first request.
+  for (const env of ['staging', 'production']) {
+    account.analytics.write(`partner_investment_plan_catalog_${env}`, { indexes: [], blobs: [], doubles: [] })
+  }
   await cp(join(folder, 'src/catalog/demo.json'), join(folder, 'your-catalog.json'))
   // A deploy runs the project's checks first. CI runs them anyway, and they would run this test again.
   await operator.editFile('package.json', (text) => text.replace(/(?<="check": )".*"/, '"true"'))

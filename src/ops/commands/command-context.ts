@@ -15,7 +15,7 @@ export interface CommandContext {
   clock: Clock
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   openSecrets: (target: Target) => Promise<WorkerSecrets>
-  openUsage: (target: Target, others?: string) => Promise<QueryUsage>
+  openUsage: (target: Target) => Promise<QueryUsage>
   inspectEnvironment: (target: Target) => Promise<Environment>
   findOrigin: (target: Target) => Promise<string>
   /** The actor that the environment names. */
@@ -41,7 +41,7 @@ export function createCommandContext(io: Io, argv: readonly string[], changes?: 
       return withStore(target, work, changes).finally(unwatch)
     },
     openSecrets: async (target) => (await import('../store/open-secrets.ts')).openSecrets(target),
-    openUsage: async (...args) => (await import('../store/usage-dataset.ts')).openUsageDataset(...args),
+    openUsage: async (target) => (await import('../store/usage-dataset.ts')).openUsageDataset(target),
     inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),
     findOrigin: async (target) => (await import('../store/origin.ts')).findOrigin(target),
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),

@@ -14,8 +14,8 @@ Other flags are passed on to wrangler d1 migrations apply.`,
   store: 'itself',
   passesOn: true,
   async run({ local }, { target, argv }) {
-    // Wrangler would ask to log in, and not say which permissions the token needs.
-    if (target.remote) await openAccount(target, 'D1 Edit')
+    // Otherwise wrangler would ask to log in.
+    if (target.remote) await openAccount(target)
     const place = target.remote || local ? [] : ['--local']
     const wrangler = startWrangler(['d1', 'migrations', 'apply', 'DB', ...place, ...argv.slice(1)], 'inherit')
     const [exitCode] = await once(wrangler, 'exit')

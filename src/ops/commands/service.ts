@@ -4,7 +4,6 @@ import { examine } from '../core/doctor.ts'
 import { countProblems, type HealthCheck } from '../core/health-check.ts'
 import { usageQueries } from '../core/usage-queries.ts'
 import { watch as watchService } from '../core/watch.ts'
-import { inspectionPermissions } from '../store/cloudflare-api.ts'
 import { readStatements } from '../store/sql-file.ts'
 import { checkHasUsage, type QueryUsage } from '../store/usage-dataset.ts'
 import { writePrivateFile } from '../store/write-output.ts'
@@ -13,7 +12,7 @@ import { parseOrigin } from './shared-flags.ts'
 import { verb } from './verb.ts'
 
 export const doctor = verb({
-  help: 'check bindings, migrations, catalog, record, cache and keys: an operator must fix each problem',
+  help: 'check migrations, catalog, record, cache and keys: an operator must fix each problem',
   example: 'doctor --remote --env staging',
   store: 'itself',
   json: 'an array of checks',
@@ -43,12 +42,11 @@ export const watch = verb({
   async run({ url, query: name }, run) {
     const { target, clock, openUsage, findOrigin, variables } = run
     checkHasUsage(target)
-    const others = name === undefined ? `, ${inspectionPermissions}` : ''
-    const query: QueryUsage = async (write) => (await openUsage(target, others))(write)
+    const query: QueryUsage = async (write) => (await openUsage(target))(write)
     const asked = usageQueries.get(name ?? '')
     if (asked) {
       let sql = ''
-      const rows = (await query((dataset) => (sql = asked.write(dataset)))) ?? []
+      const rows = await query((dataset) => (sql = asked.write(dataset)))
       return { data: rows, note: sql }
     }
     const tools = { query, examine: () => examineTarget(run, false), findOrigin: async () => url ?? findOrigin(target) }

@@ -60,19 +60,17 @@ export async function examine(
       return checkKeys(secrets, entries, target, nowMs() / 1000)
     },
   }
-  const bindings = deployment ? [{ name: 'bindings', ...checkBindings(deployment, target) }] : []
-  return [...bindings, ...schema, ...(await runChecks(checks))]
+  return [...schema, ...(await runChecks(checks))]
 }
 
 /** @returns a line for each problem that a deploy would meet or make worse. It keeps the secrets of the latest version. */
 export async function findDeployObstacles(
   { read, target }: Store,
-  { migrations, deployment }: Environment,
+  { migrations }: Pick<Environment, 'migrations'>,
   secrets: Pick<WorkerSecrets, 'list'>,
 ): Promise<string[]> {
   const findings = [
     checkMigrations(migrations, await selectMigrations(read), target),
-    ...(deployment ? [checkBindings(deployment, target)] : []),
     ...checkSigning(await secrets.list(), 'isKept', await selectNowSeconds(read), target),
   ]
   return findings.filter(({ level }) => level === 'problem').map(({ message }) => message)
@@ -93,12 +91,6 @@ async function checkSchema(known: readonly string[], { read, target }: Store): P
   }
 }
 
-function checkBindings({ missingBindings, hasSchedule }: Deployment, { env }: Target): Finding {
-  const missing = [...missingBindings, ...(hasSchedule ? [] : ['a Cron Trigger'])]
-  if (missing.length === 0) return ok(`wrangler.toml has all of them for [env.${env}].`)
-  return problem(`[env.${env}] in wrangler.toml lacks ${missing.join(', ')}. Add it there, and deploy.`)
-}
-
 function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): Finding {
   const missing = known.filter((file) => !applied.includes(file))
   if (missing.length > 0) {
@@ -115,10 +107,9 @@ async function checkDatabase({ readDatabase }: Deployment): Promise<Finding> {
   if (sizeBytes >= maxDatabaseBytes) {
     return problem(`It has ${size} of D1's 10 GB. Plan a new database: the record of the catalog only grows.`)
   }
-  const place = `${size}, ${region === undefined ? 'Cloudflare does not say where it is' : `runs in ${region}`}`
-  if (isReplicated) return ok(`${place}, read replication is on.`)
+  if (isReplicated) return ok(`${size}, runs in ${region}, read replication is on.`)
   return problem(
-    `${place}. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.`,
+    'Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
   )
 }
 

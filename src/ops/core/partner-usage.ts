@@ -39,7 +39,7 @@ export async function readPartnerUsage(
     lastRequestAt: null,
     lastTokenAt: null,
   }
-  for (const row of rows ?? []) {
+  for (const row of rows) {
     const [route = '', status, error = ''] = ['route', 'status', 'error'].map((name) => String(row[name]))
     // Counts are texts, and times have no zone: they are in UTC.
     const requests = Number(row['requests'])

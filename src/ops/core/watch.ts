@@ -27,10 +27,7 @@ export async function watch({ query, examine, findOrigin, variables, clock }: Wa
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
   const questions = Object.entries(alerts).map(([name, { write, judge }]) => [
     name,
-    async () => {
-      const rows = await within(query(write))
-      return rows === undefined ? warning('No requests yet.') : judge(rows, smokePartner)
-    },
+    async () => judge(await within(query(write)), smokePartner),
   ])
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),

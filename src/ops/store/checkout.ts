@@ -5,8 +5,13 @@ import { promisify } from 'node:util'
 import { parseJson, readPath } from '../../json.ts'
 
 /** @returns the e-mail address that git signs commits with; undefined without git, or when no address is set. */
-export function readGitEmail(): Promise<string | undefined> {
-  return readGit('config', 'user.email')
+export async function readGitEmail(): Promise<string | undefined> {
+  return (await readGit('config', 'user.email')) || undefined
+}
+
+/** Whether this folder is a commit, so that a deploy of it can be traced. */
+export async function isCleanCheckout(): Promise<boolean> {
+  return (await readGit('status', '--porcelain')) === ''
 }
 
 /** @returns `0.1.0 (1a2b3c4)`: the version of package.json, and git's commit. */
@@ -19,7 +24,7 @@ export async function readVersion(): Promise<string> {
 async function readGit(...args: string[]): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('git', args)
-    return stdout.trim() || undefined
+    return stdout.trim()
   } catch {
     return undefined
   }

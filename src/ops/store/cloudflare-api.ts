@@ -16,99 +16,87 @@ export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, bod
 /** Lists the `result` of every page of a path that has a query and a cursor. */
 export type ListPages = (path: string) => Promise<unknown[]>
 
-/** What `doctor` needs: the role `watch` in DEPLOY.md, without the usage. */
-export const inspectionPermissions = 'D1 Read, Workers KV Storage Edit and Workers Scripts Read'
+/** Runs SQL on Workers Analytics Engine, and returns the rows. */
+export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
 
-/**
- * @param permissions of the token, by their names in Cloudflare's dashboard. By default, those of the role that deploys.
- * @throws UserError that names every missing or malformed variable, and never its value.
- */
-export async function openAccount(
-  target: Target,
-  permissions = 'D1 Edit, Workers KV Storage Edit and Workers Scripts Edit',
-) {
-  const wrangler = await readWranglerConfig(target.env)
-  const accountId = wrangler.account_id || process.env['CLOUDFLARE_ACCOUNT_ID']
-  const token = process.env['CLOUDFLARE_API_TOKEN']
-  const base = process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com/client/v4'
+/** Cloudflare refuses a token with the same words when it is of another account. */
+export const tokenAdvice =
+  'Check that the token has the permissions of its role ("Tokens" in src/worker/DEPLOY.md), and that CLOUDFLARE_ACCOUNT_ID is its account.'
+
+/** @throws UserError that names each variable that is missing or malformed, and never its value. */
+export async function openAccount({ env }: Target) {
+  const wrangler = await readWranglerConfig(env)
+  const accountId = wrangler.account_id ?? process.env['CLOUDFLARE_ACCOUNT_ID'] ?? ''
+  const token = process.env['CLOUDFLARE_API_TOKEN'] ?? ''
   const problems = [
-    !accountId && 'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.',
-    accountId && !/^[0-9a-f]{32}$/.test(accountId) && 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.',
-    !token && `CLOUDFLARE_API_TOKEN is not set. Set it to a token with ${permissions}.`,
-    token && !/^[\w-]+$/.test(token) && 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.',
-    !URL.canParse(base) && 'CLOUDFLARE_API_BASE_URL must be a URL.',
-  ].filter((problem) => typeof problem === 'string' && problem !== '')
-  if (problems.length > 0) throw new UserError(problems.map(String))
-  const access = { account: `${base}/accounts/${accountId}`, authorization: `Bearer ${token}`, permissions }
-  return { wrangler, ...openApi(access), ask: openAnalytics(access) }
+    !/^[0-9a-f]{32}$/.test(accountId) && 'Set CLOUDFLARE_ACCOUNT_ID to the ID of the account, 32 hexadecimal digits.',
+    !/^[\w-]+$/.test(token) && 'Set CLOUDFLARE_API_TOKEN to a token: see "Tokens" in src/worker/DEPLOY.md.',
+  ].filter((problem) => typeof problem === 'string')
+  if (problems.length > 0) throw new UserError(problems)
+  const base = process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com/client/v4'
+  return { wrangler, ...openApi(`${base}/accounts/${accountId}`, token) }
 }
 
-interface Access {
-  /** The URL of the account. */
-  account: string
-  authorization: string
-  permissions: string
-}
-
-function openApi({ account, authorization, permissions }: Access): { call: Call; listPages: ListPages } {
-  const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
-  const callOnce = async (method: string, path: string, body: unknown): Promise<Record<string, unknown>> => {
-    const content = body === undefined ? {} : { body: JSON.stringify(body) }
-    const response = await send(`${account}${path}`, { method, headers, ...content })
-    const answer: unknown = await response.json().catch(() => undefined)
-    const envelope = isJsonObject(answer) ? answer : {}
-    if (envelope['success'] === true) return envelope
-    throw readRefusal(response, envelope, permissions)
-  }
-  const callEnvelope = (...[method, path, body]: Parameters<Call>) => retry(() => callOnce(method, path, body))
-
+function openApi(account: string, token: string): { call: Call; listPages: ListPages; ask: Ask } {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+  const send = (method: string, path: string, body?: string) =>
+    retry(() => sendOnce(`${account}${path}`, { method, headers, ...(body !== undefined && { body }) }))
   return {
-    call: async (...call) => (await callEnvelope(...call))['result'],
+    call: async (method, path, body) =>
+      (await send(method, path, body === undefined ? undefined : JSON.stringify(body)))['result'],
     listPages: async (path) => {
       const items: unknown[] = []
       let cursor: unknown = ''
       do {
         const page = cursor === '' ? path : `${path}&cursor=${encodeURIComponent(String(cursor))}`
-        const { result, result_info: info } = await callEnvelope('GET', page)
+        const { result, result_info: info } = await send('GET', page)
         if (Array.isArray(result)) items.push(...(result as unknown[]))
         cursor = readPath(info, 'cursor')
       } while (typeof cursor === 'string' && cursor !== '')
       return items
     },
+    ask: async (sql) => {
+      const { data } = await send('POST', '/analytics_engine/sql', sql)
+      return Array.isArray(data) ? data.filter((row) => isJsonObject(row)) : []
+    },
   }
 }
 
-function readRefusal(
-  response: Response,
-  { success, errors }: Record<string, unknown>,
-  permissions: string,
-): CloudflareError {
-  const { status, ok } = response
+/** Follows no redirect: it would take the token, or a body with secrets, elsewhere. */
+async function sendOnce(url: string, request: RequestInit): Promise<Record<string, unknown>> {
+  const response = await fetch(url, {
+    ...request,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(deadlineMs),
+  }).catch((error: unknown) => {
+    throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { kind: 'unknown' })
+  })
+  const text = await response.text().catch(() => '')
+  const json = parseJson(text)
+  const answer = isJsonObject(json) ? json : {}
+  // Analytics Engine answers rows without an envelope, and refuses a query with plain text.
+  if (response.ok && (answer['success'] === true || Array.isArray(answer['data']))) return answer
+  throw readRefusal(response, answer, text)
+}
+
+function readRefusal(response: Response, { success, errors }: Record<string, unknown>, text: string): CloudflareError {
+  const { status, ok, headers } = response
   const refusals: unknown[] = Array.isArray(errors) ? errors : []
   const reasons = refusals.map((refusal) => readPath(refusal, 'message'))
   const codes = refusals.map((refusal) => readPath(refusal, 'code'))
   // The answer was lost after its first line: the call may have had its effect.
   const isCutOff = ok && success !== false
-  const otherwise = status >= 300 && status < 400 ? 'a redirect, which is not followed' : 'it gave no reason'
-  const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || otherwise
-  // 6003: the header can't be a token.
-  if (status === 401 || status === 403 || codes.includes(6003)) {
-    const fix = describeTokenCheck(permissions)
-    return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${fix}`, { codes })
+  const reason = isCutOff ? 'its answer is not complete' : reasons.join('; ').replace(/\.$/, '') || abbreviate(text)
+  if (status === 401 || status === 403) {
+    return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${tokenAdvice}`, { codes })
   }
-  const retryAfterSeconds = readRetryAfter(response.headers.get('Retry-After'))
+  const retryAfterSeconds = readRetryAfter(headers.get('Retry-After'))
   const wait = retryAfterSeconds === undefined ? '' : ` It asks to wait ${retryAfterSeconds} s.`
-  const hint = status === 404 ? ' Check that CLOUDFLARE_ACCOUNT_ID is the account of the IDs in wrangler.toml.' : ''
-  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}${hint}`, {
+  return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}`, {
     kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),
     retryAfterSeconds,
     codes,
   })
-}
-
-/** Cloudflare also refuses a token with these words when it is of another account. */
-export function describeTokenCheck(permissions: string): string {
-  return `Check that CLOUDFLARE_API_TOKEN has ${permissions}, and that CLOUDFLARE_ACCOUNT_ID is its account.`
 }
 
 /** The forms of RFC 9110, section 10.2.3: seconds, or a date. */
@@ -118,44 +106,9 @@ function readRetryAfter(value: string | null): number | undefined {
   return seconds >= 0 ? Math.abs(seconds) : undefined
 }
 
-/** Runs SQL on Workers Analytics Engine, and returns the rows. Its answers have no envelope. */
-export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
-
-function openAnalytics({ account, authorization, permissions }: Access): Ask {
-  const askOnce: Ask = async (sql) => {
-    const request = { method: 'POST', headers: { Authorization: authorization }, body: sql }
-    const response = await send(`${account}/analytics_engine/sql`, request)
-    if (!response.ok) {
-      throw readRefusal(response, readEnvelope(await response.text().catch(() => '')), permissions)
-    }
-    const rows = readPath(await response.json().catch(() => undefined), 'data')
-    if (!Array.isArray(rows) || !rows.every((row) => isJsonObject(row))) {
-      throw new CloudflareError('Cloudflare answered a query without rows.')
-    }
-    return rows
-  }
-  return (sql) => retry(() => askOnce(sql))
-}
-
-/** A refused query is answered with plain text, a refused token as by the rest of the API. */
-function readEnvelope(text: string): Record<string, unknown> {
-  const answer = parseJson(text)
-  return isJsonObject(answer) ? answer : { errors: [{ message: abbreviate(text.trim()) }] }
-}
-
-/** Follows no redirect: it would take the token, or a body with secrets, elsewhere. */
-async function send(url: string, request: RequestInit): Promise<Response> {
-  try {
-    return await fetch(url, { ...request, redirect: 'manual', signal: AbortSignal.timeout(deadlineMs) })
-  } catch (error) {
-    throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { kind: 'unknown' })
-  }
-}
-
 /** Names only the network error: fetch's other details may hold a header. */
 function describeFetchError(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${deadlineMs / 1000} s`
-  const cause = error instanceof Error ? error.cause : undefined
-  if (!(cause instanceof Error)) return 'the request failed'
-  return 'code' in cause ? String(cause.code) : cause.message
+  const code = readPath(error, 'cause', 'code')
+  return typeof code === 'string' ? code : 'the request failed'
 }

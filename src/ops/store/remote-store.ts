@@ -16,10 +16,7 @@ export async function withRemoteStore<T>(
   work: (store: Store) => Promise<T>,
   changes: Changes = { target, outcome: 'unchanged' },
 ): Promise<T> {
-  const { wrangler, call, listPages } = await openAccount(
-    target,
-    'D1 Read (for a change, D1 Edit and Workers KV Storage Edit)',
-  )
+  const { wrangler, call, listPages } = await openAccount(target)
   const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
     throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))

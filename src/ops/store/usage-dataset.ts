@@ -5,33 +5,23 @@ import { refuse } from './failure.ts'
 import type { Target } from '../shared/target.ts'
 
 /**
- * Asks the dataset of an environment.
+ * Asks the dataset of an environment. Cloudflare creates it with the first request.
  * @param write gets its name, and returns SQL.
- * @returns undefined when there is no dataset yet: Cloudflare creates it with the first data point.
  */
-export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[] | undefined>
+export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
 
 /** @throws UserError for a local state, whose requests nobody counts. */
 export function checkHasUsage({ remote }: Target): void {
   if (!remote) throw new UserError('There is no data locally: add --remote --env NAME.')
 }
 
-/**
- * @param others permissions that the token needs for what comes later.
- * @throws UserError when no dataset is configured, as locally, or Cloudflare refuses.
- */
-export async function openUsageDataset(target: Target, others = ''): Promise<QueryUsage> {
+/** @throws UserError when no dataset is configured, as locally, or Cloudflare refuses. */
+export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   checkHasUsage(target)
-  const { wrangler, ask } = await openAccount(target, `Account Analytics Read${others}`)
+  const { wrangler, ask } = await openAccount(target)
   const dataset = wrangler.analytics_engine_datasets.find(({ binding }) => binding === 'USAGE')?.dataset
   if (dataset === undefined) {
     throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
   }
-  return (write) =>
-    ask(`${write(dataset)} FORMAT JSON`).catch(async (error: unknown) => {
-      // How Cloudflare refuses a query of a missing dataset is not documented, but this statement is.
-      const tables = await ask('SHOW TABLES FORMAT JSON').catch(() => refuse(error))
-      const isMissing = tables.every(({ dataset: name }) => typeof name === 'string' && name !== dataset)
-      return isMissing ? undefined : refuse(error)
-    })
+  return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
 }

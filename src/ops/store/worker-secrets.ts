@@ -2,7 +2,7 @@
 // an empty Worker to hold the first ones.
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
-import { describeTokenCheck, openAccount } from './cloudflare-api.ts'
+import { openAccount, tokenAdvice } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import { describeDeploy, type Target } from '../shared/target.ts'
 import { findLatestVersion, listLiveVersions, unlessNoWorker } from './worker-versions.ts'
@@ -33,7 +33,7 @@ export function openWorkerSecrets(target: Target) {
 }
 
 async function listSecrets(target: Target): Promise<WorkerSecret[]> {
-  const { wrangler, call } = await openAccount(target, 'Workers Scripts Read')
+  const { wrangler, call } = await openAccount(target)
   const worker = wrangler.name
   const listKept = async () => {
     // The names of the latest version, also when it is not live.
@@ -53,7 +53,7 @@ async function listSecrets(target: Target): Promise<WorkerSecret[]> {
 }
 
 async function checkEditable(target: Target): Promise<void> {
-  const { wrangler, call } = await openAccount(target, editSecrets)
+  const { wrangler, call } = await openAccount(target)
   const versions = [listLiveVersions(call, wrangler.name), findLatestVersion(call, wrangler.name)] as const
   const [live, latest] = await Promise.all(versions).catch(refuse)
   if (live.some(({ versionId }) => versionId !== latest)) throw new UserError(describeNotLatest(target))
@@ -68,8 +68,6 @@ async function putSecrets(target: Target, secrets: Record<string, string | null>
   throw new UserError(`${problem}: ${describeOutput(output)}`)
 }
 
-/** The permission of the token. */
-const editSecrets = 'Workers Scripts Edit'
 const problem = 'The secrets of the Worker could not be changed'
 
 function describeNotLatest(target: Target): string {
@@ -83,5 +81,5 @@ const notLatest = /latest version of your Worker isn't currently deployed|\[code
 function describeOutput(output: string): string {
   const lines = output.split('\n').map((line) => line.trim())
   const reason = lines.find((line) => /\[code: \d+\]$/.test(line)) ?? lines.find((line) => line.includes('ERROR'))
-  return `${reason ?? 'wrangler gave no reason'}. ${describeTokenCheck(editSecrets)}`
+  return `${reason ?? 'wrangler gave no reason'}. ${tokenAdvice}`
 }

@@ -41,8 +41,6 @@ const database = { isReplicated: true, region: 'WEUR', sizeBytes: 1_250_000 }
 const [kid, old, later] = [String(Math.floor(Date.now() / 1000)), '1704067200', '2000000000']
 const makeSecret = (one: string, where: Omit<WorkerSecret, 'name'> = live) => ({ name: `JWT_KEY_${one}`, ...where })
 const healthy: Deployment = {
-  missingBindings: [],
-  hasSchedule: true,
   readDatabase: async () => database,
 }
 
@@ -76,7 +74,6 @@ const findLines = async (name: string, circumstances: Circumstances = {}) =>
 
 test('a healthy deployed environment is one line each', async () => {
   expect(await check({ on: deployed, deployment: healthy })).toEqual([
-    'ok bindings: wrangler.toml has all of them for [env.staging].',
     `ok migrations: all ${migrations.length} applied.`,
     'ok database: 1.3 MB, runs in WEUR, read replication is on.',
     "ok clock: This machine's clock agrees with D1's.",
@@ -89,14 +86,12 @@ test('a healthy deployed environment is one line each', async () => {
   ])
 })
 
-test('a deploy is refused for a migration, a binding or a key; a key of the latest version is enough', async () => {
-  const find = (known: string[], deployment: Deployment, ...secrets: WorkerSecret[]) =>
-    findDeployObstacles(deployed, { migrations: known, deployment }, createMemorySecrets(...secrets))
-  expect(await find(migrations, healthy, makeSecret(kid, onlyLatest))).toEqual([])
-  const lacking = { ...healthy, missingBindings: ['VERSION'] }
-  expect(await find([...migrations, '0099_new.sql'], lacking, makeSecret(kid, onlyLive), makeSecret(later))).toEqual([
+test('a deploy is refused for a migration or a key; a key of the latest version is enough', async () => {
+  const find = (known: string[], ...secrets: WorkerSecret[]) =>
+    findDeployObstacles(deployed, { migrations: known }, createMemorySecrets(...secrets))
+  expect(await find(migrations, makeSecret(kid, onlyLatest))).toEqual([])
+  expect(await find([...migrations, '0099_new.sql'], makeSecret(kid, onlyLive), makeSecret(later))).toEqual([
     expect.stringMatching(/^0099_new\.sql not applied\. Run: /),
-    expect.stringContaining('lacks VERSION.'),
     `${noKey} ${rotate}`,
   ])
 })
@@ -120,10 +115,6 @@ const noKey = 'The Worker has no signing key whose time has come. Run:'
 
 test.each<[string, Circumstances]>([
   [
-    'problem bindings: [env.staging] in wrangler.toml lacks AUTH_RATE_LIMIT, USAGE, a Cron Trigger. Add it there, and deploy.',
-    without({ missingBindings: ['AUTH_RATE_LIMIT', 'USAGE'], hasSchedule: false }),
-  ],
-  [
     `problem migrations: 0099_new.sql not applied. Run: npm run migrate -- ${flags}`,
     { known: [...migrations, '0099_new.sql'] },
   ],
@@ -132,8 +123,8 @@ test.each<[string, Circumstances]>([
     { known: migrations.slice(0, -1) },
   ],
   [
-    'problem database: 1.3 MB, Cloudflare does not say where it is. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
-    without({ readDatabase: async () => ({ ...database, isReplicated: false, region: undefined }) }),
+    'problem database: Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
+    without({ readDatabase: async () => ({ ...database, isReplicated: false }) }),
   ],
   [
     "problem database: It has 5000.0 MB of D1's 10 GB. Plan a new database: the record of the catalog only grows.",
@@ -196,7 +187,6 @@ describe('while D1 fails', () => {
     return check({ on: { ...deployed, read }, deployment: healthy })
   }
   const rest = [
-    'ok bindings: wrangler.toml has all of them for [env.staging].',
     'ok database: 1.3 MB, runs in WEUR, read replication is on.',
     'ok cache: KV answers.',
     `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
@@ -211,12 +201,10 @@ describe('while D1 fails', () => {
   ])(
     'the other checks are made, and it says what partners get, unless the call was refused: %s',
     async (kind, more) => {
-      const [bindings = '', ...others] = rest
       expect(await failing(new CloudflareError('Cloudflare answered 500: x.', { kind }))).toEqual([
-        bindings,
         'problem migrations: Cloudflare answered 500: x. Nothing in the database could be checked.',
         ...more,
-        ...others,
+        ...rest,
       ])
     },
   )

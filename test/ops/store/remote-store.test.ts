@@ -1,6 +1,6 @@
 // The store of --remote, against a loopback server with the calls of Cloudflare's API that it makes.
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -22,13 +22,11 @@ import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { openWorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
-import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 import { getPartnerKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { addVersion, deployVersions } from '../../account/workers.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import type { Failure } from '../../account/account.ts'
-import { setBindingId } from '../../account/project-copy.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
@@ -95,33 +93,22 @@ test('while D1 fails, a suspension marks the partner in the cache, whose copies 
 })
 
 describe('a failure is one line that names the fix', () => {
-  const permissions = 'D1 Read (for a change, D1 Edit and Workers KV Storage Edit)'
-  const badToken = 'CLOUDFLARE_API_TOKEN has characters that no token has: copy it again.'
-  const otherAccount = `Cloudflare refuses the token (403): Authentication error. Check that CLOUDFLARE_API_TOKEN has ${permissions}, and that CLOUDFLARE_ACCOUNT_ID is its account.`
+  const otherAccount = /^Cloudflare refuses the token \(403\): Authentication error\. Check that the token has /
+  const noToken = 'Set CLOUDFLARE_API_TOKEN to a token: see "Tokens" in src/worker/DEPLOY.md.'
+  const noAccount = 'Set CLOUDFLARE_ACCOUNT_ID to the ID of the account, 32 hexadecimal digits.'
 
   test.each([
-    ['TOKEN', '', `CLOUDFLARE_API_TOKEN is not set. Set it to a token with ${permissions}.`],
-    ['TOKEN', 'two\nlines', badToken],
-    ['TOKEN', '…', badToken],
-    ['TOKEN', 'e'.repeat(32), otherAccount],
-    ['BASE_URL', 'nowhere', 'CLOUDFLARE_API_BASE_URL must be a URL.'],
-    [
-      'BASE_URL',
-      'http://127.0.0.1:59999',
-      "Can't reach 127.0.0.1:59999: ECONNREFUSED. Nothing was changed in the database.",
-    ],
-  ])('CLOUDFLARE_API_%s=%j', async (name, value, message) => {
-    vi.stubEnv(`CLOUDFLARE_API_${name}`, value)
-    await expect(remote(listPartners)).rejects.toThrow(new UserError(message))
-  })
-
-  test.each([
-    ['', 'CLOUDFLARE_ACCOUNT_ID is not set. Set it to the ID of the account, 32 hexadecimal digits.'],
-    ['../x', 'CLOUDFLARE_ACCOUNT_ID must be 32 hexadecimal digits.'],
-    ['e'.repeat(32), otherAccount],
-  ])('CLOUDFLARE_ACCOUNT_ID=%j', async (value, message) => {
-    vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', value)
-    await expect(remote(listPartners)).rejects.toThrow(new UserError(message))
+    ['API_TOKEN', '', noToken],
+    ['API_TOKEN', 'two\nlines', noToken],
+    ['API_TOKEN', '…', noToken],
+    ['API_TOKEN', 'e'.repeat(32), otherAccount],
+    ['API_BASE_URL', 'http://127.0.0.1:59999', /^Can't reach 127.0.0.1:59999: ECONNREFUSED. Nothing was changed /],
+    ['ACCOUNT_ID', '', noAccount],
+    ['ACCOUNT_ID', '../x', noAccount],
+    ['ACCOUNT_ID', 'e'.repeat(32), otherAccount],
+  ])('CLOUDFLARE_%s=%j', async (name, value, message) => {
+    vi.stubEnv(`CLOUDFLARE_${name}`, value)
+    await expect(remote(listPartners)).rejects.toThrow(message)
   })
 
   test.each([
@@ -143,17 +130,8 @@ describe('a failure is one line that names the fix', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening')
     onTestFinished(() => void server.close())
     vi.stubEnv('CLOUDFLARE_API_BASE_URL', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    await expect(remote(listPartners)).rejects.toThrow(/^Cloudflare answered 307: a redirect, which is not followed\./)
+    await expect(remote(listPartners)).rejects.toThrow(/^Cloudflare answered 307: /)
     expect(urls).toEqual([expect.stringMatching(/^\/accounts\/.*\/raw$/)])
-  })
-
-  test('an empty ID in wrangler.toml is missing', async () => {
-    const toml = await readFile('wrangler.toml', 'utf8')
-    const withoutDatabase = setBindingId(toml, 'production', 'DB', '')
-    await writeFile('wrangler.toml', setBindingId(withoutDatabase, 'production', 'CATALOG_CACHE', 'x'))
-    const found = findBindings(await readWranglerConfig('production'))
-    await writeFile('wrangler.toml', toml)
-    expect(found).toMatchObject({ databaseId: undefined, namespaceId: 'x' })
   })
 })
 
@@ -252,7 +230,7 @@ describe('doctor', () => {
     const rotation = { actor: 'tester', command: 'keys rotate', note: null, requestId: 'r' }
     await recordKeyChange(openDatabase(bindings().DB), rotation, { kind: 'keys-rotate', kid })
     const { code, stdout, stderr } = await runRemote('doctor')
-    const names = 'bindings migrations database clock catalog import publications record cache keys'.split(' ')
+    const names = 'migrations database clock catalog import publications record cache keys'.split(' ')
     expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([
       0,
       '',
@@ -273,7 +251,7 @@ describe('doctor', () => {
     const { code, stdout, stderr } = await runRemote('doctor')
     expect([code, stderr]).toEqual([3, '3 problems need a fix.\n'])
     expect(stdout.split('\n').filter((line) => line.startsWith('problem'))).toEqual([
-      'problem  database: 0.0 MB, runs in WEUR. Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
+      'problem  database: Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
       'problem  cache: Cloudflare answered 400: no such namespace.',
       'problem  keys: The Worker has no signing key whose time has come. Run: npm run -s ops -- keys rotate --remote --env staging',
     ])
