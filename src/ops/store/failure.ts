@@ -52,7 +52,7 @@ export function classifyAnswer(status: number, codes: readonly unknown[], reason
  * Another program writes to the local database: SQLite refuses a second writer at once. The runtime prints most errors of SQLite,
  * and only says "internal error" or "failed: 500" here. It runs each call in one transaction, so a refused one had no effect.
  */
-const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
+export const localBusy = /SQLITE_BUSY|internal error|KV .* failed: 500/
 
 /** Finds the failure in an error that wraps it. @returns undefined when no store failed. */
 export function findFailure(error: unknown): Failure | undefined {

@@ -1,16 +1,17 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createDatabase, isCausedBy } from '../../db/database.ts'
+import { createDatabase, findCause, isCausedBy } from '../../db/database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
+import { localBusy } from './failure.ts'
 import { listBindingKeys } from './kv-keys.ts'
 import { readLocalVariables } from './local-variables.ts'
 import type { Changes } from './outcome.ts'
 import { retry } from './retry.ts'
 import type { Store } from './store.ts'
-import { describeSystemError, findFolderProblem } from './system-error.ts'
-import { findLocalIds, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
+import { findReason } from './system-error.ts'
+import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
 /**
  * Opens the store for as long as `work` takes.
@@ -24,16 +25,7 @@ export async function withLocalStore<T>(
   const { persistTo } = target
   const state = resolve(persistTo ?? '.wrangler/state')
   const migration = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
-  const refuse = (reason: string) =>
-    new UserError(
-      `The local state in ${state} can't be used: ${reason}. Fix that and try again, or move the folder away and create a new one: ${migration}`,
-    )
-
-  const folders = [state, resolve(state, 'v3'), resolve(state, 'v3/d1')]
-  // Checked before the runtime starts: where it can't write, it only says "internal error".
-  const problem = findFolderProblem(folders)
-  if (problem !== undefined) throw refuse(problem)
-  if (!folders.every((folder) => existsSync(folder))) {
+  if (!existsSync(resolve(state, 'v3/d1'))) {
     throw new UserError(
       `There is no local database in ${state}. If npm run dev uses --persist-to, pass the same folder. Otherwise create it: ${migration}`,
     )
@@ -52,25 +44,24 @@ export async function withLocalStore<T>(
     if (isCausedBy(error, outdatedSchema)) {
       throw new UserError(`The local database in ${state} is not migrated. Run: ${migration}`)
     }
-    const isRuntimeError = isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)|internal error|KV .* failed: 500/)
-    const [, code] = /(SQLITE_[A-Z]+)/.exec(isRuntimeError ? [String(error), ...messages].join('\n') : '') ?? []
-    if (code === 'SQLITE_BUSY') {
-      throw new UserError(`Another program is using the local database in ${state}, such as npm run dev. Try again.`)
-    }
-    const runtimeProblem = isRuntimeError ? `it may be damaged (${code ?? 'internal error'})` : undefined
-    const reason = findFolderProblem(folders) ?? describeSystemError(error) ?? runtimeProblem
-    throw reason === undefined ? error : refuse(reason)
+    const isOfState = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
+    if (!isOfState && findReason(error) === undefined) throw error
+    // The runtime prints SQLite's errors, each with a stack, and may only say "internal error" here.
+    const [reason = findCause(error)] = messages.flatMap((message) => /SQLITE_[A-Z]+/.exec(message)?.[0] ?? [])
+    throw new UserError(
+      `The local state in ${state} can't be used: ${reason}. If npm run dev uses it, try again. Otherwise move the folder away, and create a new one: ${migration}`,
+    )
   }
 }
 
 /**
  * Starts the runtime of `wrangler dev` on its files.
- * @param onMessage gets what the runtime prints, such as each error of SQLite with a stack, also when the call is repeated.
+ * @param onMessage gets what the runtime prints, also when the call is repeated.
  */
 async function openRuntime(config: WranglerConfig, files: string, onMessage: (message: string) => void) {
   // Not at the top: a remote command starts quicker without it.
   const { Miniflare } = await import('miniflare')
-  const { databaseId, namespaceId } = findLocalIds(config)
+  const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findBindings(config)
   const name = 'command-line'
   const miniflare = new Miniflare({
     resourcePersistencePath: files,

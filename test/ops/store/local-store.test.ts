@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { listPartners } from '../../../src/ops/core/partner-accounts.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
-import { describeSystemError, findFolderProblem } from '../../../src/ops/store/system-error.ts'
 import { withLocalStore } from '../../../src/ops/store/local-store.ts'
 
 let folder: string
@@ -21,32 +21,10 @@ test.each(['nowhere', '.'])('a state folder without a database is refused: %s', 
   )
 })
 
-test('a file in the place of the state folder is refused', async () => {
-  const state = join(folder, 'file')
-  await writeFile(state, '')
-  await expect(withLocalStore({ persistTo: state }, async () => {})).rejects.toThrow(
-    /^The local state in .* can't be used: .* \(.*\/file.*\)\. Fix that and try again, or .*$/,
+test('a file in the place of a folder is refused', async () => {
+  await mkdir(join(folder, 'v3/d1'), { recursive: true })
+  await writeFile(join(folder, 'v3/kv'), '')
+  await expect(withLocalStore({ persistTo: folder }, listPartners)).rejects.toThrow(
+    /^The local state in .* can't be used: .*\/kv.* move the folder away, and create a new one: /,
   )
-})
-
-test('findFolderProblem finds none in a folder that can be used, or that does not exist', () => {
-  expect(findFolderProblem([folder, join(folder, 'nowhere')])).toBeUndefined()
-})
-
-test('findFolderProblem finds a folder that may not be written', async () => {
-  await mkdir(join(folder, 'v3'), { mode: 0o500 })
-  // The superuser may write everywhere but to the kernel's own files.
-  const path = process.getuid?.() === 0 ? '/proc/self' : join(folder, 'v3')
-  expect(findFolderProblem([path])).toMatch(/^(you have no permission|it is on a read-only file system|.* failed)/)
-})
-
-const systemError = { syscall: 'mkdir', path: '/home/x/.config' }
-
-test.each([
-  [{ ...systemError, code: 'EACCES' }, 'you have no permission (/home/x/.config)'],
-  [{ ...systemError, code: 'EIO' }, 'mkdir failed, EIO (/home/x/.config)'],
-  [{ code: 'ENOSPC', syscall: 'write' }, 'the disk is full'],
-  [{ code: 'ERR_INVALID_ARG_TYPE' }, undefined],
-])('describeSystemError names the reason and the path of %j', (error, reason) => {
-  expect(describeSystemError(error)).toBe(reason)
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { unstable_getVarsForDev as readWithWrangler } from 'wrangler'
 import { readLocalVariables } from '../../../src/ops/store/local-variables.ts'
-import { findLocalIds, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
+import { findBindings, readWranglerConfig } from '../../../src/ops/store/wrangler-toml.ts'
 
 const project = process.cwd()
 beforeEach(async () => {
@@ -46,27 +46,15 @@ test.each<[string, Record<string, string>, Record<string, string>]>([
 })
 
 test.each([
-  ['', 'DB', 'CATALOG_CACHE'],
-  ['database_id = "a"\n', 'a', 'CATALOG_CACHE'],
-  [
-    'database_id = "a"\npreview_database_id = "b"\n[[kv_namespaces]]\nbinding = "CATALOG_CACHE"\npreview_id = "c"',
-    'b',
-    'c',
-  ],
-])('the local state has the names that wrangler gives it: %j', async (ids, databaseId, namespaceId) => {
-  await writeFile('wrangler.toml', `${toml}[[d1_databases]]\nbinding = "DB"\n${ids}`)
-  expect(findLocalIds(await readWranglerConfig(undefined))).toEqual({ databaseId, namespaceId })
-})
-
-test('a folder without wrangler.toml is refused', async () => {
-  await expect(readWranglerConfig(undefined)).rejects.toThrow(`There is no wrangler.toml in ${process.cwd()}.`)
-})
-
-test.each([
-  ['name = [', /^wrangler\.toml is no TOML, line 1: /],
-  ['name = "app"', /^wrangler\.toml can't be used:\n.*compatibility_date/s],
-  [`${toml}[[kv_namespaces]]\nid = "x"`, /^wrangler\.toml can't be used:\n.*kv_namespaces\[0\]\.binding/s],
+  ['name = [', /^wrangler\.toml can't be used: /],
+  ['name = "app"', /^wrangler\.toml can't be used: .*compatibility_date/s],
+  [`${toml}[[kv_namespaces]]\nid = "x"`, /^wrangler\.toml can't be used: .*kv_namespaces\[0\]\.binding/s],
 ])('a file that can’t be used is refused: %j', async (text, problem) => {
   await writeFile('wrangler.toml', text)
   await expect(readWranglerConfig(undefined)).rejects.toThrow(problem)
+})
+
+test('an empty ID is missing', async () => {
+  await writeFile('wrangler.toml', `${toml}[[d1_databases]]\nbinding = "DB"\ndatabase_id = ""`)
+  expect(findBindings(await readWranglerConfig(undefined)).databaseId).toBeUndefined()
 })
