@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { demoCases } from '../../catalog/demo-cases.ts'
 import { formatKeyName, generateKey } from '../../crypto/signing-keys.ts'
-import { ConfigError, parseConfig, type ConfigSource } from '../../api/config.ts'
+import { parseConfig, type ConfigSource } from '../../api/config.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectPartners } from '../../db/partner-queries.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
@@ -16,7 +16,6 @@ import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
 import { withStore } from '../store/open-store.ts'
 import { applyLocalMigrations } from '../store/migrations.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
-import { UserError } from '../shared/user-error.ts'
 
 const demoCatalog = resolve(import.meta.dirname, '../../catalog/demo.json')
 const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
@@ -31,7 +30,7 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
   await ensureSigningKey()
   await applyLocalMigrations(target.persistTo)
   await withStore(target, async (store) => {
-    await checkConfig({ ...store.config, ...vars })
+    await parseConfig({ ...store.config, ...vars })
     // Never again after the first publication: a catalog may be empty on purpose.
     if (isEmpty || (await selectCatalogOrigin(store.read)).revision > 0) return
     const progress = createProgress(process)
@@ -50,17 +49,6 @@ export async function ensureSigningKey(): Promise<void> {
   if (listKeys(await secrets.list(), nowSeconds).length > 0) return
   await secrets.put({ [formatKeyName(String(nowSeconds))]: generateKey() })
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
-}
-
-async function checkConfig(source: ConfigSource): Promise<void> {
-  try {
-    await parseConfig(source)
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    const fix =
-      'Secrets come from .dev.vars (delete the lines of JWT_KEY_… there for a new key), variables from wrangler.toml or --var.'
-    throw new UserError([error.message, fix])
-  }
 }
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */

@@ -1,7 +1,6 @@
 // npm run dev: prepares the local state, starts `wrangler dev` on it, and creates a demo partner.
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { parseArgs } from 'node:util'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -34,9 +33,9 @@ Other flags, such as --port and --var, are passed on to wrangler dev.`,
     const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
     const target = persistTo === undefined ? {} : { persistTo }
     await prepareState(target, Object.fromEntries(pairs), empty)
-    const isPortGiven = values.port !== undefined
-    const port = isPortGiven ? String(values.port) : String(await findFreePort())
-    const args = [...words.filter((word) => word !== '--empty'), ...(isPortGiven ? [] : ['--port', port])]
+    // Wrangler's default. Without the flag, wrangler takes another port when that one is taken.
+    const port = String(values.port ?? 8787)
+    const args = [...words.filter((word) => word !== '--empty'), ...(values.port === undefined ? ['--port', port] : [])]
     await serve(args, `http://localhost:${port}`, target, empty)
   },
 })
@@ -66,21 +65,6 @@ export const prepareDev = verb({
     )
   },
 })
-
-/** Wrangler's default port, otherwise any. */
-async function findFreePort(): Promise<number> {
-  for (const port of [8787, 0]) {
-    const server = createServer().listen(port, 'localhost')
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    )
-    const address = server.address()
-    server.close()
-    if (isFree && address !== null && typeof address === 'object') return address.port
-  }
-  throw new UserError('No port of this machine is free.')
-}
 
 /**
  * Ends with the server.

@@ -23,9 +23,6 @@ const maxDelaySeconds = 180
 /** Half of D1's limit: the owner has years to react. */
 const maxDatabaseBytes = 5e9
 
-/** A token's `iat` may be 60 s ahead, and `--at` depends on this machine's clock. */
-const maxClockErrorSeconds = 60
-
 /** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
 const maxKeyAgeDays = 365
 const daySeconds = 86_400
@@ -48,9 +45,7 @@ export async function examine(
   const checks = {
     ...(deployment && { database: () => checkDatabase(deployment) }),
     ...(isUsable && {
-      clock: () => checkClock(store, nowMs),
       catalog: () => checkCatalog(store),
-      import: () => checkLastImport(store),
       publications: () => checkPublications(store),
       ...(isThorough && { record: () => checkRecord(store) }),
     }),
@@ -113,17 +108,6 @@ async function checkDatabase({ readDatabase }: Deployment): Promise<Finding> {
   )
 }
 
-async function checkClock({ read }: Store, nowMs: () => number): Promise<Finding> {
-  const startMs = nowMs()
-  const databaseSeconds = await selectNowSeconds(read)
-  // D1's clock has whole seconds, and read them at some time during the query.
-  const [earliest, latest] = [Math.floor(startMs / 1000), Math.floor(nowMs() / 1000)]
-  const error = databaseSeconds < earliest ? databaseSeconds - earliest : Math.max(0, databaseSeconds - latest)
-  const distance = `This machine's clock is ${Math.abs(error)} s ${error > 0 ? 'behind' : 'ahead of'} D1's`
-  if (Math.abs(error) > maxClockErrorSeconds) return problem(`${distance}. Set it.`)
-  return ok(error === 0 ? "This machine's clock agrees with D1's." : `${distance}.`)
-}
-
 async function checkCatalog({ read, target }: Store): Promise<Finding> {
   const { planCount, countryCount } = await countPlansAndCountries(read)
   const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
@@ -131,13 +115,6 @@ async function checkCatalog({ read, target }: Store): Promise<Finding> {
   const fix = describeCommand(target, 'catalog', 'import', 'FILE')
   const found = planCount === 0 ? 'It is empty' : `No country lists any of its ${countPlans(planCount)}`
   return problem(`${found}: every list is empty. Run: ${fix}`)
-}
-
-async function checkLastImport({ read }: Store): Promise<Finding> {
-  const published = await selectPublications(read, { states: ['published'] })
-  const last = published.find(({ command }) => /^catalog (import|update) /.test(command))
-  if (last === undefined) return ok('none in the record.')
-  return ok(`the last one is publication ${last.id}, by ${last.actor} at ${formatIsoTime(last.decidedAt ?? 0)}.`)
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */

@@ -17,7 +17,7 @@ export interface Alert extends UsageQuery {
   rule: string
   /**
    * @param smokePartner the short name of the partner that is no customer.
-   * @throws UserError when a row lacks a column.
+   * @throws UserError when a row lacks a count.
    */
   judge: (rows: readonly Row[], smokePartner: string) => Finding | Finding[]
 }
@@ -70,7 +70,7 @@ export const alerts = {
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
         : rows.map((row) => {
             const [lists, oldest] = [formatCount(row, 'lists'), formatCount(row, 'oldest_seconds')]
-            const message = `Lists from ${readText(row, 'tier')} that were up to ${oldest} s old: ${lists}.`
+            const message = `Lists from ${String(row['tier'])} that were up to ${oldest} s old: ${lists}.`
             return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
           }),
   },
@@ -80,7 +80,7 @@ export const alerts = {
       `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1') GROUP BY tier`,
     judge: (rows) => {
       const lists = sumCounts(rows, 'lists')
-      const rowsOfD1 = rows.filter((row) => readText(row, 'tier') === 'd1')
+      const rowsOfD1 = rows.filter((row) => row['tier'] === 'd1')
       const fromD1 = sumCounts(rowsOfD1, 'lists')
       const message = `${fromD1} of ${lists} lists that memory did not have came from D1.`
       const isTooMany = fromD1 * 100 > maxShareFromD1.percent * lists
@@ -94,7 +94,7 @@ export const alerts = {
     judge: (rows, smokePartner) => {
       const recent = sumCounts(rows, 'recent')
       if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
-      const partners = rows.filter((row) => !['', smokePartner].includes(readText(row, 'partner'))).length
+      const partners = rows.filter((row) => !['', smokePartner].includes(String(row['partner']))).length
       const message = `${recent} requests in ${quietMinutes / 60} hours. Partners with requests in a day: ${partners}.`
       return partners === 0 ? warning(message) : ok(message)
     },
@@ -133,7 +133,7 @@ function describeBurnRate({ factor, longMinutes, shortMinutes }: (typeof burnRat
 }
 
 function judgeAvailability(row: Row): Finding {
-  const name = answersByRoute[readText(row, 'route')]
+  const name = answersByRoute[String(row['route'])]
   const count = (minutes: number) => ({
     requests: readCount(row, `requests_${minutes}`),
     failures: readCount(row, `failures_${minutes}`),
@@ -170,12 +170,6 @@ function readCount(row: Row, field: string): number {
 
 function sumCounts(rows: readonly Row[], field: string): number {
   return rows.reduce((sum, row) => sum + readCount(row, field), 0)
-}
-
-function readText(row: Row, field: string): string {
-  const text = row[field]
-  if (typeof text !== 'string') throw new UserError(`Cloudflare's answer lacks the column "${field}".`)
-  return text
 }
 
 function formatCount(row: Row, field: string): string {

@@ -230,7 +230,7 @@ describe('doctor', () => {
     const rotation = { actor: 'tester', command: 'keys rotate', note: null, requestId: 'r' }
     await recordKeyChange(openDatabase(bindings().DB), rotation, { kind: 'keys-rotate', kid })
     const { code, stdout, stderr } = await runRemote('doctor')
-    const names = 'migrations database clock catalog import publications record cache keys'.split(' ')
+    const names = 'migrations database catalog publications record cache keys'.split(' ')
     expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([
       0,
       '',
