@@ -20,9 +20,6 @@ import { countPlans } from './publications.ts'
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
 
-/** Half of D1's limit: the owner has years to react. */
-const maxDatabaseBytes = 5e9
-
 /** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
 const maxKeyAgeDays = 365
 const daySeconds = 86_400
@@ -99,10 +96,7 @@ function checkMigrations(known: readonly string[], applied: readonly string[], t
 async function checkDatabase({ readDatabase }: Deployment): Promise<Finding> {
   const { isReplicated, region, sizeBytes } = await readDatabase()
   const size = `${(sizeBytes / 1e6).toFixed(1)} MB`
-  if (sizeBytes >= maxDatabaseBytes) {
-    return problem(`It has ${size} of D1's 10 GB. Plan a new database: the record of the catalog only grows.`)
-  }
-  if (isReplicated) return ok(`${size}, runs in ${region}, read replication is on.`)
+  if (isReplicated) return ok(`${size} of D1's 10 GB, runs in ${region}, read replication is on.`)
   return problem(
     'Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
   )

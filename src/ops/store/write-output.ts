@@ -1,7 +1,6 @@
 // Writing a file that a command names.
 import { randomUUID } from 'node:crypto'
-import { chmod, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { chmod, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { resolveFile } from './read-input.ts'
@@ -29,16 +28,11 @@ async function writeCompletely(file: string, content: Content, isPrivate: boolea
     const found = await stat(path).catch(() => undefined)
     // A device or a pipe, such as /dev/stdout, or a folder: nothing to rename to.
     if (found !== undefined && !found.isFile()) await writeFile(path, content)
-    else await replaceFile(await followLinks(path), content, isPrivate ? 0o600 : found?.mode)
+    else await replaceFile(await realpath(path).catch(() => path), content, isPrivate ? 0o600 : found?.mode)
   } catch (error) {
     const reason = findReason(error)
     throw reason === undefined ? error : new UserError(`Can't write ${abbreviate(file)}: ${reason}.`)
   }
-}
-
-/** @returns the path itself when it is no link, and the missing target of a link to nothing. */
-function followLinks(path: string): Promise<string> {
-  return realpath(path).catch(async () => resolve(dirname(path), await readlink(path).catch(() => path)))
 }
 
 /** @param mode by default, that of any new file. */

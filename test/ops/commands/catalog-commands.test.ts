@@ -171,9 +171,9 @@ test('catalog import reads a file relative to the user’s folder, and names wha
     ['catalog.json', ''],
     [
       'nowhere.json',
-      `Can't read "nowhere.json": no such file or folder. Name a catalog file, or - for standard input.\n`,
+      `Can't read "nowhere.json": no such file or directory. Name a catalog file, or - for standard input.\n`,
     ],
-    ['.', `Can't read ".": it is a folder. Name a catalog file, or - for standard input.\n`],
+    ['.', `Can't read ".": illegal operation on a directory. Name a catalog file, or - for standard input.\n`],
     [
       'binary',
       'The file is not UTF-8. In a spreadsheet, save it as .xlsx, or as CSV with UTF-8.\nNothing was imported.\n',
@@ -200,7 +200,7 @@ test('catalog export --output writes a file in the format of its name, which imp
   }
   expect((await readdir(folder)).toSorted()).toEqual(['plans.csv', 'plans.json', 'plans.xlsx'])
   expect(await catalog(['export', '--output', 'nowhere/plans.csv'])).toEqual(
-    refused(`Can't write "nowhere/plans.csv": no such file or folder.\n`),
+    refused(`Can't write "nowhere/plans.csv": no such file or directory.\n`),
   )
   await rm(folder, { recursive: true })
 })

@@ -26,7 +26,7 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
     [['catalog', 'undo', 'abc'], 'The number of a publication is a whole number, such as 12; it is "abc".'],
     [
       ['catalog', 'import', '/nowhere'],
-      'Can\'t read "/nowhere": no such file or folder. Name a catalog file, or - for standard input.',
+      'Can\'t read "/nowhere": no such file or directory. Name a catalog file, or - for standard input.',
     ],
     [
       ['catalog', 'export', '--country', 'KE', '--country', 'RW'],

@@ -57,5 +57,5 @@ test('a line inside another value is refused, and does not change', async () => 
 
 test('a folder that can’t be written is refused', async () => {
   file = join(folder, 'missing', '.dev.vars')
-  await expect(put({ NEW: 'y' })).rejects.toThrow(/^Can't write .*: no such file or folder\.$/)
+  await expect(put({ NEW: 'y' })).rejects.toThrow(/^Can't write .*: no such file or directory\.$/)
 })

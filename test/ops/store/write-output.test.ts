@@ -27,10 +27,3 @@ test.each([
   expect([await readFile(file, 'utf8'), (await stat(file)).mode % 0o1000]).toEqual(['new', after])
   expect([await readlink(link), await readdir(folder)]).toEqual(['file', ['file', 'link']])
 })
-
-test('creates the target of a dangling link', async () => {
-  for (const path of [file, link]) await rm(path, { force: true })
-  await symlink('file', link)
-  await writeOutput(link, 'new')
-  expect([await readFile(file, 'utf8'), await readlink(link)]).toEqual(['new', 'file'])
-})
