@@ -3,7 +3,7 @@ import { createConfigReader } from '../api/config.ts'
 import { createVerifiedTokens } from './access/verified-tokens.ts'
 import { createCatalogCache } from './cache/catalog-cache.ts'
 import { createRespondConditionally } from './http/conditional-response.ts'
-import { createWeighLine } from './http/line-weight.ts'
+import { createLineBudget } from './http/line-budget.ts'
 import { createVerifiedSecrets } from './token/verified-secrets.ts'
 
 const largeBodyBytes = 512 * 1024
@@ -25,6 +25,6 @@ export function createIsolate() {
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
     ...createCatalogCache(cacheBounds),
     respondConditionally: createRespondConditionally({ largeBodyBytes, maxStreamedBytes }),
-    weighLine: createWeighLine(),
+    takeLine: createLineBudget(),
   }
 }

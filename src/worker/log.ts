@@ -15,11 +15,6 @@ export function log(level: LogLevel, event: LogEvent): void {
 /** Logs a problem that does not fail the request, with the request's ID. */
 export type Warn = (event: LogEvent) => void
 
-/** The version of the Worker that runs: two of them do during a gradual deployment. */
-export function readVersionId(version: WorkerVersionMetadata | undefined): string | undefined {
-  return version?.id
-}
-
 /** A thrown value as text, for the log only. */
 export function describeError(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : 'a thrown value that is not an Error'

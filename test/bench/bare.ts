@@ -1,6 +1,6 @@
 // Bare Workers: each does only the work that an answer can't do without, in the fastest way we found. The binding WORK
 // selects the work.
-import { createWeighLine } from '../../src/worker/http/line-weight.ts'
+import { createLineBudget } from '../../src/worker/http/line-budget.ts'
 
 interface BareEnv {
   WORK: 'bytes' | 'stream' | 'not-modified' | 'kv' | 'token' | 'first-token'
@@ -17,7 +17,7 @@ interface BareEnv {
 const headers = { 'Content-Type': 'application/json' }
 const sliceBytes = 64 * 1024
 const encoder = new TextEncoder()
-const weighLine = createWeighLine()
+const takeLine = createLineBudget()
 let bytes: Uint8Array | undefined
 let key: CryptoKey | undefined
 
@@ -65,12 +65,11 @@ function answerList(request: Request, body: Uint8Array | ArrayBuffer | ReadableS
   const tier = 'memory'
   const endedAtMs = Date.now()
   const durationMs = endedAtMs - startedAtMs
-  const weight = weighLine({ status, durationMs, answeredBy: { tier, ageSeconds: 0, isOld: false }, endedAtMs })
-  if (weight === 0) return response
+  if (!takeLine(endedAtMs)) return response
   const { method, url: route } = request
   const partner = request.headers.get('Authorization')?.slice(0, 6)
   const usage = { route, status, durationMs, partner, country: 'KE', tier, ageSeconds: 0 }
-  console.info(JSON.stringify({ level: 'info', event: 'request', weight, requestId, method, ...usage }))
+  console.info(JSON.stringify({ level: 'info', event: 'request', requestId, method, ...usage }))
   return response
 }
 

@@ -234,7 +234,7 @@ test('the lines of a token, a refusal and a list from D1 hold no secret and no t
   })
 
   const lines = info.mock.calls.map(([line]) => String(line))
-  const common = { level: 'info', event: 'request', weight: 1, durationMs: expect.any(Number), version: env.VERSION.id }
+  const common = { level: 'info', event: 'request', durationMs: expect.any(Number), version: env.VERSION.id }
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
     {
       ...common,

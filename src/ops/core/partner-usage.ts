@@ -1,4 +1,4 @@
-// How a partner uses the API, from the data points of http/usage.ts.
+// How a partner uses the API, from the data points of http/request-log.ts.
 import type { Store } from '../store/store.ts'
 import type { QueryUsage } from '../store/usage-dataset.ts'
 import { findPartner } from './partner-accounts.ts'

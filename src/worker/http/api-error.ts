@@ -1,6 +1,7 @@
 // The JSON body that every refusal has. Only not-found.ts also sets a status of 400 or above, for the page that browsers get.
+import type { Context } from 'hono'
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
-import { commonHeaders, type HeaderContext } from './common-headers.ts'
+import { commonHeaders, type AppEnv } from './app-env.ts'
 
 export interface ErrorBody {
   message: string
@@ -32,7 +33,7 @@ export class ApiError extends Error {
     this.reason = reason
   }
 
-  toResponse(c: HeaderContext, isFromTokenEndpoint = false): Response {
+  toResponse(c: Context<AppEnv>, isFromTokenEndpoint = false): Response {
     const { message, code: error } = this
     const body: ErrorBody = {
       message,

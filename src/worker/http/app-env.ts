@@ -1,8 +1,7 @@
-// The variables that a request carries through the app.
+// What a request carries through the app, and what every answer says.
 import type { Context } from 'hono'
 import type { PartnerAccess } from '../../db/client-queries.ts'
-import { log, readVersionId, type Warn } from '../log.ts'
-import type { ApiError } from './api-error.ts'
+import { log, type Warn } from '../log.ts'
 
 export interface AppEnv {
   Bindings: Env
@@ -13,12 +12,25 @@ export interface AppEnv {
     /** Set once the caller is identified, for the log. The token endpoint sets only the short name. */
     partner?: Pick<PartnerAccess, 'shortName'> & Partial<PartnerAccess>
     /** Set when the request is refused, for the log. */
-    refusal?: ApiError
+    refusal?: { code: string; reason: string | undefined }
     /** Set when a plan list is answered, for the log. */
     answeredBy?: { tier: string; ageSeconds: number; isOld: boolean }
   }
 }
 
-export function createWarn(c: Pick<Context<AppEnv>, 'env' | 'get'>): Warn {
-  return (event) => log('warn', { ...event, requestId: c.get('requestId'), version: readVersionId(c.env.VERSION) })
+type RequestContext = Pick<Context<AppEnv>, 'env' | 'get'>
+
+/** Headers of every answer. A year of HSTS (RFC 6797), only for this host: its subdomains are not ours. */
+export function commonHeaders(c: RequestContext): Record<string, string> {
+  const versionId = c.env.VERSION?.id
+  return {
+    'X-Request-Id': c.get('requestId'),
+    'Strict-Transport-Security': 'max-age=31536000',
+    'X-Content-Type-Options': 'nosniff',
+    ...(versionId && { 'X-Worker-Version': versionId }),
+  }
+}
+
+export function createWarn(c: RequestContext): Warn {
+  return (event) => log('warn', { ...event, requestId: c.get('requestId'), version: c.env.VERSION?.id })
 }

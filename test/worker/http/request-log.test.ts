@@ -1,7 +1,7 @@
 // Lines and data points of real requests, beyond the lines per second that lists from memory have.
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { maxLinesPerSecond as limit } from '../../../src/worker/http/line-weight.ts'
+import { createLineBudget, maxLinesPerSecond as limit, type TakeLine } from '../../../src/worker/http/line-budget.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { breakD1 } from '../support/broken-bindings.ts'
@@ -10,7 +10,6 @@ import { basic, fetchToken, requestPlans, requestToken, send } from '../support/
 import { seedPartner, seedPlans, type TestPartner } from '../support/seed.ts'
 
 interface Line {
-  weight: number
   requestId: string
   status: number
   durationMs: number
@@ -18,7 +17,6 @@ interface Line {
   reason?: string
 }
 
-const never = () => 0.99
 const writeDataPoint = vi.fn<AnalyticsEngineDataset['writeDataPoint']>()
 const bindings = { ...env, USAGE: { writeDataPoint } } as Env
 let partner: TestPartner
@@ -45,8 +43,8 @@ const readLines = () =>
   lines.map((line) => JSON.parse(line) as Line & { event: string }).filter(({ event }) => event === 'request')
 
 /** Starts an isolate that has the list in memory, and stops the clock. */
-async function prepareIsolate(random?: () => number): Promise<void> {
-  startNewIsolate(random)
+async function prepareIsolate(takeLine?: TakeLine): Promise<void> {
+  startNewIsolate(takeLine)
   etag = (await listPlans()).headers.get('ETag') ?? ''
   vi.setSystemTime(Date.now())
   lines = []
@@ -70,11 +68,9 @@ async function sendBurst(requests: number): Promise<string[]> {
 
 describe('of a burst of lists from memory', () => {
   test('the first ones of each second have a line, and every one has a data point', async () => {
-    await prepareIsolate(never)
+    await prepareIsolate(createLineBudget())
     const ids = await sendBurst(32)
-    expect(readLines().map(({ weight, requestId }) => [weight, requestId])).toEqual(
-      ids.slice(0, limit).map((id) => [1, id]),
-    )
+    expect(readLines().map(({ requestId }) => requestId)).toEqual(ids.slice(0, limit))
     expect(new Set(readLines().map(({ status, tier }) => `${status} ${tier}`))).toEqual(
       new Set(['200 memory', '304 memory']),
     )
@@ -84,14 +80,7 @@ describe('of a burst of lists from memory', () => {
 
     vi.setSystemTime(Date.now() + 1000)
     const [next] = await sendBurst(1)
-    expect(readLines()).toMatchObject([{ weight: 1, requestId: next }])
-  })
-
-  test('a line beyond that stands for 100 requests', async () => {
-    const draws = [0.5, 0.009, 0.01, 0.5]
-    await prepareIsolate(() => draws.shift() ?? never())
-    const ids = await sendBurst(24)
-    expect(readLines().slice(limit)).toMatchObject([{ weight: 100, requestId: ids[limit + 1] }])
+    expect(readLines()).toMatchObject([{ requestId: next }])
   })
 
   test('every one has a line in other tests, for the search for leaks', async () => {
@@ -101,9 +90,16 @@ describe('of a burst of lists from memory', () => {
   })
 })
 
+test('requests outside the API count as lists from memory', async () => {
+  await prepareIsolate(createLineBudget())
+  for (let sent = 0; sent <= limit; sent++) await send('/elsewhere')
+  await sendBurst(1)
+  expect(readLines()).toEqual([])
+})
+
 describe('after a burst, a line is written of', () => {
   beforeEach(async () => {
-    await prepareIsolate(never)
+    await prepareIsolate(createLineBudget())
     await sendBurst(30)
     lines = []
   })
@@ -122,7 +118,7 @@ describe('after a burst, a line is written of', () => {
   ])('%s', async (_, facts, sendIt) => {
     const response = await sendIt()
     const requestId = response.headers.get('X-Request-Id')
-    expect(readLines()).toMatchObject([{ weight: 1, requestId, ...facts }])
+    expect(readLines()).toMatchObject([{ requestId, ...facts }])
   })
 
   const idleMs = 3 * 60_000
