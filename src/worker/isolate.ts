@@ -11,7 +11,6 @@ const largeBodyBytes = 512 * 1024
 /** 24 MB hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
 export const cacheBounds = {
   maxBytes: 24 * 1024 * 1024,
-  maxEmptyBytes: 1024 * 1024,
   maxPartners: 10_000,
 }
 

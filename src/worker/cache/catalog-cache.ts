@@ -11,7 +11,7 @@ import { createD1State } from './d1-state.ts'
 import { computeAgeMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
 import { createPartnerChecks, type Check } from './partner-checks.ts'
-import { createPlanLists, type Answer, type ListBounds, type Prefetched } from './plan-lists.ts'
+import { createPlanLists, type Answer, type Prefetched } from './plan-lists.ts'
 
 export interface CatalogRequest {
   clientId: string
@@ -26,11 +26,6 @@ export interface CatalogEntry {
   partner: PartnerAccess | undefined
   /** @throws StorageError when D1 does not answer and there is no usable copy */
   readList: (country: string, filter: PlanFilter) => Promise<Answer>
-}
-
-export interface CacheBounds extends ListBounds {
-  /** Limit for the partners in memory. */
-  maxPartners: number
 }
 
 type CatalogCache = ReturnType<typeof createCatalogCache>
@@ -49,11 +44,14 @@ export interface SignIn {
   accept: () => void
 }
 
+/** Limits for what is in memory: the bytes of the lists, and the number of partners. */
+export type CacheBounds = Record<'maxBytes' | 'maxPartners', number>
+
 /** @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs` */
-export function createCatalogCache(bounds: CacheBounds, clock: () => number = Date.now) {
+export function createCatalogCache({ maxBytes, maxPartners }: CacheBounds, clock: () => number = Date.now) {
   const d1 = createD1State(clock)
-  const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
-  const lists = createPlanLists(bounds, d1, clock)
+  const checks = createPartnerChecks(maxPartners, d1, clock)
+  const lists = createPlanLists(maxBytes, d1)
 
   /** @throws StorageError when D1 does not answer and there is no copy of the partner */
   async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<CatalogEntry> {

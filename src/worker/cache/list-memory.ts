@@ -47,7 +47,6 @@ export function createListMemory(maxBytes: number) {
         remove(oldestKey)
       }
     },
-    delete: remove,
   }
 }
 

@@ -25,7 +25,7 @@ interface KnownClient extends Copied {
 /** @param clock the time in Unix milliseconds */
 export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () => number) {
   const clients = createBoundedMap<KnownClient>(maxPartners)
-  const shareCheck = createSharedWork<Check>(clock)
+  const shareCheck = createSharedWork<Check>()
   let lastOrder = 0
 
   /** Reads KV once a minute. */

@@ -1,7 +1,7 @@
 // The plan lists: in memory, in KV, loaded from D1 when their revision is not the newest.
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { encodeBase64Url } from '../../crypto/base64.ts'
-import { StorageError } from '../../db/database.ts'
+import type { StorageError } from '../../db/database.ts'
 import type { CacheContext } from './cache-context.ts'
 import { isCopyDue, renewCopy } from './copy-renewal.ts'
 import type { D1State } from './d1-state.ts'
@@ -9,13 +9,6 @@ import { getLater, isUsableInOutage, maxAgeMs } from './freshness.ts'
 import { canStore, readListCopy, writeListCopy } from './kv-copies.ts'
 import { createListMemory, type HeldList } from './list-memory.ts'
 import { createSharedWork } from './shared-work.ts'
-
-export interface ListBounds {
-  /** Limit for the lists in memory. */
-  maxBytes: number
-  /** Limit for the empty lists of filters in memory. They never displace a list. */
-  maxEmptyBytes: number
-}
 
 export interface Answer {
   list: HeldList
@@ -54,21 +47,17 @@ export interface Prefetched {
   copy: Promise<HeldList | undefined>
 }
 
-/** @param clock the time in Unix milliseconds */
-export function createPlanLists({ maxBytes, maxEmptyBytes }: ListBounds, d1: D1State, clock: () => number) {
+export function createPlanLists(maxBytes: number, d1: D1State) {
   const lists = createListMemory(maxBytes)
-  const emptyLists = createListMemory(maxEmptyBytes)
-  const shareLoad = createSharedWork<HeldList>(clock)
-  const shareCopy = createSharedWork<HeldList | undefined>(clock)
-
-  const getHeld = (key: string) => lists.get(key) ?? emptyLists.get(key)
+  const shareLoad = createSharedWork<HeldList>()
+  const shareCopy = createSharedWork<HeldList | undefined>()
 
   /** Reads KV, once for all requests of the isolate, so that they hold one copy of the bytes. */
   function readCopy({ context, key }: ListName): Promise<HeldList | undefined> {
     return shareCopy(key, context, async () => {
       const copy = await readListCopy(context, key)
       // Another request may have loaded a newer list meanwhile.
-      const held = getHeld(key)
+      const held = lists.get(key)
       if (isUsable(held, context)) return held
       if (copy) lists.set(key, copy)
       return copy
@@ -78,11 +67,11 @@ export function createPlanLists({ maxBytes, maxEmptyBytes }: ListBounds, d1: D1S
   /** The list in memory, or else KV's, which memory then keeps. */
   async function find(name: ListName, failure?: StorageError, prefetched?: Prefetched): Promise<Found | undefined> {
     const prefetchedCopy = prefetched?.key === name.key ? prefetched.copy : undefined
-    const held = prefetchedCopy ? undefined : getHeld(name.key)
+    const held = prefetchedCopy ? undefined : lists.get(name.key)
     const isEnough = held && (isUsable(held, name.context) || (!failure && d1.isNewest(held.revision)))
     if (isEnough) return { list: held, tier: 'memory' }
     const copy = await (prefetchedCopy ?? readCopy(name))
-    const list = getHeld(name.key) ?? copy
+    const list = lists.get(name.key) ?? copy
     return list && { list, tier: list === copy ? 'kv' : 'memory' }
   }
 
@@ -115,33 +104,21 @@ export function createPlanLists({ maxBytes, maxEmptyBytes }: ListBounds, d1: D1S
     return { list, tier: 'd1', ageSeconds: 0, isOld: false, cacheStatus }
   }
 
-  async function load(name: ListName, minRevision: number): Promise<HeldList> {
-    const list = await loadShared(name, minRevision)
-    if (d1.isNewest(list.revision)) return list
-    // Another request started this load before the newest revision was known.
-    return loadShared(name, 0).catch((error: unknown) => {
-      if (error instanceof StorageError) return list
-      throw error
-    })
-  }
-
   /** Shared by all requests of the isolate that need the same list. */
-  function loadShared({ context, key, country, filter }: ListName, minRevision: number): Promise<HeldList> {
+  function load({ context, key, country, filter }: ListName, minRevision: number): Promise<HeldList> {
     return shareLoad(key, context, async () => {
       const { body, isEmpty, revision } = await d1.readNearest(
         context,
         (from) => from.loadList(country, filter),
         (loaded) => loaded.revision >= minRevision,
       )
-      // The empty list of a filter is kept apart and out of KV, so that random filters evict no list.
-      const isEmptyFilter = isEmpty && Object.keys(filter).length > 0
-      const storedAtMs = !isEmptyFilter && canStore(context, key, body) ? 0 : undefined
+      // Random filters would fill KV with empty lists.
+      const isWorthStoring = !isEmpty || Object.keys(filter).length === 0
+      const storedAtMs = isWorthStoring && canStore(context, key, body) ? 0 : undefined
       const list = { body, etag: await computeEtag(body), revision, currentAtMs: context.nowMs, storedAtMs }
       // A slow load must not replace a newer list.
       if (!d1.isNewest(revision)) return list
-      const [memory, other] = isEmptyFilter ? [emptyLists, lists] : [lists, emptyLists]
-      other.delete(key)
-      memory.set(key, list)
+      lists.set(key, list)
       renewListCopy(context, key, list)
       return list
     })
@@ -155,11 +132,11 @@ export function createPlanLists({ maxBytes, maxEmptyBytes }: ListBounds, d1: D1S
 
     /** Asks KV for a list that memory does not have. */
     prefetch: (name: ListName): Prefetched | undefined =>
-      getHeld(name.key) ? undefined : { key: name.key, copy: readCopy(name) },
+      lists.get(name.key) ? undefined : { key: name.key, copy: readCopy(name) },
 
     /** Loads the list in memory again if the newest revision shows that it is outdated. */
     reloadIfOutdated: async (name: ListName) => {
-      const held = getHeld(name.key)
+      const held = lists.get(name.key)
       if (held && !d1.isNewest(held.revision)) await load(name, held.revision)
     },
   }

@@ -12,21 +12,12 @@ export function isApiPath(path: string): boolean {
 export async function answerNotFound(c: Context<AppEnv>): Promise<Response> {
   const refusal = new ApiError('not_found')
   c.set('refusal', refusal)
-  if (isApiPath(c.req.path) || !prefersHtml(c.req.header('Accept'))) return refusal.toResponse(c)
+  // Browsers name this type. HTTP libraries send */*, or JSON.
+  const isBrowser = /text\/html/i.test(c.req.header('Accept') ?? '')
+  if (isApiPath(c.req.path) || !isBrowser) return refusal.toResponse(c)
   const { body, headers } = await c.env.ASSETS.fetch(new URL('/404', c.req.url))
   const page = new Response(body, { status: 404, headers })
   const own = { ...commonHeaders(c), 'Cache-Control': 'no-store' }
   for (const [name, value] of Object.entries(own)) page.headers.set(name, value)
   return page
-}
-
-/** Whether the header names `text/html`, with a higher quality than JSON or anything (RFC 9110 section 12.5.1). */
-export function prefersHtml(accept = ''): boolean {
-  const qualities: Record<string, number> = {}
-  for (const range of accept.toLowerCase().split(',')) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
-    qualities[type] = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1)
-  }
-  const { 'text/html': html = 0, '*/*': any = 0, 'application/json': json = any } = qualities
-  return html > json
 }
