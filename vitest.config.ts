@@ -16,7 +16,7 @@ const bindings = {
 }
 
 const workerTests = ['test/{worker,api,crypto,db,ops/core,site/client}/**/*.test.ts']
-const nodeTests = ['test/{account,ops,catalog,simulation}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
+const nodeTests = ['test/{account,ops,catalog}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 const listFilesWith = (text: string, glob: string) =>
   globSync(glob).filter((file) => readFileSync(file, 'utf8').includes(text))

@@ -8,7 +8,7 @@ export const availabilityTargetPercent = 99.9
 export const availabilityDays = 30
 /**
  * The day since which the service answers partners on Cloudflare, such as '2027-01-15'. Null: it does not yet, and the page says
- * that only simulations support its numbers.
+ * that only tests support its numbers.
  */
 export const inProductionSince: string | null = null
 

@@ -9,7 +9,7 @@ import { createVerifiedSecrets } from './token/verified-secrets.ts'
 const largeBodyBytes = 512 * 1024
 
 /** 24 MB hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
-export const cacheBounds = {
+const cacheBounds = {
   maxBytes: 24 * 1024 * 1024,
   maxPartners: 10_000,
 }

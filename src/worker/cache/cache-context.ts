@@ -1,4 +1,4 @@
-// What the cache needs of a request. catalog-database.ts implements it on D1, and the simulation has its own.
+// What the cache needs of a request. catalog-database.ts implements it on D1.
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { PartnerCheck } from '../../db/client-queries.ts'
 import type { KvContext } from './kv-copies.ts'

@@ -9,11 +9,8 @@ import { describeError, type Warn } from '../log.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { HeldList } from './list-memory.ts'
 
-/** The part of a KV namespace that the cache uses. */
-export type CopyStore = Pick<KVNamespace, 'getWithMetadata' | 'put'>
-
 export interface KvContext {
-  kv: CopyStore | undefined
+  kv: Pick<KVNamespace, 'getWithMetadata' | 'put'> | undefined
   warn: Warn
   /** Seals the copies of partners. */
   seal: Seal

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { clientSecretPattern } from '../../../src/crypto/client-secret.ts'
 import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
-import { createRandom } from '../../simulation/random.ts'
 import { runCommand } from './run-ops.ts'
 
 /** Each command runs a minute after the one before. */
@@ -25,10 +24,15 @@ export async function replay(transcript: string, { files = {}, ...context }: Set
   for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
   vi.stubEnv('INIT_CWD', folder)
   vi.useFakeTimers({ toFake: ['Date', 'performance'], now: startMs })
-  const random = createRandom(1)
-  vi.spyOn(crypto, 'getRandomValues').mockImplementation((bytes) =>
-    (bytes as Uint8Array).map(() => random.integer(256)),
-  )
+  // Mulberry32.
+  let state = 1
+  const drawByte = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return (mixed ^ (mixed >>> 14)) >>> 24
+  }
+  vi.spyOn(crypto, 'getRandomValues').mockImplementation((bytes) => (bytes as Uint8Array).map(drawByte))
   onTestFinished(async () => {
     vi.useRealTimers()
     vi.restoreAllMocks()
