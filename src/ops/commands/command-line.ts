@@ -3,7 +3,7 @@ import { Command, CommanderError, Option } from 'commander'
 import { checkAttribution, type Attribution } from '../core/attribution.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
-import { UserError } from '../shared/user-error.ts'
+import { throwProblems, UserError } from '../shared/user-error.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { putOnOneLine } from '../terminal/table.ts'
@@ -11,14 +11,22 @@ import type { CommandContext } from './command-context.ts'
 import { footer, help, nouns, verbs } from './ops.ts'
 import { createRun } from './run.ts'
 import { listFlags } from './shared-flags.ts'
-import { toKebabCase, type Flag, type Verb } from './verb.ts'
+import { toKebabCase, type Flag, type SharedInput, type Verb } from './verb.ts'
 
 /** 0; 2 for a mistake or a service that can't be used, 3 for findings: stderr has them line by line; 1 for a bug. */
 export type ExitCode = 0 | 1 | 2 | 3
 
-type Values = Readonly<Record<string, unknown>>
+/** Arguments and flags by name. The flags that verbs share have known types. */
+interface Values extends Partial<SharedInput> {
+  [name: string]: unknown
+  remote?: boolean
+  env?: string
+  persistTo?: string
+  dryRun?: boolean
+  yes?: boolean
+}
 
-const helpWidth = 100
+type Start = (command: Command, verb: Verb) => Promise<void>
 
 export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
@@ -30,14 +38,12 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     writeOut: (text) => void (page += text),
     writeErr: (text) => void io.stderr.write(text),
     // The same output with and without a terminal.
-    getOutHelpWidth: () => helpWidth,
-    getErrHelpWidth: () => helpWidth,
-    getOutHasColors: () => false,
-    getErrHasColors: () => false,
+    getOutHelpWidth: () => 100,
+    getErrHelpWidth: () => 100,
   })
   try {
     const typed = await addCommands(root, argv, async (command, verb) => {
-      code = await runVerb(verb, readValues(command, verb), context)
+      code = await runVerb(verb, readValues(command, verb, Math.floor(context.clock.nowMs() / 1000)), context)
     })
     if (!argv.includes('--help')) refuseKeptFlags(typed, context.variables)
     await root.parseAsync(argv, { from: 'user' })
@@ -48,61 +54,39 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
       if (page !== '') io.stdout.write(page)
       return error.exitCode === 0 ? 0 : 2
     }
-    const isMistake = error instanceof Error && (await isExpected(error))
+    const isMistake = error instanceof Error && mistakes.has(error.name)
     const bug = error instanceof Error ? error.stack : String(error)
     io.stderr.write(`${escapeControlCharacters(isMistake ? error.message : `A bug: ${bug}`)}\n`)
     return isMistake ? 2 : 1
   }
 }
 
-/** Whether the message of an error is for people. */
-async function isExpected(error: Error): Promise<boolean> {
-  if (error instanceof UserError) return true
-  // Loaded only now: not every command needs them.
-  const [{ ConfigError }, { StorageError }] = await Promise.all([
-    import('../../api/config.ts'),
-    import('../../db/database.ts'),
-  ])
-  return error instanceof ConfigError || error instanceof StorageError
-}
+/** The errors whose messages are for people, by name: not every command loads them. */
+const mistakes = new Set(['UserError', 'ConfigError', 'StorageError'])
 
 /** Loads only the verbs of the noun that was typed, also after `help`. @returns the commands of these verbs. */
-async function addCommands(
-  root: Command,
-  argv: readonly string[],
-  run: (command: Command, verb: Verb) => Promise<void>,
-): Promise<Command[]> {
+async function addCommands(root: Command, argv: readonly string[], start: Start): Promise<Command[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer)
   pointErrorsAtHelp(root, '')
   // Only before the noun: a verb may have a --version of its own.
   root.enablePositionalOptions()
   const version = argv[0] === '--version' ? await (await import('../store/checkout.ts')).readVersion() : ''
   root.version(version, '--version', 'display the version and the commit')
-  const noun = argv.slice(0, 2).find((word) => Object.hasOwn(nouns, word) || Object.hasOwn(verbs, word)) ?? ''
-  for (const [name, { help: summary }] of Object.entries(nouns)) {
-    pointErrorsAtHelp(root.command(name).description(summary), name)
-  }
-  for (const [name, { help: summary }] of Object.entries(verbs)) root.command(name).summary(summary)
-  const parent = root.commands.find((command) => command.name() === noun)
-  if (parent === undefined) return []
+  for (const [name, { help: summary }] of Object.entries({ ...nouns, ...verbs })) root.command(name).summary(summary)
+  const parent = root.commands.find((command) => argv.slice(0, 2).includes(command.name()))
+  const noun = parent?.name() ?? ''
   const alone = await verbs[noun]?.load()
-  if (alone) {
-    addVerb(parent, noun, alone, run)
-    return [parent]
-  }
+  if (parent && alone) addVerb(parent, noun, alone, start)
+  if (parent === undefined || alone) return parent ? [parent] : []
+  pointErrorsAtHelp(parent.description(nouns[noun]?.help ?? ''), noun)
   for (const [name, verb] of Object.entries((await nouns[noun]?.load()) ?? {})) {
-    const words = `${noun} ${toKebabCase(name)}`
-    addVerb(parent.command(toKebabCase(name)), words, verb, run)
+    const word = toKebabCase(name)
+    addVerb(parent.command(word), `${noun} ${word}`, verb, start)
   }
   return [...parent.commands]
 }
 
-function addVerb(
-  command: Command,
-  words: string,
-  verb: Verb,
-  run: (command: Command, verb: Verb) => Promise<void>,
-): void {
+function addVerb(command: Command, words: string, verb: Verb, start: Start): void {
   const { example, args = {}, refusesWords, passesOn } = verb
   for (const [name, { isOptional, isList }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
@@ -120,7 +104,7 @@ function addVerb(
   // Otherwise the error quotes the words.
   if (refusesWords !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
   command.description(verb.help).addHelpText('after', `\nExample:\n  ${describeStart(example)}\n`)
-  command.action(() => run(command, verb))
+  command.action(() => start(command, verb))
   pointErrorsAtHelp(command, words)
 }
 
@@ -150,41 +134,39 @@ function refuseKeptFlags(commands: readonly Command[], variables: CommandContext
   )
 }
 
-/** @returns arguments and flags by name. @throws UserError that names every value that its flag does not take. */
-function readValues(command: Command, verb: Verb): Values {
+/** @throws UserError that names every value that its argument or flag does not take. */
+function readValues(command: Command, verb: Verb, nowSeconds: number): Values {
   const { args = {}, refusesWords } = verb
   if (refusesWords !== undefined && command.args.length > 0) throw new UserError(refusesWords)
+  const values: Values = {}
   const problems: string[] = []
-  const parseValue = (given: unknown, parse: Flag['parse']) => {
+  const read = (name: string, given: unknown, parse: Flag['parse']) => {
     try {
-      return parse && typeof given === 'string' ? parse(given) : given
+      values[name] = parse && typeof given === 'string' ? parse(given, nowSeconds) : given
     } catch (error) {
       if (!(error instanceof UserError)) throw error
       problems.push(error.message)
-      return undefined
     }
   }
-  const values: Record<string, unknown> = {}
   for (const [index, [name, { parse }]] of Object.entries(args).entries()) {
-    values[name] = parseValue(command.processedArgs[index], parse)
+    read(name, command.processedArgs[index], parse)
   }
   for (const [name, { value, parse }] of Object.entries(listFlags(verb))) {
     const given: unknown = command.getOptionValue(name)
-    values[name] = value === undefined ? given === true : parseValue(given, parse)
+    read(name, value === undefined ? given === true : given, parse)
   }
-  if (problems.length > 0) throw new UserError(problems)
+  throwProblems(problems)
   return values
 }
 
 async function runVerb(verb: Verb, values: Values, context: CommandContext): Promise<ExitCode> {
-  const { store: opens, changes, progress: firstStep } = verb
   const target = readTarget(values)
+  const { json = false, yes = false, dryRun = false } = values
   // A dry run changes nothing, so it needs no author.
-  const isRecorded = changes !== undefined && values['dryRun'] !== true
-  const attribution = isRecorded && (await readAttribution(verb, values, target, context))
+  const attribution = verb.changes && !dryRun && (await readAttribution(verb, values, target, context))
   const progress = createProgress(context.io)
-  if (firstStep !== undefined) progress.update(firstStep, 0, 1)
-  const run = createRun(context, target, { isJson: values['json'] === true, isSure: values['yes'] === true }, progress)
+  if (verb.progress !== undefined) progress.update(verb.progress, 0, 1)
+  const run = createRun(context, target, { isJson: json, isSure: yes }, progress)
   const start = async (store?: Store): Promise<ExitCode> => {
     // The compiler has matched the code with the flags; here, both are known only at run time.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -195,7 +177,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext): Pro
     return 3
   }
   try {
-    return await (opens === undefined ? run.withStore(target, start) : start())
+    return await (verb.store === undefined ? run.withStore(target, start) : start())
   } finally {
     progress.end()
   }
@@ -203,46 +185,36 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext): Pro
 
 /** @throws UserError when only one of --remote and --env is given. */
 function readTarget({ remote, env, persistTo }: Values): Target {
+  // A verb without these flags names its environment itself.
   if (remote === undefined) return {}
-  if (remote === true && !env) throw new UserError('--remote needs an environment: add --env, such as --env staging.')
-  if (remote === false && env !== undefined) throw new UserError('--env names a deployed environment: add --remote.')
-  return {
-    ...(remote === true && { remote }),
-    ...(typeof env === 'string' && { env }),
-    ...(typeof persistTo === 'string' && { persistTo }),
-  }
+  if (remote && !env) throw new UserError('--remote needs an environment: add --env, such as --env staging.')
+  if (!remote && env !== undefined) throw new UserError('--env names a deployed environment: add --remote.')
+  return { ...(env !== undefined && { remote, env }), ...(persistTo !== undefined && { persistTo }) }
 }
 
 /** @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded. */
 async function readAttribution(
   { hides }: Verb,
   values: Values,
-  target: Target,
+  { remote = false }: Target,
   { argv, findActor }: CommandContext,
 ): Promise<Attribution> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
   const hidden = (hides?.(values as never) ?? []).filter(Boolean)
   const command = quoteWords(argv.map((word) => hidden.reduce((rest, text) => rest.replaceAll(text, '…'), word)))
-  const { as, note } = values
-  const given = {
-    ...target,
-    ...(typeof as === 'string' && { as }),
-    // The record takes one line: a note for partners may have several.
-    ...(typeof note === 'string' && { note: putOnOneLine(note).trim() }),
-  }
-  return checkAttribution(given, command, given.as === undefined ? await findActor() : undefined)
+  const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
+  // The record takes one line: a note for partners may have several.
+  const note = values.note === undefined ? null : putOnOneLine(values.note).trim()
+  return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }
 
-/** Lets a mistake name the help of its own command. */
+/** Formats commander's message like our own, and names the help of the command. */
 function pointErrorsAtHelp(command: Command, words: string): void {
+  const seeAlso = describeStart(`${words} --help`.trim())
   command.configureOutput({
-    outputError: (text, write) => write(describeUsageError(text, describeStart(`${words} --help`.trim()))),
+    outputError: (text, write) => {
+      const sentence = escapeControlCharacters(text.trim().replace(/^error: /, '')).replaceAll(/\s+/g, ' ')
+      write(`${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, '')}. See: ${seeAlso}\n`)
+    },
   })
-}
-
-/** Formats commander's message like our own. */
-function describeUsageError(text: string, seeAlso: string): string {
-  const [, sentence = text] = /^error: (.*)$/s.exec(text.trim()) ?? []
-  const words = escapeControlCharacters(sentence).replaceAll(/\s+/g, ' ').replace(/\.$/, '')
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}. See: ${seeAlso}\n`
 }

@@ -42,31 +42,32 @@ export function createRun(
   { isJson, isSure }: { isJson: boolean; isSure: boolean },
   progress: Progress,
 ): Run {
-  const { io } = context
-
-  function write(stream: { write(text: string): unknown }, lines: readonly string[]): void {
+  const { stdout, stderr } = context.io
+  const write = (stream: typeof stderr, text: string) => {
     progress.end()
-    for (const line of lines) stream.write(`${line}\n`)
+    stream.write(text)
   }
-
   return {
     ...context,
     target,
     isSure,
     update: progress.update,
-    report: (...lines) => isJson || write(io.stdout, lines),
-    warn: (...lines) => write(io.stderr, lines),
+    report: (...lines) => isJson || write(stdout, toLines(lines)),
+    warn: (...lines) => write(stderr, toLines(lines)),
     print: ({ data, text, note }) => {
-      progress.end()
-      if (isJson) return void io.stdout.write(`${JSON.stringify(data)}\n`)
-      io.stdout.write(formatText(text ?? data, io.stdout.columns))
-      if (note !== undefined) io.stderr.write(`${note}\n`)
+      if (isJson) return write(stdout, `${JSON.stringify(data)}\n`)
+      write(stdout, formatText(text ?? data, stdout.columns))
+      if (note !== undefined) write(stderr, `${note}\n`)
     },
     confirm: (effect, options = {}) => {
       progress.end()
-      return confirm(io, target, effect, { isSure, ...options })
+      return confirm(context.io, target, effect, { isSure, ...options })
     },
   }
+}
+
+function toLines(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('')
 }
 
 function formatText(content: unknown, columns: number | undefined): string {

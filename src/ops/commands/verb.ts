@@ -8,7 +8,7 @@ export interface Argument {
   /** All remaining words. */
   isList?: true
   /** Not for lists. @throws UserError when the word is no such value. */
-  parse?: (text: string) => unknown
+  parse?: (text: string, nowSeconds: number) => unknown
 }
 
 export interface Flag {
@@ -22,7 +22,7 @@ export interface Flag {
   choices?: readonly string[]
   conflicts?: readonly string[]
   /** Not for lists. @throws UserError when the text is no such value. */
-  parse?: (text: string) => unknown
+  parse?: (text: string, nowSeconds: number) => unknown
 }
 
 export type Arguments = Readonly<Record<string, Argument>>
@@ -62,7 +62,7 @@ export type Verb = Definition<Arguments, Flags, Changes | undefined, Opens | und
 export type Verbs = Readonly<Record<string, Verb>>
 
 /** Flags that verbs share. They are absent from verbs without them, and false or undefined there. */
-interface SharedInput {
+export interface SharedInput {
   json: boolean
   as: string | undefined
   note: string | undefined
@@ -70,7 +70,7 @@ interface SharedInput {
   at: number | undefined
 }
 
-type ValueOf<One> = One extends { parse: (text: string) => infer Value }
+type ValueOf<One> = One extends { parse: (text: string, nowSeconds: number) => infer Value }
   ? Value
   : One extends { choices: readonly (infer Choice)[] }
     ? Choice

@@ -1,5 +1,4 @@
 // Who changes something, with which command, and why. Every change is recorded with it.
-import type { Target } from '../shared/target.ts'
 import { throwProblems, UserError } from '../shared/user-error.ts'
 import { findLineProblem } from './line-problem.ts'
 
@@ -15,22 +14,11 @@ const maxActor = 100
 const maxNote = 2000
 const maxCommand = 500
 
-/**
- * @param found the actor that the environment names, if any.
- * @throws UserError when a deployed environment would be changed by nobody, or a text can't be recorded.
- */
-export function checkAttribution(
-  { remote, as, note }: Target & { as?: string; note?: string },
-  command: string,
-  found: string | undefined,
-): Attribution {
-  const actor = as ?? found ?? (remote ? undefined : 'local')
+/** @throws UserError when nobody would make the change, or a text can't be recorded. */
+export function checkAttribution({ actor, command, note }: Partial<Attribution> & { command: string }): Attribution {
   if (actor === undefined) {
     throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
   }
-  throwProblems([
-    findLineProblem('actor', actor, maxActor),
-    note === undefined ? undefined : findLineProblem('note', note, maxNote),
-  ])
+  throwProblems([findLineProblem('actor', actor, maxActor), note ? findLineProblem('note', note, maxNote) : undefined])
   return { actor, command: command.slice(0, maxCommand), note: note ?? null }
 }

@@ -8,6 +8,11 @@ export interface Target {
   persistTo?: string
 }
 
+/** `[local]`, or `[production]`: begins each question about a change, and each report of one. */
+export function describePlace({ env = 'local' }: Target): string {
+  return `[${env}]`
+}
+
 /** The verbs that are scripts of package.json. */
 const scripts = new Set(['dev', 'migrate', 'deploy', 'smoke'])
 

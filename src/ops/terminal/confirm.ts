@@ -1,5 +1,5 @@
 import { UserError } from '../shared/user-error.ts'
-import type { Target } from '../shared/target.ts'
+import { describePlace, type Target } from '../shared/target.ts'
 import type { Io } from './io.ts'
 
 export interface Question {
@@ -15,12 +15,12 @@ export interface Question {
  */
 export async function confirm(
   { stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>,
-  { remote = false, env }: Target,
+  target: Target,
   effect: string,
   { isSure, isLocal = false }: Question,
 ): Promise<void> {
-  if (isSure || (!remote && !(isLocal && stdin.isTTY))) return
-  const question = remote ? `[${env}] ${effect}` : effect
+  if (isSure || (!target.remote && !(isLocal && stdin.isTTY))) return
+  const question = `${describePlace(target)} ${effect}`
   if (!stdin.isTTY) {
     throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`)
   }
