@@ -19,3 +19,11 @@ export function abbreviatePair(first: unknown, second: unknown): [string, string
   const cut = (value: string) => abbreviate(same < 40 ? value : `…${value.slice(same - 20)}`)
   return [cut(first), cut(second)]
 }
+
+const maxNames = 3
+
+/** `gold, cash, bonds and 2 more` */
+export function nameSome(names: readonly string[]): string {
+  const others = names.length - maxNames
+  return `${names.slice(0, maxNames).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
+}

@@ -24,6 +24,8 @@ export interface ExportSource {
 
 export interface CatalogFile extends ExportSource {
   plans: CatalogPlan[]
+  /** Columns of a spreadsheet that are no field of a plan. */
+  ignored?: readonly string[]
 }
 
 export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | Invalid
@@ -73,6 +75,7 @@ export function parseCatalog(
   }
   const plans = [...places.keys()]
   defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
+  defects.push(...findStrangers(plans, known, known, (plan) => places.get(plan)))
   return defects.length > 0 ? { kind: 'invalid', defects, advice: [] } : { kind: 'catalog', plans, origin, country }
 }
 
@@ -149,6 +152,23 @@ export function findConflicts(
   const findIn = ([key, variants]: [string, Variants]) =>
     findVariants(key, variants, before.get(key) ?? new Map(), placeOf)
   return [...defects, ...[...shared].flatMap(findIn)]
+}
+
+/**
+ * Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both.
+ * @param others the plans of the catalog that stay.
+ */
+export function findStrangers(plans: Plans, catalog: Plans, others: Plans, locate: Locate = () => undefined): Defect[] {
+  const identifiers = new Map([...catalog].map(({ id, identifier }) => [id, identifier]))
+  const ids = new Map([...others].map(({ id, identifier }) => [identifier, id]))
+  const fix = 'A plan keeps both. To begin anew, first import { "plans": [] } with --prune.'
+  return [...plans].flatMap((plan): Defect[] => {
+    const place = { ...(locate(plan) ?? { kind: 'plan', identifier: plan.identifier }), field: 'id' }
+    const [owner, id] = [identifiers.get(plan.id) ?? plan.identifier, ids.get(plan.identifier) ?? plan.id]
+    const expected = id === plan.id ? 'an id that no other plan of the catalog has' : `${id}, its id in the catalog`
+    const found = `${plan.id}${owner === plan.identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
+    return id === plan.id && owner === plan.identifier ? [] : [{ place, expected, found, fix }]
+  })
 }
 
 interface Variant {

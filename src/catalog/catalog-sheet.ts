@@ -1,7 +1,8 @@
 // A catalog as a spreadsheet: one row for each plan. Pure.
 import type { z } from 'zod'
+import { nameSome } from '../abbreviate.ts'
 import { readPath } from '../json.ts'
-import { findConflicts, type CatalogFile, type CatalogResult } from './catalog-file.ts'
+import { findConflicts, findStrangers, type CatalogFile, type CatalogResult } from './catalog-file.ts'
 import type { Defect, Place } from './defect.ts'
 import { fillOlderPlan } from './older-plan.ts'
 import { describeValue, encodeCell, type CellFormat } from './plan-cells.ts'
@@ -20,9 +21,16 @@ import {
   type Spreadsheet,
 } from './plan-table.ts'
 
-/** Without plans, one row says where the export comes from. */
-export function formatCatalogSheet({ plans, ...source }: CatalogFile, format: CellFormat): Sheet {
-  const columns = listColumns(plans)
+/**
+ * Without plans, one row says where the export comes from.
+ * @param isWanted whether the sheet has a column.
+ */
+export function formatCatalogSheet(
+  { plans, ...source }: CatalogFile,
+  format: CellFormat,
+  isWanted: (column: string) => boolean = () => true,
+): Sheet {
+  const columns = listColumns(plans).filter(({ name }) => isWanted(name))
   const text = formatSource(source)
   const sourceCells = text === null ? [] : [text]
   const rows = plans.map((plan) => [
@@ -38,16 +46,18 @@ export function formatCatalogSheet({ plans, ...source }: CatalogFile, format: Ce
 export function parseCatalogSheets(
   spreadsheet: Spreadsheet,
   onChecked: (done: number, total: number) => void = () => {},
-  known: Iterable<CatalogPlan> = [],
+  known: readonly CatalogPlan[] = [],
 ): CatalogResult {
   const table = findPlanTable(spreadsheet)
   if (!('rows' in table)) return { kind: 'invalid', ...table, advice: [] }
-  const { columns, rows, headerPlace, origin, country } = table
+  const { columns, rows, headerPlace, origin, country, ignored } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
-  for (const column of listColumns([])) {
-    if (present.has(column.name) || isOptional(column)) continue
-    defects.push({ place: headerPlace, expected: `a column ${column.name}`, found: 'none' })
+  const missing = listColumns([]).filter((column) => !present.has(column.name) && !isOptional(column))
+  if (missing.length > 0) {
+    const fix = 'Take a file of catalog export as the template; or for some fields of known plans, use catalog update.'
+    const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`
+    defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
   const places = new Map<CatalogPlan, Place>()
   for (const [index, row] of rows.entries()) {
@@ -62,8 +72,9 @@ export function parseCatalogSheets(
   }
   const plans = [...places.keys()]
   defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
+  defects.push(...findStrangers(plans, known, known, (plan) => places.get(plan)))
   if (defects.length > 0) return { kind: 'invalid', defects, advice: adviseOnNumbers(table) }
-  return { kind: 'catalog', plans, origin, country }
+  return { kind: 'catalog', plans, origin, country, ...(ignored && { ignored }) }
 }
 
 /** Whether files of older plans lack the column. */

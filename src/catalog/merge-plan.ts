@@ -1,4 +1,5 @@
 // The three-way merge of a plan, by field. Pure, on plain JSON: the Worker's schedule merges without the schema.
+import { nameSome } from '../abbreviate.ts'
 import { isJsonObject } from '../json.ts'
 
 /** A plan with any fields, also those that this copy of the code doesn't know. */
@@ -65,13 +66,11 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   return Object.keys({ ...a, ...b }).every((name) => isSameJson(a[name], b[name]))
 }
 
-const maxNames = 3
-
 /** `lockInPeriod of gold, plan cash and 2 more` */
 export function nameConflicts(conflicts: readonly FieldConflict[]): string {
-  const names = conflicts.map(({ identifier, field }) =>
-    field === undefined ? `plan ${identifier}` : `${field} of ${identifier}`,
+  return nameSome(
+    conflicts.map(({ identifier, field }) =>
+      field === undefined ? `plan ${identifier}` : `${field} of ${identifier}`,
+    ),
   )
-  const others = names.length - maxNames
-  return `${names.slice(0, maxNames).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
 }

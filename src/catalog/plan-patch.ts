@@ -26,15 +26,23 @@ export interface CatalogUpdate extends ExportSource {
   defects: Defect[]
   /** Sentences about the file as a whole, for when there are defects. */
   advice: string[]
+  /** Columns of a spreadsheet that are no field of a plan. */
+  ignored?: readonly string[]
 }
 
 /** Reads the rows of a spreadsheet. Empty cells change nothing. */
 export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   const table = findPlanTable(spreadsheet)
   if (!('rows' in table)) return { patches: [], advice: [], ...table }
-  const { rows, defects, origin, country } = table
+  const { rows, defects, origin, country, ignored } = table
   const candidates = rows.map((row) => ({ fields: readFields(table, row, true), place: row.place }))
-  return { ...readPatches(candidates, defects), advice: adviseOnNumbers(table), origin, country }
+  return {
+    ...readPatches(candidates, defects),
+    advice: adviseOnNumbers(table),
+    origin,
+    country,
+    ...(ignored && { ignored }),
+  }
 }
 
 /** Reads a catalog file whose plans have an identifier and any other fields. */
@@ -134,23 +142,25 @@ export function applyPatch(
     changed.add(name)
   }
   if (changed.size === 0) return { plan: known }
+  const defects: Defect[] = []
   if (changed.has('id')) {
-    const expected = `${known.id}, the id of this plan`
-    return { defects: [{ place: { ...place, field: 'id' }, expected, found: describeValue(patched['id']) }] }
+    const [expected, found] = [`${known.id}, the id of this plan`, describeValue(patched['id'])]
+    defects.push({ place: { ...place, field: 'id' }, expected, found })
+    patched['id'] = known.id
   }
   // The note decides, unless the patch says otherwise.
   if (changed.has('nonInvestableNote') && !changed.has('isInvestable')) {
     patched['isInvestable'] = patched['nonInvestableNote'] === null
   }
   const { data, error } = catalogPlanSchema.safeParse(patched)
-  if (data) return { plan: data }
+  if (data) return defects.length > 0 ? { defects } : { plan: data }
   const newer = Object.keys(known).find((name) => !(name in catalogPlanSchema.shape))
   if (newer !== undefined) {
     const fix = 'Update this copy of the code.'
     return { defects: [{ place, expected: 'fields that this code knows', found: describeValue(newer), fix }] }
   }
   const isCell = place.kind === 'row'
-  return { defects: isCell ? listCellDefects(error, patched, place) : listDefects(error, patched, place) }
+  return { defects: [...defects, ...(isCell ? listCellDefects : listDefects)(error, patched, place)] }
 }
 
 function patchField(name: string, known: unknown, value: unknown, findShared: FindShared): unknown {

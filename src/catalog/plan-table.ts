@@ -2,7 +2,7 @@
 import type { ExportSource } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
 import { decodeCell, emptyValue, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
-import { findColumn, listColumns, type PlanColumn } from './plan-columns.ts'
+import { findColumn, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { abbreviate } from '../abbreviate.ts'
 import { isCountryCode } from './country-codes.ts'
 
@@ -36,6 +36,8 @@ export interface PlanTable extends ExportSource {
   columns: readonly (PlanColumn & { index: number })[]
   rows: readonly PlanRow[]
   format: CellFormat
+  /** The names of other columns, if there are any. */
+  ignored?: readonly string[]
   /** The place of the column names. */
   headerPlace: Place
   defects: readonly Defect[]
@@ -70,7 +72,11 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
     return headerIndex === -1 ? [] : [{ sheet, headerIndex }]
   })
   const chosen = found.length === 1 ? found[0] : found.find(({ sheet }) => sheet.name === plansSheetName)
-  if (chosen) return readTable(chosen.sheet, chosen.headerIndex, format)
+  if (chosen) {
+    const table = readTable(chosen.sheet, chosen.headerIndex, format)
+    // Named in another way, as the defects say.
+    return table.columns.some(({ name }) => name === 'identifier') ? table : { defects: [...table.defects] }
+  }
   const place: Place = { kind: 'file' }
   if (found.length === 0) {
     const expected = 'a row with the names of the columns, one of them identifier'
@@ -81,7 +87,7 @@ export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { de
 }
 
 function isIdentifierColumn(cell: Cell): boolean {
-  return typeof cell === 'string' && cell.trim() === 'identifier'
+  return typeof cell === 'string' && cell.trim().toLowerCase() === 'identifier'
 }
 
 function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: CellFormat): PlanTable {
@@ -90,6 +96,7 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
   const body = rows.slice(headerIndex + 1)
   const defects: Defect[] = []
   const columns: PlanTable['columns'][number][] = []
+  const ignored: string[] = []
   let sourceIndex: number | undefined
   const width = rows.slice(headerIndex).reduce((widest, row) => Math.max(widest, row.length), 0)
   for (let index = 0; index < width; index++) {
@@ -105,7 +112,9 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
     else if (column === undefined) {
       const known = [...listColumns([]).map((other) => other.name), sourceColumn]
       const defect = findUnknownName(headerPlace, 'column', title, known)
-      defects.push({ ...defect, fix: defect.fix ?? 'Delete it, or correct its name.' })
+      const isPart = planFields.some(({ name: field }) => field === title.split('.')[0])
+      if (defect.fix === undefined && !isPart) ignored.push(title)
+      else defects.push({ ...defect, fix: defect.fix ?? 'Delete it, or correct its name.' })
     } else if ('expected' in column) complain(`${column.expected} after the dot`, abbreviate(title))
     else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)
     else columns.push({ ...column, index })
@@ -133,7 +142,8 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
     defects.push({ place, expected: 'a value in each cell', found: 'merged cells', fix: 'Split them.' })
   }
   defects.push(...checkSources(sources))
-  return { columns, rows: planRows, format, headerPlace, defects, ...readSource(sources) }
+  const others = ignored.length > 0 ? { ignored } : {}
+  return { columns, ...others, rows: planRows, format, headerPlace, defects, ...readSource(sources) }
 }
 
 function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {

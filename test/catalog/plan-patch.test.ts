@@ -64,7 +64,6 @@ describe('a row that can’t be applied is named', () => {
       { name: 'x' },
       'identifier: expected the identifier of a plan in the catalog; found "none". To add a plan,',
     ],
-    ['cash', { id: 2 }, 'id: expected 1, the id of this plan; found 2.'],
     ['cash', { performance1: 'abc' }, 'performance1: expected a number in percent per year, or null; found "abc".'],
     ['cash', { name: 'null' }, `name: ${text}; found nothing.`],
     [
@@ -77,6 +76,13 @@ describe('a row that can’t be applied is named', () => {
     expect(change(identifier, cells)).toEqual([expect.stringContaining(`Sheet "Plans", row 2, column ${message}`)])
   })
 
+  test('the ID of another plan, and what else is wrong', () => {
+    expect(change('cash', { id: 2, name: 'null' })).toEqual([
+      'Sheet "Plans", row 2, column id: expected 1, the id of this plan; found 2.',
+      'Sheet "Plans", row 2, column name: expected text of 1 to 200 characters; found nothing.',
+    ])
+  })
+
   test('a category with an unknown ID needs all its members', () => {
     expect(change('bare', { 'category.id': 99, 'category.name': 'New' })).toEqual([
       'Sheet "Plans", row 2, column category.displayName: expected text of 1 to 200 characters; found nothing.',
@@ -84,9 +90,9 @@ describe('a row that can’t be applied is named', () => {
     ])
   })
 
-  test('with an unknown column, an identifier that is missing, or given twice, and a wrong value', () => {
+  test('with an identifier that is missing, or given twice, and a wrong value', () => {
     const rows = [
-      ['identifier', 'tenor', 'x'],
+      ['identifier', 'tenor'],
       ['cash', 'A'],
       ['', 'B'],
       ['cash', 'C'],
@@ -94,7 +100,6 @@ describe('a row that can’t be applied is named', () => {
       ['gold ', 'D'],
     ]
     expect(update(...rows)).toEqual([
-      'Sheet "Plans", row 1: expected the name of a column; found "x". Delete it, or correct its name.',
       'Sheet "Plans", row 3, column identifier: expected the identifier of a plan; found nothing.',
       'Sheet "Plans", row 4, column identifier: expected each plan once; found "cash", as in row 2.',
       'Sheet "Plans", row 5, column tenor: expected text without control characters other than tab and line feed; found "\\u0000".',

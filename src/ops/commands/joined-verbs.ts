@@ -1,17 +1,9 @@
 // The nouns whose flags and code are still in two files.
-import { catalogCommands } from './catalog-commands.ts'
-import { catalogDeclarations } from './catalog-declarations.ts'
 import { partnerCommands } from './partner-commands.ts'
 import { partnerDeclarations } from './partner-declarations.ts'
-import { publicationCommands } from './publication-commands.ts'
-import { publicationDeclarations } from './publication-declarations.ts'
 import type { Verb, Verbs } from './verb.ts'
 
 export const partner = joinVerbs(partnerDeclarations, partnerCommands)
-export const catalog = {
-  ...joinVerbs(catalogDeclarations, catalogCommands),
-  ...joinVerbs(publicationDeclarations, publicationCommands),
-}
 
 function joinVerbs(declarations: Readonly<Record<string, object>>, code: Readonly<Record<string, Verb['run']>>): Verbs {
   const joined = Object.entries(declarations).map(([name, declared]) => [name, { ...declared, run: code[name] }])

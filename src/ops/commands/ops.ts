@@ -25,7 +25,7 @@ export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
   },
   catalog: {
     help: 'import and export the plan catalog, and its record of changes',
-    load: async () => (await import('./joined-verbs.ts')).catalog,
+    load: async () => (await import('./catalog.ts')).catalog,
   },
   plan: {
     help: 'see and change single plans, and who sees them; ID is the identifier of a plan, or its id',

@@ -2,7 +2,6 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { compareChanges } from '../core/catalog-difference.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
@@ -17,8 +16,7 @@ import {
 import { freshness } from '../shared/freshness-phrase.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { putOnOneLine } from '../terminal/table.ts'
-import { formatCountries } from './difference-output.ts'
-import { createRequest, printPublication, publicationToJson } from './publication-output.ts'
+import { createRequest, formatDifference, printPublication, publicationToJson } from './publication-output.ts'
 import type { Output, Run } from './run.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 import { verb } from './verb.ts'
@@ -34,7 +32,7 @@ const json = 'an object with plan and publication'
 
 export const plan = {
   list: verb({
-    help: 'list all plans, or the plans that are viewable in a country, now or at a past time',
+    help: 'list all plans, or the plans that are viewable in a country, now, in the past, or with what is scheduled',
     example: 'plan list --country KE',
     flags: {
       country: { value: '<code>', help: 'only the plans that are viewable in this country' },
@@ -127,7 +125,7 @@ export const plan = {
       const result = await setFields(run.store, id, assignments, createRequest(run, { at }))
       const { before, plan: after, publication } = result
       if (publication === undefined) return report(result, run, `${after.identifier} has these values already.`)
-      return report(result, run, ...formatCountries(compareChanges([{ before, after }])))
+      return report(result, run, ...formatDifference([{ before, after }]))
     },
   }),
 
@@ -190,7 +188,7 @@ function describeEmptyList(code: string | undefined, target: Target): string {
 }
 
 function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
-  return { identifier, fundType, currency, open: isInvestable, viewableIn }
+  return { identifier, fundType, currency, investable: isInvestable, viewableIn }
 }
 
 function summarize({ id, identifier, name, fundType, currency, category, isInvestable, viewableIn }: CatalogPlan) {

@@ -1,60 +1,65 @@
-// What commands that change the catalog share: the review before the question, and what they say about the publication.
+// What commands print that change the catalog, or show its record: the difference, the warnings, and the publication.
+import { abbreviatePair, nameSome } from '../../abbreviate.ts'
+import { listChanges } from '../../catalog/plan-paths.ts'
 import type { Attribution } from '../core/attribution.ts'
-import { compareChanges } from '../core/catalog-difference.ts'
+import { compareChange, type PlanDifference } from '../core/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { findDoubts } from '../core/plausibility.ts'
-import type { PlanChange, Publication, PublicationRequest } from '../core/publications.ts'
+import { isPending } from '../core/publication-log.ts'
+import {
+  type PlanChange,
+  type Publication,
+  type PublicationRequest,
+  type PublicationRow,
+} from '../core/publications.ts'
+import { formatLocalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand, type Target } from '../shared/target.ts'
-import { formatCountries } from './difference-output.ts'
+import { describeCommand } from '../shared/target.ts'
 import type { Run } from './run.ts'
 
-interface ReviewInput {
-  /** Unix seconds: when the change is published; now by default. */
-  at: number | undefined
-  dryRun?: boolean
-}
+/** With more lines, the difference has one for each field, not for each plan. */
+const maxLines = 50
 
-interface Question {
+export interface Question {
+  /** What a verb shows of the change. Without it, the difference is shown before a question. */
+  lines?: readonly string[]
+  notes?: readonly string[]
   /** Doubts besides those about the plans, such as the work of others that is taken back. */
   warnings?: readonly string[]
   /** What the question names even without a warning, such as plans that are removed. */
-  describeEffect?: (changes: readonly PlanChange[]) => string | undefined
+  effect?: string | undefined
   /** Whether local state asks, too, on a terminal. */
   isLocal?: boolean
-  /** Whether the difference was printed before. */
-  isShown?: boolean
 }
 
+/** Lets a change be reviewed before it is written. */
 export function createRequest(
   run: Run & { attribution: Attribution },
-  input: ReviewInput,
+  { at, dryRun = false }: { at: number | undefined; dryRun?: boolean },
   question: Question = {},
 ): PublicationRequest {
   return {
     attribution: run.attribution,
-    dueAt: input.at,
+    dueAt: at,
+    isDryRun: dryRun,
     onProgress: run.update,
-    review: (store, changes) => reviewChanges(run, input, store, changes, question),
+    review: (store, changes) => review(run, { at, dryRun }, store, changes, question),
   }
 }
 
-/**
- * Warns of a change that looks like a mistake. Before the question, it shows what partners of each country will see.
- * @throws UserError when the answer is not yes.
- */
-export async function reviewChanges(
+/** @throws UserError when the answer to the question is not yes. */
+async function review(
   run: Run,
-  { at, dryRun = false }: ReviewInput,
+  { at, dryRun }: { at: number | undefined; dryRun: boolean },
   store: Store,
   changes: readonly PlanChange[],
-  { warnings = [], describeEffect = () => undefined, isLocal = false, isShown = false }: Question = {},
+  { lines, notes = [], warnings = [], effect, isLocal = false }: Question,
 ): Promise<void> {
+  run.report(...(lines ?? []))
+  run.warn(...notes.map((note) => `Note: ${note}`))
   const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null }, warnings)
-  const effect = describeEffect(changes)
   if (dryRun || run.isSure || (effect === undefined && !isDoubtful)) return
-  if ((run.target.remote || isLocal) && !isShown && run.io.stdin.isTTY)
-    run.warn(...formatCountries(compareChanges(changes)))
+  if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
   const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
   await run.confirm(question, { isLocal })
 }
@@ -77,23 +82,110 @@ export async function printDoubts(
   return warnings.length > 0
 }
 
-/** Says what became of a change. */
+/** Says what became of a change, and how to take it back. */
 export function printPublication({ target, report }: Run, publication: Publication | undefined): void {
-  if (publication !== undefined) report(describePublication(publication, target))
-}
-
-/** Says what happened, and how to take it back. */
-function describePublication({ id, state, dueAt }: Publication, target: Target): string {
+  if (publication === undefined) return
+  const { id, state, dueAt } = publication
+  const time = dueAt === null ? undefined : formatLocalTime(dueAt)
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
-  if (state === 'published') return `Published as publication ${id}. To take it back: ${command('undo')}`
-  if (state === 'scheduled') {
-    return `Publication ${id} is scheduled for ${formatIsoTime(dueAt ?? 0)}. To stop it: ${command('cancel')}`
+  if (state === 'published') report(`Published as publication ${id}. To take it back: ${command('undo')}`)
+  else if (state === 'scheduled') report(`Publication ${id} is scheduled for ${time}. To stop it: ${command('cancel')}`)
+  else {
+    const when = time === undefined ? '' : ` It is then published at ${time}.`
+    report(`Publication ${id} needs the approval of another operator: ${command('approve')}${when}`)
   }
-  const when = dueAt === null ? '' : ` It is then published at ${formatIsoTime(dueAt)}.`
-  return `Publication ${id} needs the approval of another operator: ${command('approve')}${when}`
 }
 
 export function publicationToJson(publication: Publication | undefined) {
   if (publication === undefined) return null
   return { ...publication, dueAt: formatOptionalTime(publication.dueAt) }
+}
+
+/** What a change does to each plan, then the numbers of each country. */
+export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[]): string[] {
+  const plans = changes.map(compareChange)
+  if (plans.length === 0) return []
+  // Plans with the same change share a line.
+  const lines = formatAlike(plans.map((plan) => ({ plan, name: describeChange(plan), text: describeChange(plan) })))
+  if (lines.length <= maxLines) return [...lines, formatCountries(plans)]
+  const fields = plans.flatMap((plan) =>
+    listParts(plan).map(([name, change]) => ({
+      plan,
+      name,
+      text: change === '' ? name : `${name}, such as ${change}`,
+    })),
+  )
+  return [...formatAlike(fields), formatCountries(plans)]
+}
+
+const marks = { added: '+', changed: '~', removed: '-' }
+
+function formatAlike(parts: readonly { plan: PlanDifference; name: string; text: string }[]): string[] {
+  const groups = Map.groupBy(parts, ({ plan, name }) => `${marks[plan.kind]} ${name}`)
+  return [...groups.values()].flatMap((group) => {
+    const names = nameSome(group.map(({ plan }) => plan.identifier))
+    return group.slice(0, 1).map(({ plan, text }) => `${marks[plan.kind]} ${names}: ${text}`)
+  })
+}
+
+export function describeChange(plan: PlanDifference): string {
+  const parts = listParts(plan)
+  return parts.map((words) => words.join(' ').trim()).join(', ')
+}
+
+/** What happens to a plan, and to its fields, unless it is new or removed. @param isWhole lists the fields of these, too. */
+export function listParts(
+  { kind, appears, disappears, fields }: PlanDifference,
+  isWhole = kind === 'changed',
+): [name: string, change: string][] {
+  const parts: [string, string][] = []
+  if (kind !== 'changed') parts.push([kind === 'added' ? 'new' : 'removed', ''])
+  if (appears.length > 0) parts.push(['appears in', appears.join(' ')])
+  if (disappears.length > 0) parts.push(['disappears from', disappears.join(' ')])
+  for (const [path, { from, to }] of isWhole ? listChanges(new Map(Object.entries(fields))) : []) {
+    parts.push([path, abbreviatePair(from, to).join(' → ')])
+  }
+  return parts
+}
+
+const lists = { appears: 'new', disappears: 'gone', stays: 'changed' } as const
+
+/** `KE: 1 new, 12 changed; UG: 1 gone` */
+function formatCountries(plans: readonly PlanDifference[]): string {
+  const countries = new Set(plans.flatMap(({ appears, disappears, stays }) => [...appears, ...disappears, ...stays]))
+  const parts = [...countries].toSorted().map((country) => {
+    const numbers = (['appears', 'disappears', 'stays'] as const).map((list) => {
+      const size = plans.filter((plan) => plan[list].includes(country)).length
+      return size === 0 ? '' : `${size} ${lists[list]}`
+    })
+    return `${country}: ${numbers.filter(Boolean).join(', ')}`
+  })
+  return parts.length === 0 ? 'Partners see no difference.' : parts.join('; ')
+}
+
+/** A row of the log. @param change what it did to the plan that the operator named. */
+export function toLogRow(row: PublicationRow, change?: PlanDifference) {
+  const { id: number, state, planCount: plans, actor: by, note, approvedNote, decidedNote, conflict } = row
+  const problem = conflict !== null && isPending(row) ? `will conflict: ${conflict}` : conflict
+  const notes = new Set([note, approvedNote, decidedNote, problem].filter((text) => text !== null))
+  const time = formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt)
+  return {
+    number,
+    state,
+    time,
+    by,
+    ...(change ? { change: describeChange(change) } : { plans }),
+    note: [...notes].join('; '),
+  }
+}
+
+export function rowToJson(row: PublicationRow) {
+  const { baseRevision: _, plansHash: __, ...shown } = row
+  const times = {
+    createdAt: formatIsoTime(row.createdAt),
+    dueAt: formatOptionalTime(row.dueAt),
+    approvedAt: formatOptionalTime(row.approvedAt),
+    decidedAt: formatOptionalTime(row.decidedAt),
+  }
+  return { ...shown, ...times }
 }

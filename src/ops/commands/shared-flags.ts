@@ -21,19 +21,19 @@ const changeFlags = {
 
 const dueTimeFlag = {
   value: '<time>',
-  help: 'publish it then, such as 2026-12-01T06:00+03:00; now by default',
+  help: 'publish it then, such as "tomorrow 06:00", 2026-12-01T06:00+03:00 or +2h; now by default',
   parse: parseDueTime,
 } as const satisfies Flag
 
 export const pastTimeFlag = {
   value: '<time>',
-  help: 'as it was then, such as 2026-10-03T12:00+03:00; now by default',
+  help: 'as it was then, such as yesterday, "2026-10-03 12:00" or -2h, or will be; now by default',
   parse: parseTime,
 } as const satisfies Flag
 
 export const sinceFlag = {
   value: '<time>',
-  help: 'only since then: 7d, 2026-10-03 (from 00:00 UTC), or a time with its zone',
+  help: 'only since then: 7d, yesterday, 2026-10-03, or a time such as "2026-10-03 12:00"',
 } as const satisfies Flag
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'

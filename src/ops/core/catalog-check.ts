@@ -1,4 +1,5 @@
 // catalog check: everything about the catalog of now that an operator should look at.
+import { nameSome } from '../../abbreviate.ts'
 import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectPreviousVersions } from '../../db/catalog-queries.ts'
@@ -6,15 +7,7 @@ import { selectPartners, type Partner } from '../../db/partner-queries.ts'
 import { selectChanges, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { selectToday } from './plausibility.ts'
-import {
-  findDuplicateNames,
-  findHidden,
-  findImplausibleFigures,
-  findJumps,
-  findOddities,
-  sortFindings,
-  type Finding,
-} from './plan-rules.ts'
+import { findJumps, findOddities, sortFindings, type Finding } from './plan-rules.ts'
 
 /** The most severe findings first. */
 export async function checkCatalog(store: Store): Promise<Finding[]> {
@@ -29,20 +22,12 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
   const before = new Map(versions.map((version) => [version.id, version]))
   return sortFindings([
     ...plans.flatMap((plan) => [
-      ...findImplausibleFigures(plan, today),
-      ...findRecentJumps(before.get(plan.id), plan),
-      ...findOddities(plan, today),
-      ...findHidden(plan),
+      ...findJumps(plan.identifier, comparePlans(before.get(plan.id) ?? plan, plan)),
       ...findClosed(plan, opened),
     ]),
-    ...findDuplicateNames(plans),
+    ...findOddities(plans, today),
     ...findEmptyLists(plans, partners),
   ])
-}
-
-function findRecentJumps(before: CatalogPlan | undefined, plan: CatalogPlan): Finding[] {
-  // Where an ID became another plan, there is nothing to compare.
-  return before?.identifier === plan.identifier ? findJumps(plan.identifier, comparePlans(before, plan)) : []
 }
 
 /** The plans that a scheduled publication opens to investment. */
@@ -54,20 +39,16 @@ async function selectOpenedIds({ read }: Store): Promise<Set<number>> {
 
 function findClosed({ id, identifier, isInvestable }: CatalogPlan, opened: ReadonlySet<number>): Finding[] {
   if (isInvestable || opened.has(id)) return []
-  return [
-    { level: 'note', subject: identifier, message: 'Closed to investment, and no scheduled publication opens it.' },
-  ]
+  const message = 'Closed to investment, and no scheduled publication opens it.'
+  return [{ level: 'note', rule: 'closed', subject: identifier, message }]
 }
 
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): Finding[] {
   const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
   const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
-  return [
-    ...[...new Set(empty.map(({ country }) => country))].toSorted().map((country): Finding => {
-      return { level: 'warning', subject: country, message: 'No plan is viewable in this country, which has partners.' }
-    }),
-    ...empty.map(({ shortName, country }): Finding => {
-      return { level: 'warning', subject: shortName, message: `Its list is empty: no plan is viewable in ${country}.` }
-    }),
-  ]
+  return [...Map.groupBy(empty, ({ country }) => country)].map(([country, there]) => {
+    const names = nameSome(there.map(({ shortName }) => shortName))
+    const message = `No plan is viewable in this country, which has partners: ${names}.`
+    return { level: 'warning', rule: 'list', subject: country, message }
+  })
 }

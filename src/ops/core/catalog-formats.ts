@@ -22,12 +22,22 @@ function readExtension(file: string): string {
   return extension.toLowerCase()
 }
 
+/** What a file is for, and its columns. */
+const columnsFor = {
+  figures: ['identifier', 'name', 'performance1', 'performance3', 'performance5', 'performance10', 'performanceDate'],
+}
+
+type Purpose = keyof typeof columnsFor
+
 /**
  * @param file undefined for standard output.
- * @throws UserError when the name says another format.
+ * @throws UserError when the name says another format, or JSON for some columns.
  */
-export function chooseExportFormat(file = ''): FileFormat {
+export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
   const format = findFormat(file)
+  if (purpose !== undefined && (format === undefined || format === 'json')) {
+    throw new UserError(`--for ${purpose} writes a spreadsheet: add --output ${purpose}.xlsx, or .csv.`)
+  }
   if (format !== undefined) return format
   const extension = readExtension(file)
   if (extension === '') return 'json'
@@ -49,7 +59,7 @@ export async function parseCatalogInput(
     if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes, hasDecimalComma) }
     const text = decodeText(bytes)
     // Standard input has no name, and Excel calls CSV with tabs .txt. JSON has a brace before the first identifier.
-    const isJson = named === 'json' || (named === undefined && !/^[^{]*\bidentifier\b/.test(text))
+    const isJson = named === 'json' || (named === undefined && !/^[^{]*\bidentifier\b/i.test(text))
     if (isJson) return { kind: 'json', text }
     return { kind: 'spreadsheet', spreadsheet: parseCsv(text, hasDecimalComma), isOpen: !/[\r\n]$/.test(text) }
   } catch (error) {
@@ -57,10 +67,15 @@ export async function parseCatalogInput(
   }
 }
 
-export async function formatCatalogFile(catalog: CatalogFile, format: FileFormat): Promise<string | Uint8Array> {
+export async function formatCatalogFile(
+  catalog: CatalogFile,
+  format: FileFormat,
+  purpose?: Purpose,
+): Promise<string | Uint8Array> {
   const file = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
   if (format === 'json') return formatCatalog(file.plans, file)
   const isUntyped = format === 'csv'
-  const sheet = formatCatalogSheet(file, { isUntyped })
+  const isWanted = (column: string) => purpose === undefined || columnsFor[purpose].includes(column)
+  const sheet = formatCatalogSheet(file, { isUntyped }, isWanted)
   return isUntyped ? formatCsv(sheet) : formatXlsx(sheet)
 }

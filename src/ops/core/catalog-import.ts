@@ -1,5 +1,12 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
-import { parseCatalog, type CatalogFile, type CatalogOrigin, type ExportSource } from '../../catalog/catalog-file.ts'
+import { abbreviate, nameSome } from '../../abbreviate.ts'
+import {
+  findStrangers,
+  parseCatalog,
+  type CatalogFile,
+  type CatalogOrigin,
+  type ExportSource,
+} from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { isSameJson } from '../../catalog/merge-plan.ts'
@@ -10,21 +17,17 @@ import { isRecordedRevision, selectCatalog, selectCatalogAt } from '../../db/cat
 import type { Database } from '../../db/database.ts'
 import { selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { compareCatalogs, type CatalogDifference } from './catalog-difference.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog } from './catalog-merge.ts'
-import { countPlans, type CatalogChange, type OnProgress } from './publications.ts'
+import { countPlans, type OnProgress, type PlanChange, type PreparedChange } from './publications.ts'
 import { findTakenBack } from './taken-back.ts'
 import { UserError } from '../shared/user-error.ts'
 
-export interface CatalogImport extends CatalogChange {
-  difference: CatalogDifference
+export interface CatalogImport extends PreparedChange {
+  /** How many plans of the file are as in the catalog. */
+  unchanged: number
   /** Whether the file said which revision it was exported at. */
   isMerged: boolean
-  /** What the file takes back of recent publications. The operator must know it before the question. */
-  warnings: string[]
-  /** What the operator should know about the work of others since the export. */
-  notes: string[]
 }
 
 export interface ImportChoice {
@@ -40,8 +43,8 @@ export type CatalogInput =
   /** `isOpen`: a text whose last line has no end. */
   | { kind: 'spreadsheet'; spreadsheet: Spreadsheet; isOpen?: boolean }
 
-/** The authors of a conflict that are named. */
-const maxAuthors = 5
+/** As many conflicts are printed. */
+const maxConflicts = 10
 
 export const nothingImported = 'Nothing was imported.'
 
@@ -57,9 +60,11 @@ export async function readCatalog(input: CatalogInput, onProgress: OnProgress, {
       ? parseCatalog(input.text, onChecked, known)
       : parseCatalogSheets(input.spreadsheet, onChecked, known)
   const found = parse([])
-  const result = found.kind === 'invalid' ? parse((await selectCatalog(read)).plans) : found
-  if (result.kind === 'invalid') throw refuseDefects(result.defects, ...result.advice, nothingImported)
-  return result
+  if (found.kind !== 'invalid') return found
+  const known = (await selectCatalog(read)).plans
+  const result = parse(known)
+  if (result.kind !== 'invalid') return result
+  throw refuseDefects(result.defects, ...result.advice, nothingImported)
 }
 
 /** Reads the rows of a file of partial updates. Its defects are in the result: only the catalog tells the others. */
@@ -98,7 +103,7 @@ type Plans = readonly CatalogPlan[]
 /** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
 async function prepareMerge(
   { read }: Store,
-  { origin, country }: ExportSource,
+  { origin, country, ignored = [] }: ExportSource & { ignored?: readonly string[] | undefined },
   { isPruning = false, isOverwriting = false }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
@@ -118,41 +123,54 @@ async function prepareMerge(
     const named = new Set(merge.conflicts.map(({ identifier }) => identifier))
     const planIds = [...(base ?? []), ...before].filter((plan) => named.has(plan.identifier)).map(({ id }) => id)
     const later = await selectPublications(read, { planIds, afterRevision: origin?.revision })
-    const authors = later.slice(0, maxAuthors).map(({ id, actor }) => `${actor} (publication ${id})`)
-    const who = authors.length === 0 ? [] : [`The catalog was changed by ${authors.join(', ')}.`]
+    const authors = later.map(({ id, actor }) => `${actor} (publication ${id})`)
+    const who = authors.length === 0 ? [] : [`The catalog was changed by ${nameSome(authors)}.`]
+    const lines = merge.conflicts.slice(0, maxConflicts).map(formatConflict)
+    const others = merge.conflicts.length - lines.length
+    if (others > 0) lines.push(`${others} more conflicts like these.`)
     const fix =
       'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.'
-    throw new UserError([...merge.conflicts.map(formatConflict), ...who, fix, nothingImported])
+    throw new UserError([...lines, ...who, fix, nothingImported])
   }
   const concerned = new Set([...merge.removedIds, ...merge.put.map(({ id }) => id)])
   const untouched = before.filter(({ id }) => !concerned.has(id))
-  const strangers = findIdentityConflicts(before, untouched, merge.put)
-  if (strangers.length > 0) {
-    const fix =
-      'An ID never becomes another plan. Change the file; or to begin anew, first import { "plans": [] } with --prune.'
-    throw new UserError([...strangers, fix, nothingImported])
-  }
+  const strangers = findStrangers(merge.put, before, untouched)
+  if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
   checkConsistency([...untouched, ...merge.put], before, nothingImported)
 
-  const touched = before.filter(({ id }) => concerned.has(id))
-  const difference = compareCatalogs(touched, merge.put)
-  const { added, changed, removed } = difference
+  const removedIds = new Set(merge.removedIds)
+  const removed = before.filter(({ id }) => removedIds.has(id))
   const changes = [
-    ...[...added, ...changed].map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
+    ...merge.put.map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
     ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
   ]
-  const warnings = recorded ? [] : await findTakenBack(read, changes)
-  const notes = recorded ? describeKept(file, merge.put) : []
-  return { baseRevision: now.revision, changes, difference, isMerged: base !== undefined, warnings, notes }
+    .filter((change) => !isSameJson(change.before, change.after))
+    .toSorted((a, b) => a.planId - b.planId)
+  return {
+    baseRevision: now.revision,
+    changes,
+    unchanged: merge.put.length + removed.length - changes.length,
+    isMerged: base !== undefined,
+    warnings: recorded ? [] : await findTakenBack(read, changes),
+    notes: [
+      ...describeIgnored(ignored),
+      ...(recorded ? describeKept(file, merge.put) : []),
+      ...describeMissing(changes, untouched),
+    ],
+  }
 }
 
 /** @throws UserError when the record does not know the revision of the file. */
 async function selectBase(read: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
-  if (origin.catalog !== now.catalog) throw refuseMerge('The file was exported from another catalog.')
-  if (origin.revision !== now.revision && !(await isRecordedRevision(read, origin.revision))) {
-    throw refuseMerge('The record does not know the revision of the file: was the database restored?')
-  }
-  return selectCatalogAt(read, origin.revision)
+  const isKnown = origin.revision === now.revision || (await isRecordedRevision(read, origin.revision))
+  if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(read, origin.revision)
+  const reason =
+    origin.catalog === now.catalog
+      ? 'The record does not know the revision of the file: was the database restored?'
+      : 'The file was exported from another catalog.'
+  const fix =
+    'Export the catalog again, or add --overwrite: then the plans of the file replace those of the catalog, including changes that others made.'
+  throw new UserError([`${reason} ${fix}`, nothingImported])
 }
 
 function describeKept(file: Plans, merged: Plans): string[] {
@@ -161,24 +179,24 @@ function describeKept(file: Plans, merged: Plans): string[] {
   return kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]
 }
 
-function refuseMerge(reason: string): UserError {
-  const fix =
-    'Export the catalog again, or add --overwrite: then the plans of the file replace those of the catalog, including changes that others made.'
-  return new UserError([`${reason} ${fix}`, nothingImported])
+function describeIgnored(columns: readonly string[]): string[] {
+  const names = nameSome(columns.map(abbreviate))
+  return columns.length === 0 ? [] : [`No field of a plan has the name ${names}: ignored.`]
 }
 
-function findIdentityConflicts(
-  before: readonly CatalogPlan[],
-  untouched: readonly CatalogPlan[],
-  plans: readonly CatalogPlan[],
-): string[] {
-  const identifierById = new Map(before.map(({ id, identifier }) => [id, identifier]))
-  const idByIdentifier = new Map(untouched.map(({ id, identifier }) => [identifier, id]))
-  return plans.flatMap(({ id, identifier }) => {
-    const otherIdentifier = identifierById.get(id)
-    const otherId = idByIdentifier.get(identifier)
-    if (otherId !== undefined) return [`Plan "${identifier}": id: it is ${otherId} in the catalog; found ${id}.`]
-    if (otherIdentifier === undefined || otherIdentifier === identifier) return []
-    return [`Plan "${identifier}": id: ${id} is plan "${otherIdentifier}" in the catalog.`]
-  })
+/** A row that was forgotten: in a file with the figures of a month, a listed plan with those of an earlier month. */
+function describeMissing(changes: readonly PlanChange[], others: Plans): string[] {
+  const dated = changes.flatMap(({ before, after }) =>
+    before && after && before.performanceDate < after.performanceDate ? after.performanceDate.slice(0, 7) : [],
+  )
+  const month = dated.toSorted().at(-1) ?? ''
+  const listed = others.filter(({ viewableIn }) => viewableIn.length > 0)
+  const older = listed.filter(({ performanceDate }) => performanceDate.slice(0, 7) < month)
+  if (older.length === 0) return []
+  const months = new Set(older.map(({ performanceDate }) => performanceDate.slice(0, 7)).toSorted())
+  const [is, have] = [listed.length === 1 ? 'plan is' : 'plans are', older.length === 1 ? 'has' : 'have']
+  const names = nameSome(older.map(({ identifier }) => identifier))
+  return [
+    `${listed.length} listed ${is} not in the file; ${older.length} of them ${have} figures from ${[...months].join(', ')}: ${names}.`,
+  ]
 }

@@ -2,6 +2,7 @@
 import { abbreviate, abbreviatePair } from '../../abbreviate.ts'
 import { isSameJson, mergePlan, type FieldConflict } from '../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import type { PlanChange } from '../../db/publication-queries.ts'
 
 export interface MergeInput {
   /** The whole catalog at the file's revision; undefined for a file without one, whose plans are put as they are. */
@@ -47,6 +48,28 @@ export function mergeCatalog({ base, file, current, isPruning, country }: MergeI
     else merge.conflicts.push(...mergePlan(old, null, now).conflicts)
   }
   return merge
+}
+
+/** Merges changes that were computed from an earlier catalog. */
+export function mergeChanges(
+  current: ReadonlyMap<number, CatalogPlan>,
+  changes: readonly PlanChange[],
+): (PlanChange & { conflicts: FieldConflict[] })[] {
+  return changes.map(({ planId, before, after }) => {
+    const known = current.get(planId) ?? null
+    const { plan, conflicts } = mergePlan(before, after, known)
+    return { planId, before: known, after: plan, conflicts }
+  })
+}
+
+/** @returns the plans after the changes, by ID. */
+export function applyChanges(plans: Iterable<CatalogPlan>, changes: readonly PlanChange[]): Map<number, CatalogPlan> {
+  const changed = new Map([...plans].map((plan) => [plan.id, plan]))
+  for (const { planId, after } of changes) {
+    if (after) changed.set(planId, after)
+    else changed.delete(planId)
+  }
+  return changed
 }
 
 /** A plan with the same ID and another identifier is another plan: its fields must not be merged. */

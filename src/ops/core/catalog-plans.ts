@@ -11,18 +11,39 @@ import {
   selectRevisionAt,
 } from '../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../db/partner-queries.ts'
+import { selectChanges } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
+import { applyChanges, mergeChanges } from './catalog-merge.ts'
 import { checkCountry } from './country.ts'
-import { formatIsoTime } from './iso-time.ts'
+import { listPublications } from './publication-log.ts'
+import { formatLocalTime } from './time-arguments.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /**
  * Lists all plans, or those that are viewable in a country, in ascending ID.
- * @throws UserError as `readCatalogFile` does.
+ * @param atSeconds in the past, or in the future: then with the changes that are scheduled until then.
+ * @throws UserError when the country is none, or there was no catalog then.
  */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
-  return (await readCatalogFile(store, country, atSeconds)).plans
+  if (!(await isFuture(store, atSeconds))) return (await readCatalogFile(store, country, atSeconds)).plans
+  if (country !== undefined) checkCountry(country)
+  const scheduled = (await listPublications(store, { onlyPending: true }))
+    .filter(({ state, dueAt, conflict }) => state === 'scheduled' && (dueAt ?? 0) <= Number(atSeconds) && !conflict)
+    .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
+  let plans = applyChanges((await selectCatalog(store.read)).plans, [])
+  for (const { id } of scheduled) {
+    plans = applyChanges(plans.values(), mergeChanges(plans, await selectChanges(store.read, id)))
+  }
+  return selectListed([...plans.values()], country).toSorted((a, b) => a.id - b.id)
+}
+
+async function isFuture({ read }: Store, atSeconds: number | undefined): Promise<boolean> {
+  return atSeconds !== undefined && atSeconds > (await selectNowSeconds(read))
+}
+
+function selectListed(plans: CatalogPlan[], country: string | undefined): CatalogPlan[] {
+  return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
 /**
@@ -34,17 +55,23 @@ export async function readCatalogFile(store: Store, country?: string, atSeconds?
   if (country !== undefined) checkCountry(country)
   const scope = country === undefined ? {} : { country }
   if (atSeconds === undefined) return { ...(await selectCatalog(store.read, country)), ...scope }
+  if (await isFuture(store, atSeconds)) {
+    throw new UserError(
+      `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
+    )
+  }
   const past = await findRevisionAt(store, atSeconds)
-  if (past === 0) throw new UserError(`There was no catalog at ${formatIsoTime(atSeconds)}. Name a later time.`)
+  if (past === 0) throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
   const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.read, past), selectCatalogOrigin(store.read)])
-  const listed = country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
-  return { plans: listed, origin: { catalog, revision: past }, ...scope }
+  return { plans: selectListed(plans, country), origin: { catalog, revision: past }, ...scope }
 }
 
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return selectCatalogPlan(store.read, name)
-  const found = await selectCatalogAt(store.read, await findRevisionAt(store, atSeconds), name)
+  const found = (await isFuture(store, atSeconds))
+    ? await listPlans(store, undefined, atSeconds)
+    : await selectCatalogAt(store.read, await findRevisionAt(store, atSeconds), name)
   // An ID may have been another plan.
   return found.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
@@ -55,16 +82,9 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   if (plan) return plan
   const see = (...words: string[]) => `See: ${describeCommand(store.target, ...words)}`
   if (atSeconds === undefined) throw new UserError(`There is no plan ${abbreviate(name)}. ${see('plan', 'list')}`)
-  const time = formatIsoTime(atSeconds)
-  throw new UserError(`There was no plan ${abbreviate(name)} at ${time}. ${see('catalog', 'log')}`)
+  throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see('catalog', 'log')}`)
 }
 
 async function findRevisionAt({ read }: Store, atSeconds: number): Promise<number> {
-  const now = await selectNowSeconds(read)
-  if (atSeconds > now) {
-    throw new UserError(
-      `--at ${formatIsoTime(atSeconds)} is in the future: it is ${formatIsoTime(now)}. Name a past time.`,
-    )
-  }
   return (await selectRevisionAt(read, atSeconds)) ?? 0
 }

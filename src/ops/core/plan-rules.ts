@@ -8,6 +8,8 @@ export type Level = 'error' | 'warning' | 'note'
 
 export interface Finding {
   level: Level
+  /** What many findings have in common. */
+  rule: 'return' | 'jump' | 'future' | 'old' | 'currency' | 'name' | 'hidden' | 'closed' | 'list'
   /** The identifier of a plan, the code of a country, or the short name of a partner. */
   subject: string
   message: string
@@ -15,9 +17,22 @@ export interface Finding {
 
 const levels: readonly Level[] = ['error', 'warning', 'note']
 
+/** As many findings of a rule are printed. */
+const maxAlike = 3
+
 /** The most severe first. */
 export function sortFindings(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level))
+}
+
+/** Counts the findings of a rule after the first ones. */
+export function foldFindings(findings: readonly Finding[]): Finding[] {
+  return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((alike) => {
+    const shown = alike.slice(0, maxAlike)
+    const [first] = alike.slice(maxAlike)
+    const others = { subject: `${alike.length - maxAlike} more`, message: 'Like those above.' }
+    return first ? shown.concat({ ...first, ...others }) : shown
+  })
 }
 
 const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
@@ -46,18 +61,23 @@ function isPlausibleReturn(value: number): boolean {
 }
 
 /** Finds returns and dates of a plan that can hardly be right. @param today as YYYY-MM-DD. */
-export function findImplausibleFigures(plan: CatalogPlan, today: string): Finding[] {
+function findImplausibleFigures(plan: CatalogPlan, today: string): Finding[] {
   const { identifier, performanceDate } = plan
   const figures = returns.flatMap((field): Finding[] => {
     const value = plan[field]
     if (value === null || isPlausibleReturn(value)) return []
     const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`
-    return [{ level: 'error', subject: identifier, message }]
+    return [{ level: 'error', rule: 'return', subject: identifier, message }]
   })
   if (performanceDate <= today) return figures
   return [
     ...figures,
-    { level: 'error', subject: identifier, message: `performanceDate ${performanceDate} is in the future.` },
+    {
+      level: 'error',
+      rule: 'future',
+      subject: identifier,
+      message: `performanceDate ${performanceDate} is in the future.`,
+    },
   ]
 }
 
@@ -71,7 +91,7 @@ export function findJumps(subject: string, changes: PlanChanges): Finding[] {
     const message = /^performance\d+$/.test(path)
       ? describeReturnJump(path, from, to)
       : /^min\w+Amounts\./.test(path) && describeAmountJump(path, from, to)
-    return message ? [{ level: 'warning', subject, message }] : []
+    return message ? [{ level: 'warning', rule: 'jump', subject, message }] : []
   })
 }
 
@@ -132,26 +152,30 @@ function isDecimalShift(from: number, to: number): boolean {
   return Math.round(digits) > 0 && Math.abs(digits - Math.round(digits)) < 0.1
 }
 
-export function findHidden({ identifier, viewableIn }: CatalogPlan): Finding[] {
-  if (viewableIn.length > 0) return []
-  return [{ level: 'warning', subject: identifier, message: 'The plan is viewable in no country.' }]
+/** Finds what looks like a mistake in a catalog, whatever it was before. */
+export function findOddities(plans: readonly CatalogPlan[], today: string): Finding[] {
+  return [
+    ...plans.flatMap((plan) => [...findImplausibleFigures(plan, today), ...findGaps(plan, today)]),
+    ...findDuplicateNames(plans),
+  ]
 }
 
-/** Finds what else an operator should look at in one plan. */
-export function findOddities(plan: CatalogPlan, today: string): Finding[] {
-  const { identifier, performanceDate, currency, minInvestableAmounts } = plan
+function findGaps(plan: CatalogPlan, today: string): Finding[] {
+  const { identifier, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
   const found: Finding[] = []
-  const add = (level: Level, message: string) => found.push({ level, subject: identifier, message })
+  const add = (rule: Finding['rule'], message: string) =>
+    found.push({ level: 'warning', rule, subject: identifier, message })
   const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
-  if (ageDays > maxAgeDays) add('warning', `performanceDate ${performanceDate} is ${ageDays} days old.`)
+  if (ageDays > maxAgeDays) add('old', `performanceDate ${performanceDate} is ${ageDays} days old.`)
   if (minInvestableAmounts[currency] === undefined) {
-    add('warning', `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`)
+    add('currency', `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`)
   }
+  if (viewableIn.length === 0) add('hidden', 'The plan is viewable in no country.')
   return found
 }
 
 /** Finds plans of one list that partners' customers can't tell apart. */
-export function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
+function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
   return (['name', 'coolName'] as const).flatMap((field) => {
     const seen = new Map<string, string>()
     return plans.flatMap(({ identifier, viewableIn, [field]: name }): Finding[] => {
@@ -164,7 +188,7 @@ export function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
       }
       return [...countries].map(([other, shared]) => {
         const message = `${field} ${abbreviate(name)} is also the ${field} of ${other}, on the list of ${shared.join(', ')}.`
-        return { level: 'warning', subject: identifier, message }
+        return { level: 'warning', rule: 'name', subject: identifier, message }
       })
     })
   })

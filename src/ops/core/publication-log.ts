@@ -5,7 +5,6 @@ import { pendingStates, selectChanges, selectPublications } from '../../db/publi
 import { findConflict } from '../../db/publish.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
-import { compareChanges, type CatalogDifference } from './catalog-difference.ts'
 import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -35,7 +34,7 @@ export async function listPublications(
 }
 
 /** Adds why a pending publication would conflict now. */
-export async function addConflict({ read }: Store, row: PublicationRow): Promise<PublicationRow> {
+async function addConflict({ read }: Store, row: PublicationRow): Promise<PublicationRow> {
   return isPending(row) ? { ...row, conflict: (await findConflict(read, row.id)) ?? null } : row
 }
 
@@ -43,15 +42,18 @@ export function isPending({ state }: PublicationRow): boolean {
   return state === 'waiting' || state === 'scheduled'
 }
 
-export interface PublicationDetails {
-  row: PublicationRow
-  changes: PlanChange[]
-  difference: CatalogDifference
+/** @throws UserError when there is no such publication. */
+export async function readPublication(
+  store: Store,
+  id: number,
+): Promise<{ row: PublicationRow; changes: PlanChange[] }> {
+  const row = await addConflict(store, await findPublication(store, id))
+  return { row, changes: await selectChanges(store.read, id) }
 }
 
-/** @throws UserError when there is no such publication. */
-export async function readPublication(store: Store, id: number): Promise<PublicationDetails> {
-  const row = await addConflict(store, await findPublication(store, id))
-  const changes = await selectChanges(store.read, id)
-  return { row, changes, difference: compareChanges(changes) }
+/** @throws UserError when the publication did not change the plan. @param plan its identifier, then or later, or its ID. */
+export async function findPlanChange({ read }: Store, id: number, plan: string): Promise<PlanChange> {
+  const [change] = await selectChanges(read, id, await selectRecordedPlanIds(read, plan))
+  if (change) return change
+  throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.`)
 }

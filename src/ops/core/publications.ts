@@ -18,7 +18,7 @@ import { makeChange } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
-import { formatIsoTime } from './iso-time.ts'
+import { formatLocalTime } from './time-arguments.ts'
 import { UserError } from '../shared/user-error.ts'
 
 export type { PlanChange, PublicationRow }
@@ -32,12 +32,21 @@ export interface CatalogChange {
   changes: readonly PlanChange[]
 }
 
+/** What the operator should know before the question. */
+export interface PreparedChange extends CatalogChange {
+  notes: string[]
+  /** The question asks about them. */
+  warnings: string[]
+}
+
 export interface PublicationRequest {
   attribution: Attribution
   /** Unix seconds: publish it then. Now by default. */
   dueAt?: number | undefined
   /** The publication that this one undoes. */
-  undoneId?: number
+  undoneId?: number | undefined
+  /** Reviews the change, and writes nothing. */
+  isDryRun?: boolean
   /** Looks at the change before it is written; throws to stop. */
   review?: (store: Store, changes: readonly PlanChange[]) => Promise<void>
   onProgress?: OnProgress
@@ -55,17 +64,18 @@ const somebodyElse = 'Somebody else changed the catalog at the same time. Try ag
 
 /**
  * Publishes a change, or stages it for later when it has a time or needs approval.
- * @returns undefined when there is nothing to change.
+ * @returns undefined when there is nothing to change, or for a dry run.
  * @throws UserError when somebody else changed the catalog since, or the time is not in the future.
  */
 export async function publishChange(
   store: Store,
   { baseRevision, changes }: CatalogChange,
-  { attribution, dueAt, undoneId, review, onProgress = () => {} }: PublicationRequest,
+  { attribution, dueAt, undoneId, isDryRun = false, review, onProgress = () => {} }: PublicationRequest,
 ): Promise<Publication | undefined> {
   if (dueAt !== undefined) await checkFuture(store, dueAt)
   if (changes.length === 0) return undefined
   await review?.(store, changes)
+  if (isDryRun) return undefined
   const needsApproval = readNeedsApproval(store)
   const times = { dueAt: dueAt ?? null, undoneId: undoneId ?? null }
   const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
@@ -143,12 +153,12 @@ async function checkFuture(store: Store, dueAt: number): Promise<void> {
   const now = await selectNowSeconds(store.read)
   if (dueAt > now) return
   throw new UserError(
-    `--at ${formatIsoTime(dueAt)} is in the past: it is ${formatIsoTime(now)}. Name a later time, or leave --at out to publish now.`,
+    `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
   )
 }
 
 /** Whether publications of this environment wait for another operator (`CATALOG_APPROVAL` in wrangler.toml). */
-function readNeedsApproval({ config }: Store): boolean {
+export function readNeedsApproval({ config }: Store): boolean {
   const { CATALOG_APPROVAL: approval = 'off' } = config
   if (approval === 'required') return true
   if (approval === 'off') return false

@@ -1,43 +1,31 @@
 // What a file takes back of recent publications: an old copy of the catalog silently undoes the work of others.
+import { nameSome } from '../../abbreviate.ts'
 import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { Database } from '../../db/database.ts'
 import { selectNowSeconds } from '../../db/partner-queries.ts'
 import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
-import { countPlans } from './publications.ts'
 
 const recentSeconds = 30 * 86_400
 /** Each is read by a query of its own. */
 const maxPublications = 30
-/** Stops after the publication that reaches so many. */
-const maxChanges = 10_000
-const maxNames = 3
 
 /** @returns a warning, if a change brings back values from before publications of the last 30 days. */
 export async function findTakenBack(db: Database, changes: readonly PlanChange[]): Promise<string[]> {
-  if (changes.length === 0) return []
   const changesById = new Map(changes.map((change) => [change.planId, change]))
   const planIds = [...changesById.keys()]
   const since = (await selectNowSeconds(db)) - recentSeconds
-  const recent = await selectPublications(db, { planIds, since, states: ['published'] })
   const [plans, authors] = [new Set<string>(), new Set<string>()]
-  let compared = 0
+  const recent = await selectPublications(db, { planIds, since, states: ['published'] })
   for (const { id, actor } of recent.slice(0, maxPublications)) {
-    if (compared >= maxChanges) break
-    const touched = await selectChanges(db, id, planIds)
-    compared += touched.length
-    for (const earlier of touched) {
+    for (const earlier of await selectChanges(db, id, planIds)) {
       const change = changesById.get(earlier.planId)
       if (change === undefined || !takesBack(change, earlier)) continue
       plans.add((earlier.after ?? earlier.before)?.identifier ?? '')
       authors.add(`${id} by ${actor}`)
     }
   }
-  if (plans.size === 0) return []
-  const names = [...plans].slice(0, maxNames).join(', ')
-  const who = [...authors].slice(0, maxNames).join(', ')
-  return [
-    `This takes back values of recent publications (${who}) in ${countPlans(plans.size)}, such as ${names}. To keep them, export the catalog again and edit that.`,
-  ]
+  const which = `This takes back values of recent publications (${nameSome([...authors])}): ${nameSome([...plans])}.`
+  return plans.size === 0 ? [] : [`${which} To keep them, export the catalog again and edit that.`]
 }
 
 function takesBack(change: PlanChange, earlier: PlanChange): boolean {

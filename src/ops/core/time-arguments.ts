@@ -1,43 +1,71 @@
-// Times that operators type.
+// Times that operators type, and how commands answer: in the zone of the operators and in UTC.
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
+import { formatIsoTime } from './iso-time.ts'
 
-const isoDate = /^\d{4}-\d\d-\d\d$/
-const clockTime = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+const daySeconds = 86_400
+const days: Record<string, number> = { yesterday: -1, today: 0, tomorrow: 1 }
+const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: daySeconds }
+const timePattern =
+  /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
 
-/** @returns Unix seconds of 00:00 UTC; undefined when it is no date, such as February 30. */
-function parseIsoDate(text: string): number | undefined {
-  const date = new Date(isoDate.test(text) ? `${text}T00:00Z` : Number.NaN)
-  const isDate = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
-  return isDate ? date.getTime() / 1000 : undefined
+/** The zone of times without one. */
+function readZone(): string {
+  return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
 }
 
-/** Parses an ISO 8601 time with a zone. @returns Unix seconds; undefined when it is none. */
-function parseIsoTime(text: string): number | undefined {
-  const isTime = parseIsoDate(text.slice(0, 10)) !== undefined && text[10] === 'T' && clockTime.test(text.slice(11))
-  return isTime ? Math.floor(Date.parse(text) / 1000) : undefined
+function createFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const timeZone = readZone()
+  try {
+    return new Intl.DateTimeFormat(locale, { ...options, timeZone })
+  } catch {
+    throw new UserError(`OPS_TIME_ZONE must be a time zone, such as Africa/Nairobi; it is ${abbreviate(timeZone)}.`)
+  }
 }
 
-/** @returns Unix seconds of `--at`. @throws UserError unless it is a time with a zone. */
-export function parseTime(text: string): number {
-  const seconds = parseIsoTime(text)
+/** `2026-12-01 06:00` in the zone. */
+function formatWallClock(unixSeconds: number): string {
+  // Sweden writes dates as ISO 8601 does.
+  return createFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(unixSeconds * 1000)
+}
+
+/** `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)` */
+export function formatLocalTime(unixSeconds: number): string {
+  return `${formatWallClock(unixSeconds)} in ${readZone()} (${formatIsoTime(unixSeconds)})`
+}
+
+/** `+03:00`: the offset of the zone about that time. */
+function findOffset(unixSeconds: number): string {
+  const parts = createFormat('en', { timeZoneName: 'longOffset' }).formatToParts(unixSeconds * 1000)
+  return parts.find(({ type }) => type === 'timeZoneName')?.value.replace('GMT', '') || 'Z'
+}
+
+/** @returns Unix seconds; undefined when it is no time, such as February 30. */
+function readTime(text: string, nowSeconds: number): number | undefined {
+  const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
+  const seconds = sign === undefined ? undefined : parseDuration(duration)
+  if (seconds !== undefined) return sign === '-' ? nowSeconds - seconds : nowSeconds + seconds
+  const [, day = '', time = '00:00', zone] = timePattern.exec(text) ?? []
+  const shift = days[day]
+  const date = shift === undefined ? day : formatWallClock(nowSeconds + shift * daySeconds).slice(0, 10)
+  const midnight = new Date(`${date}T00:00Z`)
+  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
+  return Date.parse(`${date}T${time}${zone ?? findOffset(Date.parse(`${date}T${time}Z`) / 1000)}`) / 1000
+}
+
+const forms = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
+
+/** @returns Unix seconds of `--at`. @throws UserError unless it is a time. */
+export function parseTime(text: string, nowSeconds: number): number {
+  const seconds = readTime(text, nowSeconds)
   if (seconds !== undefined) return seconds
-  throw new UserError(
-    `--at must be a time with its zone, such as 2026-12-01T06:00+03:00 or 2026-12-01T03:00:00Z; it is ${abbreviate(text)}.`,
-  )
+  throw new UserError(`--at must be a time such as ${forms}; it is ${abbreviate(text)}.`)
 }
 
-/**
- * Parses the time of a publication.
- * @returns Unix seconds of a whole minute: the schedule runs once a minute.
- */
-export function parseDueTime(text: string): number {
-  const seconds = parseTime(text)
-  if (seconds % 60 === 0) return seconds
-  throw new UserError(`--at must be a whole minute, such as 2026-12-01T06:00+03:00; it is ${abbreviate(text)}.`)
+/** @returns the time of a publication: a whole minute, because the schedule runs once a minute. */
+export function parseDueTime(text: string, nowSeconds: number): number {
+  return Math.ceil(parseTime(text, nowSeconds) / 60) * 60
 }
-
-const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
 /** Parses `30m`, `24h` or `7d`. @returns seconds; undefined when it is no duration. */
 export function parseDuration(text: string): number | undefined {
@@ -46,16 +74,12 @@ export function parseDuration(text: string): number | undefined {
   return Number.isNaN(seconds) ? undefined : seconds
 }
 
-/**
- * Parses `--since`: a duration before now, a date in UTC, or a time with its zone.
- * @returns Unix seconds.
- */
+/** Parses `--since`: a duration before now, or a time. @returns Unix seconds. */
 export function parsePast(text: string, nowSeconds: number): number {
   const duration = parseDuration(text)
-  if (duration !== undefined) return nowSeconds - duration
-  const seconds = parseIsoDate(text) ?? parseIsoTime(text)
+  const seconds = duration === undefined ? readTime(text, nowSeconds) : nowSeconds - duration
   if (seconds !== undefined) return seconds
   throw new UserError(
-    `--since must be a duration such as 7d, a date such as 2026-10-03, or a time with its zone such as 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
+    `--since must be a duration such as 7d, or a time such as yesterday, 2026-10-03 or 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
   )
 }

@@ -36,7 +36,7 @@ function parseRows(text: string): Cell[][] {
 
 /** The most frequent delimiter in the line with the names of the columns, which contain none. */
 function detectDelimiter(text: string): string {
-  const [header = ''] = /^.*identifier.*$/m.exec(text) ?? []
+  const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
   const count = (delimiter: string) => header.split(delimiter).length
   return delimiters.toSorted((a, b) => count(b) - count(a))[0] ?? ','
 }

@@ -46,7 +46,7 @@ test('partner usage counts lists, tokens and errors, and says when the partner w
   const { code, stdout } = await usage('acme', '--since', '2026-11-01', ...remote)
   expect([code, stdout]).toEqual([
     0,
-    `since          2026-11-01T00:00:00Z
+    `since          2026-10-31T21:00:00Z
 lists          80, 75 % of them unchanged (304)
 tokens         8, one for 10.0 lists
 last request   2026-11-22T10:00:00Z

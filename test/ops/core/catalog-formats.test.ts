@@ -40,7 +40,7 @@ test.each<[string, FileFormat]>([
 
 test('an export has the format that its name says, and never one that its name denies', () => {
   const names = ['a.b.csv', 'a.XLSX', 'a.json', 'a', undefined]
-  expect(names.map(chooseExportFormat)).toEqual(['csv', 'xlsx', 'json', 'json', 'json'])
+  expect(names.map((file) => chooseExportFormat(file))).toEqual(['csv', 'xlsx', 'json', 'json', 'json'])
   for (const extension of ['xls', 'ods', 'pdf']) {
     expect(() => chooseExportFormat(`plans.${extension.toUpperCase()}`)).toThrow(
       `A catalog file can’t be .${extension}: let the name end with .xlsx, .csv or .json.`,

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { prepareImport, readCatalog } from '../../../src/ops/core/catalog-import.ts'
+import { compareChange } from '../../../src/ops/core/catalog-difference.ts'
 import { listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan } from '../../../src/ops/core/plan-changes.ts'
 import { publishChange } from '../../../src/ops/core/publications.ts'
@@ -19,17 +20,15 @@ beforeEach(() => emptyDatabase(env))
 
 const readRevision = async () => (await selectCatalogOrigin(store.read)).revision
 
-const count = ({ added, changed, removed, unchanged }: Awaited<ReturnType<typeof importPlans>>) => ({
-  added: added.length,
-  changed: changed.length,
-  removed: removed.length,
-  unchanged,
-})
+const count = ({ changes, unchanged }: Awaited<ReturnType<typeof importPlans>>) => {
+  const size = (kind: string) => changes.map(compareChange).filter((change) => change.kind === kind).length
+  return { added: size('added'), changed: size('changed'), removed: size('removed'), unchanged }
+}
+
+const read = (text: string, progress: unknown[] = []) =>
+  readCatalog({ kind: 'json', text }, (...step) => progress.push(step), store)
 
 describe('readCatalog', () => {
-  const read = (text: string, progress: unknown[] = []) =>
-    readCatalog({ kind: 'json', text }, (...step) => progress.push(step), store)
-
   test('reads what formatCatalog writes, and reports its progress', async () => {
     const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
     const progress: unknown[] = []
@@ -85,11 +84,15 @@ describe('an import', () => {
   test('keeps a plan’s identifier and ID together', async () => {
     await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
     const plans = [makePlan({ id: 1, identifier: 'three' }), makePlan({ id: 4, identifier: 'two' })]
+    const fix = 'A plan keeps both. To begin anew, first import { "plans": [] } with --prune.'
+    const odd = { ...makePlan({ id: 5 }), currency: 'x' }
+    await expect(read(formatCatalog([...plans, odd]))).rejects.toThrow(
+      /^Plan "plan-5": currency: .*\nPlan "three" \(number 1\): id: .*\nPlan "two" \(number 2\): id: /,
+    )
     await expect(prepareImport(store, { plans })).rejects.toThrow(
       new UserError([
-        'Plan "three": id: 1 is plan "one" in the catalog.',
-        'Plan "two": id: it is 2 in the catalog; found 4.',
-        'An ID never becomes another plan. Change the file; or to begin anew, first import { "plans": [] } with --prune.',
+        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". ${fix}`,
+        `Plan "two": id: expected 2, its id in the catalog; found 4. ${fix}`,
         nothingImported,
       ]),
     )
@@ -137,23 +140,18 @@ test('prepareImport compares what partners of each country see, and changes noth
     makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
     makePlan({ id: 4, viewableIn: [] }),
   ]
-  const { difference } = await prepareImport(store, { plans: after }, { isPruning: true })
+  const { changes, unchanged } = await prepareImport(store, { plans: after }, { isPruning: true })
   const fields = {
     name: { from: before[0]?.name, to: 'New' },
     tenor: { from: before[0]?.tenor, to: 'Five years' },
   }
-  expect(difference).toEqual({
-    added: [after[2]],
-    changed: [after[0]],
-    removed: [before[1]],
-    unchanged: 1,
-    countries: {
-      KE: { appears: [], disappears: ['plan-2'], changes: [{ identifier: 'plan-1', fields }] },
-      TZ: { appears: ['plan-1'], disappears: [], changes: [] },
-      UG: { appears: [], disappears: ['plan-1'], changes: [] },
-    },
-    unseen: [{ identifier: 'plan-4', fields: {} }],
-  })
+  const none = { appears: [], disappears: [], stays: [], fields: {} }
+  expect([unchanged, ...changes.map(compareChange)]).toMatchObject([
+    1,
+    { ...none, identifier: 'plan-1', kind: 'changed', appears: ['TZ'], disappears: ['UG'], stays: ['KE'], fields },
+    { ...none, identifier: 'plan-2', kind: 'removed', disappears: ['KE'] },
+    { ...none, identifier: 'plan-4', kind: 'added' },
+  ])
   expect(await listPlans(store)).toEqual(before)
 })
 

@@ -140,8 +140,8 @@ test.each<[string, Circumstances]>([
     { secrets: [makeSecret(old)] },
   ],
   [
-    'warning keys: The secret JWT_KEY_OLD is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.',
-    { secrets: [makeSecret(kid), { name: 'JWT_KEY_OLD', ...live }] },
+    'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.',
+    { secrets: [makeSecret(kid), { name: 'JWT_KEYS', ...live }] },
   ],
   [
     `warning keys: The key 1600000000 is not in the record. If nobody knows who set it, run: npm run -s ops -- keys drop 1600000000 --leaked ${flags}`,

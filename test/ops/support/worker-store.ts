@@ -79,5 +79,5 @@ export const operator: Operator = { attribution, warn: failOnWarning }
 export async function importPlans(plans: readonly CatalogPlan[], isPruning = false, on = store) {
   const prepared = await prepareImport(on, { plans: [...plans] }, { isPruning })
   await publishChange(on, prepared, request)
-  return prepared.difference
+  return prepared
 }
