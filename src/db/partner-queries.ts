@@ -28,10 +28,13 @@ export interface Partner {
   contact: string | null
   /** The oldest first. */
   secrets: LiveSecret[]
+  /** When the grace period of the secret before them ended; null when it had none. */
+  secretEndedAt: number | null
 }
 
 const partnerColumns =
-  'change_id, short_name, name, country, client_id, created_at, suspended_at, closed_at, tokens_valid_from, contact, secrets'
+  'change_id, short_name, name, country, client_id, created_at, suspended_at, closed_at, tokens_valid_from, contact, secrets, ' +
+  'secret_ended_at'
 
 const newestIds = sql`(select max(id) from change_record where partner is not null group by partner)`
 
@@ -42,9 +45,13 @@ export function selectPartners(db: Database): Promise<Partner[]> {
   return selectRows(db, sql`where change_id in ${newestIds} order by short_name`)
 }
 
-/** @param atSeconds as it was at the end of that Unix second, except for its contact and its secrets. */
-export async function selectPartner(db: Database, shortName: string, atSeconds?: number): Promise<Partner | undefined> {
+/**
+ * @param name the short name or the client ID.
+ * @param atSeconds as it was at the end of that Unix second, except for its contact and its secrets.
+ */
+export async function selectPartner(db: Database, name: string, atSeconds?: number): Promise<Partner | undefined> {
   const wasMade = atSeconds === undefined ? undefined : sql`changed_at <= ${atSeconds}`
+  const shortName = sql`coalesce((select partner from change_record where client_id = ${name} limit 1), ${name})`
   const isWanted = and(sql`short_name = ${shortName}`, wasMade)
   const [found] = await selectRows(db, sql`where ${isWanted} order by change_id desc limit 1`)
   return found
@@ -58,7 +65,8 @@ async function selectRows(db: Database, condition: SQL): Promise<Partner[]> {
       from (
         select id as change_id, changed_at, partner as short_name, name, country, client_id, created_at, suspended_at, closed_at,
           tokens_valid_from, (select contact from partner_contacts where partner = change_record.partner) as contact,
-          (select json_group_array(json_remove(value, '$.hash')) from ${liveSecrets}) as secrets
+          (select json_group_array(json_remove(value, '$.hash')) from ${liveSecrets}) as secrets,
+          (select max(value ->> '$.expiresAt') from json_each(secrets) where value ->> '$.expiresAt' <= unixepoch()) as secret_ended_at
         from change_record
       ) ${condition}`,
   )

@@ -1,10 +1,13 @@
 // What partner log and keys log print: two views of one record.
 import { readDatabaseSeconds, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
-import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
-import { readPartnerStatus } from '../core/partner-accounts.ts'
+import { formatIsoTime } from '../core/iso-time.ts'
 import { parsePast } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
+import { entryToJson } from './partner-output.ts'
 import type { Output } from './run.ts'
+
+/** People read as many lines. */
+const maxRows = 10
 
 /** @param list selects entries, the newest first. */
 export async function readLog(
@@ -16,27 +19,20 @@ export async function readLog(
   const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
   const entries = await list(store, { shortName, since: sinceSeconds })
   const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
+  const none = entries.length === 0 ? `No change of ${shortName ?? `a ${subject}`} is recorded ${when}.` : undefined
+  const more =
+    entries.length > maxRows ? `The last ${maxRows} of ${entries.length} changes. For all: --json` : undefined
   return {
-    data: entries.map(toJson),
-    text: subject === 'key' ? entries.map(toKeyRow) : entries.map(toPartnerRow),
-    note: entries.length === 0 ? `No change of ${shortName ?? `a ${subject}`} is recorded ${when}.` : undefined,
+    data: entries.map(entryToJson),
+    text: entries.slice(0, maxRows).map((entry) => toRow(entry, shortName)),
+    note: none ?? more,
   }
 }
 
-function toPartnerRow(entry: ChangeEntry) {
-  const { id, changedAt, kind: change, partner, name, country, actor: by, note } = entry
-  const time = formatIsoTime(changedAt)
-  return { entry: id, time, partner, change, name, country, status: readPartnerStatus(entry), by, note }
-}
-
-function toKeyRow({ id, changedAt, kind, kid, actor, note }: ChangeEntry) {
-  return { entry: id, time: formatIsoTime(changedAt), key: kid, change: kind.replace('keys-', ''), by: actor, note }
-}
-
-function toJson(entry: ChangeEntry) {
-  const { id, changedAt, kind, partner, name, country, clientId, kid, actor, command, note } = entry
-  const tokensValidFrom = formatOptionalTime(entry.tokensValidFrom)
-  const ofPartner = { partner, name, country, status: readPartnerStatus(entry), clientId, tokensValidFrom }
-  const subject = kid === null ? ofPartner : { kid }
-  return { id, changedAt: formatIsoTime(changedAt), change: kind, ...subject, actor, command, note }
+function toRow(entry: ChangeEntry, shortName: string | undefined) {
+  const { changedAt, kind, kid, partner, name, country, actor, note } = entry
+  const subject = kid === null ? { ...(shortName === undefined && { partner }) } : { key: kid }
+  const state = kind === 'create' || kind === 'set' ? `: ${name}, ${country}` : ''
+  const change = `${kind.replace('keys-', '')}${state}`
+  return { time: formatIsoTime(changedAt), ...subject, change, by: note === null ? actor : `${actor}: ${note}` }
 }

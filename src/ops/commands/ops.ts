@@ -21,7 +21,7 @@ Without the -- before them, npm keeps flags such as --dry-run for itself.
 export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
   partner: {
     help: 'onboard partners, and manage their credentials',
-    load: async () => (await import('./joined-verbs.ts')).partner,
+    load: async () => (await import('./partner.ts')).partner,
   },
   catalog: {
     help: 'import and export the plan catalog, and its record of changes',

@@ -1,5 +1,6 @@
 // How partners and their credentials are printed.
 import type { Plan } from '../../catalog/plan-schema.ts'
+import type { ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import {
   isRotationDue,
@@ -9,129 +10,104 @@ import {
   type NewCredentials,
   type Partner,
 } from '../core/partner-accounts.ts'
-import type { PartnerUsage } from '../core/partner-usage.ts'
+import type { Owned } from '../core/secret-owner.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { formatAge } from '../terminal/age.ts'
 import { formatPairs } from '../terminal/table.ts'
 
-export function formatCredentials({ clientId, clientSecret, shortName, country }: Credentials) {
-  return {
-    data: { clientId, clientSecret, shortName, country },
-    text: [{ 'SHORT NAME': shortName, COUNTRY: country, 'CLIENT ID': clientId, 'CLIENT SECRET': clientSecret }],
-    note: 'The secret is shown only this once: only its hash is stored.',
-  }
+/** A line for each field that has a value, or for each of its values: `clientId` is `client id`. */
+function formatLines(fields: object): string {
+  const pairs = Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
+    const values = [value].flat().filter((one) => typeof one === 'string')
+    return values.map((one) => [name.replaceAll(/[A-Z]/g, ' $&').toLowerCase(), one] as const)
+  })
+  return formatPairs(pairs)
 }
 
-/** The text for the partner, which never holds the secret. */
-export function formatLockdownMessage(
-  { clientId, shortName, tokensValidFrom }: Omit<NewCredentials, 'clientSecret'>,
-  isSuspended: boolean,
-): string {
-  const next = isSuspended
-    ? 'Your account is suspended: the new secret gets no access token until we end the suspension.'
-    : 'Then request a new access token.'
+export function formatCredentials({ shortName, country, clientId, clientSecret }: Credentials) {
+  const data = { shortName, country, clientId, clientSecret }
+  return { data, text: formatLines(data), note: 'The secret is shown only this once: only its hash is stored.' }
+}
+
+/** What comes before a text for the partner, which never holds the secret. */
+export function formatSending(shortName: string, message: string): string {
+  return `Send this to ${shortName}, and the secret separately, over a channel that you trust:\n\n${message}`
+}
+
+/** @param origin undefined when it is not known. */
+export function formatWelcome({ shortName, country, clientId }: Credentials, origin: string | undefined): string {
+  const api = `${origin}/api/v3/partners`
+  const addresses = `
+- Token endpoint: ${api}/auth
+- Plan list: ${api}/${shortName}/plans
+- How to call them: ${origin}`
+  return `Your account ${shortName} lists the investment plans of ${country}.
+- Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`
+}
+
+export function formatLockdownMessage({ clientId, shortName, tokensValidFrom }: NewCredentials): string {
   return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
-- You get a new client secret from us separately. Put it in place of the old one now. ${next}
-Your client ID stays the same. Remove the old secret from every place where others could read it.
-`
+- You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
+Your client ID stays the same. Remove the old secret from every place where others could read it.`
 }
 
-export function toSummaryRow(partner: Partner, nowMs: number): Record<string, string> {
-  return {
-    'SHORT NAME': partner.shortName,
-    NAME: partner.name,
-    COUNTRY: partner.country,
-    'CLIENT ID': partner.clientId,
-    STATUS: readPartnerStatus(partner),
-    SECRETS: formatSecrets(partner, nowMs),
-  }
-}
-
-/** The number of live secrets, the age of the oldest, and whether it is due. */
-function formatSecrets(partner: Partner, nowMs: number): string {
-  const [oldest] = partner.secrets
+/** Without the client ID, which `show` takes: so it fits a narrow terminal. */
+export function toSummaryRow(partner: Partner, nowMs: number) {
+  const { shortName, name, country, secrets } = partner
+  const [oldest] = secrets
   const age = oldest ? `, ${formatAge(nowMs - oldest.createdAt * 1000)}` : ''
-  return `${partner.secrets.length}${age}${isRotationDue(partner, nowMs) ? ', rotate' : ''}`
-}
-
-export function formatPartner(partner: Partner): string {
-  const statusAt = formatOptionalTime(partner.closedAt ?? partner.suspendedAt)
-  const optional: [string, string | null][] = [
-    ['tokens valid from', formatOptionalTime(partner.tokensValidFrom)],
-    ['contact', partner.contact],
-  ]
-  return formatPairs([
-    ['short name', partner.shortName],
-    ['name', partner.name],
-    ['country', partner.country],
-    ['client ID', partner.clientId],
-    ['status', `${readPartnerStatus(partner)}${statusAt === null ? '' : ` since ${statusAt}`}`],
-    ['created', formatIsoTime(partner.createdAt)],
-    ...optional.flatMap(([label, text]) => (text === null ? [] : [[label, text] as const])),
-    ...partner.secrets.map((secret) => ['secret', formatSecret(secret)] as const),
-  ])
-}
-
-export function formatSecret({ createdAt, expiresAt }: LiveSecret): string {
-  const rotated = expiresAt === null ? '' : `, rotated, works until ${formatIsoTime(expiresAt)}`
-  return `since ${formatIsoTime(createdAt)}${rotated}`
-}
-
-export function partnerToJson(partner: Partner) {
-  const { shortName, name, country, clientId, contact, createdAt, suspendedAt, closedAt, tokensValidFrom } = partner
+  const rotation = isRotationDue(partner, nowMs) ? ', rotate' : ''
   return {
     shortName,
     name,
     country,
-    clientId,
     status: readPartnerStatus(partner),
-    createdAt: formatIsoTime(createdAt),
-    suspendedAt: formatOptionalTime(suspendedAt),
-    closedAt: formatOptionalTime(closedAt),
-    tokensValidFrom: formatOptionalTime(tokensValidFrom),
-    contact,
+    secrets: `${secrets.length}${age}${rotation}`,
   }
 }
 
-export function summaryToJson(partner: Partner, nowMs: number) {
-  return {
-    ...partnerToJson(partner),
-    secretCount: partner.secrets.length,
-    oldestSecretAt: formatOptionalTime(partner.secrets[0]?.createdAt ?? null),
-    isRotationDue: isRotationDue(partner, nowMs),
-  }
+export function formatPartner(partner: Partner): string {
+  const { secrets: _secrets, ...fields } = partnerToJson(partner)
+  return formatLines({ ...fields, secret: partner.secrets.map(formatSecret) })
 }
 
-export function secretToJson({ createdAt, expiresAt }: LiveSecret) {
-  return { createdAt: formatIsoTime(createdAt), expiresAt: formatOptionalTime(expiresAt) }
+function formatSecret({ createdAt, expiresAt }: LiveSecret): string {
+  return `since ${formatIsoTime(createdAt)}${expiresAt === null ? '' : `, until ${formatIsoTime(expiresAt)}`}`
+}
+
+export function partnerToJson({ changeId: _changeId, secrets, ...partner }: Partner) {
+  return { ...writeTimes(partner), status: readPartnerStatus(partner), secrets: secrets.map(writeTimes) }
+}
+
+/** Unix seconds become ISO 8601. */
+function writeTimes(fields: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]: [string, unknown]) => {
+      const isTime = typeof value === 'number' && (name.endsWith('At') || name === 'tokensValidFrom')
+      return [name, isTime ? formatIsoTime(value) : value]
+    }),
+  )
+}
+
+export function entryToJson({ kid, ...entry }: ChangeEntry) {
+  const { id, changedAt, kind: change, actor, command, note, ...partner } = entry
+  const subject = kid === null ? { ...partner, status: readPartnerStatus(partner) } : { kid }
+  return writeTimes({ id, changedAt, change, ...subject, actor, command, note })
+}
+
+/** @param ifItLeaked the command that ends it. */
+export function formatOwned({ kind, partner, createdAt, expiresAt, state }: Owned, ifItLeaked: string) {
+  const { shortName, name, clientId } = partner
+  const data = { kind, state, ...writeTimes({ createdAt, expiresAt }), shortName, name, clientId, ifItLeaked }
+  const note = kind === 'token' ? 'The token says so of itself: its signature was not checked.' : undefined
+  return { data, text: formatLines(data), note }
 }
 
 /** A row of a table of plans as partners get them. */
-export function toPreviewRow(plan: Plan): Record<string, string> {
-  const minimums = Object.entries(plan.minInvestableAmounts).map(([code, amount]) => `${amount} ${code}`)
-  return {
-    ID: String(plan.id),
-    'COOL NAME': plan.coolName,
-    'FUND TYPE': plan.fundType,
-    CURRENCY: plan.currency,
-    '1 YEAR': plan.performance1 === null ? '' : `${plan.performance1} %`,
-    MINIMUM: minimums.join(', '),
-    INVESTABLE: plan.isInvestable ? 'yes' : 'no',
-  }
-}
-
-export function formatUsage(usage: PartnerUsage, sinceSeconds: number): string {
-  const { tokens, lists, unchangedLists, errors, lastRequestAt, lastTokenAt } = usage
-  const percentage = lists === 0 ? '' : `, ${Math.round((100 * unchangedLists) / lists)} % of them unchanged (304)`
-  const ratio = tokens === 0 ? '' : `, one for ${(lists / tokens).toFixed(1)} lists`
-  return formatPairs([
-    ['since', formatIsoTime(sinceSeconds)],
-    ['lists', `${lists}${percentage}`],
-    ['tokens', `${tokens}${ratio}`],
-    ['last request', lastRequestAt ?? 'none'],
-    ['last token', lastTokenAt ?? 'none'],
-    ...Object.entries(errors).map(([code, count]) => [code, String(count)] as const),
-  ])
+export function toPreviewRow({ id, coolName, fundType, currency, performance1, ...plan }: Plan) {
+  const minimum = Object.entries(plan.minInvestableAmounts).map(([code, amount]) => `${amount} ${code}`)
+  const oneYear = performance1 === null ? '' : `${performance1} %`
+  return { id, coolName, fundType, currency, oneYear, minimum: minimum.join(', '), investable: plan.isInvestable }
 }

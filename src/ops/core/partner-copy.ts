@@ -27,82 +27,65 @@ export type CopyFate = 'end' | 'resume' | 'renew'
 /** A change must reach the copy soon, although Cloudflare's API waits for minutes for a database that hangs. */
 const patienceMs = 5000
 
-/** Makes a change of a partner, and ends or deletes KV's copy of it, so that it does not outlive the change. */
+/**
+ * Makes a change of a partner, and ends or deletes KV's copy of it, so that it does not outlive the change. `end` and `resume` do
+ * so, too, when the database fails, or does not answer for some seconds. When the change is refused before that, the copy stays.
+ * A copy that can't be reached is only a warning.
+ * @param name of the partner, as it was typed.
+ * @param change tells whom it found.
+ */
 export async function changeWithCopy<T>(
   store: Store,
-  partner: CopiedPartner,
+  name: string,
   fate: CopyFate,
   warn: Warn,
-  change: () => Promise<T>,
+  change: (tellFound: (found: CopiedPartner) => void) => Promise<T>,
 ): Promise<T> {
-  const changed = await guardCopy(store, partner, fate, warn, change)
-  const outcome = await tryToUpdate(store, partner, fate)
-  if (!outcome.isDone) {
-    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
-    warn(`${outcome.sentence} The change was made, and takes effect within ${freshness}. ${advice}`)
+  let partner: CopiedPartner = { shortName: name }
+  const update = () => updateCopy(store, partner, fate).catch(describeFailure)
+  const isUrgent = fate !== 'renew'
+  let early: Promise<void> | undefined
+  const updateEarly = () => {
+    early = update().then((outcome) => warn(`${outcome} Waiting for the database …`))
   }
+  const timer = isUrgent ? setTimeout(updateEarly, patienceMs) : undefined
+  const changed = await change((found) => void (partner = found))
+    .finally(() => {
+      clearTimeout(timer)
+      return early
+    })
+    .catch(async (error: unknown) => {
+      // Otherwise the database works, and nothing was changed in it.
+      const isRefused = error instanceof UserError || isCausedBy(error, outdatedSchema)
+      if (isUrgent && !isRefused) {
+        warn(`The database did not answer. ${await update()} When the database answers, run the command again.`)
+      }
+      throw error
+    })
+  await updateCopy(store, partner, fate).catch((error: unknown) => {
+    const advice = `While the database fails, the old copy can be used for up to ${staleIfErrorHours} hours: run the command again.`
+    warn(`${describeFailure(error)} The change was made, and takes effect within ${freshness}. ${advice}`)
+  })
   return changed
 }
 
-/**
- * Reads or changes a partner in the database. When the database fails, or does not answer for some seconds, ends or deletes KV's
- * copy, if `fate` asks for that, and says what remains: the change may have taken effect. When the work is refused before that,
- * the copy stays. A copy that can't be reached is only a warning.
- */
-export async function guardCopy<T>(
-  store: Store,
-  partner: CopiedPartner,
-  fate: CopyFate,
-  warn: Warn,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (fate === 'renew') return work()
-  let update: Promise<void> | undefined
-  const timer = setTimeout(() => {
-    warn(`The database takes longer than ${patienceMs / 1000} s. Updating the cache …`)
-    update = tryToUpdate(store, partner, fate).then(({ sentence }) => warn(`${sentence} Waiting for the database …`))
-  }, patienceMs)
-  try {
-    return await work().finally(() => {
-      clearTimeout(timer)
-      return update
-    })
-  } catch (error) {
-    // Otherwise the database works, and nothing was changed in it.
-    const isRefused = error instanceof UserError || isCausedBy(error, outdatedSchema)
-    if (!isRefused) await reportFailure(store, partner, fate, warn)
-    throw error
+/** @returns a sentence about it. */
+async function updateCopy(store: Store, { shortName, clientId }: CopiedPartner, fate: CopyFate): Promise<string> {
+  const names = clientId === undefined ? await findCopies(store, shortName) : [getPartnerKey(clientId)]
+  if (names.length === 0) {
+    return `${shortName} has no cached copy: isolates that know it treat it as before for up to ${staleIfErrorHours} hours.`
   }
+  if (fate === 'end') {
+    const mark: PartnerMark = { shortName, endedAtMs: Date.now() }
+    await store.putKeys(names, mark, staleIfErrorHours * 3600)
+    return `${shortName} is marked in the cache: while the database fails, it gets no token and no list after about three minutes.`
+  }
+  for (const name of names) await store.deleteKey(name)
+  return `The cached copy of ${shortName} was deleted.`
 }
 
-async function reportFailure(store: Store, partner: CopiedPartner, fate: CopyFate, warn: Warn): Promise<void> {
-  const failure =
-    partner.clientId === undefined
-      ? 'The database did not answer, and nothing was changed in it.'
-      : 'The database did not answer.'
-  const { sentence } = await tryToUpdate(store, partner, fate)
-  warn(`${failure} ${sentence} When the database answers, run the command again.`)
-}
-
-async function tryToUpdate(store: Store, { shortName, clientId }: CopiedPartner, fate: CopyFate) {
-  try {
-    const names = clientId === undefined ? await findCopies(store, shortName) : [getPartnerKey(clientId)]
-    if (names.length === 0) {
-      const effect = `isolates that know it treat it as before for up to ${staleIfErrorHours} hours`
-      return { isDone: true, sentence: `${shortName} has no cached copy: ${effect}.` }
-    }
-    if (fate === 'end') {
-      const mark: PartnerMark = { shortName, endedAtMs: Date.now() }
-      await store.putKeys(names, mark, staleIfErrorHours * 3600)
-      const effect = 'while the database fails, it gets no token and no list after about three minutes'
-      return { isDone: true, sentence: `${shortName} is marked in the cache: ${effect}.` }
-    }
-    for (const name of names) await store.deleteKey(name)
-    return { isDone: true, sentence: `The cached copy of ${shortName} was deleted.` }
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    return { isDone: false, sentence: `The cached copy of ${shortName} could not be updated: ${reason}` }
-  }
+function describeFailure(error: unknown): string {
+  return `The cached copy could not be updated: ${error instanceof Error ? error.message : String(error)}`
 }
 
 /** The metadata of a copy names its partner. */

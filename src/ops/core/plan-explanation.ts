@@ -4,7 +4,7 @@ import { freshnessSeconds } from '../../api/promises.ts'
 import { selectRecordedPlanIds } from '../../db/catalog-queries.ts'
 import { selectChanges, selectPublications, selectWithdrawal, type PlanChange } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { findPartnerAt, listPartnerEntries, readDatabaseSeconds } from './change-record.ts'
+import { listPartnerEntries, readDatabaseSeconds } from './change-record.ts'
 import { selectPlan } from './catalog-plans.ts'
 import { findPartner, type Partner } from './partner-accounts.ts'
 import { listPublications } from './publication-log.ts'
@@ -37,7 +37,7 @@ export interface Question {
 
 /** @throws UserError when there is no such partner, or the record does not answer for that time. */
 export async function explainPlan(store: Store, { plan: name, shortName, at }: Question): Promise<PlanExplanation> {
-  const partner = at === undefined ? await findPartner(store, shortName) : await findPartnerAt(store, shortName, at)
+  const partner = await findPartner(store, shortName, at)
   const plan = await selectPlan(store, name, at)
   const { suspendedAt, closedAt, country } = partner
   if (closedAt !== null) return { reason: 'partner_closed', partner }

@@ -1,39 +1,75 @@
-// Whose client secret a text is: only a salted hash of each is stored, so every live one is tried.
+// Whose a leaked text is: of a client secret only a salted hash is stored, so every live one is tried. A token names its partner.
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { clientSecretPattern, findMatchingHash, isClientSecret } from '../../crypto/client-secret.ts'
-import { selectStoredSecrets, type LiveSecret } from '../../db/partner-queries.ts'
+import { selectPartner, selectStoredSecrets, type LiveSecret } from '../../db/partner-queries.ts'
+import { isJsonObject, parseJson } from '../../json.ts'
 import type { Store } from '../store/store.ts'
-import { findPartner, type Partner } from './partner-accounts.ts'
+import { findPartner, readPartnerStatus, type Partner } from './partner-accounts.ts'
 import type { OnProgress } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
+/** A token is what it says of itself: its signature is not checked. */
+export type Leak =
+  | { kind: 'secret'; clientSecret: string }
+  | { kind: 'token'; clientId: string; createdAt: number; expiresAt: number }
+
+/** Whose a secret or a token is. */
+export interface Owned extends LiveSecret {
+  kind: Leak['kind']
+  partner: Partner
+  /** `accepted`, or why it is refused. */
+  state: string
+}
+
 /**
- * Finds the only secret with the right checksum in a text, also in Base64 and form-encoded.
+ * Finds the only secret with the right checksum in a text, also in Base64 and form-encoded, or else the only access token.
  * @throws UserError when there is none, or several.
  */
-export function findClientSecret(text: string): string {
+export function findLeak(text: string): Leak {
   const decoded = text.replaceAll(/[A-Za-z0-9+/=]{40,}/g, (base64) => Buffer.from(base64, 'base64').toString('latin1'))
   const matches = `${text} ${decoded}`.replaceAll(/%5f/gi, '_').match(new RegExp(clientSecretPattern, 'g')) ?? []
-  const [found, ...others] = new Set(matches.filter(isClientSecret))
-  if (others.length > 0) throw new UserError('This text has several secrets. Pass each of them alone.')
+  const secrets = new Set(matches.filter(isClientSecret))
+  const payloads = new Set([...text.matchAll(/\beyJ[\w-]+\.(eyJ[\w-]+)/g)].flatMap(([, payload = '']) => payload))
+  const tokens = [...payloads].flatMap(readToken)
+  const [found, ...others] = secrets.size > 0 ? [...secrets].map(toSecret) : tokens
+  if (others.length > 0) throw new UserError('This text has several secrets or tokens. Pass each of them alone.')
   if (found !== undefined) return found
-  if (/\beyJ[\w-]+\.[\w-]+\.[\w-]+/.test(text)) {
-    throw new UserError(
-      'This looks like an access token, which names its partner: see "A secret leaked" in src/ops/README.md, step 2.',
-    )
-  }
   throw new UserError(
-    'This is no secret of this service: a secret is pcs_ and 36 letters and digits, with the right checksum.',
+    'This is no secret or token of this service: a secret is pcs_ and 36 letters and digits, with the right checksum.',
   )
 }
 
-/** @throws UserError when no live secret matches. */
-export async function findSecretOwner(
+const toSecret = (clientSecret: string): Leak => ({ kind: 'secret', clientSecret })
+
+function readToken(payload: string): Leak[] {
+  const claims = parseJson(Buffer.from(payload, 'base64url').toString())
+  const { sub, iat, exp } = isJsonObject(claims) ? claims : {}
+  if (typeof sub !== 'string' || typeof iat !== 'number' || typeof exp !== 'number') return []
+  return [{ kind: 'token', clientId: sub, createdAt: iat, expiresAt: exp }]
+}
+
+/** @returns undefined when the secret is no live one, or there is no such partner. */
+export async function findOwner(
   store: Store,
-  clientSecret: string,
+  leak: Leak,
+  nowSeconds: number,
   onProgress: OnProgress,
-): Promise<{ partner: Partner; secret: LiveSecret }> {
-  const { read, config, target } = store
+): Promise<Owned | undefined> {
+  if (leak.kind === 'secret') return findSecretOwner(store, leak.clientSecret, onProgress)
+  const { kind, clientId, createdAt, expiresAt } = leak
+  const partner = await selectPartner(store.read, clientId)
+  if (partner === undefined) return undefined
+  const ended = createdAt < (partner.tokensValidFrom ?? 0) && 'refused: all tokens of that time were ended'
+  const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || describeAccess(partner)
+  return { kind, partner, createdAt, expiresAt, state }
+}
+
+function describeAccess(partner: Partner): string {
+  return partner.suspendedAt === null ? 'accepted' : `refused: the partner is ${readPartnerStatus(partner)}`
+}
+
+async function findSecretOwner(store: Store, clientSecret: string, onProgress: OnProgress): Promise<Owned | undefined> {
+  const { read, config } = store
   const secrets = await selectStoredSecrets(read)
   // Each call costs two derivations, also for one hash.
   for (let index = 0; index < secrets.length; index += 2) {
@@ -42,8 +78,10 @@ export async function findSecretOwner(
     const hashes = pair.map(({ hash }) => hash)
     const found = await findMatchingHash(clientSecret, hashes, readPbkdf2Iterations(config))
     const match = pair.find(({ hash }) => hash === found)
-    if (match) return { partner: await findPartner(store, match.shortName), secret: match.secret }
+    if (match) {
+      const partner = await findPartner(store, match.shortName)
+      return { kind: 'secret', partner, ...match.secret, state: describeAccess(partner) }
+    }
   }
-  const where = target.remote ? `[env.${target.env}]` : 'the local state'
-  throw new UserError(`No live secret of ${where} matches: it has ended, or is of another environment.`)
+  return undefined
 }

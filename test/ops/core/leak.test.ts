@@ -2,13 +2,13 @@
 import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { findOpenPartner, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
+import { changePartner, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from '../../worker/support/requests.ts'
 import { createChanges } from '../support/partner-changes.ts'
-import { storeWithoutDatabase } from '../support/worker-store.ts'
+import { attribution, storeWithoutDatabase } from '../support/worker-store.ts'
 
 beforeEach(async () => {
   await reset()
@@ -70,7 +70,8 @@ test('a lockdown while the database fails ends access in about three minutes, al
   expect(await list(token)).toBe('200')
   breakD1(d1Down)
   const warnings: string[] = []
-  const attempt = findOpenPartner(storeWithoutDatabase, 'acme', 'end', (warning) => warnings.push(warning))
+  const warn = (warning: string) => warnings.push(warning)
+  const attempt = changePartner(storeWithoutDatabase, 'acme', { kind: 'lockdown' }, { attribution, warn })
   await expect(attempt).rejects.toThrow('D1 is down')
   expect(warnings).toEqual([expect.stringContaining('acme is marked in the cache')])
   vi.setSystemTime(Date.now() + 181_000)

@@ -1,22 +1,22 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import {
+  changePartner,
   createPartner,
-  findOpenPartner,
+  findPartner,
   isRotationDue,
   listPartners,
   readPartnerStatus,
-  replaceSecret,
-  type NewCredentials,
+  type Operator,
 } from '../../../src/ops/core/partner-accounts.ts'
 import { formatIsoTime } from '../../../src/ops/core/iso-time.ts'
+import { explainPartner } from '../../../src/ops/core/partner-explanation.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { findMatchingHash } from '../../../src/crypto/client-secret.ts'
 import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { selectStoredSecrets } from '../../../src/db/partner-queries.ts'
-import { listPartnerEntries } from '../../../src/ops/core/change-record.ts'
 import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../src/api/cache-keys.ts'
 import { acme, createChanges } from '../support/partner-changes.ts'
 import { openDatabase } from '../../../src/db/database.ts'
@@ -24,7 +24,6 @@ import { emptyDatabase, listKeysAfter } from '../support/test-database.ts'
 import {
   attribution,
   interceptChanges,
-  interruptedStore,
   operator,
   store,
   storeWithoutCache,
@@ -37,7 +36,7 @@ const secretPattern = /^pcs_\w{36}$/
 
 beforeEach(() => emptyDatabase(env))
 
-const { create, find, listSecrets, change, move, rename, setContact, rotate, replaceNewest, lockDown } = createChanges()
+const { create, find, listSecrets, change, set, rotate, replaceNewest, lockDown } = createChanges()
 /** D1's clock, which decides every time. */
 const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
 /** Sets columns of every row. */
@@ -65,31 +64,33 @@ describe('createPartner', () => {
     ])
   })
 
-  test('names everything that is wrong', async () => {
-    const problems = [
-      'The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is "Acme/".',
-      'The name must be 1 to 200 visible characters on one line; it is " ".',
-      'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "ke".',
-    ]
-    await expect(create({ shortName: 'Acme/', name: ' ', country: 'ke' })).rejects.toThrow(new UserError(problems))
-    expect(await listPartners(store)).toEqual([])
-  })
-
   test.each([
     ...['a', 'acme-', 'a'.repeat(33)].map((shortName) => [{ shortName }, 'The short name'] as const),
     ...['a'.repeat(201), 'red\u001b[31m', 'two\nlines', '\u200b\u200d', '\u3164\u2800', 'C1\u0085'].map(
       (name) => [{ name }, 'The name'] as const,
     ),
     [{ country: 'XX' }, 'The country'] as const,
+    [{ contact: 'two\nlines' }, 'The contact'] as const,
   ])('refuses %j', async (overrides, subject) => {
     await expect(create(overrides)).rejects.toThrow(new RegExp(`^${subject} must be [^\\n]*$`))
+    expect(await listPartners(store)).toEqual([])
   })
 
-  test('refuses a short name that is taken', async () => {
-    await create()
-    const message = 'The short name acme is taken. Choose another, or see: npm run -s ops -- partner list'
-    await expect(create()).rejects.toThrow(new UserError(message))
-    expect(await listPartners(store)).toHaveLength(1)
+  test('shows the secret before it notes the contact, and finds the partner by its client ID', async () => {
+    const notNoted = interceptD1(env.DB, (call, { sql }) =>
+      sql.includes('_contacts (') ? failWith('lost')(call) : call(),
+    )
+    const shown: string[] = []
+    const failing = createPartner(
+      { ...store, read: openDatabase(notNoted) },
+      { ...acme, contact: 'a' },
+      attribution,
+      (made) => shown.push(made.clientId),
+    )
+    await expect(failing).rejects.toThrow('lost')
+    expect(await findPartner(store, shown[0] ?? '')).toMatchObject({ shortName: 'acme', contact: null })
+    await createPartner(store, { ...acme, shortName: 'boda', contact: 'a' }, attribution)
+    expect(await findPartner(store, 'boda')).toMatchObject({ contact: 'a' })
   })
 })
 
@@ -109,31 +110,15 @@ test('listPartners sorts by short name, with the live secrets, the oldest first'
   expect(await read()).toEqual([['acme', []], boda])
 })
 
-describe('replaceSecret', () => {
-  test('returns a new secret and keeps the old one for the grace period', async () => {
+describe('a rotation', () => {
+  test('shows a new secret and keeps the old one for the grace period', async () => {
     const created = await create()
     const rotated = await rotate(2 * hour)
-    expect(rotated).toEqual({
-      ...created,
-      clientSecret: expect.stringMatching(secretPattern) as string,
-      tokensValidFrom: null,
-      olderExpiresAt: null,
-    })
+    const clientSecret = expect.stringMatching(secretPattern) as string
+    expect(rotated).toEqual({ ...created, clientSecret, isSuspended: false, tokensValidFrom: null })
     expect(rotated.clientSecret).not.toBe(created.clientSecret)
     const [old, current, ...others] = await listSecrets()
     expect([old?.expiresAt, current?.expiresAt, others]).toEqual([(current?.createdAt ?? 0) + 2 * hour, null, []])
-  })
-
-  test('refuses a third live secret, and says how long the grace period lasts', async () => {
-    await create()
-    await rotate(hour)
-    const secrets = await listSecrets()
-    await expect(rotate(hour)).rejects.toThrow(
-      new UserError(
-        `acme has two live secrets, and the older one works until ${formatIsoTime(secrets[0]?.expiresAt ?? 0)}. If the newer one is lost, replace it: npm run -s ops -- partner rotate acme --replace-newest; to end both now: npm run -s ops -- partner rotate acme --grace 0`,
-      ),
-    )
-    expect(await listSecrets()).toEqual(secrets)
   })
 
   test('replaces a new secret that was lost, and leaves the older one its expiry', async () => {
@@ -141,36 +126,22 @@ describe('replaceSecret', () => {
     await rotate(hour)
     const [old] = await listSecrets()
     const [keptHash, lostHash] = await listHashes()
-    const { clientSecret, olderExpiresAt } = await replaceNewest()
-    expect(clientSecret).toMatch(secretPattern)
+    expect((await replaceNewest()).clientSecret).toMatch(secretPattern)
     const [kept, current, ...others] = await listSecrets()
     expect([kept, current?.expiresAt, others]).toEqual([old, null, []])
-    expect(olderExpiresAt).toBe(old?.expiresAt)
     const hashes = await listHashes()
     expect([hashes[0], hashes[1] === lostHash, hashes.length]).toEqual([keptHash, false, 2])
   })
 
-  test('does not replace the only secret that works', async () => {
+  test('is refused when the secrets don’t fit, and changes none', async () => {
     await create()
-    const secrets = await listSecrets()
-    await expect(replaceNewest()).rejects.toThrow(
-      new UserError(
-        'acme has no older secret that would still work: --replace-newest would end the only one. To keep that one for a grace period: npm run -s ops -- partner rotate acme',
-      ),
-    )
-    expect(await listSecrets()).toEqual(secrets)
-  })
-
-  test.each([
-    ['a rotation', () => rotate(hour), rotate.bind(null, hour)],
-    ['a lockdown', () => rotate(0), lockDown],
-    ['a rotation, after a close', () => change('close'), rotate.bind(null, hour)],
-  ])('refuses %s at the same time as another change', async (_, other, replace) => {
-    await create()
-    await expect(replace(interruptedStore(other))).rejects.toThrow(/^Somebody else changed acme at the same time, /)
-    const [, ...kinds] = (await listPartnerEntries(store, { shortName: 'acme' })).map(({ kind }) => kind)
-    expect(kinds).toEqual(['create'])
-    expect((await find()).tokensValidFrom).toBeNull()
+    const [only] = await listSecrets()
+    await expect(replaceNewest()).rejects.toThrow(/^acme has only one secret\. /)
+    expect(await listSecrets()).toEqual([only])
+    await rotate(hour)
+    const both = await listSecrets()
+    await expect(rotate(hour)).rejects.toThrow(/^acme has two live secrets, /)
+    expect(await listSecrets()).toEqual(both)
   })
 
   test('ends all earlier secrets without a grace period', async () => {
@@ -186,6 +157,11 @@ describe('replaceSecret', () => {
     const [, second] = await listSecrets()
     await endOldest()
     expect(await listSecrets()).toEqual([second])
+    const { secretEndedAt } = await find()
+    expect(secretEndedAt).toBeGreaterThan(0)
+    expect(explainPartner(await find(), [])).toContain(
+      `The secret before it ended at ${formatIsoTime(secretEndedAt ?? 0)}: it gets 401 invalid_client.`,
+    )
     await rotate(hour)
     const createdAt = second?.createdAt ?? 0
     expect(await listSecrets()).toMatchObject([{ createdAt, expiresAt: expect.any(Number) }, { expiresAt: null }])
@@ -212,9 +188,9 @@ describe('a lockdown', () => {
     await create()
     const order: string[] = []
     const putKeys = async () => void order.push('copy ended')
-    const show = ({ clientSecret, tokensValidFrom }: NewCredentials) =>
+    const show: Operator['show'] = ({ clientSecret, tokensValidFrom }) =>
       void order.push(`${clientSecret.slice(0, 4)} ${typeof tokensValidFrom}`)
-    await replaceSecret({ ...store, putKeys }, await find(), { kind: 'lockdown' }, { ...operator, show })
+    await changePartner({ ...store, putKeys }, 'acme', { kind: 'lockdown' }, { ...operator, show })
     expect(order).toEqual(['pcs_ number', 'copy ended'])
   })
 
@@ -239,16 +215,6 @@ describe('a lockdown', () => {
     await lockDown()
     expect((await find()).suspendedAt).toBe(partner.suspendedAt)
   })
-
-  test('returns the secret also when the database fails right after the change', async () => {
-    await create()
-    const leftovers = interceptD1(env.DB, (call, { sql }) =>
-      /^\s*(update|delete)/.test(sql) ? failWith('D1 is down')(call) : call(),
-    )
-    const { clientSecret, tokensValidFrom } = await lockDown({ ...store, read: openDatabase(leftovers) })
-    expect(clientSecret).toMatch(secretPattern)
-    expect(tokensValidFrom).toBe((await find()).tokensValidFrom)
-  })
 })
 
 test('suspend and resume change the partner once, and delete its cached copy', async () => {
@@ -267,9 +233,9 @@ test('suspend and resume change the partner once, and delete its cached copy', a
 })
 
 test.each([
-  [() => move('UG'), { country: 'UG' }],
-  [() => rename('Acme Pay'), { name: 'Acme Pay' }],
-  [() => setContact('amina@acme.example'), { contact: 'amina@acme.example' }],
+  [() => set({ country: 'UG' }), { country: 'UG' }],
+  [() => set({ name: 'Acme Pay' }), { name: 'Acme Pay' }],
+  [() => set({ contact: 'amina@acme.example' }), { contact: 'amina@acme.example' }],
 ])('set changes the partner once, and deletes its cached copy: %s', async (edit, changed) => {
   const { clientId } = await create()
   const before = await find()
@@ -281,33 +247,15 @@ test.each([
   expect(await edit()).toEqual({ isChanged: false, partner: await find() })
 })
 
-test('set deletes the contact', async () => {
-  await create()
-  await setContact('amina@acme.example')
-  expect(await setContact(null)).toMatchObject({ isChanged: true, partner: { contact: null } })
-})
-
-test.each([
-  [() => move('uganda'), 'The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is "uganda".'],
-  [() => rename('\u200b'), 'The name must be 1 to 200 visible characters on one line; it is "\\u200b".'],
-  [() => setContact(''), 'The contact must be 1 to 200 visible characters on one line; it is "".'],
-])('a value that is not valid is refused: %s', async (edit, message) => {
-  await create()
-  await expect(edit()).rejects.toThrow(new UserError(message))
-})
-
 /** Every change but `create` and `close`. */
 const changes = [
   () => change('suspend'),
   () => change('resume'),
   () => change('end-tokens'),
-  () => move('UG'),
-  () => rename('Other'),
-  () => setContact('x'),
+  () => set({ country: 'UG' }),
   () => rotate(0),
   () => rotate(hour),
   () => lockDown(),
-  () => findOpenPartner(store, 'acme', 'end', operator.warn),
 ]
 
 describe('close', () => {
@@ -315,7 +263,7 @@ describe('close', () => {
 
   test('deletes secrets, contact and cached copy, and the Worker refuses the partner like a suspended one', async () => {
     const { clientId } = await create()
-    await setContact('amina@acme.example')
+    await set({ contact: 'amina@acme.example' })
     expect(await keepsCopy(close, clientId)).toBe(false)
     const partner = await find()
     expect([readPartnerStatus(partner), partner.contact]).toEqual(['closed', null])
@@ -334,17 +282,15 @@ describe('close', () => {
   test('is for good, and the short name stays taken', async () => {
     await create()
     const { partner } = await close()
-    const message = `acme was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good: its secrets and tokens have ended. To onboard it again, create it under another short name: npm run -s ops -- partner create --help`
-    for (const attempt of [...changes, replaceNewest]) await expect(attempt()).rejects.toThrow(new UserError(message))
+    for (const attempt of [...changes, replaceNewest]) await expect(attempt()).rejects.toThrow(/^acme was closed at /)
     await expect(create()).rejects.toThrow(/^The short name acme is taken\./)
     expect([await find(), await listSecrets()]).toEqual([partner, []])
   })
 })
 
 test('every change refuses an unknown partner', async () => {
-  const message = 'There is no partner "acme". See: npm run -s ops -- partner list'
   for (const attempt of [...changes, () => change('close')]) {
-    await expect(attempt()).rejects.toThrow(new UserError(message))
+    await expect(attempt()).rejects.toThrow(/^There is no partner "acme"\. /)
   }
 })
 
@@ -360,7 +306,7 @@ describe('the cached copy of a partner', () => {
   const warnings: string[] = []
   const listening = { attribution, warn: (warning: string) => warnings.push(warning) }
   const suspendOn = (on: typeof store) => createChanges(listening).change('suspend', on)
-  const nothingChanged = 'The database did not answer, and nothing was changed in it.'
+  const failed = 'The database did not answer.'
   const ended =
     'acme is marked in the cache: while the database fails, it gets no token and no list after about three minutes.'
   const again = 'When the database answers, run the command again.'
@@ -375,7 +321,7 @@ describe('the cached copy of a partner', () => {
     const broken = interceptChanges(() => Promise.reject(failure))
     const isKept = await keepsCopy(() => expect(suspendOn(broken)).rejects.toMatchObject({ cause: failure }))
     expect(isKept).toBe(false)
-    expect(warnings).toEqual([`The database did not answer. ${ended} ${again}`])
+    expect(warnings).toEqual([`${failed} ${ended} ${again}`])
   })
 
   test('is found by its short name while the database does not answer', async () => {
@@ -385,7 +331,6 @@ describe('the cached copy of a partner', () => {
     }
     await env.CATALOG_CACHE.put(getPartnerKey('d'), 'no metadata')
     await expect(suspendOn(storeWithoutDatabase)).rejects.toThrow('D1 is down')
-    await expect(findOpenPartner(storeWithoutDatabase, 'acme', 'end', listening.warn)).rejects.toThrow('D1 is down')
     const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
     const mark = { shortName: 'acme', endedAtMs: expect.any(Number) }
     expect(keys.map(({ metadata }) => metadata)).toMatchObject([mark, { shortName: 'boda' }, mark, undefined])
@@ -393,8 +338,8 @@ describe('the cached copy of a partner', () => {
     const { keys: left } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
     expect(left.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
     for (const { name } of left) await env.CATALOG_CACHE.delete(name)
-    const resumed = `${nothingChanged} The cached copy of acme was deleted. ${again}`
-    expect(warnings).toEqual([`${nothingChanged} ${ended} ${again}`, `${nothingChanged} ${ended} ${again}`, resumed])
+    const resumed = `${failed} The cached copy of acme was deleted. ${again}`
+    expect(warnings).toEqual([`${failed} ${ended} ${again}`, resumed])
   })
 
   test('is ended after 5 s while the database does not answer, and again when that has changed', async () => {
@@ -408,14 +353,10 @@ describe('the cached copy of a partner', () => {
       expect(warnings).toEqual([])
       await vi.advanceTimersByTimeAsync(1)
       vi.useRealTimers()
-      await vi.waitFor(() => expect(warnings).toHaveLength(2))
-      expect(warnings).toEqual([
-        'The database takes longer than 5 s. Updating the cache …',
-        `${ended} Waiting for the database …`,
-      ])
+      await vi.waitFor(() => expect(warnings).toEqual([`${ended} Waiting for the database …`]))
       answer.reject(new Error('D1 is down'))
       expect(await failure).toMatchObject({ cause: { message: 'D1 is down' } })
-      expect(warnings.slice(2)).toEqual([`${nothingChanged} ${ended} ${again}`])
+      expect(warnings.slice(1)).toEqual([`${failed} ${ended} ${again}`])
     } finally {
       vi.useRealTimers()
     }
@@ -426,8 +367,8 @@ describe('the cached copy of a partner', () => {
     await rotate(hour)
     const refusals = async () => {
       await expect(rotate(hour)).rejects.toThrow(UserError)
-      await expect(move('x')).rejects.toThrow(UserError)
-      await expect(move('UG', storeWithoutDatabase)).rejects.toThrow('D1 is down')
+      await expect(set({ country: 'x' })).rejects.toThrow(UserError)
+      await expect(set({ country: 'UG' }, storeWithoutDatabase)).rejects.toThrow('D1 is down')
     }
     expect(await keepsCopy(refusals, clientId)).toBe(true)
     await change('close')
@@ -444,14 +385,14 @@ describe('the cached copy of a partner', () => {
   test('is reported when neither the database nor the cache answers', async () => {
     const { listKeys, putKeys } = storeWithoutCache
     await expect(suspendOn({ ...storeWithoutDatabase, listKeys, putKeys })).rejects.toThrow('D1 is down')
-    expect(warnings).toEqual([`${nothingChanged} The cached copy of acme could not be updated: KV is down. ${again}`])
+    expect(warnings).toEqual([`${failed} The cached copy could not be updated: KV is down. ${again}`])
   })
 
   test('is only a warning when it can’t be ended', async () => {
     await create()
     await suspendOn(storeWithoutCache)
     expect(warnings).toEqual([
-      'The cached copy of acme could not be updated: KV is down. The change was made, and takes effect within 2 minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again.',
+      'The cached copy could not be updated: KV is down. The change was made, and takes effect within 2 minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again.',
     ])
     expect((await find()).suspendedAt).not.toBeNull()
   })

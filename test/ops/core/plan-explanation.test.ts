@@ -72,8 +72,8 @@ test('after a change of the plan or the partner, the answer settles within two m
 })
 
 test('the past, with the partner’s country and suspension at that time', async () => {
-  await changePartner(store, { kind: 'set', partner: 'acme', country: 'UG' }, operator)
-  await changePartner(store, { kind: 'suspend', partner: 'acme' }, operator)
+  await changePartner(store, 'acme', { kind: 'set', country: 'UG' }, operator)
+  await changePartner(store, 'acme', { kind: 'suspend' }, operator)
   // The rows of the partner: created, moved, suspended.
   const first = Number(await env.DB.prepare('select min(id) as id from change_record').first('id'))
   await env.DB.prepare('update change_record set changed_at = 1000 + 10 * (id - ?), created_at = 1000')
@@ -88,5 +88,5 @@ test('the past, with the partner’s country and suspension at that time', async
   expect(await explainAt(1009)).toEqual(['viewable', 'KE'])
   expect(await explainAt(1010)).toEqual(['not_viewable', 'UG'])
   expect(await explainAt(1020)).toEqual(['partner_suspended', 'UG'])
-  await expect(explain(999)).rejects.toThrow('There was no partner acme at 1970-01-01T00:16:39Z')
+  await expect(explain(999)).rejects.toThrow('There was no partner "acme" at 1970-01-01T00:16:39Z')
 })

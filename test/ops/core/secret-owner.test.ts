@@ -1,16 +1,20 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { findSecretOwner } from '../../../src/ops/core/secret-owner.ts'
+import { issueAccessToken } from '../../../src/crypto/access-token.ts'
+import { findLeak, findOwner } from '../../../src/ops/core/secret-owner.ts'
+import type { OnProgress } from '../../../src/ops/core/publications.ts'
+import { makeSigningKey } from '../../support/signing-key.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 import { createChanges } from '../support/partner-changes.ts'
 import { store } from '../support/worker-store.ts'
 
 beforeEach(() => emptyDatabase(env))
 
-const { create, change, rotate } = createChanges()
-const identify = async (secret: string) => {
-  const { partner, secret: found } = await findSecretOwner(store, secret, () => {})
-  return [partner.shortName, found.expiresAt !== null]
+const { create, find, change, rotate } = createChanges()
+const nowSeconds = Math.floor(Date.now() / 1000)
+const identify = async (text: string, onProgress: OnProgress = () => {}) => {
+  const owned = await findOwner(store, findLeak(text), nowSeconds, onProgress)
+  return owned && [owned.partner.shortName, owned.expiresAt !== null, owned.state]
 }
 
 test('every live secret has its owner: an old one in its grace period, and those of a suspended partner', async () => {
@@ -18,23 +22,21 @@ test('every live secret has its owner: an old one in its grace period, and those
   const first = await create()
   const second = await rotate(60)
   await change('suspend')
-  expect(await identify(first.clientSecret)).toEqual(['acme', true])
-  expect(await identify(second.clientSecret)).toEqual(['acme', false])
-  expect(await identify(boda.clientSecret)).toEqual(['boda', false])
-})
-
-test('a secret that has ended has no owner', async () => {
-  const { clientSecret } = await create()
-  await rotate(60)
+  expect(await identify(first.clientSecret)).toEqual(['acme', true, 'refused: the partner is suspended'])
+  expect(await identify(second.clientSecret)).toEqual(['acme', false, 'refused: the partner is suspended'])
+  expect(await identify(boda.clientSecret)).toEqual(['boda', false, 'accepted'])
   await env.DB.prepare(`update change_record set secrets = json_set(secrets, '$[0].expiresAt', unixepoch())`).run()
-  await expect(identify(clientSecret)).rejects.toThrow(/^No live secret of the local state matches: /)
+  expect(await identify(first.clientSecret)).toBeUndefined()
 })
 
 test('each live secret costs one derivation, and progress is reported', async () => {
-  for (let number = 10; number < 16; number++) await create({ shortName: `partner-${number}` })
+  const { clientSecret } = await create()
+  for (let number = 10; number < 15; number++) await create({ shortName: `partner-${number}` })
+  await change('close')
+  await create({ shortName: 'last' })
   const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
-  const onProgress = vi.fn<(step: string, done: number, total: number) => void>()
-  await expect(findSecretOwner(store, 'a'.repeat(40), onProgress)).rejects.toThrow(/^No live secret /)
+  const onProgress = vi.fn<OnProgress>()
+  expect(await identify(clientSecret, onProgress)).toBeUndefined()
   expect(deriveBits).toHaveBeenCalledTimes(6)
   expect(onProgress.mock.calls.map(([, done, total]) => [done, total])).toEqual([
     [0, 6],
@@ -42,4 +44,30 @@ test('each live secret costs one derivation, and progress is reported', async ()
     [4, 6],
   ])
   deriveBits.mockRestore()
+})
+
+test('a token names its partner, and why it is refused', async () => {
+  const { clientId } = await create()
+  const key = await makeSigningKey()
+  const issue = (claims: { sub?: string; iat?: number; exp?: number } = {}) => {
+    const all = { sub: clientId, partner: 'acme', iat: nowSeconds - 9, exp: nowSeconds + 60, ...claims }
+    return issueAccessToken(all, key)
+  }
+  const token = await issue()
+  expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual(['acme', true, 'accepted'])
+  expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual(['acme', true, 'accepted'])
+  expect(await identify(await issue({ exp: nowSeconds }))).toEqual(['acme', true, 'refused: expired'])
+  expect(await identify(await issue({ sub: 'AAAAAAAAAAAAAAAA' }))).toBeUndefined()
+  await change('end-tokens')
+  expect(await identify(token)).toEqual(['acme', true, 'refused: all tokens of that time were ended'])
+  const { tokensValidFrom } = await find()
+  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual(['acme', true, 'accepted'])
+  await change('suspend')
+  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual([
+    'acme',
+    true,
+    'refused: the partner is suspended',
+  ])
+  const other = await issue({ exp: nowSeconds + 61 })
+  expect(() => findLeak(`${token} ${other}`)).toThrow(/several secrets or tokens/)
 })

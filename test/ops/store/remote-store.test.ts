@@ -12,6 +12,7 @@ import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import {
   createPartner,
+  findPartner,
   listPartners,
   changePartner,
   type PartnerRequest,
@@ -58,7 +59,8 @@ afterEach(() => {
 const remote = <T>(work: (store: Store) => Promise<T>) =>
   withRemoteStore(target, (store) => work({ ...store, config: { PBKDF2_ITERATIONS: 1 } }))
 const create = (shortName: string) => remote((store) => createPartner(store, { ...acme, shortName }, attribution))
-const change = (wanted: PartnerRequest) => remote((store) => changePartner(store, wanted, operator))
+const change = (name: string, wanted: PartnerRequest) =>
+  remote((store) => changePartner(store, name, wanted, operator))
 
 test('a partner is suspended, with a warning, when the cache leaves its key out', async () => {
   await create('left')
@@ -67,8 +69,8 @@ test('a partner is suspended, with a warning, when the cache leaves its key out'
   vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) =>
     (input as string).endsWith('/bulk') ? Promise.resolve(Response.json(refusal)) : send(input, init),
   )
-  await change({ kind: 'suspend', partner: 'left' })
-  expect(warnings).toEqual([expect.stringMatching(/^The cached copy of left could not be updated: /)])
+  await change('left', { kind: 'suspend' })
+  expect(warnings).toEqual([expect.stringMatching(/^The cached copy could not be updated: /)])
 })
 
 test('while D1 fails, a suspension marks the partner in the cache, whose copies it finds on any page', async () => {
@@ -81,7 +83,7 @@ test('while D1 fails, a suspension marks the partner in the cache, whose copies 
   expect(await runRemote('partner', 'lockdown', 'acme', '--yes')).toEqual(
     refused(
       expect.stringMatching(
-        /^The database did not answer, and nothing was changed in it\. acme is marked in the cache: .*\nCloudflare answered 500: D1 is down\. Nothing was changed in the database\.\n$/,
+        /^The database did not answer\. acme is marked in the cache: .*\nCloudflare answered 500: D1 is down\. Nothing was changed in the database\.\n$/,
       ),
     ),
   )
@@ -145,7 +147,7 @@ test('a change is sent again as soon as Cloudflare says', async () => {
   const before = await countEntries()
   failChange({ status: 429, code: 7429, message: 'D1 DB is overloaded.', retryAfterSeconds: 1 })
   const startMs = performance.now()
-  await change({ kind: 'set', partner: 'kept', name: 'Kept later' })
+  await change('kept', { kind: 'set', name: 'Kept later' })
   expect(performance.now() - startMs).toBeGreaterThan(1000)
   expect(await countEntries()).toBe(before + 1)
 })
@@ -154,7 +156,8 @@ test.each([true, false])('a change whose answer is lost is made once (%s: it had
   const before = await countEntries()
   failChange({ status: 500, message: 'D1_ERROR: Network connection lost.', hasEffect })
   const partner = { name: `Kept ${hasEffect}` }
-  expect(await change({ kind: 'set', partner: 'kept', ...partner })).toMatchObject({ isChanged: true, partner })
+  expect(await change('kept', { kind: 'set', ...partner })).toMatchObject({ isChanged: true })
+  expect((await remote((store) => findPartner(store, 'kept'))).name).toBe(partner.name)
   expect(await countEntries()).toBe(before + 1)
 })
 
@@ -207,7 +210,7 @@ describe('when a change is made and the answer is lost', () => {
 
   test('and something else fails later, the error says that the change was made', async () => {
     const later = remote(async (store) => {
-      await changePartner(store, { kind: 'set', partner: 'kept', name: 'Lost and found' }, operator)
+      await changePartner(store, 'kept', { kind: 'set', name: 'Lost and found' }, operator)
       throw new CloudflareError('No.')
     })
     await expect(later).rejects.toThrow(/^No\. The change was made: /)

@@ -2,11 +2,11 @@
 import {
   changePartner,
   createPartner,
-  findOpenPartner,
   findPartner,
-  replaceSecret,
+  type NewCredentials,
   type NewPartner,
   type Operator,
+  type PartnerFields,
   type PartnerRequest,
 } from '../../../src/ops/core/partner-accounts.ts'
 import type { SecretReplacement } from '../../../src/db/partner-changes.ts'
@@ -16,19 +16,24 @@ export const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', coun
 
 /** @param by makes the changes; by default, a warning is an error. */
 export function createChanges(by: Operator = operator) {
-  const request = (change: PartnerRequest, on = store) => changePartner(on, change, by)
-  const replace = async (replacement: SecretReplacement, on = store, shortName = 'acme') =>
-    replaceSecret(on, await findOpenPartner(on, shortName, 'renew', by.warn), replacement, by)
+  const request = async (change: PartnerRequest, on = store) => {
+    const { isChanged } = await changePartner(on, 'acme', change, by)
+    return { isChanged, partner: await findPartner(store, 'acme') }
+  }
+  const replace = async (replacement: SecretReplacement, on = store) => {
+    const shown: NewCredentials[] = []
+    await changePartner(on, 'acme', replacement, { ...by, show: (made) => shown.push(made) })
+    const [made] = shown
+    if (made === undefined) throw new Error('no secret was shown')
+    return made
+  }
   return {
     create: (overrides: Partial<NewPartner> = {}, on = store) =>
       createPartner(on, { ...acme, ...overrides }, by.attribution),
     find: () => findPartner(store, 'acme'),
     listSecrets: async () => (await findPartner(store, 'acme')).secrets,
-    change: (kind: 'suspend' | 'resume' | 'close' | 'end-tokens', on = store) => request({ kind, partner: 'acme' }, on),
-    move: (country: string, on = store) => request({ kind: 'set', partner: 'acme', country }, on),
-    rename: (name: string, on = store) => request({ kind: 'set', partner: 'acme', name }, on),
-    setContact: (contact: string | null, on = store) => request({ kind: 'set', partner: 'acme', contact }, on),
-    replace,
+    change: (kind: 'suspend' | 'resume' | 'close' | 'end-tokens', on = store) => request({ kind }, on),
+    set: (fields: PartnerFields, on = store) => request({ kind: 'set', ...fields }, on),
     rotate: (graceSeconds: number, on = store) => replace({ kind: 'rotate', graceSeconds }, on),
     replaceNewest: (on = store) => replace({ kind: 'replace-newest' }, on),
     lockDown: (on = store) => replace({ kind: 'lockdown' }, on),

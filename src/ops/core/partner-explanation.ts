@@ -1,0 +1,32 @@
+// Why a partner's requests are refused since some time: its state, and the changes that ended secrets or tokens.
+import type { ChangeEntry } from './change-record.ts'
+import { formatIsoTime, formatOptionalTime } from './iso-time.ts'
+import { readPartnerStatus, type Partner } from './partner-accounts.ts'
+
+/** @param entries of the partner, the newest first. @returns sentences. */
+export function explainPartner(partner: Partner, entries: readonly ChangeEntry[]): string[] {
+  const { shortName, country, suspendedAt, tokensValidFrom, secrets, secretEndedAt } = partner
+  const findLast = (...kinds: string[]) => entries.find(({ kind }) => kinds.includes(kind))
+  const newSecret = findLast('create', 'rotate', 'replace-newest', 'lockdown')
+  const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
+  const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
+  const effect = secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}: it gets 401 invalid_client`
+  const status = `${shortName} is ${readPartnerStatus(partner)}`
+  const sentences = [
+    suspendedAt === null
+      ? `${status}, and lists the plans of ${country}.`
+      : `${status} since ${describeEntry(findLast('close', 'suspend'))}: every request gets 401.`,
+    ...(secrets.length === 0 ? [] : [`Its newest secret is of ${describeEntry(newSecret)}.`]),
+    ...(secrets.length === 0 || earlierEnd === null ? [] : [`The secret before it ${effect}.`]),
+  ]
+  if (tokensValidFrom === null) return sentences
+  const ended = describeEntry(findLast('lockdown', 'end-tokens'))
+  return [...sentences, `Tokens from before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token: ${ended}.`]
+}
+
+/** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */
+function describeEntry(entry: ChangeEntry | undefined): string {
+  if (entry === undefined) return 'a time that the record does not have'
+  const { changedAt, kind, actor, note } = entry
+  return `${formatIsoTime(changedAt)} (${kind} by ${actor}${note === null ? '' : `: ${note}`})`
+}
