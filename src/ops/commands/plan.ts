@@ -188,7 +188,7 @@ function describeEmptyList(code: string | undefined, target: Target): string {
 }
 
 function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
-  return { identifier, fundType, currency, investable: isInvestable, viewableIn }
+  return { identifier, fundType, currency, open: isInvestable, viewableIn }
 }
 
 function summarize({ id, identifier, name, fundType, currency, category, isInvestable, viewableIn }: CatalogPlan) {

@@ -1,55 +1,62 @@
 import { readPath } from '../../json.ts'
 
 const gap = '  '
+/** Longer words, such as an identifier of 100 characters, are broken before a table becomes a list of fields. */
+const maxWord = 20
 
 /**
- * Formats columns, each as wide as its widest cell, below the names of the first row's fields: `shortName` is `SHORT NAME`.
- * @param maxWidth of the terminal: a wider table breaks its widest columns between words, never in a word that people copy.
+ * Formats columns below the names of the first row's fields: `shortName` is `SHORT NAME`.
+ * @param maxWidth of the terminal: a wider table breaks the text of its widest columns. When that isn't enough, it has a line for
+ * each field instead. A single row, which may have a secret to copy, is broken only between words.
  */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
   if (rows[0] === undefined) return ''
   const names = Object.keys(rows[0])
   const headings = names.map((name) => name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, ' $&').toUpperCase())
-  const lines = [headings, ...rows.map((row) => names.map((name) => formatCell(readPath(row, name))))]
-  const measure = (column: number, read: (cell: string) => number) =>
-    lines.reduce((width, cells) => Math.max(width, read(cells[column] ?? '')), 0)
-  const widths = names.map((_, column) => measure(column, (cell) => cell.length))
-  const minWidths = names.map((_, column) => measure(column, measureLongestWord))
-  let excess = widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - maxWidth
-  const widestFirst = widths.map((_, column) => column).toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))
-  for (const column of widestFirst) {
-    const [width = 0, minWidth = 0] = [widths[column], minWidths[column]]
-    const narrow = Math.max(minWidth, width - Math.max(0, excess))
-    excess -= width - narrow
-    widths[column] = narrow
-  }
-  const pad = (cells: readonly string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(gap)
-  return lines
-    .flatMap((cells) => breakCells(cells, widths))
-    .map((cells) => `${pad(cells).trimEnd()}\n`)
-    .join('')
+  const lines = rows.map((row) => names.map((name) => formatCell(readPath(row, name))))
+  const columns = headings.map((heading, column) => [heading, ...lines.map((cells) => cells[column] ?? '')])
+  const words = columns.map((cells) => measureLongest(cells.flatMap((cell) => cell.split(' '))))
+  const shortWords = words.map((width) => (rows.length === 1 ? width : Math.min(width, maxWord)))
+  let widths = columns.map(measureLongest)
+  for (const minWidths of [words, shortWords]) widths = narrow(widths, minWidths, maxWidth)
+  if (measureLine(widths) <= maxWidth)
+    return [headings, ...lines].flatMap((cells) => breakCells(cells, widths)).join('')
+  const named = lines.map((cells) => cells.map((cell, column): [string, string] => [headings[column] ?? '', cell]))
+  return named.map((pairs) => formatPairs(pairs.filter(([, cell]) => cell !== ''))).join('\n')
 }
 
-function measureLongestWord(text: string): number {
-  return Math.max(...text.split(' ').map((word) => word.length))
+function measureLongest(texts: readonly string[]): number {
+  return texts.reduce((length, text) => Math.max(length, text.length), 0)
+}
+
+function measureLine(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + gap.length + width, -gap.length)
+}
+
+/** Takes from the widest columns until the table fits, or nothing is left to take. */
+function narrow(widths: readonly number[], minWidths: readonly number[], maxWidth: number): number[] {
+  const narrowed = [...widths]
+  for (let excess = measureLine(widths) - maxWidth; excess > 0; excess--) {
+    const wide = narrowed.map((width, column) => (width > (minWidths[column] ?? 0) ? width : 0))
+    const widest = Math.max(...wide)
+    if (widest > 0) narrowed[wide.indexOf(widest)] = widest - 1
+  }
+  return narrowed
 }
 
 /** @returns the lines of one row. */
-function breakCells(cells: readonly string[], widths: readonly number[]): string[][] {
+function breakCells(cells: readonly string[], widths: readonly number[]): string[] {
   const broken = cells.map((cell, column) => breakWords(cell, widths[column] ?? Infinity))
   const height = Math.max(...broken.map((parts) => parts.length))
-  return Array.from({ length: height }, (_, line) => broken.map((parts) => parts[line] ?? ''))
+  return Array.from({ length: height }, (_, line) => {
+    const padded = broken.map((parts, column) => (parts[line] ?? '').padEnd(widths[column] ?? 0))
+    return `${padded.join(gap).trimEnd()}\n`
+  })
 }
 
+/** @returns lines of at most this width. A word that is longer is broken. */
 function breakWords(text: string, width: number): string[] {
-  if (text.length <= width) return [text]
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const longer = `${lines.at(-1)} ${word}`
-    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer
-    else lines.push(word)
-  }
-  return lines
+  return text.length <= width ? [text] : (text.match(new RegExp(`.{1,${width}}(?: |$)|\\S{${width}}`, 'g')) ?? [])
 }
 
 function formatCell(value: unknown): string {
