@@ -4,7 +4,7 @@ import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { selectObjects, type Database } from './database.ts'
 import { readAll } from './pages.ts'
-import { isViewableIn, selectVersionAt, type Version } from './plan-queries.ts'
+import { selectVersionAt, type Version } from './plan-queries.ts'
 import { listOf } from './sql-values.ts'
 
 /** migrations/*.sql explains the columns. Times are Unix seconds. */
@@ -80,31 +80,6 @@ function selectWhere(db: Database, condition: SQL = sql`true`): Promise<Publicat
     const source = sql`from publications where state <> 'staging' and ${isNext} and ${condition} order by id desc`
     return selectObjects(db, columns, sql`${source} limit ${limit}`)
   })
-}
-
-/**
- * Selects the publication that took a plan off the list of a country, or removed it, for the last time.
- * @param at Unix seconds: as it was at the end of that second. Now by default.
- */
-export async function selectWithdrawal(
-  db: Database,
-  planId: number,
-  country: string,
-  at = Infinity,
-): Promise<PublicationRow | undefined> {
-  // A revision is at least the time in milliseconds.
-  const end = Math.min((at + 1) * 1000, Number.MAX_SAFE_INTEGER)
-  const [row] = await selectObjects<PublicationRow>(
-    db,
-    columns,
-    sql`from publications
-      where id in (select publication_id from plan_versions where plan_id = ${planId}) and revision > (
-        select max(revision) from publications join plan_versions on publication_id = id
-        where plan_id = ${planId} and revision < ${end} and ${isViewableIn(country)}
-      )
-      order by revision limit 1`,
-  )
-  return row
 }
 
 /** Selects what a publication changes, in ascending order of the plans. @param planIds only these plans. */

@@ -2,7 +2,7 @@
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { freshnessSeconds } from '../../api/promises.ts'
 import { selectRecordedPlanIds } from '../../db/catalog-queries.ts'
-import { selectChanges, selectPublications, selectWithdrawal, type PlanChange } from '../../db/publication-queries.ts'
+import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { listPartnerEntries, readDatabaseSeconds } from './change-record.ts'
 import { selectPlan } from './catalog-plans.ts'
@@ -48,9 +48,19 @@ export async function explainPlan(store: Store, { plan: name, shortName, at }: Q
   }
   if (plan?.viewableIn.includes(country)) return { reason: 'viewable', partner, plan }
   const [planId] = plan ? [plan.id] : await selectRecordedPlanIds(store.read, name)
-  const found = planId === undefined ? undefined : await selectWithdrawal(store.read, planId, country, at)
+  const found = planId === undefined ? undefined : await findWithdrawal(store, planId, country, at)
   const cause = found && { ...found, time: found.decidedAt, publicationId: found.id }
   return plan ? { reason: 'not_viewable', partner, plan, cause } : { reason: 'no_such_plan', partner, cause }
+}
+
+/** Finds the publication that took a plan off the list of a country, or removed it, for the last time. */
+async function findWithdrawal({ read }: Store, planId: number, country: string, at = Infinity) {
+  for (const publication of await selectPublications(read, { planIds: [planId], states: ['published'] })) {
+    if ((publication.decidedAt ?? 0) > at) continue
+    const [change] = await selectChanges(read, publication.id, [planId])
+    if (change?.before?.viewableIn.includes(country) && !change.after?.viewableIn.includes(country)) return publication
+  }
+  return undefined
 }
 
 /**
