@@ -34,9 +34,9 @@ test('the last withdrawal from the partner’s country is named, and for a past 
   await view('UG', true)
   // The publications: the import, then those above.
   const first = Number(await env.DB.prepare('select min(id) from publications').first('min(id)'))
-  await env.DB.prepare('update publications set revision = (id - ?) * 10000')
-    .bind(first - 1)
-    .run()
+  await env.DB.prepare(`with own as (select id, id - ${first - 1} as number from publications)
+    update publications set (revision, base_revision, decided_at) =
+      (select number * 10000, number * 10000 - 10000, number * 10 from own where own.id = publications.id)`).run()
   const withdrawnBy = async (at?: number) => [(await explain(at)).reason, (await explain(at)).cause?.actor]
   await env.DB.prepare('update change_record set created_at = 1, changed_at = 1').run()
   expect(await withdrawnBy()).toEqual(['not_viewable', 'second'])
