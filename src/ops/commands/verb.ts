@@ -116,15 +116,3 @@ export function verb<
 export function toKebabCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
-
-/** For the nouns whose flags and code are still in two files. */
-export type Declaration = Omit<Verb, 'run'>
-type ArgsOf<D> = D extends { args: infer A } ? A : None
-type FlagsOf<D> = D extends { flags: infer F } ? F : None
-export type InputOf<D extends Declaration> = Input<ArgsOf<D>, FlagsOf<D>>
-export type Handlers<Declared extends Readonly<Record<string, Declaration>>> = {
-  [Name in keyof Declared]: (
-    input: InputOf<Declared[Name]>,
-    run: RunOf<Declared[Name]['changes'], Declared[Name]['store']>,
-  ) => Promise<Output | void>
-}

@@ -59,8 +59,7 @@ afterEach(() => {
 const remote = <T>(work: (store: Store) => Promise<T>) =>
   withRemoteStore(target, (store) => work({ ...store, config: { PBKDF2_ITERATIONS: 1 } }))
 const create = (shortName: string) => remote((store) => createPartner(store, { ...acme, shortName }, attribution))
-const change = (name: string, wanted: PartnerRequest) =>
-  remote((store) => changePartner(store, name, wanted, operator))
+const change = (name: string, wanted: PartnerRequest) => remote((store) => changePartner(store, name, wanted, operator))
 
 test('a partner is suspended, with a warning, when the cache leaves its key out', async () => {
   await create('left')
