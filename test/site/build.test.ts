@@ -1,20 +1,16 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { securityEmail } from '../../src/api/promises.ts'
 import { buildSite, readSiteOrigin } from '../../src/site/build-site.ts'
+import { createFolder } from '../support/temporary-folder.ts'
 
-describe('the origin of the service', () => {
+describe('the origin of the service', async () => {
   const origin = 'https://plans.example.org'
-  /** The files of a site by name, built without the origin, and with it. */
-  let unnamed: Record<string, string>
-  let named: Record<string, string>
-  beforeAll(async () => {
-    unnamed = await readSite('')
-    named = await readSite(origin)
-  })
+  const unnamed = await readSite('')
+  const named = await readSite(origin)
 
   test('is in no link and in no file for programs if the build does not know it', () => {
     const links = Object.values(unnamed).flatMap(
@@ -52,27 +48,32 @@ describe('the origin of the service', () => {
     })
     expect(named['robots.txt']).toContain(`Sitemap: ${origin}/sitemap.xml\n`)
     expect(named['sitemap.xml']).toContain(`<loc>${origin}/tokens</loc>`)
-    expect(named['.well-known/security.txt']).toContain(`Policy: ${origin}/promises#security\n`)
+    expect(named['changes.xml']).toMatch(/<entry>[^]*<title>Version 3\.0\.0<\/title>/)
+    const securityTxt = named['.well-known/security.txt'] ?? ''
+    for (const line of [`Policy: ${origin}/promises#security`, `Contact: mailto:${securityEmail}`])
+      expect(securityTxt).toContain(`${line}\n`)
+    expect(Date.parse(/^Expires: (.*)$/m.exec(securityTxt)?.[1] ?? '')).toBeGreaterThan(Date.now() + 300 * 86_400_000)
     expect(JSON.parse(String(named['.well-known/oauth-authorization-server']))).toMatchObject({
       issuer: origin,
       token_endpoint: `${origin}/api/v3/partners/auth`,
+      grant_types_supported: ['client_credentials'],
+      response_types_supported: [],
     })
   })
 })
 
+/** @returns the files of a site by name. */
 async function readSite(origin: string): Promise<Record<string, string>> {
-  const folder = await mkdtemp(join(tmpdir(), 'site-'))
+  const folder = await createFolder(afterAll)
   await buildSite(folder, origin)
   const names = globSync('**/*.{html,json,md,txt,xml}', { cwd: folder }).concat(
     globSync('.well-known/*', { cwd: folder }),
   )
-  const files = names.toSorted().map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const)
-  await rm(folder, { recursive: true })
-  return Object.fromEntries(files)
+  return Object.fromEntries(names.toSorted().map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
 }
 
 test('a build replaces an earlier one without taking the folder or a file away', { timeout: 60_000 }, async () => {
-  const parent = await mkdtemp(join(tmpdir(), 'site-'))
+  const parent = await createFolder()
   const folder = join(parent, 'site')
   await buildSite(folder)
   const { ino } = await stat(folder)
@@ -92,24 +93,14 @@ test('a build replaces an earlier one without taking the folder or a file away',
   expect((await stat(folder)).ino).toBe(ino)
   expect((await readdir(folder, { recursive: true })).toSorted()).toEqual(files.toSorted())
   expect(await readdir(parent)).toEqual(['site'])
-  await rm(parent, { recursive: true })
 })
 
-test.each([
-  '',
-  'https://api.real.test',
-  'https://api.real.test:8443',
-  'http://localhost:8787',
-  'http://127.0.0.1',
-  'http://[::1]:1',
-])('SITE_ORIGIN can be %s', (origin) => expect(readSiteOrigin(origin)).toBe(origin))
+const allowed = ['', 'https://api.real.test', 'https://api.real.test:8443']
+const loopback = ['http://localhost:8787', 'http://127.0.0.1', 'http://[::1]:1']
+test.each([...allowed, ...loopback])('SITE_ORIGIN can be %s', (origin) => expect(readSiteOrigin(origin)).toBe(origin))
 
-test.each([
-  'http://api.real.test',
-  'http://localhost.real.test',
-  'http://localhost:1@real.test',
-  'https://api.real.test/',
-  'https://id@api.real.test',
-  'ftp://api.real.test',
-  'api.real.test',
-])('SITE_ORIGIN cannot be %s', (value) => expect(() => readSiteOrigin(value)).toThrow(`not ${value};`))
+const insecure = ['http://api.real.test', 'http://localhost.real.test', 'http://localhost:1@real.test']
+const unreadable = ['https://api.real.test/', 'https://id@api.real.test', 'ftp://api.real.test', 'api.real.test']
+test.each([...insecure, ...unreadable])('SITE_ORIGIN cannot be %s', (value) =>
+  expect(() => readSiteOrigin(value)).toThrow(`not ${value};`),
+)

@@ -1,23 +1,20 @@
-import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { changes } from '../../src/api/promises.ts'
 import { clientVersion } from '../../src/site/client/investment-plans.mts'
 import { writeClients } from '../../src/site/client-files.ts'
+import { runFile } from '../support/run-file.ts'
+import { createFolder } from '../support/temporary-folder.ts'
 
-async function createFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'clients-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+async function write() {
+  const folder = await createFolder()
   await mkdir(join(folder, 'client'))
-  return folder
+  return { folder, written: await writeClients(folder) }
 }
 
 test('the TypeScript client has the types of the service', async () => {
-  const folder = await createFolder()
-  await writeClients(folder)
+  const { folder } = await write()
   const catalog = resolve(import.meta.dirname, '../../src/catalog')
   const code = `
     import type * as Client from './client/investment-plans.mts'
@@ -29,7 +26,7 @@ test('the TypeScript client has the types of the service', async () => {
   const settings = '--strict --exactOptionalPropertyTypes --module nodenext --lib es2024,dom --noEmit'.split(' ')
   const tsc = resolve(import.meta.dirname, '../../node_modules/.bin/tsc')
   const all = [...settings, '--allowImportingTsExtensions', '--skipLibCheck', '--types', '', 'compare.mts']
-  const failure = await promisify(execFile)(tsc, all, { cwd: folder }).then(
+  const failure = await runFile(tsc, all, { cwd: folder }).then(
     () => '',
     (error: { stdout: string }) => error.stdout,
   )
@@ -38,7 +35,7 @@ test('the TypeScript client has the types of the service', async () => {
 
 // `npm ci` refuses another file than the one that it installed before.
 test('a new build of a version of the package has the same checksum', async () => {
-  expect(await writeClients(await createFolder())).toEqual(await writeClients(await createFolder()))
+  expect((await write()).written).toEqual((await write()).written)
 })
 
 test('the history says what changed in the clients, which have the same version', async () => {

@@ -1,10 +1,8 @@
-import { execFile, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
+import { serve } from '../support/loopback-server.ts'
+import { runFile } from '../support/run-file.ts'
 
 const folder = join(import.meta.dirname, '../../src/site/samples')
 
@@ -26,8 +24,8 @@ const refusal = { error: 'invalid_client', message: 'Client ID or client secret 
 const defaultAgent = /^($|Python-urllib|Go-http-client|curl|node)/
 
 /** Every request of the service gets the answer, unless its user agent is a default one. @param body is cut off at its `✂`. */
-async function startService(findAnswer: (path: string) => [status: number, body: string]): Promise<string> {
-  const server = createServer((request, response) => {
+const startService = (findAnswer: (path: string) => [status: number, body: string]) =>
+  serve((request, response) => {
     if (defaultAgent.test(request.headers['user-agent'] ?? '')) {
       response.writeHead(403).end('error code: 1010')
       return
@@ -37,11 +35,6 @@ async function startService(findAnswer: (path: string) => [status: number, body:
     if (rest.length === 0) response.writeHead(status).end(start)
     else response.writeHead(status, { 'Content-Length': 500 }).write(start, () => response.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 async function run(
   program: string,
@@ -50,7 +43,7 @@ async function run(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const env = { ...process.env, API: api, CLIENT_ID: 'a', CLIENT_SECRET: 'b', SHORT_NAME: 'acme' }
   const args = program === 'go' ? ['run', file] : [file]
-  return promisify(execFile)(program, args, { cwd: folder, env }).then(
+  return runFile(program, args, { cwd: folder, env }).then(
     (output) => ({ code: 0, ...output }),
     (error: { code: number; stdout: string; stderr: string }) => error,
   )

@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, inject, test } from 'vitest'
 import { refusals, type ErrorCode } from '../../../src/api/error-codes.ts'
 import { advice, isErrorCode } from '../../../src/site/blocks/error-advice.ts'
+import { runFile } from '../../support/run-file.ts'
 import { visit } from './visit.ts'
 
 const project = resolve(import.meta.dirname, '../../..')
@@ -40,7 +39,7 @@ describe('the errors page', async () => {
 
   test.each(codes.filter((code) => !advice[code].mock))('has a request that is refused with %s', async (code) => {
     const env = { PATH: process.env['PATH'], ...variables }
-    const { stdout } = await promisify(execFile)('sh', ['-c', `${getToken}\n${readRequest(code)}`], { env })
+    const { stdout } = await runFile('sh', ['-c', `${getToken}\n${readRequest(code)}`], { env })
     expect(stdout).toContain(`"error":"${code}"`)
   })
 

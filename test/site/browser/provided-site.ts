@@ -4,24 +4,14 @@ export interface ProvidedSite {
   /** The WebSocket address of the running Chromium. */
   browserEndpoint: string
   tokenLifetimeSeconds: number
-  partners: {
-    /** In Kenya, with its plans of the demo catalog. */
-    demo: Credentials
-    /** In a country without plans. */
-    empty: Credentials
-    /** In a country with one plan, whose texts contain markup. */
-    markup: Credentials
-  }
+  /** `demo` has the demo plans of Kenya, `empty` none, `markup` one whose texts contain markup. */
+  partners: Record<'demo' | 'empty' | 'markup', Credentials>
   /** The texts of that plan, and the URL of its artwork. */
   markup: string
   markupUrl: string
 }
 
-export interface Credentials {
-  clientId: string
-  clientSecret: string
-  shortName: string
-}
+export type Credentials = Record<'clientId' | 'clientSecret' | 'shortName', string>
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -50,12 +50,6 @@ test('"Copy page" copies the page as Markdown', async () => {
   )
 })
 
-test('the setup commands contain the address of the site', async () => {
-  await visit('/', async ({ page }) => {
-    expect(await page.locator('pre', { hasText: 'read -r' }).innerText()).toContain(`export API=${origin}\n`)
-  })
-})
-
 test('an arrow key selects the next language', async () => {
   await visit('/', async ({ page }) => {
     await page.locator('[value="curl.sh"]').focus()

@@ -51,15 +51,8 @@ async function startBrowser() {
   await access(executablePath).catch(() => {
     throw new Error(`${executablePath} doesn't exist. Install Chromium, or set CHROMIUM to its path.`)
   })
-  const args = [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ]
+  const disabled = ['gpu', 'quic', 'background-networking', 'component-update', 'sync']
+  const args = ['--no-sandbox', '--no-first-run', ...disabled.map((name) => `--disable-${name}`)]
   return chromium.launchServer({ executablePath, args, host: '127.0.0.1' })
 }
 
@@ -110,28 +103,9 @@ async function importDemoPlans(d1: D1Database): Promise<void> {
   const plans = await readDemoPlans()
   const [plan] = plans
   if (plan === undefined) throw new Error('src/catalog/demo.json has no plans.')
-  await importPlans(d1, [
-    ...plans,
-    {
-      ...plan,
-      id: 900_001,
-      identifier: 'markup',
-      name: markup,
-      coolName: markup,
-      about: markup,
-      hint: markup,
-      sector: markup,
-      fundType: markup,
-      profitTypeDescription: markup,
-      tenor: markup,
-      imageUrl: markupUrl,
-      factSheet: markupUrl,
-      category: null,
-      planType: null,
-      performance1: -12.5,
-      performance3: null,
-      minTopUpAmounts: {},
-      viewableIn: ['ZM'],
-    },
-  ])
+  const names = ['name', 'coolName', 'about', 'hint', 'sector', 'fundType', 'profitTypeDescription', 'tenor']
+  const texts = Object.fromEntries(names.map((name) => [name, markup]))
+  const urls = { imageUrl: markupUrl, factSheet: markupUrl }
+  const rest = { category: null, planType: null, performance1: -12.5, viewableIn: ['ZM'] }
+  await importPlans(d1, [...plans, { ...plan, id: 900_001, identifier: 'markup', ...texts, ...urls, ...rest }])
 }

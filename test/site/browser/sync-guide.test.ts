@@ -1,16 +1,15 @@
 // Runs the sync jobs of the guide as a partner does: downloaded from the site, with the client beside them, from the line for cron.
-import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { exampleOrigin } from '../../../src/site/example-origin.ts'
 import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
+import { runFile } from '../../support/run-file.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 
 const { origin, partners } = inject('site')
 const { demo } = partners
-const run = promisify(execFile)
+const sh = (command: string, options: object) => runFile('sh', ['-c', command], options)
 
 /** Returns the first block of this language that contains the text. */
 function findBlock(guide: string, language: string, text: string): string {
@@ -32,23 +31,17 @@ test.each([
   'the sync job in %s offers every plan once, keeps removed plans, and stops before it removes most',
   async (...names) => {
     const [language, file, interpreter] = names
-    const folder = await mkdtemp(join(tmpdir(), 'sync-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
+    const folder = await createFolder()
     const guide = await (await fetch(`${origin}/sync.md`)).text()
     // As `npm init -y` writes it.
     await writeFile(join(folder, 'package.json'), '{ "type": "commonjs" }')
     const env = { PATH: process.env['PATH'], API: origin, NODE_NO_WARNINGS: '1' }
     const [download = ''] = findBlock(guide, 'sh', file).split('\n')
-    await run('sh', ['-c', download], { cwd: folder, env })
+    await sh(download, { cwd: folder, env })
     expect(findBlock(guide, language, 'removedAt')).toBe(await readFile(join(folder, file), 'utf8'))
-    const credentials = {
-      ...env,
-      CLIENT_ID: demo.clientId,
-      CLIENT_SECRET: demo.clientSecret,
-      SHORT_NAME: demo.shortName,
-    }
+    const credentials = { CLIENT_ID: demo.clientId, CLIENT_SECRET: demo.clientSecret, SHORT_NAME: demo.shortName }
     const writeCredentials = findBlock(guide, 'sh', 'credentials.env').replace('/srv/plans', folder)
-    await run('sh', ['-c', writeCredentials], { env: credentials })
+    await sh(writeCredentials, { env: { ...env, ...credentials } })
     expect((await stat(join(folder, 'credentials.env'))).mode & 0o777).toBe(0o600)
 
     const line = findBlock(guide, 'text', 'credentials.env')
@@ -56,11 +49,7 @@ test.each([
       .replace('/srv/plans', folder)
     const [, command = ''] = /^\d+ \* \* \* \* (.*)$/m.exec(line) ?? []
     const sync = async (...args: string[]) => {
-      const { stdout } = await run(
-        'sh',
-        ['-c', command.replace('python3 sync.py', [interpreter, file, ...args].join(' '))],
-        { env },
-      )
+      const { stdout } = await sh(command.replace('python3 sync.py', [interpreter, file, ...args].join(' ')), { env })
       return stdout.split('\n').filter(Boolean)
     }
     const copyFile = join(folder, 'plans.json')
