@@ -1,21 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { copyProject } from '../account/project-copy.ts'
+import { createFolder } from '../support/temporary-folder.ts'
 import { runCommand } from './support/run-ops.ts'
 
-const state = await mkdtemp(join(tmpdir(), 'catalog-'))
+const state = await createFolder(afterAll)
 const port = await findFreePort()
 const plans = `http://localhost:${port}/api/v3/partners/demo/plans`
-
-afterAll(() => rm(state, { recursive: true }))
 
 // One test, as a start takes several seconds.
 test('npm run dev serves, and publishes at its time, until a signal', { timeout: 300_000 }, async () => {

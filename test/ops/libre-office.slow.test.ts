@@ -1,11 +1,11 @@
 // Operators' month with files that LibreOffice itself saved: export, edit, update, dry run, publish, check, undo. CI installs
 // LibreOffice; without it, these tests fail.
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formatCatalog, parseCatalog } from '../../src/catalog/catalog-file.ts'
 import { parseXlsx } from '../../src/ops/store/xlsx-file.ts'
+import { createFolder } from '../support/temporary-folder.ts'
 import { makePlan, spoiledTexts } from '../support/make-plan.ts'
 import { editInLibreOffice, type SaveFormat } from './support/libre-office.ts'
 import { runOnState, useLocalState } from './support/local-state.ts'
@@ -25,7 +25,7 @@ const plans = spoiledTexts.map((text, index) =>
 )
 
 const today = new Date().toISOString().slice(0, 10)
-let folder = ''
+const folder = await createFolder(afterAll)
 const at = (file: string) => join(folder, file)
 let profiles = 0
 /** Opens a file in LibreOffice, edits it, and saves it under other names. */
@@ -51,12 +51,10 @@ const unchanged = {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'libre-office-'))
   await writeFile(at('catalog.json'), formatCatalog(plans))
   await catalog('import', at('catalog.json'))
   for (const file of ['plans.xlsx', 'plans.csv']) await catalog('export', '--output', at(file))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 describe('an export that LibreOffice opens and saves is read back unchanged, with its revision', () => {
   test('from .xlsx, in every format', async () => {

@@ -1,10 +1,10 @@
 // An operator's story: every command of src/ops/README.md, in its order, as typed.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
+import { createFolder } from '../support/temporary-folder.ts'
 import { readDemoPlans } from '../support/demo-plans.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 import { useFakeCloudflare } from './support/fake-cloudflare.ts'
@@ -18,11 +18,7 @@ const state = useLocalState()
 const bindings = useMemoryBindings()
 useFakeCloudflare(bindings)
 
-let folder = ''
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'catalog-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = await createFolder(afterAll)
 
 interface Line {
   words: string[]

@@ -1,8 +1,6 @@
 // What every store promises, tried on the local state, while another program has it open, on a deployed environment, and on the
 // store with which tests run commands; and every statement of src/db on each of them.
 import { globSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { inspect } from 'node:util'
 import { sql, type SQL } from 'drizzle-orm'
@@ -59,6 +57,7 @@ import type { Store } from '../../../src/ops/store/store.ts'
 import { makeRequest } from '../../support/insert-partner.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { stageChanges } from '../../support/publish-plans.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 import { listWrites, openTextDatabase, type Run } from '../../support/text-database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
@@ -66,8 +65,7 @@ import { migrate, useLocalBindings } from '../support/local-bindings.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { emptyDatabase, listKeysAfter } from '../support/test-database.ts'
 
-const persistTo = await mkdtemp(join(tmpdir(), 'catalog-'))
-afterAll(() => rm(persistTo, { recursive: true }))
+const persistTo = await createFolder(afterAll)
 const bindings = {
   local: useLocalBindings({ persistTo }),
   remote: useLocalBindings(),

@@ -1,18 +1,17 @@
-import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { openDevVars } from '../../../src/ops/store/dev-vars.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 
 let folder: string
 let file: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  folder = await createFolder()
   file = join(folder, '.dev.vars')
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 const put = (secrets: Record<string, string | null>) => openDevVars(file).put(secrets)
 const read = () => readFile(file, 'utf8')

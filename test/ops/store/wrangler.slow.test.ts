@@ -1,10 +1,9 @@
 // Wrangler as a program, against a loopback server in the place of Cloudflare's API.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { useFakeCloudflare } from '../support/fake-cloudflare.ts'
 import { useLocalBindings } from '../support/local-bindings.ts'
 import { refused, runCommand } from '../support/run-ops.ts'
+import { runFile } from '../../support/run-file.ts'
 
 const bindings = useLocalBindings()
 const cloudflare = useFakeCloudflare(bindings)
@@ -19,7 +18,7 @@ test('the command that a missing migration names migrates the database', async (
   const migration = 'npm run migrate -- --remote --env staging'
   const stderr = `The database of [env.staging] is not migrated. Run: ${migration}\n`
   expect(await remote('partner', 'list')).toEqual(refused(stderr))
-  await promisify(execFile)('sh', ['-c', migration])
+  await runFile('sh', ['-c', migration])
   const { code, stdout } = await remote('partner', 'list')
   expect([code, stdout]).toEqual([0, ''])
 })

@@ -1,13 +1,11 @@
-import { chmod, mkdtemp, readFile, readdir, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readFile, readdir, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { writeOutput, writePrivateFile } from '../../../src/ops/store/write-output.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+const folder = await createFolder(afterAll)
 const [file, link] = [join(folder, 'file'), join(folder, 'link')]
-
-afterAll(() => rm(folder, { recursive: true }))
 
 async function* pieces() {
   yield 'new'

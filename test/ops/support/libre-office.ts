@@ -1,8 +1,7 @@
 // LibreOffice without a window, which edits and saves spreadsheets as an operator does. `soffice` must be in PATH.
-import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { runFile } from '../../support/run-file.ts'
 
 /** The filter and its options, as in LibreOffice's "Edit filter settings". */
 export const saveAs = {
@@ -63,7 +62,7 @@ export async function editInLibreOffice(
 ): Promise<void> {
   const run = async (...args: string[]) => {
     const options = ['--headless', '--norestore', `-env:UserInstallation=file://${folder}`]
-    await promisify(execFile)('soffice', [...options, ...args], { timeout: 120_000 })
+    await runFile('soffice', [...options, ...args], { timeout: 120_000 })
   }
   // The first start makes the profile, with an empty module of this name.
   await run('--terminate_after_init')

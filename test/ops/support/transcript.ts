@@ -1,10 +1,10 @@
 // Replays the commands of a transcript: test/README.md says how to write one.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { clientSecretPattern } from '../../../src/crypto/client-secret.ts'
 import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
+import { createFolder } from '../../support/temporary-folder.ts'
 import { runCommand } from './run-ops.ts'
 
 /** Each command runs a minute after the one before. */
@@ -20,7 +20,7 @@ interface Setup extends Partial<Omit<CommandContext, 'io' | 'argv'>> {
  * @returns the transcript, with what the commands print now.
  */
 export async function replay(transcript: string, { files = {}, ...context }: Setup): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  const folder = await createFolder()
   for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
   vi.stubEnv('INIT_CWD', folder)
   vi.useFakeTimers({ toFake: ['Date', 'performance'], now: startMs })
@@ -33,10 +33,9 @@ export async function replay(transcript: string, { files = {}, ...context }: Set
     return (mixed ^ (mixed >>> 14)) >>> 24
   }
   vi.spyOn(crypto, 'getRandomValues').mockImplementation((bytes) => (bytes as Uint8Array).map(drawByte))
-  onTestFinished(async () => {
+  onTestFinished(() => {
     vi.useRealTimers()
     vi.restoreAllMocks()
-    await rm(folder, { recursive: true })
   })
 
   const secrets: string[] = []
