@@ -51,7 +51,10 @@ async function packClient(client: string, folder: string): Promise<ClientPackage
     const tsc = join(import.meta.dirname, '../../node_modules/.bin/tsc')
     const settings = '--strict --declaration --module node20 --target es2022 --lib es2023,dom --types'.split(' ')
     await run(tsc, [...settings, '', 'index.ts'], { cwd: draft })
-    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: draft })
+    // A cache of its own, because the home folder may not be writable.
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder, '--cache', 'cache'], {
+      cwd: draft,
+    })
     const [packed]: [ClientPackage] = JSON.parse(stdout)
     return packed
   } finally {
