@@ -166,7 +166,8 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext): Pro
   const attribution = verb.changes && !dryRun && (await readAttribution(verb, values, target, context))
   const progress = createProgress(context.io)
   if (verb.progress !== undefined) progress.update(verb.progress, 0, 1)
-  const run = createRun(context, target, { isJson: json, isSure: yes }, progress)
+  const isChange = verb.changes === 'at-once'
+  const run = createRun(context, target, { isJson: json, isSure: yes, isChange }, progress)
   const start = async (store?: Store): Promise<ExitCode> => {
     // The compiler has matched the code with the flags; here, both are known only at run time.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion

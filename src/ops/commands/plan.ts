@@ -2,6 +2,7 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { compareChange } from '../core/catalog-difference.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
@@ -13,10 +14,17 @@ import {
   type PendingChange,
   type PlanExplanation,
 } from '../core/plan-explanation.ts'
+import { formatLocalTime } from '../core/time-arguments.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 import { putOnOneLine } from '../terminal/table.ts'
-import { createRequest, formatDifference, printPublication, publicationToJson } from './publication-output.ts'
+import {
+  createRequest,
+  describeChange,
+  formatDifference,
+  printPublication,
+  publicationToJson,
+} from './publication-output.ts'
 import type { Output, Run } from './run.ts'
 import { pastTimeFlag } from './shared-flags.ts'
 import { verb } from './verb.ts'
@@ -56,7 +64,7 @@ export const plan = {
     async run({ id, at }, { store }) {
       const data = await findPlan(store, id, at)
       const pending = at === undefined ? await selectPendingChanges(store, id) : []
-      const note = pending.map((change) => describePendingChange(change)).join('\n')
+      const note = pending.map(describePending).join('\n')
       return { data, note: note || undefined }
     },
   }),
@@ -140,13 +148,13 @@ export const plan = {
     json: 'an object with isSeen, reason, sentence, fix, settledAt and pending',
     async run({ id, partner: shortName, at }, { store, target }) {
       const explanation = await explainPlan(store, { plan: id, shortName, at })
-      const { reason, partner } = explanation
+      const { reason } = explanation
       const isAboutPlan = reason === 'no_such_plan' || explanation.plan !== undefined
       const later = at === undefined && isAboutPlan ? await selectPendingChanges(store, id) : []
-      const pending = later.map((change) => describePendingChange(change, partner.country))
+      const pending = later.map(describePending)
       const settledAt = await findSettlingTime(store, explanation, at)
       const said = describeExplanation(explanation, id, target)
-      const sentence = at === undefined ? said.sentence : `As of ${formatIsoTime(at)}, ${said.sentence}`
+      const sentence = at === undefined ? said.sentence : `As of ${formatLocalTime(at)}, ${said.sentence}`
       const fix = at === undefined ? said.fix : null
       const settling =
         settledAt &&
@@ -247,26 +255,8 @@ function describeAuthor(cause: Cause | undefined): string {
   return `, by ${cause.actor}${cause.note ? ` (${putOnOneLine(cause.note)})` : ''}`
 }
 
-/** @param code the partner's country; without it, every country counts. */
-function describePendingChange({ publicationId, dueAt, conflict, ...change }: PendingChange, code?: string): string {
-  const when = dueAt === null ? 'Once it is approved' : `From ${formatIsoTime(dueAt)}`
+function describePending({ publicationId, dueAt, conflict, ...change }: PendingChange): string {
+  const when = dueAt === null ? 'Once it is approved' : `From ${formatLocalTime(dueAt)}`
   const problem = conflict === null ? '' : `, which conflicts now: ${conflict}`
-  return `${when}, ${describeEffect(change, code)} (publication ${publicationId}${problem}).`
-}
-
-function describeEffect({ before, after }: Pick<PendingChange, 'before' | 'after'>, code?: string): string {
-  const [from = [], to = []] = [before, after].map((version) =>
-    (version?.viewableIn ?? []).filter((listed) => code === undefined || listed === code),
-  )
-  const added = to.filter((listed) => !from.includes(listed))
-  const removed = from.filter((listed) => !to.includes(listed))
-  if (added.length + removed.length > 0) {
-    return [
-      ...(added.length > 0 ? [`it is on the list of ${added.join(', ')}`] : []),
-      ...(removed.length > 0 ? [`it is no longer on the list of ${removed.join(', ')}`] : []),
-    ].join(', ')
-  }
-  if (code !== undefined && to.length === 0) return `nothing changes in ${code}`
-  if (before?.isInvestable === after?.isInvestable) return 'some of its fields change'
-  return after?.isInvestable ? 'it is open to investment' : 'it is closed to investment'
+  return `${when}: ${describeChange(compareChange(change))} (publication ${publicationId}${problem}).`
 }

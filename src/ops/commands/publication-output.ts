@@ -14,7 +14,7 @@ import {
 } from '../core/publications.ts'
 import { formatLocalTime } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../shared/target.ts'
+import { describeCommand, describePlace } from '../shared/target.ts'
 import type { Run } from './run.ts'
 
 /** With more lines, the difference has one for each field, not for each plan. */
@@ -88,11 +88,12 @@ export function printPublication({ target, report }: Run, publication: Publicati
   const { id, state, dueAt } = publication
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
-  if (state === 'published') report(`Published as publication ${id}. To take it back: ${command('undo')}`)
-  else if (state === 'scheduled') report(`Publication ${id} is scheduled for ${time}. To stop it: ${command('cancel')}`)
+  const say = (text: string) => report(`${describePlace(target)} ${text}`)
+  if (state === 'published') say(`Published as publication ${id}. To take it back: ${command('undo')}`)
+  else if (state === 'scheduled') say(`Publication ${id} is scheduled for ${time}. To stop it: ${command('cancel')}`)
   else {
     const when = time === undefined ? '' : ` It is then published at ${time}.`
-    report(`Publication ${id} needs the approval of another operator: ${command('approve')}${when}`)
+    say(`Publication ${id} needs the approval of another operator: ${command('approve')}${when}`)
   }
 }
 

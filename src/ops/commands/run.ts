@@ -1,5 +1,5 @@
 // What a verb gets besides its input. Printing, questions and progress keep out of each other's way here.
-import type { Target } from '../shared/target.ts'
+import { describePlace, type Target } from '../shared/target.ts'
 import { confirm, type Question } from '../terminal/confirm.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
@@ -35,11 +35,18 @@ export interface Run extends CommandContext {
   confirm: (effect: string, options?: Pick<Question, 'isLocal'>) => Promise<void>
 }
 
+interface Manner {
+  isJson: boolean
+  isSure: boolean
+  /** Whether what is printed reports a change, and says where it was made. */
+  isChange: boolean
+}
+
 /** @param progress is ended before anything is printed. */
 export function createRun(
   context: CommandContext,
   target: Target,
-  { isJson, isSure }: { isJson: boolean; isSure: boolean },
+  { isJson, isSure, isChange }: Manner,
   progress: Progress,
 ): Run {
   const { stdout, stderr } = context.io
@@ -56,8 +63,11 @@ export function createRun(
     warn: (...lines) => write(stderr, toLines(lines)),
     print: ({ data, text, note }) => {
       if (isJson) return write(stdout, `${JSON.stringify(data)}\n`)
-      write(stdout, formatText(text ?? data, stdout.columns))
-      if (note !== undefined) write(stderr, `${note}\n`)
+      const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
+      const place = isChange ? `${describePlace(target)} ` : ''
+      write(stdout, isSentence ? `${place}${text}` : formatText(text ?? data, stdout.columns))
+      const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
+      if (said !== undefined) write(stderr, `${said}\n`)
     },
     confirm: (effect, options = {}) => {
       progress.end()

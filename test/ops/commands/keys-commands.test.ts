@@ -77,10 +77,13 @@ test('keys list works without a database', async () => {
 test('keys rotate prints the keys, and what to do with a local Worker', async () => {
   const { stdout, stderr } = await keys(['rotate'])
   expect(readTable(stdout)[2]).toEqual(['1795262400', 'signs', '2026-11-21T12:00:00Z'])
-  expect(stderr).toBe('Restart npm run dev to use the change.\n')
+  expect(stderr).toBe('[local] Restart npm run dev to use the change.\n')
   expect((await keys(['rotate', '--json'])).stderr).toBe('')
   const deployed = await keys(['rotate', ...remote])
-  expect([deployed.stderr, readTable(deployed.stdout)[1]]).toEqual(['', ['1795262520', 'next', '2026-11-21T12:02:00Z']])
+  expect([deployed.stderr, readTable(deployed.stdout)[1]]).toEqual([
+    '[staging] Done.\n',
+    ['1795262520', 'next', '2026-11-21T12:02:00Z'],
+  ])
 })
 
 test('keys drop asks first, and says what the effect is', async () => {
