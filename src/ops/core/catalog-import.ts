@@ -118,43 +118,41 @@ async function prepareMerge(
   const known = new Map(before.map((plan) => [plan.id, plan]))
   // A field of the catalog that this copy of the code doesn't know stays.
   const file = plans.map((plan) => Object.assign({}, known.get(plan.id), plan))
-  const merge = mergeCatalog({ base, file, current, isPruning, country })
-  if (merge.conflicts.length > 0) {
-    const named = new Set(merge.conflicts.map(({ identifier }) => identifier))
+  const merged = mergeCatalog({ base, file, current, isPruning, country })
+  const conflicts = merged.flatMap((change) => change.conflicts)
+  if (conflicts.length > 0) {
+    const named = new Set(conflicts.map(({ identifier }) => identifier))
     const planIds = [...(base ?? []), ...before].filter((plan) => named.has(plan.identifier)).map(({ id }) => id)
     const later = await selectPublications(read, { planIds, afterRevision: origin?.revision })
     const authors = later.map(({ id, actor }) => `${actor} (publication ${id})`)
     const who = authors.length === 0 ? [] : [`The catalog was changed by ${nameSome(authors)}.`]
-    const lines = merge.conflicts.slice(0, maxConflicts).map(formatConflict)
-    const others = merge.conflicts.length - lines.length
+    const lines = conflicts.slice(0, maxConflicts).map(formatConflict)
+    const others = conflicts.length - lines.length
     if (others > 0) lines.push(`${others} more conflicts like these.`)
     const fix =
       'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.'
     throw new UserError([...lines, ...who, fix, nothingImported])
   }
-  const concerned = new Set([...merge.removedIds, ...merge.put.map(({ id }) => id)])
+  const put = merged.flatMap(({ after }) => after ?? [])
+  const concerned = new Set(merged.map(({ planId }) => planId))
   const untouched = before.filter(({ id }) => !concerned.has(id))
-  const strangers = findStrangers(merge.put, before, untouched)
+  const strangers = findStrangers(put, before, untouched)
   if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
-  checkConsistency([...untouched, ...merge.put], before, nothingImported)
+  checkConsistency([...untouched, ...put], before, nothingImported)
 
-  const removedIds = new Set(merge.removedIds)
-  const removed = before.filter(({ id }) => removedIds.has(id))
-  const changes = [
-    ...merge.put.map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after })),
-    ...removed.map((plan) => ({ planId: plan.id, before: plan, after: null })),
-  ]
+  const changes = merged
+    .map(({ planId, after }) => ({ planId, before: known.get(planId) ?? null, after }))
     .filter((change) => !isSameJson(change.before, change.after))
     .toSorted((a, b) => a.planId - b.planId)
   return {
     baseRevision: now.revision,
     changes,
-    unchanged: merge.put.length + removed.length - changes.length,
+    unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
     warnings: recorded ? [] : await findTakenBack(read, changes),
     notes: [
       ...describeIgnored(ignored),
-      ...(recorded ? describeKept(file, merge.put) : []),
+      ...(recorded ? describeKept(file, put) : []),
       ...describeMissing(changes, untouched),
     ],
   }

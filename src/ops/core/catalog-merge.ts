@@ -1,6 +1,6 @@
 // Merges a catalog file into a catalog that may have changed since the file was exported. Pure.
 import { abbreviate, abbreviatePair } from '../../abbreviate.ts'
-import { isSameJson, mergePlan, type FieldConflict } from '../../catalog/merge-plan.ts'
+import { mergePlan, type FieldConflict } from '../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { PlanChange } from '../../db/publication-queries.ts'
 
@@ -17,44 +17,37 @@ export interface MergeInput {
   country: string | undefined
 }
 
-export interface CatalogMerge {
-  /** The merged plans of the file, changed or not, and the plans that pruning takes off a country's list. */
-  put: CatalogPlan[]
-  /** IDs of plans to remove; none of them is in `put`. */
-  removedIds: number[]
-  /** With any, nothing may be written. */
-  conflicts: FieldConflict[]
+/** @returns how the plans of the file change, if at all, and what pruning changes. With a conflict, nothing may be written. */
+export function mergeCatalog({ base, file, current, isPruning, country }: MergeInput): MergedChange[] {
+  const old = base ?? current
+  // A plan with the same ID and another identifier is another plan: its fields must not be merged.
+  const names = new Map([...old, ...file].map(({ id, identifier }) => [id, identifier]))
+  const index = (plans: readonly CatalogPlan[]) =>
+    new Map(plans.filter(({ id, identifier }) => names.get(id) === identifier).map((plan) => [plan.id, plan]))
+  const [known, now] = [index(old), index(current)]
+  const changes: PlanChange[] = file.map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after }))
+  const kept = new Set(file.map(({ id }) => id))
+  for (const before of isPruning ? old : []) {
+    const plan = now.get(before.id)
+    if (kept.has(before.id) || plan === undefined) continue
+    const isListed = country !== undefined && [before, plan].every(({ viewableIn }) => viewableIn.includes(country))
+    const viewableIn = before.viewableIn.filter((code) => code !== country)
+    if (country === undefined) changes.push({ planId: before.id, before, after: null })
+    else if (isListed) changes.push({ planId: before.id, before, after: { ...before, viewableIn } })
+  }
+  // A plan of the file that was removed stays so. Its ID may be another plan's now.
+  return mergeChanges(now, changes).filter(({ before, after }) => before !== null || after !== null)
 }
 
-export function mergeCatalog({ base, file, current, isPruning, country }: MergeInput): CatalogMerge {
-  const merge: CatalogMerge = { put: [], removedIds: [], conflicts: [] }
-  const findBase = indexPlans(base ?? [])
-  const findCurrent = indexPlans(current)
-  for (const plan of file) {
-    const merged = base ? mergePlan(findBase(plan), plan, findCurrent(plan)) : { plan, conflicts: [] }
-    if (merged.plan) merge.put.push(merged.plan)
-    merge.conflicts.push(...merged.conflicts)
-  }
-  if (!isPruning) return merge
-
-  const kept = new Set(file.map(({ id }) => id))
-  for (const old of base ?? current) {
-    const now = findCurrent(old)
-    if (kept.has(old.id) || !now) continue
-    if (country !== undefined) {
-      const isListed = old.viewableIn.includes(country) && now.viewableIn.includes(country)
-      if (isListed) merge.put.push({ ...now, viewableIn: now.viewableIn.filter((other) => other !== country) })
-    } else if (isSameJson(old, now)) merge.removedIds.push(now.id)
-    else merge.conflicts.push(...mergePlan(old, null, now).conflicts)
-  }
-  return merge
+export interface MergedChange extends PlanChange {
+  conflicts: FieldConflict[]
 }
 
 /** Merges changes that were computed from an earlier catalog. */
 export function mergeChanges(
   current: ReadonlyMap<number, CatalogPlan>,
   changes: readonly PlanChange[],
-): (PlanChange & { conflicts: FieldConflict[] })[] {
+): MergedChange[] {
   return changes.map(({ planId, before, after }) => {
     const known = current.get(planId) ?? null
     const { plan, conflicts } = mergePlan(before, after, known)
@@ -70,15 +63,6 @@ export function applyChanges(plans: Iterable<CatalogPlan>, changes: readonly Pla
     else changed.delete(planId)
   }
   return changed
-}
-
-/** A plan with the same ID and another identifier is another plan: its fields must not be merged. */
-function indexPlans(plans: readonly CatalogPlan[]): (plan: CatalogPlan) => CatalogPlan | null {
-  const plansById = new Map(plans.map((plan) => [plan.id, plan]))
-  return ({ id, identifier }) => {
-    const found = plansById.get(id)
-    return found?.identifier === identifier ? found : null
-  }
 }
 
 /** Formats a conflict as one line. */

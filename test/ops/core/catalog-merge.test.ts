@@ -3,23 +3,19 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { comparePlans, flattenPlan } from '../../../src/catalog/plan-paths.ts'
 import { catalogPlanSchema, type CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import {
-  formatConflict,
-  mergeCatalog,
-  type CatalogMerge,
-  type MergeInput,
-} from '../../../src/ops/core/catalog-merge.ts'
+import { formatConflict, mergeCatalog, type MergeInput } from '../../../src/ops/core/catalog-merge.ts'
 import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
 
-const merge = (input: Partial<MergeInput>) =>
-  mergeCatalog({
-    base: [makePlan()],
-    file: [makePlan()],
-    current: [makePlan()],
-    isPruning: false,
-    country: undefined,
-    ...input,
-  })
+const merge = (input: Partial<MergeInput>) => {
+  const file = [makePlan()]
+  const merged = mergeCatalog({ base: file, file, current: file, isPruning: false, country: undefined, ...input })
+  return {
+    put: merged.flatMap(({ after }) => after ?? []),
+    removedIds: merged.flatMap(({ planId, after, conflicts }) => (after || conflicts[0] ? [] : planId)),
+    conflicts: merged.flatMap(({ conflicts }) => conflicts),
+  }
+}
+type CatalogMerge = ReturnType<typeof merge>
 const makeMerge = (...plans: CatalogPlan[]): CatalogMerge => ({ put: plans, removedIds: [], conflicts: [] })
 
 const closed = { isInvestable: false, nonInvestableNote: 'Sold out.' }
