@@ -1,5 +1,5 @@
 // The table of contents: middleware, routes, and the answers to everything else.
-import { ConfigError } from '../api/config.ts'
+import { routePath } from 'hono/route'
 import { plansRoute, tokenRoute } from '../api/routes.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
@@ -21,7 +21,7 @@ export function createApp(isolate: LogDependencies & TokenDependencies & PlansDe
     .onError((error, c) => {
       const refusal = createRefusal(error)
       c.set('refusal', refusal)
-      return refusal.toResponse(c, c.req.path === tokenRoute)
+      return refusal.toResponse(c, routePath(c, -1) === tokenRoute)
     })
 }
 
@@ -29,7 +29,6 @@ function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const reason = describeError(error)
   if (error instanceof StorageError) return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
-  if (error instanceof ConfigError) return new ApiError('internal_error', { reason })
-  // A bug: the stack says where.
+  // A bug, whose stack says where, or a mistake in the configuration.
   return new ApiError('internal_error', { reason: (error instanceof Error && error.stack) || reason })
 }

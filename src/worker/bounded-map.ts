@@ -1,20 +1,37 @@
-/** A map of at most `maxEntries` entries. Setting one more evicts the one that was set first. */
-export interface BoundedMap<Value> {
-  get: (key: string) => Value | undefined
-  set: (key: string, value: Value) => void
-  delete: (key: string) => void
-}
-
-export function createBoundedMap<Value>(maxEntries: number): BoundedMap<Value> {
+/**
+ * A map of at most `maxSize`. Evicts the least recently used entries, and does not hold one that is larger than that.
+ * @param measure the size of an entry, which must not change. By default, sizes are numbers of entries.
+ */
+export function createBoundedMap<Value>(maxSize: number, measure: (key: string, value: Value) => number = () => 1) {
   const entries = new Map<string, Value>()
+  let size = 0
+
+  function remove(key: string): void {
+    const value = entries.get(key)
+    if (value === undefined) return
+    entries.delete(key)
+    size -= measure(key, value)
+  }
+
   return {
-    get: (key) => entries.get(key),
-    set: (key, value) => {
+    get: (key: string) => {
+      const value = entries.get(key)
+      if (value === undefined) return undefined
       entries.delete(key)
       entries.set(key, value)
-      const [oldest] = entries.keys()
-      if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest)
+      return value
     },
-    delete: (key) => void entries.delete(key),
+    set: (key: string, value: Value) => {
+      remove(key)
+      const added = measure(key, value)
+      if (added > maxSize) return
+      entries.set(key, value)
+      size += added
+      for (const oldestKey of entries.keys()) {
+        if (size <= maxSize) return
+        remove(oldestKey)
+      }
+    },
+    delete: remove,
   }
 }

@@ -2,15 +2,7 @@
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/partner-changes.ts'
-import {
-  endPublication,
-  findPublished,
-  markSuperseded,
-  publishPending,
-  selectDueWork,
-  type Decision,
-  type PublishOutcome,
-} from '../db/publish.ts'
+import { endPublication, markSuperseded, publishPending, selectDueWork } from '../db/publish.ts'
 import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'
 import { queryD1 } from './deadline.ts'
@@ -42,7 +34,10 @@ export async function publishDue(d1: D1Database, version: string | undefined): P
 async function publishOrEnd(db: Database, id: number, version: string | undefined): Promise<number | undefined> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
-    const outcome = await queryD1(publishSafely(db, decision), publishDeadlineMs)
+    const outcome = await queryD1(
+      publishPending(db, decision, 'due'),
+      publishDeadlineMs,
+    )
     if (outcome.kind === 'published') {
       const { publicationId, revision } = outcome
       log('info', { event: 'publication_published', id: publicationId, revision, version })
@@ -58,15 +53,4 @@ async function publishOrEnd(db: Database, id: number, version: string | undefine
     log('error', { event: 'publication_failed', id, reason: describeError(error), version })
   }
   return undefined
-}
-
-/** Publishes, also when the answer is lost: the row says what happened. */
-async function publishSafely(db: Database, decision: Decision): Promise<PublishOutcome> {
-  try {
-    return await publishPending(db, decision, 'due')
-  } catch (error) {
-    const published = await findPublished(db, decision).catch(() => undefined)
-    if (published === undefined) throw error
-    return published
-  }
 }

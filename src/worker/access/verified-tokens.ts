@@ -1,6 +1,6 @@
 // Remembers the tokens that this isolate has verified: a partner's server sends the same token for an hour. Only its times
 // are checked again.
-import { createBoundedMap, type BoundedMap } from '../bounded-map.ts'
+import { createBoundedMap } from '../bounded-map.ts'
 import { checkTimes, verifyAccessToken, type AccessTokenClaims, type VerifiedToken } from '../../crypto/access-token.ts'
 import type { SigningKey } from '../../crypto/signing-keys.ts'
 
@@ -8,7 +8,7 @@ export type VerifyToken = (token: string, keys: readonly SigningKey[], nowSecond
 
 export function createVerifiedTokens({ maxTokens }: { maxTokens: number }): VerifyToken {
   /** By the set of keys that verified them, so that a new set of keys verifies every token again. */
-  const claimsByKeys = new WeakMap<readonly SigningKey[], BoundedMap<AccessTokenClaims>>()
+  const claimsByKeys = new WeakMap<readonly SigningKey[], ReturnType<typeof createBoundedMap<AccessTokenClaims>>>()
 
   return async (token, keys, nowSeconds) => {
     const known = claimsByKeys.get(keys) ?? createBoundedMap<AccessTokenClaims>(maxTokens)

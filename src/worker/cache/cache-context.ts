@@ -1,28 +1,64 @@
-// What the cache needs of a request. catalog-database.ts implements it on D1.
+// What the cache needs of a request: its bindings, its clock, and D1 in sessions. Their queries throw StorageError.
+import type { Context } from 'hono'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
-import type { PartnerCheck } from '../../db/client-queries.ts'
-import type { KvContext } from './kv-copies.ts'
+import type { Seal } from '../../crypto/seal.ts'
+import { selectPartnerCheck } from '../../db/client-queries.ts'
+import { openDatabase } from '../../db/database.ts'
+import { selectPlanList } from '../../db/plan-queries.ts'
+import { queryD1 } from '../deadline.ts'
+import { createWarn, type AppEnv } from '../app-env.ts'
+import type { Warn } from '../log.ts'
 
-/** A plan list and the revision that it belongs to, read at the same moment. */
-export interface LoadedList {
-  /** The finished JSON of the response. */
-  body: Uint8Array
-  isEmpty: boolean
-  revision: number
-}
+export type CatalogSession = ReturnType<typeof createSession>
 
-/** Reads in one session: each is at least as new as the one before. Both throw StorageError. */
-export interface CatalogSession {
-  checkPartner: (clientId: string) => Promise<PartnerCheck>
-  loadList: (country: string, filter: PlanFilter) => Promise<LoadedList>
-}
-
-/** `nearest` may be a replica that lags behind by seconds, and is the same session each time. `primary` never lags. */
-export type OpenSession = (from: 'nearest' | 'primary') => CatalogSession
-
-/** The bindings and the clock of a request. */
-export interface CacheContext extends KvContext {
-  openSession: OpenSession
+export interface CacheContext {
+  openSession: ReturnType<typeof createOpenSession>
+  kv: Pick<KVNamespace, 'getWithMetadata' | 'put'> | undefined
+  /** Unix milliseconds at which the request arrived. */
+  nowMs: number
   /** Keeps work alive after the response, like `ctx.waitUntil`. */
   waitUntil: (work: Promise<unknown>) => void
+  warn: Warn
+  /** Seals the copies of partners. */
+  seal: Seal
+}
+
+export function createCacheContext(c: Pick<Context<AppEnv>, 'env' | 'executionCtx' | 'get'>, seal: Seal): CacheContext {
+  return {
+    openSession: createOpenSession(c.env.DB),
+    kv: c.env.CATALOG_CACHE,
+    nowMs: c.get('nowMs'),
+    waitUntil: (work) => c.executionCtx.waitUntil(work),
+    warn: createWarn(c),
+    seal,
+  }
+}
+
+/**
+ * For one request. `nearest` may be a replica that lags behind by seconds. It is the same session each time, in which each answer
+ * is at least as new as the one before, so a list is never older than its check. `primary` never lags.
+ */
+export function createOpenSession(d1: D1Database) {
+  let nearest: CatalogSession | undefined
+  return (from: 'nearest' | 'primary'): CatalogSession => {
+    if (from === 'primary') return createSession(d1.withSession('first-primary'))
+    return (nearest ??= createSession(d1.withSession('first-unconstrained')))
+  }
+}
+
+function createSession(session: D1DatabaseSession) {
+  return {
+    checkPartner: (clientId: string) => queryD1(selectPartnerCheck(session, clientId)),
+    /** The list's JSON, and the revision that it belongs to, read at the same moment. */
+    loadList: async (country: string, filter: PlanFilter) => {
+      const { documents, revision } = await queryD1(selectPlanList(openDatabase(session), country, filter))
+      return { body: joinDocuments(documents), isEmpty: documents.length === 0, revision }
+    },
+  }
+}
+
+/** Equals JSON.stringify of the response, byte for byte: JSON.stringify made each document. */
+function joinDocuments(documents: readonly string[]): Uint8Array {
+  const data = `{"total":${documents.length},"plans":[${documents.join(',')}]}`
+  return new TextEncoder().encode(`{"message":"Plans fetched successfully","data":${data}}`)
 }

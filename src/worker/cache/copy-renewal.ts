@@ -1,4 +1,5 @@
 // Keeps the copies in KV recent, of lists and of partners.
+import type { CacheContext } from './cache-context.ts'
 import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
 
 /** For calls that can wait: in a new isolate, calling KV takes several milliseconds of CPU. */
@@ -14,29 +15,29 @@ export interface Copied {
   storedAtMs: number | undefined
 }
 
-/** Whether KV lacks the copy, or has an old one. */
-export function isCopyDue({ storedAtMs }: Copied, timeMs: number): boolean {
-  return storedAtMs !== undefined && computeAgeMs(storedAtMs, timeMs) > kvRewriteMs
-}
-
 /**
- * Writes a copy that is due, so that an outage finds a recent one. KV is read first, because another isolate may have written
- * it: a read costs a tenth of a write, and KV takes one write per second per key.
+ * Writes a copy that KV lacks or that is old, after the response, so that an outage finds a recent one. KV is read first, because
+ * another isolate may have written it: a read costs a tenth of a write, and KV takes one write per second per key.
  * @param timeMs when D1 last confirmed what is held
  * @param readTime returns the time of KV's copy, 0 if there is none or if it says something else
  * @param write returns whether KV accepted the copy
  */
-export async function renewCopy(
+export function renewCopy(
+  { waitUntil }: CacheContext,
   held: Copied,
   timeMs: number,
   readTime: () => Promise<number>,
   write: () => Promise<boolean>,
-): Promise<void> {
-  if (!isCopyDue(held, timeMs)) return
+): void {
+  if (held.storedAtMs === undefined || computeAgeMs(held.storedAtMs, timeMs) <= kvRewriteMs) return
   // Only one request renews it.
   held.storedAtMs = timeMs
-  await letResponseGo()
-  const storedAtMs = await readTime()
-  if (computeAgeMs(storedAtMs, timeMs) <= kvRewriteMs) held.storedAtMs = storedAtMs
-  else if (!(await write())) held.storedAtMs = timeMs - kvRewriteMs + kvRetryMs
+  waitUntil(renew())
+
+  async function renew(): Promise<void> {
+    await letResponseGo()
+    const storedAtMs = await readTime()
+    if (computeAgeMs(storedAtMs, timeMs) <= kvRewriteMs) held.storedAtMs = storedAtMs
+    else if (!(await write())) held.storedAtMs = timeMs - kvRewriteMs + kvRetryMs
+  }
 }

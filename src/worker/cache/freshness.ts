@@ -26,11 +26,6 @@ export function computeAgeMs(timeMs: number, nowMs: number): number {
   return ageMs < -maxAgeMs ? Infinity : Math.max(0, ageMs)
 }
 
-/** The later of two times. A time that is over a minute ahead of the clock loses. */
-export function getLater(timeMs: number, otherMs: number, nowMs: number): number {
-  return computeAgeMs(timeMs, nowMs) <= computeAgeMs(otherMs, nowMs) ? timeMs : otherMs
-}
-
 /** Whether a check or a list that was true at `timeMs` may be used while D1 fails. */
 export function isUsableInOutage(timeMs: number, nowMs: number): boolean {
   return computeAgeMs(timeMs, nowMs) <= staleIfErrorMs

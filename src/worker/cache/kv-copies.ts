@@ -2,21 +2,12 @@
 // missing. So does a copy that is too old, or from a clock that is ahead. Nothing here throws.
 import { isJsonObject } from '../../json.ts'
 import { getPartnerKey } from '../../api/cache-keys.ts'
-import type { Seal } from '../../crypto/seal.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { withDeadline } from '../deadline.ts'
-import { describeError, type Warn } from '../log.ts'
+import { describeError } from '../log.ts'
+import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
-import type { HeldList } from './list-memory.ts'
-
-export interface KvContext {
-  kv: Pick<KVNamespace, 'getWithMetadata' | 'put'> | undefined
-  warn: Warn
-  /** Seals the copies of partners. */
-  seal: Seal
-  /** Unix milliseconds at which the request arrived. */
-  nowMs: number
-}
+import type { Copied } from './copy-renewal.ts'
 
 const deadlineMs = 2000
 /** A write comes after the response, and a large list takes its time. Cloudflare ends such work after 30 s. */
@@ -27,31 +18,43 @@ const maxKeyLength = 512
 /** KV's limit for a value. */
 const maxValueBytes = 25 * 1024 * 1024
 
-export function canStore({ kv }: KvContext, key: string, { byteLength }: Uint8Array): boolean {
+export function canStore({ kv }: CacheContext, key: string, { byteLength }: Uint8Array): boolean {
   return kv !== undefined && key.length <= maxKeyLength && byteLength <= maxValueBytes
 }
 
-export async function readListCopy(context: KvContext, key: string): Promise<HeldList | undefined> {
+/** A plan list in memory, and its copy in KV. */
+export interface HeldList extends Copied {
+  body: Uint8Array
+  /** Strong and quoted (RFC 9110 section 8.8.3): the first half of the body's SHA-256. */
+  etag: string
+  /** The catalog's revision that the list belongs to. */
+  revision: number
+  /** Unix milliseconds at which the list was last known to be current. */
+  currentAtMs: number
+}
+
+export async function readListCopy(context: CacheContext, key: string): Promise<HeldList | undefined> {
   const copy = await readCopy(context, 'plans', key)
   if (!copy) return undefined
   const { etag, revision, currentAtMs, bytes } = copy.metadata
-  const isList =
-    typeof etag === 'string' &&
+  const hasShape = typeof etag === 'string' && typeof revision === 'number' && typeof currentAtMs === 'number'
+  // A cheap check. KV guarantees the bytes themselves, so they are not hashed again.
+  if (
+    hasShape &&
     /^"[\w-]{22}"$/.test(etag) &&
-    Number.isSafeInteger(revision) &&
-    Number.isSafeInteger(currentAtMs) &&
     bytes === copy.body.byteLength &&
-    isJsonObjectText(copy.body)
-  if (isList) {
-    const times = { revision: Number(revision), currentAtMs: Number(currentAtMs), storedAtMs: Number(currentAtMs) }
-    return isUsableInOutage(times.currentAtMs, context.nowMs) ? { body: copy.body, etag, ...times } : undefined
+    copy.body.at(0) === 0x7b &&
+    copy.body.at(-1) === 0x7d
+  ) {
+    const list = { body: copy.body, etag, revision, currentAtMs, storedAtMs: currentAtMs }
+    return isUsableInOutage(currentAtMs, context.nowMs) ? list : undefined
   }
   context.warn({ event: 'kv_garbled', entry: 'plans' })
   return undefined
 }
 
 /** @returns whether KV accepted the copy */
-export function writeListCopy(context: KvContext, key: string, list: HeldList): Promise<boolean> {
+export function writeListCopy(context: CacheContext, key: string, list: HeldList): Promise<boolean> {
   const { body, etag, revision, currentAtMs } = list
   return writeCopy(context, 'plans', key, body, { etag, revision, currentAtMs, bytes: body.byteLength })
 }
@@ -73,7 +76,7 @@ export interface StoredPartner {
  * The seal proves the shape, too: the version in the key changes with the format. A mark has no seal: it gives no access.
  * @returns null when KV fails
  */
-export async function readStoredPartner(context: KvContext, clientId: string): Promise<StoredPartner | null> {
+export async function readStoredPartner(context: CacheContext, clientId: string): Promise<StoredPartner | null> {
   const key = getPartnerKey(clientId)
   const stored = await readCopy(context, 'partner', key)
   if (!stored) return stored === null ? null : { copy: undefined, endedAtMs: 0 }
@@ -95,7 +98,7 @@ export async function readStoredPartner(context: KvContext, clientId: string): P
  * The short name is in the metadata, so that the command line finds the copy of a partner while D1 fails.
  * @returns whether KV accepted the copy
  */
-export async function writePartnerCopy(context: KvContext, clientId: string, copy: PartnerCopy): Promise<boolean> {
+export async function writePartnerCopy(context: CacheContext, clientId: string, copy: PartnerCopy): Promise<boolean> {
   const key = getPartnerKey(clientId)
   const { partner, checkedAtMs } = copy
   const { shortName, ...access } = partner
@@ -109,14 +112,9 @@ function formatSealed(key: string, checkedAtMs: number, shortName: string, body:
   return [key, checkedAtMs, shortName, body].join('\n')
 }
 
-/** A cheap check of shape. KV guarantees the bytes themselves, so they are not hashed again. */
-function isJsonObjectText(body: Uint8Array): boolean {
-  return body.at(0) === 0x7b && body.at(-1) === 0x7d
-}
-
 type Kind = 'plans' | 'partner'
 
-async function readCopy({ kv, warn }: KvContext, kind: Kind, key: string) {
+async function readCopy({ kv, warn }: CacheContext, kind: Kind, key: string) {
   if (kv === undefined || key.length > maxKeyLength) return undefined
   try {
     const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), deadlineMs, 'KV')
@@ -128,7 +126,7 @@ async function readCopy({ kv, warn }: KvContext, kind: Kind, key: string) {
   }
 }
 
-async function writeCopy({ kv, warn }: KvContext, kind: Kind, key: string, body: Uint8Array, metadata: object) {
+async function writeCopy({ kv, warn }: CacheContext, kind: Kind, key: string, body: Uint8Array, metadata: object) {
   if (kv === undefined || key.length > maxKeyLength) return false
   try {
     await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), writeDeadlineMs, 'KV')

@@ -58,7 +58,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     client.check = check
     client.stored = undefined
     clients.set(clientId, client)
-    context.waitUntil(renewPartnerCopy(context, clientId, client, check))
+    renewPartnerCopy(context, clientId, client, check)
     return check
   }
 
@@ -92,11 +92,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
      * While D1 fails: the newer one of memory's check and KV's copy, but none from before an operator ended the partner's access.
      * In a pause, a young check, without waiting for KV.
      */
-    readOld: async (
-      context: CacheContext,
-      clientId: string,
-      isPaused: boolean,
-    ): Promise<Check | PartnerCopy | undefined> => {
+    readOld: async (context: CacheContext, clientId: string, isPaused: boolean) => {
       const check = clients.get(clientId)?.check
       if (check && isPaused && computeAgeMs(check.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs) return check
       const { copy, endedAtMs } = await readStored(context, clientId)
@@ -109,12 +105,12 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 }
 
 /** Never writes an answer of D1 that a newer one contradicts, or that is older than an operator's mark. */
-async function renewPartnerCopy(
+function renewPartnerCopy(
   context: CacheContext,
   clientId: string,
   client: KnownClient,
   { partner, checkedAtMs }: Check,
-): Promise<void> {
+): void {
   if (partner === undefined) return
   let markedAtMs = 0
   const readTime = async () => {
@@ -126,7 +122,7 @@ async function renewPartnerCopy(
     isSamePartner(client.check?.partner, partner) &&
     markedAtMs <= checkedAtMs &&
     writePartnerCopy(context, clientId, { partner, checkedAtMs })
-  await renewCopy(client, checkedAtMs, readTime, write)
+  renewCopy(context, client, checkedAtMs, readTime, write)
 }
 
 function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {

@@ -2,12 +2,12 @@
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { encodeBase64Url } from '../../crypto/base64.ts'
 import type { StorageError } from '../../db/database.ts'
+import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
-import { isCopyDue, renewCopy } from './copy-renewal.ts'
+import { renewCopy } from './copy-renewal.ts'
 import type { D1State } from './d1-state.ts'
-import { getLater, isUsableInOutage, maxAgeMs } from './freshness.ts'
-import { canStore, readListCopy, writeListCopy } from './kv-copies.ts'
-import { createListMemory, type HeldList } from './list-memory.ts'
+import { isUsableInOutage, maxAgeMs } from './freshness.ts'
+import { canStore, readListCopy, writeListCopy, type HeldList } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
 export interface Answer {
@@ -48,7 +48,7 @@ export interface Prefetched {
 }
 
 export function createPlanLists(maxBytes: number, d1: D1State) {
-  const lists = createListMemory(maxBytes)
+  const lists = createBoundedMap<HeldList>(maxBytes, measureBytes)
   const shareLoad = createSharedWork<HeldList>()
   const shareCopy = createSharedWork<HeldList | undefined>()
 
@@ -80,7 +80,7 @@ export function createPlanLists(maxBytes: number, d1: D1State) {
     const { context, checkedAtMs, failure, prefetched } = request
     const found = await find(request, failure, prefetched)
     if (found && !failure && d1.isNewest(found.list.revision)) {
-      found.list.currentAtMs = getLater(checkedAtMs, found.list.currentAtMs, context.nowMs)
+      found.list.currentAtMs = checkedAtMs
       renewListCopy(context, request.key, found.list)
       return createAnswer(found, context.nowMs - checkedAtMs, false)
     }
@@ -142,24 +142,26 @@ export function createPlanLists(maxBytes: number, d1: D1State) {
   }
 }
 
+/** 512 is about the size of an entry without its body. */
+function measureBytes(key: string, { body }: HeldList): number {
+  return body.byteLength + 2 * key.length + 512
+}
+
 function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): boolean {
   return list !== undefined && isUsableInOutage(list.currentAtMs, nowMs)
 }
 
-/** A strong, quoted entity tag (RFC 9110 section 8.8.3): the first half of the body's SHA-256. */
 async function computeEtag(body: Uint8Array): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', body)
   return `"${encodeBase64Url(new Uint8Array(digest, 0, 16))}"`
 }
 
-/** Writes KV's copy after the response, if it is due. */
 function renewListCopy(context: CacheContext, key: string, list: HeldList): void {
-  if (!isCopyDue(list, list.currentAtMs)) return
   const readTime = async () => {
     const copy = await readListCopy(context, key)
     return copy && copy.revision >= list.revision ? copy.currentAtMs : 0
   }
-  context.waitUntil(renewCopy(list, list.currentAtMs, readTime, () => writeListCopy(context, key, list)))
+  renewCopy(context, list, list.currentAtMs, readTime, () => writeListCopy(context, key, list))
 }
 
 /** @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back */

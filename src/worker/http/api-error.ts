@@ -1,7 +1,7 @@
 // The JSON body that every refusal has. Only not-found.ts also sets a status of 400 or above, for the page that browsers get.
 import type { Context } from 'hono'
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
-import { commonHeaders, type AppEnv } from './app-env.ts'
+import { commonHeaders, type AppEnv } from '../app-env.ts'
 
 export interface ErrorBody {
   message: string

@@ -1,18 +1,13 @@
 // JSON bytes as a response: 304 for a known ETag, a stream for large bodies.
+import { withDeadline } from '../deadline.ts'
 import { ApiError } from './api-error.ts'
 
 const sliceBytes = 64 * 1024
 
-/** Disconnects a client that read nothing since the last check, because it keeps the body in memory. */
-const stallCheckMs = 30_000
+/** Disconnects a client that took nothing for this long, because it keeps the body in memory. */
+const stallMs = 30_000
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
-
-/** A large body, and how many readers are receiving it. */
-interface StreamedBody {
-  body: WeakRef<Uint8Array>
-  readers: number
-}
 
 /**
  * @param largeBodyBytes a larger body is streamed in slices
@@ -22,11 +17,11 @@ export function createRespondConditionally({
   largeBodyBytes,
   maxStreamedBytes,
 }: Record<'largeBodyBytes' | 'maxStreamedBytes', number>) {
-  /** By ETag. Weak, because a request that is cancelled never says so. */
-  const streamed = new Map<string, StreamedBody>()
+  /** By ETag: the large bodies that readers are receiving. Weak, because a request that is cancelled never says so. */
+  const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: number }>()
 
   /** Returns undefined when slow readers hold too many other bodies. */
-  function addReader(body: Uint8Array, etag: string): StreamedBody | undefined {
+  function addReader(body: Uint8Array, etag: string) {
     let otherBytes = 0
     for (const [otherEtag, other] of streamed) {
       const otherBody = other.body.deref()
@@ -82,18 +77,12 @@ function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
 }
 
 async function writeSlices(writer: WritableStreamDefaultWriter, bytes: Uint8Array): Promise<void> {
-  let hasProgress = true
-  const timer = setInterval(() => {
-    if (!hasProgress) void writer.abort().catch(() => {})
-    hasProgress = false
-  }, stallCheckMs)
   try {
     for (let start = 0; start < bytes.byteLength; start += sliceBytes) {
-      await writer.write(bytes.subarray(start, start + sliceBytes))
-      hasProgress = true
+      await withDeadline(writer.write(bytes.subarray(start, start + sliceBytes)), stallMs, 'The reader')
     }
     await writer.close()
-  } finally {
-    clearInterval(timer)
+  } catch (error) {
+    await writer.abort(error)
   }
 }

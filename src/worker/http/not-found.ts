@@ -1,7 +1,7 @@
 // The answer to a path that is neither a route nor a file of the site.
 import type { Context } from 'hono'
 import { ApiError } from './api-error.ts'
-import { commonHeaders, type AppEnv } from './app-env.ts'
+import { commonHeaders, type AppEnv } from '../app-env.ts'
 
 /** Whether a path is meant for the API, also with a wrong case or too many slashes: `/api`, `//api/v3`, `/API/v3`. */
 export function isApiPath(path: string): boolean {

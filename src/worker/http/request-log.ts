@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import { log } from '../log.ts'
-import type { AppEnv } from './app-env.ts'
+import type { AppEnv } from '../app-env.ts'
 import type { TakeLine } from './line-budget.ts'
 import { isApiPath } from './not-found.ts'
 

@@ -7,14 +7,15 @@ import type { ClientCredentials } from './basic-credentials.ts'
 import { countAttempt, countKnownClient, type RateLimits } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
 
-/** Why a client is refused. For the log; callers see only `invalid_client`. */
-export type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
-
-/** `shortName` is the short name of the partner, if the client ID exists and was looked up. */
+/** `partner` is given if the client ID exists and was looked up. `reason` is for the log: callers see only `invalid_client`. */
 export type ClientAuthentication =
-  | { kind: 'authenticated'; shortName: string; partner: PartnerAccess; checkedAtMs: number }
-  | { kind: 'rate_limited'; shortName: string | undefined }
-  | { kind: 'refused'; reason: ClientRefusal; shortName: string | undefined }
+  | { kind: 'authenticated'; partner: PartnerAccess; checkedAtMs: number }
+  | { kind: 'rate_limited'; partner?: PartnerAccess | undefined }
+  | {
+      kind: 'refused'
+      reason: 'unknown_client' | 'suspended_partner' | 'wrong_secret'
+      partner: PartnerAccess | undefined
+    }
 
 interface Dependencies {
   openSignIn: OpenSignIn
@@ -40,9 +41,9 @@ export async function authenticateClient(
   const { clientId, clientSecret } = credentials
   const { nowMs, warn } = context
   const known = await verifiedSecrets.recall(credentials, nowMs)
-  const countUnknown = () => countAttempt(rateLimits, { address, clientId }, warn)
+  const countUnknown = () => countAttempt(rateLimits, address, clientId, warn)
   const isWithinLimits = known ? await countKnownClient(rateLimits, clientId, warn) : await countUnknown()
-  if (!isWithinLimits) return { kind: 'rate_limited', shortName: undefined }
+  if (!isWithinLimits) return { kind: 'rate_limited' }
   let isCounted = known === undefined
 
   return openSignIn(context, clientId, decide, async (client, isPaused) => {
@@ -53,26 +54,25 @@ export async function authenticateClient(
   })
 
   async function decide({ partner, checkedAtMs, isOld, accept }: SignIn): Promise<ClientAuthentication> {
-    const shortName = partner?.shortName
     const hashes = listLiveHashes(partner, nowMs / 1000)
     if (partner && known !== undefined && hashes.includes(known.hash)) {
       known.renew()
       accept()
-      return { kind: 'authenticated', shortName: partner.shortName, partner, checkedAtMs }
+      return { kind: 'authenticated', partner, checkedAtMs }
     }
     // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
     if (!isOld) known?.forget()
-    if (!isCounted && !(await countUnknown())) return { kind: 'rate_limited', shortName }
+    if (!isCounted && !(await countUnknown())) return { kind: 'rate_limited', partner }
     isCounted = true
 
     const matchingHash = await findMatchingHash(clientSecret, hashes, pbkdf2Iterations)
     if (partner && matchingHash !== undefined) {
       await verifiedSecrets.remember(credentials, matchingHash, nowMs)
       accept()
-      return { kind: 'authenticated', shortName: partner.shortName, partner, checkedAtMs }
+      return { kind: 'authenticated', partner, checkedAtMs }
     }
-    if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', shortName }
-    return { kind: 'refused', reason: partner ? 'wrong_secret' : 'unknown_client', shortName }
+    if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', partner }
+    return { kind: 'refused', reason: partner ? 'wrong_secret' : 'unknown_client', partner }
   }
 }
 

@@ -7,9 +7,7 @@ export interface ClientCredentials {
   clientSecret: string
 }
 
-export type BasicDefect = 'missing' | 'not-basic' | 'malformed'
-
-export type BasicResult = { kind: 'credentials'; credentials: ClientCredentials } | { kind: BasicDefect }
+export type BasicDefect = 'missing' | 'malformed'
 
 /** Our credentials take 76 characters of Base64. Longer headers are refused before they are decoded. */
 const maxBase64Length = 1024
@@ -19,22 +17,22 @@ const maxBase64Length = 1024
 const controlCharacter = /[\u0000-\u001f\u007f]/
 
 /**
- * The scheme is case-insensitive (RFC 9110 section 11.1), the Base64 must be canonical, the bytes are UTF-8, and the first
+ * The Base64 must be canonical, the bytes are UTF-8, and the first
  * colon separates ID and secret, which strict OAuth libraries form-encode. An empty ID or secret is well formed.
+ * @returns `missing` for another scheme, too
  */
-export function parseBasic(header: string | undefined): BasicResult {
-  if (header === undefined || header === '') return { kind: 'missing' }
+export function parseBasic(header = ''): ClientCredentials | BasicDefect {
   const encoded = cutScheme(header, 'Basic')
-  if (encoded === undefined) return { kind: 'not-basic' }
-  if (encoded.length > maxBase64Length) return { kind: 'malformed' }
+  if (encoded === undefined) return 'missing'
+  if (encoded.length > maxBase64Length) return 'malformed'
 
   const userPass = decodeUtf8(decodeBase64(encoded))
   const colon = userPass?.indexOf(':') ?? -1
-  if (userPass === undefined || colon === -1) return { kind: 'malformed' }
+  if (userPass === undefined || colon === -1) return 'malformed'
   const clientId = decodePart(userPass.slice(0, colon))
   const clientSecret = decodePart(userPass.slice(colon + 1))
-  if (controlCharacter.test(clientId + clientSecret)) return { kind: 'malformed' }
-  return { kind: 'credentials', credentials: { clientId, clientSecret } }
+  if (controlCharacter.test(clientId + clientSecret)) return 'malformed'
+  return { clientId, clientSecret }
 }
 
 /** Our client IDs and secrets have no `%`. A part with a malformed escape stays as it is, and matches none. */

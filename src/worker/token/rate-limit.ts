@@ -8,27 +8,22 @@ export const ratePeriodSeconds = 60
 /** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
 const deadlineMs = 1000
 
-export interface RateLimits {
-  /** Per network. The only limit that stops random client IDs. */
-  AUTH_ADDRESS_RATE_LIMIT?: RateLimit
-  /** Per client, against attacks from many networks. Higher, so that one network can't use up a client's limit. */
-  AUTH_RATE_LIMIT?: RateLimit
-}
-
-export interface TokenAttempt {
-  /** The value of CF-Connecting-IP. */
-  address: string | undefined
-  clientId: string
-}
+/**
+ * Per network: the only limit that stops random client IDs. And per client, against attacks from many networks: higher, so that
+ * one network can't use up a client's limit.
+ */
+export type RateLimits = Pick<Env, 'AUTH_ADDRESS_RATE_LIMIT' | 'AUTH_RATE_LIMIT'>
 
 /**
  * Counts an attempt, whether or not the client exists. A limit that is not bound, fails or hangs allows the request and
  * logs `rate_limiter_failed`.
+ * @param address the value of CF-Connecting-IP
  * @returns whether both limits allow the attempt
  */
 export async function countAttempt(
   limits: RateLimits,
-  { address, clientId }: TokenAttempt,
+  address: string | undefined,
+  clientId: string,
   warn: Warn,
 ): Promise<boolean> {
   // The network comes first: once it is over its limit, its attempts no longer count against the client.
@@ -48,8 +43,7 @@ export function countKnownClient(limits: RateLimits, clientId: string, warn: War
 
 async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string, warn: Warn): Promise<boolean> {
   try {
-    const limit = limits[name]?.limit({ key }) ?? Promise.reject(new Error(`${name} is not bound`))
-    return (await withDeadline(limit, deadlineMs, name)).success
+    return (await withDeadline(limits[name].limit({ key }), deadlineMs, name)).success
   } catch (error) {
     warn({ event: 'rate_limiter_failed', reason: describeError(error) })
     return true

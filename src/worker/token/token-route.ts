@@ -4,10 +4,10 @@ import { findSigningKey } from '../../crypto/signing-keys.ts'
 import type { ReadConfig } from '../../api/config.ts'
 import type { OpenSignIn } from '../cache/catalog-cache.ts'
 import { ApiError } from '../http/api-error.ts'
-import { commonHeaders } from '../http/app-env.ts'
+import { commonHeaders } from '../app-env.ts'
 import { createRoutes, methodNotAllowed } from '../http/routes.ts'
-import { createCacheContext } from '../catalog-database.ts'
-import { authenticateClient, type ClientAuthentication } from './authenticate-client.ts'
+import { createCacheContext } from '../cache/cache-context.ts'
+import { authenticateClient } from './authenticate-client.ts'
 import { parseBasic, type BasicDefect, type ClientCredentials } from './basic-credentials.ts'
 import { ratePeriodSeconds } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
@@ -32,8 +32,14 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
           c.req.header('CF-Connecting-IP'),
           context,
         )
-        if (client.shortName !== undefined) c.set('partner', { shortName: client.shortName })
-        if (client.kind !== 'authenticated') throw createClientRefusal(client)
+        if (client.partner) c.set('partner', { shortName: client.partner.shortName })
+        if (client.kind === 'rate_limited') {
+          throw new ApiError('rate_limited', { headers: { 'Retry-After': String(ratePeriodSeconds) } })
+        }
+        if (client.kind === 'refused') {
+          const headers = { 'WWW-Authenticate': 'Basic realm="partners", charset="UTF-8"' }
+          throw new ApiError('invalid_client', { reason: client.reason, headers })
+        }
 
         const { shortName, country, tokensValidFrom } = client.partner
         // The time of the check or copy: a change of the partner that it does not know yet ends the token. D1's clock may be
@@ -54,25 +60,12 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
 
 const basicDefectMessages: Record<BasicDefect, string> = {
   missing: 'Send an Authorization header: Basic <Base64 of client_id:client_secret>.',
-  'not-basic': 'The Authorization header must use the Basic scheme: Basic <Base64 of client_id:client_secret>.',
   malformed:
     'The Authorization header is malformed. Send Basic, a space, and the Base64 of client_id:client_secret in UTF-8, without a line break at the end.',
 }
 
 function readCredentials(header: string | undefined): ClientCredentials {
   const parsed = parseBasic(header)
-  if (parsed.kind === 'credentials') return parsed.credentials
-  throw new ApiError('invalid_request', { message: basicDefectMessages[parsed.kind], reason: parsed.kind })
-}
-
-function createClientRefusal(client: Exclude<ClientAuthentication, { kind: 'authenticated' }>): Error {
-  switch (client.kind) {
-    case 'rate_limited':
-      return new ApiError('rate_limited', { headers: { 'Retry-After': String(ratePeriodSeconds) } })
-    case 'refused':
-      return new ApiError('invalid_client', {
-        reason: client.reason,
-        headers: { 'WWW-Authenticate': 'Basic realm="partners", charset="UTF-8"' },
-      })
-  }
+  if (typeof parsed === 'object') return parsed
+  throw new ApiError('invalid_request', { message: basicDefectMessages[parsed], reason: parsed })
 }

@@ -284,7 +284,7 @@ describe('readers of large lists', () => {
   })
 
   test('lose their connection when they take nothing for a minute', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
     const respond = createRespond(bytes)
     const reader = respond(get, makeBody(), {}).body?.getReader()
     await vi.advanceTimersByTimeAsync(29_000)

@@ -196,7 +196,7 @@ export function testFaults(cases: readonly FaultCase[]): void {
       vi.restoreAllMocks()
       await restoreColumns()
       countCalls()
-      vi.setSystemTime(Date.now() + minuteMs)
+      await vi.advanceTimersByTimeAsync(minuteMs)
       await requestList()
       // A list in memory is renewed after the response.
       await waitForCalls()

@@ -33,7 +33,7 @@ export async function withoutLeaks(request: Request, answer: () => Promise<Respo
       : {}
   const authorization = request.headers.get('Authorization') ?? ''
   const basic = parseBasic(authorization)
-  const credentials = basic.kind === 'credentials' ? [basic.credentials.clientId, basic.credentials.clientSecret] : []
+  const credentials = typeof basic === 'object' ? [basic.clientId, basic.clientSecret] : []
   const own = [
     ...request.headers.values(),
     ...new URL(request.url).searchParams.values(),

@@ -18,7 +18,7 @@ test('reads any ID without a colon and any secret, with the scheme in any case',
   fc.assert(
     fc.property(scheme, clientId, unescaped(40), (name, id, secret) => {
       const credentials = { clientId: id, clientSecret: secret }
-      expect(parseBasic(`${name} ${encode(`${id}:${secret}`)}`)).toEqual({ kind: 'credentials', credentials })
+      expect(parseBasic(`${name} ${encode(`${id}:${secret}`)}`)).toEqual(credentials)
     }),
   )
 })
@@ -28,7 +28,7 @@ test('decodes any form-encoded ID and secret once', () => {
   fc.assert(
     fc.property(encodings, visible(20), visible(40), (encodePart, clientId, clientSecret) => {
       const header = `Basic ${encode(`${encodePart(clientId)}:${encodePart(clientSecret)}`)}`
-      expect(parseBasic(header)).toEqual({ kind: 'credentials', credentials: { clientId, clientSecret } })
+      expect(parseBasic(header)).toEqual({ clientId, clientSecret })
     }),
   )
 })
@@ -37,8 +37,8 @@ test('never throws, and accepts only the canonical Base64 of the credentials', (
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const result = parseBasic(`Basic ${text}`)
-      if (result.kind !== 'credentials' || atob(text).includes('%')) return
-      const { clientId, clientSecret } = result.credentials
+      if (typeof result === 'string' || atob(text).includes('%')) return
+      const { clientId, clientSecret } = result
       expect(encode(`${clientId}:${clientSecret}`)).toBe(text)
     }),
   )
@@ -52,21 +52,20 @@ test.each([
   ['Basic   YTpi', 'a', 'b'],
   ['Basic YTpiOmM=', 'a', 'b:c'],
   ['Basic 77u/YTpi', '\ufeffa', 'b'],
-  ['Basic YTpi \t ', 'a', 'b'],
   [`Basic ${encode('a%3Ab:%5f%5F+%C2%a3')}`, 'a:b', '__+£'],
   [`Basic ${encode('a%:b%5F')}`, 'a%', 'b_'],
   [`Basic ${encode('%2561:%2')}`, '%61', '%2'],
   [`Basic ${encode('%5Fa%zz:%5F%C2%5F')}`, '%5Fa%zz', '%5F%C2%5F'],
   [`Basic ${encode('%ed%a0%80:%c0%af')}`, '%ed%a0%80', '%c0%af'],
 ])('reads %s', (header, clientId, clientSecret) => {
-  expect(parseBasic(header)).toEqual({ kind: 'credentials', credentials: { clientId, clientSecret } })
+  expect(parseBasic(header)).toEqual({ clientId, clientSecret })
 })
 
 test.each([
   ['nothing', undefined, 'missing'],
   ['an empty header', '', 'missing'],
-  ['another scheme', 'Bearer YTpi', 'not-basic'],
-  ['a scheme that only begins like it', 'Basics YTpi', 'not-basic'],
+  ['another scheme', 'Bearer YTpi', 'missing'],
+  ['a scheme that only begins like it', 'Basics YTpi', 'missing'],
   ['the scheme alone', 'Basic', 'malformed'],
   ['two values', 'Basic YTpi YTpi', 'malformed'],
   ['a no-break space at the end', 'Basic YTpi\u00a0', 'malformed'],
@@ -87,6 +86,6 @@ test.each([
   ['an escaped line feed', `Basic ${encode('a:b%0A')}`, 'malformed'],
   ['only an escaped colon', `Basic ${encode('a%3Ab')}`, 'malformed'],
   ['an absurd length', `Basic ${encode(`a:${'b'.repeat(1000)}`)}`, 'malformed'],
-])('refuses %s', (_, header, kind) => {
-  expect(parseBasic(header)).toEqual({ kind })
+])('refuses %s', (_, header, defect) => {
+  expect(parseBasic(header)).toBe(defect)
 })

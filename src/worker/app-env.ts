@@ -1,7 +1,7 @@
 // What a request carries through the app, and what every answer says.
 import type { Context } from 'hono'
-import type { PartnerAccess } from '../../db/client-queries.ts'
-import { log, type Warn } from '../log.ts'
+import type { PartnerAccess } from '../db/client-queries.ts'
+import { log, type Warn } from './log.ts'
 
 export interface AppEnv {
   Bindings: Env

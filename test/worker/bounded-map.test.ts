@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { createBoundedMap } from '../../src/worker/bounded-map.ts'
+
+test('evicts the least recently used entries beyond its size', () => {
+  const map = createBoundedMap<string>(19, (key, value) => key.length + value.length)
+  for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) {
+    map.set(key, 'four')
+    map.get('a')
+  }
+  expect(['a', 'b', 'c', 'd', 'e', 'f'].filter(map.get)).toEqual(['a', 'e', 'f'])
+})
+
+test('counts an entry once that is set again', () => {
+  const map = createBoundedMap<string>(10, (_, value) => value.length)
+  map.set('small', 'x')
+  for (let count = 0; count < 100; count++) map.set('large', 'eight...')
+  expect(['small', 'large'].filter(map.get)).toEqual(['small', 'large'])
+})
+
+test('does not hold an entry that is larger than its size, and evicts nothing for it', () => {
+  const map = createBoundedMap<string>(10, (_, value) => value.length)
+  map.set('small', 'x')
+  map.set('huge', 'x'.repeat(11))
+  expect(['small', 'huge'].filter(map.get)).toEqual(['small'])
+})
