@@ -3,9 +3,7 @@ import { StorageError } from '../db/database.ts'
 
 const d1DeadlineMs = 5000
 
-/**
- * Settles like `work`, or rejects after `ms` milliseconds. It does not stop the work: a call to a binding can't be cancelled.
- */
+/** Settles like `work`, or rejects after `ms` milliseconds. The work goes on: a call to a binding can't be cancelled. */
 export function withDeadline<T>(
   work: Promise<T>,
   ms: number,

@@ -6,13 +6,8 @@ import { createRespondConditionally } from './http/conditional-response.ts'
 import { createLineBudget } from './http/line-budget.ts'
 import { createVerifiedSecrets } from './token/verified-secrets.ts'
 
-const largeBodyBytes = 512 * 1024
-
-/** 24 MB hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
-const cacheBounds = {
-  maxBytes: 24 * 1024 * 1024,
-  maxPartners: 10_000,
-}
+/** Hold a list of 10,000 plans of 2 kB, or 400 lists of 30 plans. */
+const maxBytes = 24 * 1024 * 1024
 
 /** Four lists of 10,000 plans, besides those that the cache holds. An isolate has 128 MB. */
 const maxStreamedBytes = 72 * 1024 * 1024
@@ -22,8 +17,8 @@ export function createIsolate() {
     readConfig: createConfigReader(),
     verifyToken: createVerifiedTokens({ maxTokens: 1000 }),
     verifiedSecrets: createVerifiedSecrets({ maxSecrets: 1000, lifetimeMs: 10 * 60_000 }),
-    ...createCatalogCache(cacheBounds),
-    respondConditionally: createRespondConditionally({ largeBodyBytes, maxStreamedBytes }),
+    ...createCatalogCache({ maxBytes, maxPartners: 10_000 }),
+    respondConditionally: createRespondConditionally(maxStreamedBytes),
     takeLine: createLineBudget(),
   }
 }

@@ -1,14 +1,12 @@
 // One JSON line per event. Never log a header, a token, a secret, a hash, a cache key or SQL parameters.
 
-type LogLevel = 'info' | 'warn' | 'error'
-
 export interface LogEvent {
   /** The event in snake_case, such as `request` or `kv_failed`. */
   event: string
   [field: string]: string | number | boolean | undefined
 }
 
-export function log(level: LogLevel, event: LogEvent): void {
+export function log(level: 'info' | 'warn' | 'error', event: LogEvent): void {
   console[level](JSON.stringify({ level, ...event }))
 }
 

@@ -34,20 +34,15 @@ export async function publishDue(d1: D1Database, version: string | undefined): P
 async function publishOrEnd(db: Database, id: number, version: string | undefined): Promise<number | undefined> {
   const decision = { publicationId: id, actor: 'schedule', note: null }
   try {
-    const outcome = await queryD1(
-      publishPending(db, decision, 'due'),
-      publishDeadlineMs,
-    )
+    const outcome = await queryD1(publishPending(db, decision, 'due'), publishDeadlineMs)
     if (outcome.kind === 'published') {
-      const { publicationId, revision } = outcome
-      log('info', { event: 'publication_published', id: publicationId, revision, version })
-      return publicationId
+      log('info', { event: 'publication_published', id: outcome.publicationId, revision: outcome.revision, version })
+      return outcome.publicationId
     }
     // Otherwise another run published it, an operator cancelled it, or the next run merges it.
     if (outcome.kind === 'conflict') {
-      const { reason } = outcome
-      const isEnded = await queryD1(endPublication(db, decision, reason))
-      if (isEnded) log('error', { event: 'publication_conflicted', id, reason, version })
+      const isEnded = await queryD1(endPublication(db, decision, outcome.reason))
+      if (isEnded) log('error', { event: 'publication_conflicted', id, reason: outcome.reason, version })
     }
   } catch (error) {
     log('error', { event: 'publication_failed', id, reason: describeError(error), version })

@@ -44,14 +44,14 @@ export interface SignIn {
   accept: () => void
 }
 
-/** Limits for what is in memory: the bytes of the lists, and the number of partners. */
-export type CacheBounds = Record<'maxBytes' | 'maxPartners', number>
-
-/** @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs` */
-export function createCatalogCache({ maxBytes, maxPartners }: CacheBounds, clock: () => number = Date.now) {
+/**
+ * @param bounds limits for what is in memory: the bytes of the lists, and the number of partners
+ * @param clock the time in Unix milliseconds; advances while a request waits, unlike `context.nowMs`
+ */
+export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', number>, clock: () => number = Date.now) {
   const d1 = createD1State(clock)
-  const checks = createPartnerChecks(maxPartners, d1, clock)
-  const lists = createPlanLists(maxBytes, d1)
+  const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
+  const lists = createPlanLists(bounds.maxBytes, d1)
 
   /** @throws StorageError when D1 does not answer and there is no copy of the partner */
   async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<CatalogEntry> {

@@ -16,7 +16,6 @@ export const outagePauseMs = 10_000
 export const outageProbeMs = 6000
 /** A copy in KV is written again when it is older than this, so that an outage always finds a recent copy. */
 export const kvRewriteMs = copyRenewalHours * 3600_000
-
 /** After KV refused a copy, an isolate tries again after this time. */
 export const kvRetryMs = 60_000
 

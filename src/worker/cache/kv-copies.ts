@@ -112,27 +112,31 @@ function formatSealed(key: string, checkedAtMs: number, shortName: string, body:
   return [key, checkedAtMs, shortName, body].join('\n')
 }
 
-type Kind = 'plans' | 'partner'
-
-async function readCopy({ kv, warn }: CacheContext, kind: Kind, key: string) {
+async function readCopy({ kv, warn }: CacheContext, entry: 'plans' | 'partner', key: string) {
   if (kv === undefined || key.length > maxKeyLength) return undefined
   try {
     const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), deadlineMs, 'KV')
     if (value === null) return undefined
     return { body: new Uint8Array(value), metadata: isJsonObject(metadata) ? metadata : {} }
   } catch (error) {
-    warn({ event: 'kv_failed', operation: 'get', entry: kind, reason: describeError(error) })
+    warn({ event: 'kv_failed', operation: 'get', entry, reason: describeError(error) })
     return null
   }
 }
 
-async function writeCopy({ kv, warn }: CacheContext, kind: Kind, key: string, body: Uint8Array, metadata: object) {
+async function writeCopy(
+  { kv, warn }: CacheContext,
+  entry: 'plans' | 'partner',
+  key: string,
+  body: Uint8Array,
+  metadata: object,
+) {
   if (kv === undefined || key.length > maxKeyLength) return false
   try {
     await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), writeDeadlineMs, 'KV')
     return true
   } catch (error) {
-    warn({ event: 'kv_failed', operation: 'put', entry: kind, reason: describeError(error) })
+    warn({ event: 'kv_failed', operation: 'put', entry, reason: describeError(error) })
     return false
   }
 }

@@ -1,6 +1,7 @@
 // Lets the requests of an isolate that want the same thing at the same time share one piece of work.
 import { StorageError } from '../../db/database.ts'
 import { withDeadline } from '../deadline.ts'
+import type { CacheContext } from './cache-context.ts'
 
 /** Longer than two queries with a deadline of 5 s: work that takes longer belongs to a request that was cancelled. */
 const maxWaitMs = 11_000
@@ -13,11 +14,7 @@ const maxWaitMs = 11_000
 export function createSharedWork<T>() {
   const running = new Map<string, Promise<T>>()
 
-  return (
-    key: string,
-    request: { waitUntil: (work: Promise<unknown>) => void },
-    work: () => Promise<T>,
-  ): Promise<T> => {
+  return (key: string, { waitUntil }: Pick<CacheContext, 'waitUntil'>, work: () => Promise<T>): Promise<T> => {
     const forget = (done: Promise<T>) => {
       if (running.get(key) === done) running.delete(key)
     }
@@ -25,7 +22,7 @@ export function createSharedWork<T>() {
     if (current) return withDeadline(current, maxWaitMs, 'Another request', StorageError).finally(() => forget(current))
     const promise = work().finally(() => forget(promise))
     running.set(key, promise)
-    request.waitUntil(promise.catch(() => {}))
+    waitUntil(promise.catch(() => {}))
     return promise
   }
 }

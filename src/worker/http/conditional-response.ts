@@ -2,6 +2,8 @@
 import { withDeadline } from '../deadline.ts'
 import { ApiError } from './api-error.ts'
 
+/** A larger body is streamed in slices. */
+const largeBodyBytes = 512 * 1024
 const sliceBytes = 64 * 1024
 
 /** Disconnects a client that took nothing for this long, because it keeps the body in memory. */
@@ -9,14 +11,8 @@ const stallMs = 30_000
 
 export type RespondConditionally = ReturnType<typeof createRespondConditionally>
 
-/**
- * @param largeBodyBytes a larger body is streamed in slices
- * @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once.
- */
-export function createRespondConditionally({
-  largeBodyBytes,
-  maxStreamedBytes,
-}: Record<'largeBodyBytes' | 'maxStreamedBytes', number>) {
+/** @param maxStreamedBytes limit for the large bodies that readers are receiving. Each body counts once. */
+export function createRespondConditionally(maxStreamedBytes: number) {
   /** By ETag: the large bodies that readers are receiving. Weak, because a request that is cancelled never says so. */
   const streamed = new Map<string, { body: WeakRef<Uint8Array>; readers: number }>()
 

@@ -7,15 +7,14 @@ import type { ClientCredentials } from './basic-credentials.ts'
 import { countAttempt, countKnownClient, type RateLimits } from './rate-limit.ts'
 import type { VerifiedSecrets } from './verified-secrets.ts'
 
-/** `partner` is given if the client ID exists and was looked up. `reason` is for the log: callers see only `invalid_client`. */
+/** Why a client is refused. For the log: callers see only `invalid_client`. */
+type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
+
+/** `partner` is given if the client ID exists and was looked up. */
 export type ClientAuthentication =
   | { kind: 'authenticated'; partner: PartnerAccess; checkedAtMs: number }
   | { kind: 'rate_limited'; partner?: PartnerAccess | undefined }
-  | {
-      kind: 'refused'
-      reason: 'unknown_client' | 'suspended_partner' | 'wrong_secret'
-      partner: PartnerAccess | undefined
-    }
+  | { kind: 'refused'; reason: ClientRefusal; partner: PartnerAccess | undefined }
 
 interface Dependencies {
   openSignIn: OpenSignIn

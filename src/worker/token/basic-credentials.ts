@@ -17,8 +17,8 @@ const maxBase64Length = 1024
 const controlCharacter = /[\u0000-\u001f\u007f]/
 
 /**
- * The Base64 must be canonical, the bytes are UTF-8, and the first
- * colon separates ID and secret, which strict OAuth libraries form-encode. An empty ID or secret is well formed.
+ * The Base64 must be canonical, the bytes are UTF-8, and the first colon separates ID and secret, which strict OAuth libraries
+ * form-encode. An empty ID or secret is well formed.
  * @returns `missing` for another scheme, too
  */
 export function parseBasic(header = ''): ClientCredentials | BasicDefect {
@@ -27,8 +27,8 @@ export function parseBasic(header = ''): ClientCredentials | BasicDefect {
   if (encoded.length > maxBase64Length) return 'malformed'
 
   const userPass = decodeUtf8(decodeBase64(encoded))
-  const colon = userPass?.indexOf(':') ?? -1
-  if (userPass === undefined || colon === -1) return 'malformed'
+  const colon = userPass.indexOf(':')
+  if (colon === -1) return 'malformed'
   const clientId = decodePart(userPass.slice(0, colon))
   const clientSecret = decodePart(userPass.slice(colon + 1))
   if (controlCharacter.test(clientId + clientSecret)) return 'malformed'
@@ -44,11 +44,11 @@ function decodePart(part: string): string {
   }
 }
 
-function decodeUtf8(bytes: Uint8Array | undefined): string | undefined {
-  if (bytes === undefined) return undefined
+/** Returns '' for bytes that are not UTF-8. */
+function decodeUtf8(bytes: Uint8Array | undefined): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    return undefined
+    return ''
   }
 }

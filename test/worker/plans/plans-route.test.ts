@@ -249,11 +249,9 @@ describe('readers of large lists', () => {
   const bytes = 20 * 1024 * 1024
   const makeBody = (etag = '"x"') => ({ body: new Uint8Array(bytes), etag })
   const get = new Request('https://catalog.example.com')
-  const createRespond = (maxStreamedBytes: number) =>
-    createRespondConditionally({ largeBodyBytes: bytes - 1, maxStreamedBytes })
 
   test('share the bytes of a list, and are refused when they hold too many different ones', async () => {
-    const respond = createRespond(2 * bytes)
+    const respond = createRespondConditionally(2 * bytes)
     const [first, copy, second, third] = [makeBody('"1"'), makeBody('"1"'), makeBody('"2"'), makeBody('"3"')]
     const responses = [first, second, copy, second].map((large) => respond(get, large, {}))
     expect(() => respond(get, third, {})).toThrow(ApiError)
@@ -272,20 +270,20 @@ describe('readers of large lists', () => {
       }
     }
     vi.stubGlobal('FixedLengthStream', Counted)
-    const response = createRespond(bytes)(get, makeBody(), {})
+    const response = createRespondConditionally(bytes)(get, makeBody(), {})
     vi.unstubAllGlobals()
     expect((await response.arrayBuffer()).byteLength).toBe(bytes)
     expect(lengths).toEqual([bytes])
   })
 
   test('get a list that alone is larger than the limit', async () => {
-    const respond = createRespond(bytes - 1)
+    const respond = createRespondConditionally(bytes - 1)
     expect((await respond(get, makeBody(), {}).arrayBuffer()).byteLength).toBe(bytes)
   })
 
   test('lose their connection when they take nothing for a minute', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
-    const respond = createRespond(bytes)
+    const respond = createRespondConditionally(bytes)
     const reader = respond(get, makeBody(), {}).body?.getReader()
     await vi.advanceTimersByTimeAsync(29_000)
     expect((await reader?.read())?.done).toBe(false)
