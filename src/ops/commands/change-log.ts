@@ -11,15 +11,13 @@ const maxRows = 10
 
 /** @param list selects entries, the newest first. */
 export async function readLog(
-  subject: 'partner' | 'key',
   list: (store: Store, filter: EntryFilter) => Promise<ChangeEntry[]>,
   { shortName, since }: { shortName?: string | undefined; since: string | undefined },
   store: Store,
 ): Promise<Output> {
   const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
   const entries = await list(store, { shortName, since: sinceSeconds })
-  const when = sinceSeconds === undefined ? 'yet' : `since ${formatIsoTime(sinceSeconds)}`
-  const none = entries.length === 0 ? `No change of ${shortName ?? `a ${subject}`} is recorded ${when}.` : undefined
+  const none = entries.length === 0 ? 'No change is recorded.' : undefined
   const more =
     entries.length > maxRows ? `The last ${maxRows} of ${entries.length} changes. For all: --json` : undefined
   return {

@@ -67,7 +67,7 @@ export const keys = {
     flags: { since: sinceFlag },
     json: 'an array, the newest entry first',
     progress: 'Reading the record',
-    run: (input, { store }) => readLog('key', listKeyEntries, input, store),
+    run: (input, { store }) => readLog(listKeyEntries, input, store),
   }),
 }
 

@@ -263,12 +263,12 @@ export const partner = {
     progress: 'Reading the record',
     async run({ shortName, since }, { store }) {
       const found = shortName === undefined ? undefined : await findPartner(store, shortName)
-      return readLog('partner', listPartnerEntries, { shortName: found?.shortName, since }, store)
+      return readLog(listPartnerEntries, { shortName: found?.shortName, since }, store)
     },
   }),
 
   preview: verb({
-    help: 'show the plans that a partner gets, or got at a past time',
+    help: 'show the plans that a partner gets, or got, or will get with what is scheduled',
     example: 'partner preview acme',
     args,
     flags: { at: pastTimeFlag },
