@@ -40,21 +40,16 @@ async function packClient(client: string, folder: string): Promise<ClientPackage
   const draft = await mkdtemp(join(tmpdir(), 'client-'))
   try {
     const description = 'Lists the investment plans of your country.'
-    const manifest = {
-      name: 'investment-plans',
-      version: clientVersion,
-      description,
-      files: ['index.js', 'index.d.ts'],
-    }
+    const files = ['index.js', 'index.d.ts']
+    const manifest = { name: 'investment-plans', version: clientVersion, description, files }
     await writeFile(join(draft, 'package.json'), JSON.stringify(manifest))
     await writeFile(join(draft, 'index.ts'), client)
     const tsc = join(import.meta.dirname, '../../node_modules/.bin/tsc')
     const settings = '--strict --declaration --module node20 --target es2022 --lib es2023,dom --types'.split(' ')
     await run(tsc, [...settings, '', 'index.ts'], { cwd: draft })
-    // A cache of its own, because the home folder may not be writable.
-    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder, '--cache', 'cache'], {
-      cwd: draft,
-    })
+    // The home folder may not be writable.
+    const words = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
+    const { stdout } = await run('npm', words, { cwd: draft })
     const [packed]: [ClientPackage] = JSON.parse(stdout)
     return packed
   } finally {
