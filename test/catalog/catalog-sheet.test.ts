@@ -77,6 +77,16 @@ test('the columns are the fields in the order of the contract, and one for each 
   expect(names?.slice(-2)).toEqual(['viewableIn', 'exportedFrom'])
 })
 
+test('an ID of 16 digits is a text, because spreadsheets keep 15', () => {
+  expect(encodeCell('number', 9_007_199_254_740_990, typed)).toBe('9007199254740990')
+})
+
+test('where commas are decimal, 1.000 is no amount', () => {
+  const sheets = [makeSheet([plan], { 2: { 'minTopUpAmounts.KES': '1.000', performance1: '1,5' } })]
+  const found = parseCatalogSheets({ sheets, format: { isUntyped: true, hasDecimalComma: true } })
+  expect(printDefects(found)[0]).toContain('column minTopUpAmounts.KES')
+})
+
 describe('what people and spreadsheets do to a sheet is read', () => {
   const expected = { kind: 'catalog', plans: [plan], origin: undefined, country: 'KE' }
 

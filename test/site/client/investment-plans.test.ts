@@ -93,6 +93,23 @@ test('gets a new token and retries once after a 401', async () => {
   expect(exchanges).toEqual(['/auth 200', `${list} 401`, '/auth 200', `${list} 200`])
 })
 
+test('a late 401 for an old token does not drop the new one', async () => {
+  const late = Promise.withResolvers<void>()
+  let lists = 0
+  const client = createClient({
+    fetch: async (url, init) => {
+      const number = url.includes('/plans') ? ++lists : 0
+      if (number === 2) await late.promise
+      return number === 1 || number === 2 ? Response.json({}, { status: 401 }) : sendToWorker(url, init)
+    },
+  })
+  const both = [client.listPlans(), client.listPlans({ currency: 'USD' })] as const
+  await both[0]
+  late.resolve()
+  await both[1]
+  expect(exchanges.filter((exchange) => exchange.startsWith('/auth'))).toEqual(['/auth 200', '/auth 200'])
+})
+
 test('throws an error with message, status, code and request ID when the service refuses a request', async () => {
   const getError = (options: Partial<ClientOptions>, filter = {}) =>
     createClient(options)

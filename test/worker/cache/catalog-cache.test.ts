@@ -932,27 +932,51 @@ test('a copy of a partner beyond 30 h is missing at its first read, too', async 
 })
 
 describe('an older result', () => {
-  test('of a slow load does not replace a newer list', async () => {
-    await request(0)
-    const filter = { fundType: 'BOND' }
-    let finishSlowLoad = () => {}
-    const slow: CatalogSession = {
+  const filter = { fundType: 'BOND' }
+  /** The primary, which a lagging replica leads to, answers a load now. Its answer arrives when the test says so. */
+  async function startSlowLoad() {
+    const arrived = Promise.withResolvers<void>()
+    const { revision } = db
+    const lagging: CatalogSession = {
       ...session,
-      loadList: (...args) => {
-        const loaded = session.loadList(...args)
-        return new Promise((resolve) => (finishSlowLoad = () => resolve(loaded)))
-      },
+      loadList: async () => ({ body: encodeList(''), isEmpty: false, revision: revision - 1 }),
     }
-    const openSession: CacheContext['openSession'] = (from) => (from === 'nearest' ? slow : session)
+    const loadList = vi.fn<CatalogSession['loadList']>(session.loadList).mockImplementationOnce(async (...name) => {
+      const loaded = await session.loadList(...name)
+      await arrived.promise
+      return loaded
+    })
+    const openSession: CacheContext['openSession'] = (from) => (from === 'nearest' ? lagging : { ...session, loadList })
     const catalog = await open({ openSession, waitUntil: () => {} }, filter)
-    const slowAnswer = catalog.readList(country, filter)
+    db.calls = []
+    const answered = catalog.readList(country, filter)
     await vi.waitFor(() => expect(db.calls).toContain('list'))
+    return { finish: arrived.resolve, answered }
+  }
+
+  test('of a slow load is not served after the newest revision is known', async () => {
+    await request(0)
+    const { finish, answered } = await startSlowLoad()
     changeCatalog('second')
     await request(121 * second)
-    finishSlowLoad()
-    const { list } = await slowAnswer
-    expect(decodeList(list.body)).toBe('second')
+    finish()
+    expect(decodeList((await answered).list.body)).toBe('second')
     expect(await request(122 * second, filter)).toMatchObject({ text: 'second' })
+  })
+
+  test('of a slow load does not replace a newer list, which memory has from KV', async () => {
+    await request(0)
+    const { finish, answered } = await startSlowLoad()
+    const isolate = openCatalog
+    changeCatalog('second')
+    startNewIsolate()
+    await request(121 * second, filter)
+    openCatalog = isolate
+    expect(await request(122 * second, filter)).toMatchObject({ text: 'second', tier: 'kv' })
+    db.isDown = true
+    finish()
+    await answered
+    expect(await request(123 * second, filter)).toMatchObject({ text: 'second', tier: 'memory' })
   })
 
   test('of a slow KV does not replace a newer list', async () => {
@@ -994,6 +1018,7 @@ describe('an older result', () => {
     const filter = { fundType: 'BOND' }
     const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? slowPrimary : replica)
     const catalog = await open({ openSession, waitUntil: () => {} }, filter)
+    db.calls = []
     const answered = catalog.readList(country, filter)
     await new Promise((resolve) => setTimeout(resolve, 20))
     changeCatalog('third')

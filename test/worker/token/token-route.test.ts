@@ -272,7 +272,9 @@ describe('the rate limit', () => {
     const bindings = limited(3, 3)
     await signIn()
     await updateSecret('hash', `'${await hashSecret('new', 1000)}'`)
-    for (let n = 0; n < 9; n++) await attempt(basic(partner.clientId, partner.clientSecret), '192.0.2.1', bindings)
+    const replaced = basic(partner.clientId, partner.clientSecret)
+    expect((await attempt(replaced, '192.0.2.1', limited(0, 9))).status).toBe(429)
+    for (let n = 0; n < 9; n++) await attempt(replaced, '192.0.2.1', bindings)
     const owner = { ...partner, clientSecret: 'new' }
     expect((await signIn(owner)).status).toBe(200)
     expect((await attempt(basic(partner.clientId, 'new'), '192.0.2.2', bindings)).status).toBe(200)
