@@ -7,7 +7,7 @@ const daySeconds = 86_400
 const days: Record<string, number> = { yesterday: -1, today: 0, tomorrow: 1 }
 const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: daySeconds }
 const timePattern =
-  /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
+  /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
 
 /** The zone of times without one. */
 function readZone(): string {
@@ -50,7 +50,7 @@ function readTime(text: string, nowSeconds: number): number | undefined {
   const date = shift === undefined ? day : formatWallClock(nowSeconds + shift * daySeconds).slice(0, 10)
   const midnight = new Date(`${date}T00:00Z`)
   if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
-  return Date.parse(`${date}T${time}${zone ?? findOffset(Date.parse(`${date}T${time}Z`) / 1000)}`) / 1000
+  return Math.floor(Date.parse(`${date}T${time}${zone ?? findOffset(Date.parse(`${date}T${time}Z`) / 1000)}`) / 1000)
 }
 
 const forms = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'

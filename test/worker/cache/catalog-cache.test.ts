@@ -1015,18 +1015,18 @@ describe('an older result', () => {
         return new Promise((resolve) => (answerPrimary = () => resolve({ ...first, revision: 8 })))
       },
     }
-    const filter = { fundType: 'BOND' }
+    const bonds = { fundType: 'BOND' }
     const openSession: CacheContext['openSession'] = (from) => (from === 'primary' ? slowPrimary : replica)
-    const catalog = await open({ openSession, waitUntil: () => {} }, filter)
+    const catalog = await open({ openSession, waitUntil: () => {} }, bonds)
     db.calls = []
-    const answered = catalog.readList(country, filter)
+    const answered = catalog.readList(country, bonds)
     await new Promise((resolve) => setTimeout(resolve, 20))
     changeCatalog('third')
     await request(121 * second)
     answerPrimary?.()
     await answered
     expect(await request(122 * second)).toMatchObject({ text: 'third', tier: 'memory', calls: [] })
-    expect(await request(123 * second, filter)).toMatchObject({ text: 'third' })
+    expect(await request(123 * second, bonds)).toMatchObject({ text: 'third' })
   })
 
   test('a replica that lags behind does not undo a change of the partner that a sign-in read', async () => {
