@@ -11,19 +11,15 @@ describe.each(['light', 'dark'] as const)('in %s colors', (colorScheme) => {
   test.each(paths)(
     '%s has no errors, no requests to other origins, and no accessibility violations at any width',
     async (path) => {
-      await visit(
-        path,
-        async ({ page, complaints }) => {
-          await page.getByRole('heading').nth(0).waitFor()
-          await page.waitForLoadState('networkidle')
-          for (const width of [1280, 768, 320]) {
-            await page.setViewportSize({ width, height: 900 })
-            expect(await findViolations(page)).toEqual([])
-          }
-          expect(complaints).toEqual([])
-        },
-        { colorScheme },
-      )
+      await visit({ path, colorScheme }, async ({ page, complaints }) => {
+        await page.getByRole('heading').nth(0).waitFor()
+        await page.waitForLoadState('networkidle')
+        for (const width of [1280, 768, 320]) {
+          await page.setViewportSize({ width, height: 900 })
+          expect(await findViolations(page)).toEqual([])
+        }
+        expect(complaints).toEqual([])
+      })
     },
   )
 })
@@ -40,7 +36,7 @@ test.each(paths)('%s loads less than 100 KB, and shows the same text without Jav
     expect(sizes.reduce((one, other) => one + other)).toBeLessThan(100_000)
     return readText(page)
   })
-  const plainText = await visit(path, ({ page }) => readText(page), { javaScriptEnabled: false })
+  const plainText = await visit({ path, javaScriptEnabled: false }, ({ page }) => readText(page))
   expect(plainText.replaceAll('https://catalog.example.com', origin)).toContain(text)
 })
 

@@ -7,21 +7,17 @@ const paths = [...listSections().flatMap(({ pages }) => pages.map(({ path }) => 
 const reducedMotion = { reducedMotion: 'reduce' } as const
 
 test('no page has text over other text or beyond the screen, at any width', async () => {
-  await visit(
-    '/',
-    async ({ page }) => {
-      const found: string[] = []
-      for (const path of paths) {
-        await page.goto(path)
-        for (const width of [1280, 1024, 768, 390, 320]) {
-          await page.setViewportSize({ width, height: 900 })
-          found.push(...(await page.evaluate(findLayoutFaults)).map((fault) => `${path} at ${width}: ${fault}`))
-        }
+  await visit({ path: '/', ...reducedMotion }, async ({ page }) => {
+    const found: string[] = []
+    for (const path of paths) {
+      await page.goto(path)
+      for (const width of [1280, 1024, 768, 390, 320]) {
+        await page.setViewportSize({ width, height: 900 })
+        found.push(...(await page.evaluate(findLayoutFaults)).map((fault) => `${path} at ${width}: ${fault}`))
       }
-      expect(found).toEqual([])
-    },
-    reducedMotion,
-  )
+    }
+    expect(found).toEqual([])
+  })
 })
 
 test.each([
@@ -32,56 +28,40 @@ test.each([
   [1280, 400],
   [768, 900],
 ])('at %s by %s pixels, the header does not cover the target of a link', async (width, height) => {
-  const viewport = { width, height }
-  await visit(
-    '/errors#forbidden',
-    async ({ page }) => {
-      const target = await page.locator('#forbidden').boundingBox()
-      const header = await page.locator('header.site').boundingBox()
-      expect(target?.y).toBeGreaterThanOrEqual(Math.max(0, (header?.y ?? 0) + (header?.height ?? 0)))
-      expect(target?.y).toBeLessThan(height)
-    },
-    { ...reducedMotion, viewport },
-  )
+  await visit({ path: '/errors#forbidden', ...reducedMotion, viewport: { width, height } }, async ({ page }) => {
+    const target = await page.locator('#forbidden').boundingBox()
+    const header = await page.locator('header.site').boundingBox()
+    expect(target?.y).toBeGreaterThanOrEqual(Math.max(0, (header?.y ?? 0) + (header?.height ?? 0)))
+    expect(target?.y).toBeLessThan(height)
+  })
 })
 
 test.each([
   [1280, 'open beside the text, and stays there', true],
   [390, 'folded above the text', false],
 ])('at %s pixels, "On this page" is %s', async (width, _, isOpen) => {
-  const viewport = { width, height: 900 }
-  await visit(
-    '/reference',
-    async ({ page }) => {
-      const contents = page.getByRole('navigation', { name: 'On this page' })
-      expect(await contents.getByRole('link', { name: 'PlanCategory' }).isVisible()).toBe(isOpen)
-      await page.evaluate(() => scrollTo(0, 3000))
-      expect(((await contents.boundingBox())?.y ?? 0) > 0).toBe(isOpen)
-    },
-    { ...reducedMotion, viewport },
-  )
+  await visit({ path: '/reference', ...reducedMotion, viewport: { width, height: 900 } }, async ({ page }) => {
+    const contents = page.getByRole('navigation', { name: 'On this page' })
+    expect(await contents.getByRole('link', { name: 'PlanCategory' }).isVisible()).toBe(isOpen)
+    await page.evaluate(() => scrollTo(0, 3000))
+    expect(((await contents.boundingBox())?.y ?? 0) > 0).toBe(isOpen)
+  })
 })
 
 test('a phone opens the list of pages from the header, also without JavaScript', async () => {
-  const options = { viewport: { width: 390, height: 800 }, javaScriptEnabled: false }
-  await visit(
-    '/',
-    async ({ page }) => {
-      const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Errors' })
-      expect(await link.count()).toBe(0)
-      await page.getByRole('button', { name: 'Menu' }).click()
-      await link.click()
-      expect(new URL(page.url()).pathname).toBe('/errors')
-    },
-    options,
-  )
+  await visit({ path: '/', viewport: { width: 390, height: 800 }, javaScriptEnabled: false }, async ({ page }) => {
+    const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Errors' })
+    expect(await link.count()).toBe(0)
+    await page.getByRole('button', { name: 'Menu' }).click()
+    await link.click()
+    expect(new URL(page.url()).pathname).toBe('/errors')
+  })
 })
 
 test('the API reference is shorter than 15,000 pixels on a phone', async () => {
-  const height = await visit('/reference', ({ page }) => page.evaluate(() => document.body.scrollHeight), {
-    viewport: { width: 390, height: 844 },
+  await visit({ path: '/reference', viewport: { width: 390, height: 844 } }, async ({ page }) => {
+    expect(await page.evaluate(() => document.body.scrollHeight)).toBeLessThan(15_000)
   })
-  expect(height).toBeLessThan(15_000)
 })
 
 /** Runs in the page. */

@@ -78,23 +78,19 @@ test('says when nothing matches, and when the index can’t be loaded', async ()
 test.each(['light', 'dark'] as const)(
   'the results have no accessibility violations in %s colors',
   async (colorScheme) => {
-    await visit(
-      '/',
-      async ({ page, complaints }) => {
-        for (const width of [1280, 390]) {
-          await page.setViewportSize({ width, height: 700 })
-          await page.getByRole('button', { name: 'Search' }).click()
-          await page.getByRole('searchbox').fill('token')
-          await page.locator('dialog li').nth(11).waitFor()
-          await page.waitForLoadState('networkidle')
-          expect(await findViolations(page)).toEqual([])
-          const overflow = await page.locator('dialog').evaluate((dialog) => dialog.scrollWidth - dialog.clientWidth)
-          expect(overflow).toBe(0)
-          await page.keyboard.press('Escape')
-        }
-        expect(complaints).toEqual([])
-      },
-      { colorScheme },
-    )
+    await visit({ path: '/', colorScheme }, async ({ page, complaints }) => {
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 700 })
+        await page.getByRole('button', { name: 'Search' }).click()
+        await page.getByRole('searchbox').fill('token')
+        await page.locator('dialog li').nth(11).waitFor()
+        await page.waitForLoadState('networkidle')
+        expect(await findViolations(page)).toEqual([])
+        const overflow = await page.locator('dialog').evaluate((dialog) => dialog.scrollWidth - dialog.clientWidth)
+        expect(overflow).toBe(0)
+        await page.keyboard.press('Escape')
+      }
+      expect(complaints).toEqual([])
+    })
   },
 )

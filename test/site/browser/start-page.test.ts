@@ -4,50 +4,41 @@ import { expect, inject, test } from 'vitest'
 import { visit } from './visit.ts'
 
 const { origin } = inject('site')
+const permissions = ['clipboard-read', 'clipboard-write']
 const samplesFolder = resolve(import.meta.dirname, '../../../src/site/samples')
 
 test('every sample can be copied and downloaded exactly as it is in src/site/samples', async () => {
   const files = await readdir(samplesFolder)
-  const permissions = ['clipboard-read', 'clipboard-write']
-  await visit(
-    '/',
-    async ({ page }) => {
-      const offered = await page
-        .locator('[name=language]')
-        .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))
-      expect(offered.toSorted()).toEqual(files)
-      for (const file of files) {
-        await page.locator(`label:has([value='${file}'])`).click()
-        const panel = page.locator(`[data-file='${file}']`)
-        const copied: string[] = []
-        for (const button of await panel.locator('.copy').all()) {
-          await button.click()
-          copied.push(await page.evaluate(() => navigator.clipboard.readText()))
-        }
-        const source = await readFile(join(samplesFolder, file), 'utf8')
-        expect(copied).toEqual([expect.stringContaining(`curl -fsSO $API/samples/${file}\n`), source.trimEnd()])
-        expect(await (await fetch(`${origin}/samples/${file}`)).text()).toBe(source)
+  await visit({ path: '/', permissions }, async ({ page }) => {
+    const offered = await page
+      .locator('[name=language]')
+      .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))
+    expect(offered.toSorted()).toEqual(files)
+    for (const file of files) {
+      await page.locator(`label:has([value='${file}'])`).click()
+      const panel = page.locator(`[data-file='${file}']`)
+      const copied: string[] = []
+      for (const button of await panel.locator('.copy').all()) {
+        await button.click()
+        copied.push(await page.evaluate(() => navigator.clipboard.readText()))
       }
-    },
-    { permissions },
-  )
+      const source = await readFile(join(samplesFolder, file), 'utf8')
+      expect(copied).toEqual([expect.stringContaining(`curl -fsSO $API/samples/${file}\n`), source.trimEnd()])
+      expect(await (await fetch(`${origin}/samples/${file}`)).text()).toBe(source)
+    }
+  })
 })
 
 // In this file because all pages share one clipboard.
 test('"Copy page" copies the page as Markdown', async () => {
-  const permissions = ['clipboard-read', 'clipboard-write']
-  await visit(
-    '/tokens',
-    async ({ page }) => {
-      await page.getByRole('button', { name: 'Copy page' }).click()
-      await page.getByText('Copied').first().waitFor()
-      const copied = await page.evaluate(() => navigator.clipboard.readText())
-      expect(copied).toMatch(new RegExp(`^# Tokens\n\nAddress: ${origin}/tokens\n[^]*\\]\\(${origin}/errors\\.md`))
-      expect(copied).toContain('curl -X POST -u "$CLIENT_ID" http://')
-      expect(copied).toMatch(/\| Ruby, `oauth2` +\| `auth_scheme: :basic_auth/)
-    },
-    { permissions },
-  )
+  await visit({ path: '/tokens', permissions }, async ({ page }) => {
+    await page.getByRole('button', { name: 'Copy page' }).click()
+    await page.getByText('Copied').first().waitFor()
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    expect(copied).toMatch(new RegExp(`^# Tokens\n\nAddress: ${origin}/tokens\n[^]*\\]\\(${origin}/errors\\.md`))
+    expect(copied).toContain('curl -X POST -u "$CLIENT_ID" http://')
+    expect(copied).toMatch(/\| Ruby, `oauth2` +\| `auth_scheme: :basic_auth/)
+  })
 })
 
 test('an arrow key selects the next language', async () => {

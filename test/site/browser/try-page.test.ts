@@ -178,18 +178,14 @@ test('shows no plans that arrive after everything was forgotten', async () => {
 })
 
 test('sends no credentials without JavaScript', async () => {
-  await visit(
-    '/try',
-    async ({ page }) => {
-      const requests: string[] = []
-      page.on('request', (request) => requests.push(request.url()))
-      await fill(page, demo)
-      await page.keyboard.press('Enter')
-      await page.waitForTimeout(500)
-      expect([page.url(), requests.join().includes('secret')]).toEqual([`${origin}/try`, false])
-    },
-    { javaScriptEnabled: false },
-  )
+  await visit({ path: '/try', javaScriptEnabled: false }, async ({ page }) => {
+    const requests: string[] = []
+    page.on('request', (request) => requests.push(request.url()))
+    await fill(page, demo)
+    await page.keyboard.press('Enter')
+    await page.waitForTimeout(500)
+    expect([page.url(), requests.join().includes('secret')]).toEqual([`${origin}/try`, false])
+  })
 })
 
 type Values = Credentials & Partial<Record<FilterName, string>>

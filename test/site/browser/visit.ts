@@ -12,12 +12,12 @@ interface Visit {
   complaints: string[]
 }
 
-/** Opens a page with a new profile, calls `work`, and closes the page. */
+/** Opens a page with a new profile, calls `work`, and closes the page. @param to a path, or with options of the browser. */
 export async function visit<Result>(
-  path: string,
+  to: string | (BrowserContextOptions & { path: string }),
   work: (visit: Visit) => Promise<Result>,
-  options: BrowserContextOptions = {},
 ): Promise<Result> {
+  const { path, ...options } = typeof to === 'string' ? { path: to } : to
   const browser = await chromium.connect(browserEndpoint)
   try {
     const context = await browser.newContext({ baseURL: origin, ...options })
