@@ -60,12 +60,12 @@ test(`an import that is killed ${times} times never leaves a mixture`, async () 
   expect(seen.get(null)).toBeGreaterThan(0)
 
   // After an hour, the next import that ends deletes what a killed import has staged.
-  await withLocalStore({ persistTo: state }, ({ read }) =>
-    read.run(sql`update publications set created_at = 0 where state = 'staging'`),
+  await withLocalStore({ persistTo: state }, ({ db }) =>
+    db.run(sql`update publications set created_at = 0 where state = 'staging'`),
   )
   for (const file of files) expect((await importInProcess(file)).exitCode).toBe(0)
-  const staged = await withLocalStore({ persistTo: state }, ({ read }) =>
-    read.values(sql`select id from publications where state = 'staging'`),
+  const staged = await withLocalStore({ persistTo: state }, ({ db }) =>
+    db.values(sql`select id from publications where state = 'staging'`),
   )
   expect(staged).toEqual([])
 })

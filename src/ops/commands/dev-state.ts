@@ -32,7 +32,7 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
   await withStore(target, async (store) => {
     await parseConfig({ ...store.config, ...vars })
     // Never again after the first publication: a catalog may be empty on purpose.
-    if (isEmpty || (await selectCatalogOrigin(store.read)).revision > 0) return
+    if (isEmpty || (await selectCatalogOrigin(store.db)).revision > 0) return
     const progress = createProgress(process)
     const text = await readFile(demoCatalog, 'utf8')
     const file = await readCatalog({ kind: 'json', text }, progress.update, store)
@@ -54,7 +54,7 @@ export async function ensureSigningKey(): Promise<void> {
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
 export async function announce(target: Target, origin: string, isEmpty: boolean): Promise<void> {
   const { partners, credentials } = await withStore(target, async (store) => {
-    const known = await selectPartners(store.read)
+    const known = await selectPartners(store.db)
     return {
       partners: known,
       credentials:

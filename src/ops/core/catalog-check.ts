@@ -11,11 +11,11 @@ import { findJumps, findOddities, sortFindings, type Finding } from './plan-rule
 
 /** The most severe findings first. */
 export async function checkCatalog(store: Store): Promise<Finding[]> {
-  const { read } = store
+  const { db } = store
   const [{ plans }, versions, partners, today, opened] = await Promise.all([
-    selectCatalog(read),
-    selectPreviousVersions(read),
-    selectPartners(read),
+    selectCatalog(db),
+    selectPreviousVersions(db),
+    selectPartners(db),
     selectToday(store),
     selectOpenedIds(store),
   ])
@@ -31,9 +31,9 @@ export async function checkCatalog(store: Store): Promise<Finding[]> {
 }
 
 /** The plans that a scheduled publication opens to investment. */
-async function selectOpenedIds({ read }: Store): Promise<Set<number>> {
-  const scheduled = await selectPublications(read, { states: ['scheduled'] })
-  const changes = await Promise.all(scheduled.map(({ id }) => selectChanges(read, id)))
+async function selectOpenedIds({ db }: Store): Promise<Set<number>> {
+  const scheduled = await selectPublications(db, { states: ['scheduled'] })
+  const changes = await Promise.all(scheduled.map(({ id }) => selectChanges(db, id)))
   return new Set(changes.flat().flatMap(({ planId, after }) => (after?.isInvestable ? planId : [])))
 }
 

@@ -53,7 +53,7 @@ export const nothingImported = 'Nothing was imported.'
  * @param store tells which values the file changed when its plans contradict each other.
  * @throws UserError with one line for each defect.
  */
-export async function readCatalog(input: CatalogInput, onProgress: OnProgress, { read }: Store): Promise<CatalogFile> {
+export async function readCatalog(input: CatalogInput, onProgress: OnProgress, { db }: Store): Promise<CatalogFile> {
   const onChecked = (done: number, total: number) => onProgress('Checking the plans', done, total)
   const parse = (known: Plans) =>
     input.kind === 'json'
@@ -61,7 +61,7 @@ export async function readCatalog(input: CatalogInput, onProgress: OnProgress, {
       : parseCatalogSheets(input.spreadsheet, onChecked, known)
   const found = parse([])
   if (found.kind !== 'invalid') return found
-  const known = (await selectCatalog(read)).plans
+  const known = (await selectCatalog(db)).plans
   const result = parse(known)
   if (result.kind !== 'invalid') return result
   throw refuseDefects(result.defects, ...result.advice, nothingImported)
@@ -102,13 +102,13 @@ type Plans = readonly CatalogPlan[]
 
 /** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
 async function prepareMerge(
-  { read }: Store,
+  { db }: Store,
   { origin, country, ignored = [] }: ExportSource & { ignored?: readonly string[] | undefined },
   { isPruning = false, isOverwriting = false }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
-  const { origin: now, plans: before } = await selectCatalog(read)
-  const recorded = origin && !isOverwriting ? await selectBase(read, origin, now) : undefined
+  const { origin: now, plans: before } = await selectCatalog(db)
+  const recorded = origin && !isOverwriting ? await selectBase(db, origin, now) : undefined
   // Filled for the merge, because the file is; compared below as they are stored, so that an import adds a new field.
   const current = before.map((plan) => fillOlderPlan(plan))
   const { base, plans } = decide(
@@ -123,7 +123,7 @@ async function prepareMerge(
   if (conflicts.length > 0) {
     const named = new Set(conflicts.map(({ identifier }) => identifier))
     const planIds = [...(base ?? []), ...before].filter((plan) => named.has(plan.identifier)).map(({ id }) => id)
-    const later = await selectPublications(read, { planIds, afterRevision: origin?.revision })
+    const later = await selectPublications(db, { planIds, afterRevision: origin?.revision })
     const authors = later.map(({ id, actor }) => `${actor} (publication ${id})`)
     const who = authors.length === 0 ? [] : [`The catalog was changed by ${nameSome(authors)}.`]
     const lines = conflicts.slice(0, maxConflicts).map(formatConflict)
@@ -149,7 +149,7 @@ async function prepareMerge(
     changes,
     unchanged: merged.length - changes.length,
     isMerged: base !== undefined,
-    warnings: recorded ? [] : await findTakenBack(read, changes),
+    warnings: recorded ? [] : await findTakenBack(db, changes),
     notes: [
       ...describeIgnored(ignored),
       ...(recorded ? describeKept(file, put) : []),
@@ -159,9 +159,9 @@ async function prepareMerge(
 }
 
 /** @throws UserError when the record does not know the revision of the file. */
-async function selectBase(read: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
-  const isKnown = origin.revision === now.revision || (await isRecordedRevision(read, origin.revision))
-  if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(read, origin.revision)
+async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
+  const isKnown = origin.revision === now.revision || (await isRecordedRevision(db, origin.revision))
+  if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
   const reason =
     origin.catalog === now.catalog
       ? 'The record does not know the revision of the file: was the database restored?'

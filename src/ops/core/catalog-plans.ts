@@ -31,15 +31,15 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   const scheduled = (await listPublications(store, { onlyPending: true }))
     .filter(({ state, dueAt, conflict }) => state === 'scheduled' && (dueAt ?? 0) <= Number(atSeconds) && !conflict)
     .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
-  let plans = applyChanges((await selectCatalog(store.read)).plans, [])
+  let plans = applyChanges((await selectCatalog(store.db)).plans, [])
   for (const { id } of scheduled) {
-    plans = applyChanges(plans.values(), mergeChanges(plans, await selectChanges(store.read, id)))
+    plans = applyChanges(plans.values(), mergeChanges(plans, await selectChanges(store.db, id)))
   }
   return selectListed([...plans.values()], country).toSorted((a, b) => a.id - b.id)
 }
 
-async function isFuture({ read }: Store, atSeconds: number | undefined): Promise<boolean> {
-  return atSeconds !== undefined && atSeconds > (await selectNowSeconds(read))
+async function isFuture({ db }: Store, atSeconds: number | undefined): Promise<boolean> {
+  return atSeconds !== undefined && atSeconds > (await selectNowSeconds(db))
 }
 
 function selectListed(plans: CatalogPlan[], country: string | undefined): CatalogPlan[] {
@@ -54,7 +54,7 @@ function selectListed(plans: CatalogPlan[], country: string | undefined): Catalo
 export async function readCatalogFile(store: Store, country?: string, atSeconds?: number): Promise<CatalogFile> {
   if (country !== undefined) checkCountry(country)
   const scope = country === undefined ? {} : { country }
-  if (atSeconds === undefined) return { ...(await selectCatalog(store.read, country)), ...scope }
+  if (atSeconds === undefined) return { ...(await selectCatalog(store.db, country)), ...scope }
   if (await isFuture(store, atSeconds)) {
     throw new UserError(
       `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
@@ -62,16 +62,16 @@ export async function readCatalogFile(store: Store, country?: string, atSeconds?
   }
   const past = await findRevisionAt(store, atSeconds)
   if (past === 0) throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
-  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.read, past), selectCatalogOrigin(store.read)])
+  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
   return { plans: selectListed(plans, country), origin: { catalog, revision: past }, ...scope }
 }
 
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
-  if (atSeconds === undefined) return selectCatalogPlan(store.read, name)
+  if (atSeconds === undefined) return selectCatalogPlan(store.db, name)
   const found = (await isFuture(store, atSeconds))
     ? await listPlans(store, undefined, atSeconds)
-    : await selectCatalogAt(store.read, await findRevisionAt(store, atSeconds), name)
+    : await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds), name)
   // An ID may have been another plan.
   return found.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
@@ -85,6 +85,6 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see('catalog', 'log')}`)
 }
 
-async function findRevisionAt({ read }: Store, atSeconds: number): Promise<number> {
-  return (await selectRevisionAt(read, atSeconds)) ?? 0
+async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
+  return (await selectRevisionAt(db, atSeconds)) ?? 0
 }

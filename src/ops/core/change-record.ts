@@ -5,16 +5,16 @@ import type { Store } from '../store/store.ts'
 export type { ChangeEntry, EntryFilter }
 
 /** The newest first. Without a short name, those of all partners. */
-export function listPartnerEntries({ read }: Store, filter: EntryFilter): Promise<ChangeEntry[]> {
-  return selectEntries(read, 'partner', filter)
+export function listPartnerEntries({ db }: Store, filter: EntryFilter): Promise<ChangeEntry[]> {
+  return selectEntries(db, 'partner', filter)
 }
 
 /** The newest first. */
-export function listKeyEntries({ read }: Store, filter: EntryFilter = {}): Promise<ChangeEntry[]> {
-  return selectEntries(read, 'kid', filter)
+export function listKeyEntries({ db }: Store, filter: EntryFilter = {}): Promise<ChangeEntry[]> {
+  return selectEntries(db, 'kid', filter)
 }
 
 /** The clock of the database, in Unix seconds. */
-export function readDatabaseSeconds({ read }: Store): Promise<number> {
-  return selectNowSeconds(read)
+export function readDatabaseSeconds({ db }: Store): Promise<number> {
+  return selectNowSeconds(db)
 }

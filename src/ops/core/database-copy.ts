@@ -17,20 +17,20 @@ import type { OnProgress } from './publications.ts'
  * @throws UserError when somebody changes it meanwhile.
  */
 export async function* readCopy(store: Store, onProgress: OnProgress): AsyncGenerator<string> {
-  const fingerprint = await selectFingerprint(store.read)
+  const fingerprint = await selectFingerprint(store.db)
   yield* readStatements(store, onProgress)
-  if ((await selectFingerprint(store.read)) !== fingerprint) {
+  if ((await selectFingerprint(store.db)) !== fingerprint) {
     throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
   }
 }
 
-async function* readStatements({ read }: Store, onProgress: OnProgress): AsyncGenerator<string> {
-  const schema = await selectSchema(read)
+async function* readStatements({ db }: Store, onProgress: OnProgress): AsyncGenerator<string> {
+  const schema = await selectSchema(db)
   for (const [index, [type, name, statement]] of schema.entries()) {
     onProgress('Reading the database', index, schema.length)
     yield `${statement};\n`
     if (type === 'index') continue
-    for await (const page of readTable(read, name)) {
+    for await (const page of readTable(db, name)) {
       yield page.map((row) => `INSERT INTO "${name}" VALUES (${row.map(toLiteral).join(', ')});\n`).join('')
     }
   }

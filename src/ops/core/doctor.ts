@@ -48,7 +48,7 @@ export async function examine(
     }),
     cache: () => checkCache(store),
     keys: async () => {
-      const entries = isUsable ? await selectEntries(store.read, 'kid', {}) : undefined
+      const entries = isUsable ? await selectEntries(store.db, 'kid', {}) : undefined
       return checkKeys(secrets, entries, target, nowMs() / 1000)
     },
   }
@@ -57,22 +57,22 @@ export async function examine(
 
 /** @returns a line for each problem that a deploy would meet or make worse. It keeps the secrets of the latest version. */
 export async function findDeployObstacles(
-  { read, target }: Store,
+  { db, target }: Store,
   { migrations }: Pick<Environment, 'migrations'>,
   secrets: Pick<WorkerSecrets, 'list'>,
 ): Promise<string[]> {
   const findings = [
-    checkMigrations(migrations, await selectMigrations(read), target),
-    ...checkSigning(await secrets.list(), 'isKept', await selectNowSeconds(read), target),
+    checkMigrations(migrations, await selectMigrations(db), target),
+    ...checkSigning(await secrets.list(), 'isKept', await selectNowSeconds(db), target),
   ]
   return findings.filter(({ level }) => level === 'problem').map(({ message }) => message)
 }
 
 /** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */
-async function checkSchema(known: readonly string[], { read, target }: Store): Promise<HealthCheck[]> {
+async function checkSchema(known: readonly string[], { db, target }: Store): Promise<HealthCheck[]> {
   const name = 'migrations'
   try {
-    return [{ name, ...checkMigrations(known, await selectMigrations(read), target) }]
+    return [{ name, ...checkMigrations(known, await selectMigrations(db), target) }]
   } catch (error) {
     const failure = findCloudflareError(error)
     if (failure === undefined) throw error
@@ -102,8 +102,8 @@ async function checkDatabase({ readDatabase }: Deployment): Promise<Finding> {
   )
 }
 
-async function checkCatalog({ read, target }: Store): Promise<Finding> {
-  const { planCount, countryCount } = await countPlansAndCountries(read)
+async function checkCatalog({ db, target }: Store): Promise<Finding> {
+  const { planCount, countryCount } = await countPlansAndCountries(db)
   const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
   if (countryCount > 0) return ok(`${countPlans(planCount)}, listed in ${countries}.`)
   const fix = describeCommand(target, 'catalog', 'import', 'FILE')
@@ -171,8 +171,8 @@ async function checkKeys(
 }
 
 /** Computes the hashes of the plans of all publications again. */
-async function checkRecord({ read }: Store): Promise<Finding[]> {
-  const [publications, hashes] = [await selectPublications(read, {}), await hashStoredPlans(read)]
+async function checkRecord({ db }: Store): Promise<Finding[]> {
+  const [publications, hashes] = [await selectPublications(db, {}), await hashStoredPlans(db)]
   const changed = publications.filter(({ id, plansHash }) => (hashes.get(id) ?? null) !== plansHash)
   if (changed.length === 0) return [ok('The plans of each publication fit its hash.')]
   return changed.map(({ id }) =>
@@ -183,10 +183,10 @@ async function checkRecord({ read }: Store): Promise<Finding[]> {
 }
 
 /** Checks the publications that are not published yet. */
-async function checkPublications({ read, target }: Store): Promise<Finding[]> {
+async function checkPublications({ db, target }: Store): Promise<Finding[]> {
   const [now, open] = await Promise.all([
-    selectNowSeconds(read),
-    selectPublications(read, { states: ['scheduled', 'waiting', 'conflicted'] }),
+    selectNowSeconds(db),
+    selectPublications(db, { states: ['scheduled', 'waiting', 'conflicted'] }),
   ])
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
@@ -195,7 +195,7 @@ async function checkPublications({ read, target }: Store): Promise<Finding[]> {
   const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
   const clashing: { id: number; reason: string }[] = []
   for (const { id } of [...scheduled, ...waiting]) {
-    const reason = await findConflict(read, id)
+    const reason = await findConflict(db, id)
     if (reason !== undefined) clashing.push({ id, reason })
   }
   const problems = [

@@ -55,7 +55,7 @@ export function findFreeKid(secrets: readonly Pick<WorkerSecret, 'name'>[], from
 /** Adds a key, and records it. It signs in two minutes; a local one, and the first one, at once. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
-  const [known, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.read)])
+  const [known, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
   const mustSpread = store.target.remote && listKeys(known, nowSeconds).length > 0
   const kid = findFreeKid(known, mustSpread ? nowSeconds + spreadSeconds : nowSeconds)
   await changeRecorded(store, attribution, { 'keys-rotate': kid }, () =>
@@ -69,11 +69,11 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
  */
 export async function checkDroppable(
   secrets: WorkerSecrets,
-  { read, target }: Store,
+  { db, target }: Store,
   kid: string,
   isLeaked: boolean,
 ): Promise<void> {
-  const [known, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(read)])
+  const [known, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
   const kids = listKeys(known, nowSeconds).map((key) => key.kid)
   if (!kids.includes(kid)) {
     throw new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
@@ -104,7 +104,7 @@ export async function dropKey(
 ): Promise<void> {
   const dropped = { [formatKeyName(kid)]: null }
   if (!isLeaked) return changeRecorded(store, attribution, { 'keys-drop': kid }, () => secrets.put(dropped))
-  const next = findFreeKid(await secrets.list(), await selectNowSeconds(store.read))
+  const next = findFreeKid(await secrets.list(), await selectNowSeconds(store.db))
   await changeRecorded(store, attribution, { 'keys-rotate': next, 'keys-drop': kid }, () =>
     secrets.put({ [formatKeyName(next)]: generateKey(), ...dropped }),
   )

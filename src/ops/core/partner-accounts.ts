@@ -75,8 +75,8 @@ export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'susp
 }
 
 /** In the order of their short names. */
-export function listPartners({ read }: Store): Promise<Partner[]> {
-  return selectPartners(read)
+export function listPartners({ db }: Store): Promise<Partner[]> {
+  return selectPartners(db)
 }
 
 /**
@@ -84,8 +84,8 @@ export function listPartners({ read }: Store): Promise<Partner[]> {
  * @param atSeconds Unix seconds: as it was at the end of that second, except for its contact and its secrets.
  * @throws UserError when there is no such partner, or was none then.
  */
-export async function findPartner({ read, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
-  const partner = await selectPartner(read, name, atSeconds)
+export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
+  const partner = await selectPartner(db, name, atSeconds)
   if (partner) return partner
   const [verb, when] = atSeconds === undefined ? ['is', ''] : ['was', ` at ${formatIsoTime(atSeconds)}`]
   const list = describeCommand(target, 'partner', 'list')
@@ -113,7 +113,7 @@ export async function createPartner(
   }
   const made = { clientId, clientSecret, shortName, country }
   show(made)
-  if (contact) await setContact(store.read, shortName, contact)
+  if (contact) await setContact(store.db, shortName, contact)
   return made
 }
 
@@ -144,10 +144,10 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
 
 /** @returns a warning when a partner of this country would see no plan. */
 export async function findEmptyList(
-  { read }: Store,
+  { db }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
 ): Promise<string | undefined> {
-  const { documents } = await selectPlanList(read, country, {})
+  const { documents } = await selectPlanList(db, country, {})
   if (documents.length > 0) return undefined
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
@@ -194,11 +194,11 @@ export async function changePartner(
       const { tokensValidFrom } = made
       show?.({ clientId, clientSecret, shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom })
     }
-    if (change.kind === 'set' && change.contact !== undefined) await setContact(store.read, shortName, change.contact)
+    if (change.kind === 'set' && change.contact !== undefined) await setContact(store.db, shortName, change.contact)
     return { before, isChanged: true }
   })
   // The schedule does it when this fails.
-  await deleteLeftovers(store.read).catch(() => {})
+  await deleteLeftovers(store.db).catch(() => {})
   return result
 }
 

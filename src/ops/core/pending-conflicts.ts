@@ -11,7 +11,7 @@ import { applyChanges, mergeChanges } from './catalog-merge.ts'
  * @returns a warning for each publication that changes the same fields.
  */
 export async function findPendingConflicts(
-  { read }: Store,
+  { db }: Store,
   catalog: readonly CatalogPlan[],
   changes: readonly PlanChange[],
   ownId?: number,
@@ -19,11 +19,11 @@ export async function findPendingConflicts(
   const changed = applyChanges(catalog, changes)
   const planIds = changes.map(({ planId }) => planId)
   const warnings: string[] = []
-  for (const { id, actor } of await selectPublications(read, { planIds, states: pendingStates })) {
+  for (const { id, actor } of await selectPublications(db, { planIds, states: pendingStates })) {
     if (id === ownId) continue
-    const conflicts = mergeChanges(changed, await selectChanges(read, id, planIds)).flatMap((merge) => merge.conflicts)
+    const conflicts = mergeChanges(changed, await selectChanges(db, id, planIds)).flatMap((merge) => merge.conflicts)
     // One that conflicts already was told before.
-    if (conflicts.length > 0 && (await findConflict(read, id)) === undefined) {
+    if (conflicts.length > 0 && (await findConflict(db, id)) === undefined) {
       warnings.push(
         `The pending publication ${id} by ${actor} will conflict: it also changes ${nameConflicts(conflicts)}.`,
       )

@@ -81,7 +81,7 @@ export async function setFields(
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw refuseDefects(patch.defects, nothingChanged)
   return changePlan(store, name, request, async (known) => {
-    const { plans: catalog } = await selectCatalog(store.read)
+    const { plans: catalog } = await selectCatalog(store.db)
     const patched = applyPatch(known, patch, indexShared(catalog))
     if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
     const { plan } = patched
@@ -98,7 +98,7 @@ async function changePlan(
   decide: (known: CatalogPlan) => CatalogPlan | Promise<CatalogPlan>,
 ): Promise<PlanResult> {
   // Reads the revision first: when the plan changes in between, publishing is refused.
-  const { revision } = await selectCatalogOrigin(store.read)
+  const { revision } = await selectCatalogOrigin(store.db)
   const known = await findPlan(store, name)
   const plan = await decide(known)
   // The plan may be as wanted now, and not at that time.
@@ -108,8 +108,8 @@ async function changePlan(
 }
 
 /** @throws UserError when a pending publication changes the plan: a later change is computed from the catalog of now. */
-async function checkNotPending({ read }: Store, { id, identifier }: CatalogPlan): Promise<void> {
-  const [pending] = await selectPublications(read, { planIds: [id], states: pendingStates })
+async function checkNotPending({ db }: Store, { id, identifier }: CatalogPlan): Promise<void> {
+  const [pending] = await selectPublications(db, { planIds: [id], states: pendingStates })
   if (pending === undefined) return
   throw new UserError(
     `${identifier} is like that now. Wait until the pending publication ${pending.id} is published, then make this change. ${nothingChanged}`,

@@ -47,17 +47,17 @@ export async function explainPlan(store: Store, { plan: name, shortName, at }: Q
     return { reason: 'partner_suspended', partner, cause: entry && { ...entry, time: entry.changedAt } }
   }
   if (plan?.viewableIn.includes(country)) return { reason: 'viewable', partner, plan }
-  const [planId] = plan ? [plan.id] : await selectRecordedPlanIds(store.read, name)
+  const [planId] = plan ? [plan.id] : await selectRecordedPlanIds(store.db, name)
   const found = planId === undefined ? undefined : await findWithdrawal(store, planId, country, at)
   const cause = found && { ...found, time: found.decidedAt, publicationId: found.id }
   return plan ? { reason: 'not_viewable', partner, plan, cause } : { reason: 'no_such_plan', partner, cause }
 }
 
 /** Finds the publication that took a plan off the list of a country, or removed it, for the last time. */
-async function findWithdrawal({ read }: Store, planId: number, country: string, at = Infinity) {
-  for (const publication of await selectPublications(read, { planIds: [planId], states: ['published'] })) {
+async function findWithdrawal({ db }: Store, planId: number, country: string, at = Infinity) {
+  for (const publication of await selectPublications(db, { planIds: [planId], states: ['published'] })) {
     if ((publication.decidedAt ?? 0) > at) continue
-    const [change] = await selectChanges(read, publication.id, [planId])
+    const [change] = await selectChanges(db, publication.id, [planId])
     if (change?.before?.viewableIn.includes(country) && !change.after?.viewableIn.includes(country)) return publication
   }
   return undefined
@@ -77,7 +77,7 @@ export async function findSettlingTime(
   if (reason === 'no_such_plan') return undefined
   const end = at ?? (await readDatabaseSeconds(store))
   const since = end - freshnessSeconds
-  const published = plan && (await selectPublications(store.read, { planIds: [plan.id], since, states: ['published'] }))
+  const published = plan && (await selectPublications(store.db, { planIds: [plan.id], since, states: ['published'] }))
   const changed = await listPartnerEntries(store, { shortName: partner.shortName, since })
   const times = [
     ...(published ?? []).flatMap(({ decidedAt }) => decidedAt ?? []),
@@ -100,12 +100,12 @@ export interface PendingChange extends PlanChange {
  * @param name the identifier of the plan, or its ID.
  */
 export async function selectPendingChanges(store: Store, name: string): Promise<PendingChange[]> {
-  const planIds = await selectRecordedPlanIds(store.read, name)
+  const planIds = await selectRecordedPlanIds(store.db, name)
   if (planIds.length === 0) return []
   const rows = await listPublications(store, { plan: name, onlyPending: true })
   const changes = await Promise.all(
     rows.map(async ({ id, dueAt, conflict }) => {
-      const touched = await selectChanges(store.read, id, planIds)
+      const touched = await selectChanges(store.db, id, planIds)
       return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt, conflict }))
     }),
   )

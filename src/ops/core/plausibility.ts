@@ -36,8 +36,8 @@ export async function findDoubts(
 ): Promise<Doubts> {
   if (changes.length === 0) return { warnings: [], notes: [] }
   const [{ plans: catalog }, partners, today] = await Promise.all([
-    selectCatalog(store.read),
-    selectPartners(store.read),
+    selectCatalog(store.db),
+    selectPartners(store.db),
     dueAt === null ? selectToday(store) : formatIsoTime(dueAt).slice(0, 10),
   ])
   const conflicts = await findPendingConflicts(store, catalog, changes, ownId)
@@ -46,8 +46,8 @@ export async function findDoubts(
 }
 
 /** The date of the database's clock, in UTC, as YYYY-MM-DD. */
-export async function selectToday({ read }: Store): Promise<string> {
-  return formatIsoTime(await selectNowSeconds(read)).slice(0, 10)
+export async function selectToday({ db }: Store): Promise<string> {
+  return formatIsoTime(await selectNowSeconds(db)).slice(0, 10)
 }
 
 type Plans = readonly CatalogPlan[]

@@ -24,18 +24,18 @@ export async function listPublications(
   store: Store,
   { plan, since, onlyPending = false }: LogFilter,
 ): Promise<PublicationRow[]> {
-  const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.read, plan)
+  const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
     const list = describeCommand(store.target, 'plan', 'list')
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
   }
-  const rows = await selectPublications(store.read, { planIds, since, states: onlyPending ? pendingStates : undefined })
+  const rows = await selectPublications(store.db, { planIds, since, states: onlyPending ? pendingStates : undefined })
   return Promise.all(rows.map((row) => addConflict(store, row)))
 }
 
 /** Adds why a pending publication would conflict now. */
-async function addConflict({ read }: Store, row: PublicationRow): Promise<PublicationRow> {
-  return isPending(row) ? { ...row, conflict: (await findConflict(read, row.id)) ?? null } : row
+async function addConflict({ db }: Store, row: PublicationRow): Promise<PublicationRow> {
+  return isPending(row) ? { ...row, conflict: (await findConflict(db, row.id)) ?? null } : row
 }
 
 export function isPending({ state }: PublicationRow): boolean {
@@ -48,12 +48,12 @@ export async function readPublication(
   id: number,
 ): Promise<{ row: PublicationRow; changes: PlanChange[] }> {
   const row = await addConflict(store, await findPublication(store, id))
-  return { row, changes: await selectChanges(store.read, id) }
+  return { row, changes: await selectChanges(store.db, id) }
 }
 
 /** @throws UserError when the publication did not change the plan. @param plan its identifier, then or later, or its ID. */
-export async function findPlanChange({ read }: Store, id: number, plan: string): Promise<PlanChange> {
-  const [change] = await selectChanges(read, id, await selectRecordedPlanIds(read, plan))
+export async function findPlanChange({ db }: Store, id: number, plan: string): Promise<PlanChange> {
+  const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, plan))
   if (change) return change
   throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.`)
 }

@@ -36,14 +36,14 @@ export async function prepareUndo(
 ): Promise<PreparedChange> {
   const row = await findPublication(store, id)
   if (row.revision === null) throw refuseState(row, 'was not published')
-  const all = await selectChanges(store.read, id)
+  const all = await selectChanges(store.db, id)
   const named = plans && (await Promise.all(plans.map((name) => findPlanChange(store, id, name))))
   const wanted = [...new Map((named ?? all).map((change) => [change.planId, change])).values()]
   const reversed = wanted.map(({ planId, before, after }) => ({ planId, before: after, after: before }))
   const { conflicts, ...prepared } = await prepareMerged(store, reversed, exceptChanged)
   if (conflicts.length > 0 && (!exceptChanged || prepared.changes.length === 0)) {
     const planIds = wanted.map(({ planId }) => planId)
-    const later = await selectPublications(store.read, { planIds, afterRevision: row.revision })
+    const later = await selectPublications(store.db, { planIds, afterRevision: row.revision })
     const others = exceptChanged ? '' : ', or undo the other plans with --except-changed'
     throw new UserError([
       `Later publications changed ${nameConflicts(conflicts)}. Later ones of these plans: ${later.map((other) => other.id).join(', ')}.`,
@@ -64,7 +64,7 @@ export async function prepareUndo(
 export async function prepareRedo(store: Store, id: number): Promise<PreparedChange> {
   const row = await findPublication(store, id)
   if (row.state !== 'conflicted') throw refuseState(row, 'did not conflict')
-  const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.read, id), false)
+  const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), false)
   if (prepared.changes.length === 0) {
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))
     throw new UserError(`The catalog has all values of publication ${id} already. To close its case: ${cancel}`)
@@ -75,11 +75,11 @@ export async function prepareRedo(store: Store, id: number): Promise<PreparedCha
 
 /** @param isLeaving whether plans with a conflict are left out. */
 async function prepareMerged(
-  { read }: Store,
+  { db }: Store,
   wanted: readonly PlanChange[],
   isLeaving: boolean,
 ): Promise<CatalogChange & { conflicts: FieldConflict[] }> {
-  const { origin, plans: catalog } = await selectCatalog(read)
+  const { origin, plans: catalog } = await selectCatalog(db)
   const merged = mergeChanges(applyChanges(catalog, []), wanted)
   const changes = merged
     .filter(({ conflicts }) => !(isLeaving && conflicts.length > 0))

@@ -81,13 +81,13 @@ export async function publishChange(
   const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
   const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
   const step = `Writing ${countPlans(changes.length)}`
-  const id = await stagePublication(store.read, publication, changes.map(storeChange), (done, total) =>
+  const id = await stagePublication(store.db, publication, changes.map(storeChange), (done, total) =>
     onProgress(step, done, total + 1),
   )
   if (state === 'published') await publishNow(store, id, attribution)
   else {
     const move = { publicationId: id, actor: attribution.actor }
-    const isReleased = await moveSafely(store, move, state, () => releasePublication(store.read, id, state))
+    const isReleased = await moveSafely(store, move, state, () => releasePublication(store.db, id, state))
     if (!isReleased) throw new UserError([somebodyElse, nothingChanged])
   }
   return { id, state, dueAt: times.dueAt }
@@ -96,7 +96,7 @@ export async function publishChange(
 /** @returns the new revision. @throws UserError when somebody else changed the same plans. */
 async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<number> {
   const decision = { publicationId, actor, note: null }
-  const outcome = await publishSafely(store, decision, () => publish(store.read, decision, 'now'))
+  const outcome = await publishSafely(store, decision, () => publish(store.db, decision, 'now'))
   if (outcome.kind === 'published') return outcome.revision
   const isFinal = outcome.kind === 'conflict'
   throw new UserError([isFinal ? `It can’t be published: ${outcome.reason}.` : somebodyElse, nothingChanged])
@@ -104,7 +104,7 @@ async function publishNow(store: Store, publicationId: number, { actor }: Attrib
 
 /** Publishes, also when the answer is lost. */
 async function publishSafely(
-  { changes, read }: Store,
+  { changes, db }: Store,
   decision: Decision,
   attempt: () => Promise<PublishOutcome>,
 ): Promise<PublishOutcome> {
@@ -115,16 +115,16 @@ async function publishSafely(
       outcome = await attempt()
       return outcome.kind === 'published' ? outcome : undefined
     },
-    () => findPublished(read, decision),
+    () => findPublished(db, decision),
   )
   if (published === undefined) return outcome
-  await markSuperseded(read)
+  await markSuperseded(db)
   return published
 }
 
 /** Makes a change of the state, also when the answer is lost. @returns whether it could. */
 async function moveSafely(
-  { changes, read }: Store,
+  { changes, db }: Store,
   { publicationId, actor }: Pick<Decision, 'publicationId' | 'actor'>,
   state: PublicationRow['state'],
   attempt: () => Promise<boolean>,
@@ -133,7 +133,7 @@ async function moveSafely(
     changes,
     async () => (await attempt()) || undefined,
     async () => {
-      const row = await selectPublication(read, publicationId)
+      const row = await selectPublication(db, publicationId)
       const lastActor = row?.decidedBy ?? row?.approvedBy ?? row?.actor
       return (row?.state === state && lastActor === actor) || undefined
     },
@@ -144,13 +144,13 @@ async function moveSafely(
 /** @param conflict null cancels it. */
 async function end(store: Store, decision: Decision, conflict: string | null = null): Promise<boolean> {
   const state = conflict === null ? 'cancelled' : 'conflicted'
-  const isEnded = await moveSafely(store, decision, state, () => endPublication(store.read, decision, conflict))
-  await markSuperseded(store.read)
+  const isEnded = await moveSafely(store, decision, state, () => endPublication(store.db, decision, conflict))
+  await markSuperseded(store.db)
   return isEnded
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
-  const now = await selectNowSeconds(store.read)
+  const now = await selectNowSeconds(store.db)
   if (dueAt > now) return
   throw new UserError(
     `--at is in the past: ${formatLocalTime(dueAt)}. Name a later time, or leave --at out to publish now.`,
@@ -166,8 +166,8 @@ export function readNeedsApproval({ config }: Store): boolean {
 }
 
 /** @throws UserError when there is no such publication. */
-export async function findPublication({ read, target }: Store, id: number): Promise<PublicationRow> {
-  const row = await selectPublication(read, id)
+export async function findPublication({ db, target }: Store, id: number): Promise<PublicationRow> {
+  const row = await selectPublication(db, id)
   if (row) return row
   throw new UserError(`There is no publication ${id}. See: ${describeCommand(target, 'catalog', 'log')}`)
 }
@@ -188,11 +188,11 @@ export async function approvePublication(
     throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
   }
   const decision = { publicationId, actor, note }
-  if (row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.read))) {
-    await moveSafely(store, decision, 'scheduled', () => approveForLater(store.read, decision))
+  if (row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))) {
+    await moveSafely(store, decision, 'scheduled', () => approveForLater(store.db, decision))
     return findPublication(store, publicationId)
   }
-  const outcome = await publishSafely(store, decision, () => publishPending(store.read, decision, 'approve'))
+  const outcome = await publishSafely(store, decision, () => publishPending(store.db, decision, 'approve'))
   if (outcome.kind === 'published') return findPublication(store, outcome.publicationId)
   if (outcome.kind === 'overtaken') throw new UserError([somebodyElse, nothingChanged])
   if (outcome.kind === 'unavailable') throw new UserError(`Publication ${publicationId} no longer waits.`)
@@ -230,9 +230,9 @@ export function refuseState({ id, state }: PublicationRow, problem: string): Use
  * @returns the new revision.
  */
 export async function invalidateLists(store: Store, attribution: Attribution): Promise<number> {
-  const { revision: baseRevision } = await selectCatalogOrigin(store.read)
+  const { revision: baseRevision } = await selectCatalogOrigin(store.db)
   const publication = { ...attribution, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
-  return publishNow(store, await stagePublication(store.read, publication, []), attribution)
+  return publishNow(store, await stagePublication(store.db, publication, []), attribution)
 }
 
 /** `1 plan`, `2 plans` */

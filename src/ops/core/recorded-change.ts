@@ -10,14 +10,14 @@ import type { Attribution } from './attribution.ts'
  * @returns undefined when it did not apply.
  */
 export function recordChange(
-  store: Pick<Store, 'read' | 'changes'>,
+  store: Pick<Store, 'db' | 'changes'>,
   attribution: Attribution,
   insert: (db: Database, request: ChangeRequest) => Promise<MadeChange | undefined>,
 ): Promise<MadeChange | undefined> {
   const request = { ...attribution, requestId: crypto.randomUUID() }
   return makeChange(
     store.changes,
-    () => insert(store.read, request),
-    () => findChange(store.read, request.requestId),
+    () => insert(store.db, request),
+    () => findChange(store.db, request.requestId),
   )
 }

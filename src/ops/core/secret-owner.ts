@@ -57,7 +57,7 @@ export async function findOwner(
 ): Promise<Owned | undefined> {
   if (leak.kind === 'secret') return findSecretOwner(store, leak.clientSecret, onProgress)
   const { kind, clientId, createdAt, expiresAt } = leak
-  const partner = await selectPartner(store.read, clientId)
+  const partner = await selectPartner(store.db, clientId)
   if (partner === undefined) return undefined
   const ended = createdAt < (partner.tokensValidFrom ?? 0) && 'refused: all tokens of that time were ended'
   const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || describeAccess(partner)
@@ -69,8 +69,8 @@ function describeAccess(partner: Partner): string {
 }
 
 async function findSecretOwner(store: Store, clientSecret: string, onProgress: OnProgress): Promise<Owned | undefined> {
-  const { read, config } = store
-  const secrets = await selectStoredSecrets(read)
+  const { db, config } = store
+  const secrets = await selectStoredSecrets(db)
   // Each call costs two derivations, also for one hash.
   for (let index = 0; index < secrets.length; index += 2) {
     onProgress('Comparing with the live secrets', index, secrets.length)

@@ -99,7 +99,7 @@ type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
 function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target' | 'changes' | 'config'> {
   return {
-    read: createDatabase(({ sql, params }) => {
+    db: createDatabase(({ sql, params }) => {
       const statement = d1.prepare(sql).bind(...params)
       return retry(() => statement.raw())
     }),

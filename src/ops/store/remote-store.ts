@@ -21,14 +21,14 @@ export async function withRemoteStore<T>(
   if (!databaseId || !namespaceId) {
     throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))
   }
-  const read = createDatabase(async ({ sql, params }, method) => {
+  const db = createDatabase(async ({ sql, params }, method) => {
     const body = { sql, params: params.map(formatParameter) }
     return readRows(await call('POST', `/d1/database/${databaseId}/raw`, body), method)
   })
   try {
     return await work({
       target,
-      read,
+      db,
       changes,
       ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,

@@ -14,7 +14,7 @@ export interface Store {
   /** Where this store is. Messages use it for commands to paste. */
   target: Target
   /** Repeats each statement when the store fails: none has an effect twice. */
-  read: Database
+  db: Database
   changes: Changes
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>

@@ -69,12 +69,12 @@ test('a pending new plan conflicts, and is made again with the field', async () 
   const pending = openBindingStore(bindings())
   await ops(`catalog import - --at ${year}-01-01T00:00Z`, file)
   const stored = sql`update plan_versions set document = json_remove(document, '$.benchmark') where plan_id = 3`
-  await pending.read.run(stored)
+  await pending.db.run(stored)
   const exported = await ops('catalog export')
   await ops('catalog import -', exported)
   const [{ id }] = JSON.parse(await ops('catalog log --pending --json'))
   expect(await ops('catalog log --pending')).toContain('its plans have other fields than the catalog')
-  await pending.read.run(
+  await pending.db.run(
     sql`update publications set state = 'conflicted', conflict = 'x', decided_by = 'x' where id = ${id}`,
   )
   await ops(`catalog redo ${id}`)

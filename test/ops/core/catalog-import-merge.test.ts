@@ -91,7 +91,7 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
 
 test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
   const newer = (plan: CatalogPlan): CatalogPlan => Object({ ...plan, benchmark: 'NSE' })
-  await publishPlans(store.read, [newer(cash), newer(gold)])
+  await publishPlans(store.db, [newer(cash), newer(gold)])
   const { origin } = await readCatalogFile(store)
   await closePlan(store, 'gold', 'Sold out.', request)
   await importFile({ plans: [{ ...cash, name: 'New' }, gold], origin })
@@ -131,7 +131,7 @@ test.each([
   ],
 ])('a file of %s is refused, unless --overwrite', async (_, problem, origin) => {
   const exported = rename(await readCatalogFile(store), 'cash', 'New')
-  const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.read)), ...origin } }
+  const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.db)), ...origin } }
   await expect(importFile(file)).rejects.toThrow(
     new UserError([
       `${problem} Export the catalog again, or add --overwrite: then the plans of the file replace those of the catalog, including changes that others made.`,

@@ -18,7 +18,7 @@ const high = { id: 5, name: 'High' }
 
 beforeEach(() => emptyDatabase(env))
 
-const readRevision = async () => (await selectCatalogOrigin(store.read)).revision
+const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
 
 const count = ({ changes, unchanged }: Awaited<ReturnType<typeof importPlans>>) => {
   const size = (kind: string) => changes.map(compareChange).filter((change) => change.kind === kind).length

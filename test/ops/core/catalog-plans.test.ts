@@ -119,7 +119,7 @@ test('a publication between two pages of an export stops it', async () => {
     }
     return call()
   })
-  const exported = readCatalogFile({ ...store, read: openDatabase(interrupted) })
+  const exported = readCatalogFile({ ...store, db: openDatabase(interrupted) })
   await expect(exported).rejects.toThrow('The catalog changed while it was read. Try again.')
   expect((await readCatalogFile(store)).plans).toEqual(renamed)
 })

@@ -27,7 +27,7 @@ beforeEach(async () => {
   await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
   for (const recorded of [kid, old, later]) {
     const change = { ...attribution, requestId: crypto.randomUUID() }
-    await recordKeyChange(store.read, change, { kind: 'keys-rotate', kid: recorded })
+    await recordKeyChange(store.db, change, { kind: 'keys-rotate', kid: recorded })
   }
 })
 
@@ -162,12 +162,12 @@ test.each<[string, Circumstances]>([
 
 describe('while D1 fails', () => {
   const failing = (error: Error) => {
-    const read = new Proxy(store.read, {
+    const db = new Proxy(store.db, {
       get: () => {
         throw error
       },
     })
-    return check({ on: { ...deployed, read }, deployment: healthy })
+    return check({ on: { ...deployed, db }, deployment: healthy })
   }
   const rest = [
     "ok database: 1.3 MB of D1's 10 GB, runs in WEUR, read replication is on.",
@@ -268,7 +268,7 @@ describe('publications', () => {
     const [late, conflicted] = [await schedule('plan-1'), await schedule('plan-2')]
     await env.DB.prepare('update publications set due_at = 600 where id = ?').bind(late).run()
     const decision = { publicationId: conflicted, actor: 'schedule', note: null }
-    await endPublication(store.read, decision, 'a plan was changed')
+    await endPublication(store.db, decision, 'a plan was changed')
     expect(await find()).toEqual([
       `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
       `problem publications: Publication ${conflicted} was not published: a plan was changed. To make it again: ${command} redo ${conflicted}; to drop it: ${command} cancel ${conflicted}`,

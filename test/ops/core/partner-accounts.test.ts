@@ -42,7 +42,7 @@ const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now
 /** Sets columns of every row. */
 const setRows = (values: string) => env.DB.prepare(`update change_record set ${values}`).run()
 const endOldest = () => setRows(`secrets = json_set(secrets, '$[0].expiresAt', unixepoch())`)
-const listHashes = async () => (await selectStoredSecrets(store.read)).map(({ hash }) => hash)
+const listHashes = async () => (await selectStoredSecrets(store.db)).map(({ hash }) => hash)
 /** @returns whether the copy of a new partner in KV outlives what `work` does. */
 const keepsCopy = async (work: () => Promise<unknown>, clientId?: string) => {
   const key = getPartnerKey(clientId ?? (await create()).clientId)
@@ -59,7 +59,7 @@ describe('createPartner', () => {
     expect(partner).toMatchObject({ ...acme, clientId, suspendedAt: null })
     expect(partner.createdAt).toBeGreaterThanOrEqual(startedAt)
     expect(partner.createdAt).toBeLessThanOrEqual(await readSeconds())
-    expect(await selectStoredSecrets(store.read)).toMatchObject([
+    expect(await selectStoredSecrets(store.db)).toMatchObject([
       { secret: { expiresAt: null }, hash: expect.stringMatching(/^\$pbkdf2-sha256\$i=100000\$/) },
     ])
   })
@@ -82,7 +82,7 @@ describe('createPartner', () => {
     )
     const shown: string[] = []
     const failing = createPartner(
-      { ...store, read: openDatabase(notNoted) },
+      { ...store, db: openDatabase(notNoted) },
       { ...acme, contact: 'a' },
       attribution,
       (made) => shown.push(made.clientId),
@@ -345,7 +345,7 @@ describe('the cached copy of a partner', () => {
   test('is ended after 5 s while the database does not answer, and again when that has changed', async () => {
     await env.CATALOG_CACHE.put(getPartnerKey('a'), '{}', { metadata: { shortName: 'acme' } })
     const answer = Promise.withResolvers<never>()
-    const hanging: Store = { ...store, read: openDatabase(interceptD1(env.DB, () => answer.promise)) }
+    const hanging: Store = { ...store, db: openDatabase(interceptD1(env.DB, () => answer.promise)) }
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const failure = suspendOn(hanging).catch((error: unknown) => error)

@@ -19,7 +19,7 @@ beforeEach(async () => {
   await importPlans([cash, gold])
 })
 
-const readRevision = async () => (await selectCatalogOrigin(store.read)).revision
+const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
 
 test('setViewable refuses when somebody else changes the plan at the same time', async () => {
   const interrupted = interruptedStore(() => importPlans([gold], true))

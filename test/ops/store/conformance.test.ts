@@ -111,7 +111,7 @@ beforeAll(async () => {
   for (const kind of ['local', 'remote'] as const) {
     const { DB } = bindings[kind]()
     await DB.prepare('select 1').run()
-    const error = await withStore(targets[kind], ({ read }) => selectPartners(read)).catch((reason: unknown) => reason)
+    const error = await withStore(targets[kind], ({ db }) => selectPartners(db)).catch((reason: unknown) => reason)
     errorsBeforeMigration.set(targets[kind], error)
     await migrate(DB)
   }
@@ -125,7 +125,7 @@ describe.each(Object.entries(targets))('a command on a %s store', (_, target) =>
   })
 
   test('gets no parameters of a query with an error', async () => {
-    const fail = ({ read }: Store) => read.run(sql`insert into partner_contacts (partner) values (${'hidden'})`)
+    const fail = ({ db }: Store) => db.run(sql`insert into partner_contacts (partner) values (${'hidden'})`)
     const error: unknown = await withStore(target, fail).catch((reason: unknown) => reason)
     expect(inspect(error)).toContain('NOT NULL constraint failed')
     expect(inspect(error)).not.toContain('hidden')
@@ -160,34 +160,34 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
   afterEach(() => void (mode = 'once'))
 
   test('reads text, numbers and nulls as D1 has them', async () => {
-    const rows = await open(({ read }) =>
-      read.values(sql`select 'Wäk ☕''"', 1, -0.5, 9007199254740991, null, typeof(cast(${7} as integer))`),
+    const rows = await open(({ db }) =>
+      db.values(sql`select 'Wäk ☕''"', 1, -0.5, 9007199254740991, null, typeof(cast(${7} as integer))`),
     )
     expect(rows).toEqual([['Wäk ☕\'"', 1, -0.5, Number.MAX_SAFE_INTEGER, null, 'integer']])
-    expect(await open(({ read }) => read.values(sql`select 1 where false`))).toEqual([])
-    expect(Math.abs((await open(({ read }) => selectNowSeconds(read))) - Date.now() / 1000)).toBeLessThan(60)
+    expect(await open(({ db }) => db.values(sql`select 1 where false`))).toEqual([])
+    expect(Math.abs((await open(({ db }) => selectNowSeconds(db))) - Date.now() / 1000)).toBeLessThan(60)
   })
 
   test('a statement takes effect, and returns its rows', async () => {
-    await open(async ({ read }) => {
-      await read.run(insert('one'))
+    await open(async ({ db }) => {
+      await db.run(insert('one'))
       const update = sql`update partner_contacts set contact = 'New'`
-      expect(await read.values(sql`${update} returning partner, 7`)).toEqual([['one', 7]])
-      expect(await read.values(sql`${update} where false returning partner`)).toEqual([])
-      expect(await read.values(sql`select contact from partner_contacts`)).toEqual([['New']])
+      expect(await db.values(sql`${update} returning partner, 7`)).toEqual([['one', 7]])
+      expect(await db.values(sql`${update} where false returning partner`)).toEqual([])
+      expect(await db.values(sql`select contact from partner_contacts`)).toEqual([['New']])
     })
   })
 
   test('nothing of a statement that fails takes effect, and the error says why', async () => {
-    const twice = await catchError(({ read }) => read.run(sql`${insert('one')}, ('two', 'Two'), ('one', 'Twice')`))
+    const twice = await catchError(({ db }) => db.run(sql`${insert('one')}, ('two', 'Two'), ('one', 'Twice')`))
     expect(isCausedBy(twice, 'UNIQUE constraint failed: partner_contacts.partner')).toBe(true)
-    expect(await open(({ read }) => read.values(sql`select * from partner_contacts`))).toEqual([])
+    expect(await open(({ db }) => db.values(sql`select * from partner_contacts`))).toEqual([])
   })
 
   test('a statement takes 100 parameters, and no more', async () => {
     const list = (count: number) => sql.join(Array<SQL>(count).fill(sql`${'x'}`), sql`, `)
-    expect(await open(({ read }) => read.values(sql`select 1 where 'x' in (${list(100)})`))).toEqual([[1]])
-    const error = await catchError(({ read }) => read.values(sql`select 1 where 'x' in (${list(101)})`))
+    expect(await open(({ db }) => db.values(sql`select 1 where 'x' in (${list(100)})`))).toEqual([[1]])
+    const error = await catchError(({ db }) => db.values(sql`select 1 where 'x' in (${list(101)})`))
     expect(isCausedBy(error, 'too many SQL variables')).toBe(true)
   })
 
@@ -212,7 +212,7 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
     const { DB } = bindings[kind]()
     mode = arrival
     const run = (db: Database) => runEveryStatement(db, DB)
-    const recorded = kind === 'remote' ? open(({ read }) => run(read)) : run(openTextDatabase(DB, deliver))
+    const recorded = kind === 'remote' ? open(({ db }) => run(db)) : run(openTextDatabase(DB, deliver))
     expect(await recorded).toEqual(['create', 'rotate', 'keys-rotate'])
   })
 })
@@ -327,7 +327,7 @@ test('the test above calls every function of src/db with a statement', () => {
   const folder = resolve(import.meta.dirname, '../../../src/db')
   const sources = globSync('*.ts', { cwd: folder }).map((file) => readFileSync(join(folder, file), 'utf8'))
   const names = sources.flatMap((source) =>
-    [...source.matchAll(/^export (?:async )?function\*? (\w+)\(\s*(?:db|d1|\{ read)\b/gm)].map(([, name = '']) => name),
+    [...source.matchAll(/^export (?:async )?function\*? (\w+)\(\s*(?:db|d1)\b/gm)].map(([, name = '']) => name),
   )
   const openers = ['openDatabase', 'readRows', 'selectObjects']
   // publishPending calls the next two, and stageChanges the last two.

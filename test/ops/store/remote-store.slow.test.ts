@@ -38,7 +38,7 @@ test.each([true, false])('a failure of any statement is repaired (%s: it had its
     fake.outage = { after, hasEffect, isPermanent: false }
     const id = await run()
     fake.outage = undefined
-    const { state } = (await remote(({ read }) => selectPublication(read, id))) ?? { state: undefined }
+    const { state } = (await remote(({ db }) => selectPublication(db, id))) ?? { state: undefined }
     expect([after, state]).toEqual([after, 'cancelled'])
     expect((await remote((store) => findPlan(store, 'plan-1'))).isInvestable).toBe(true)
   }

@@ -13,7 +13,7 @@ export function openBindingStore(
 ): Store {
   return {
     target,
-    read: openDatabase(DB),
+    db: openDatabase(DB),
     changes: { target, outcome: 'unchanged' },
     listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
     putKeys: async (names, metadata, expirationTtl) => {

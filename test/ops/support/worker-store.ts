@@ -29,7 +29,7 @@ export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^
     }
     return call()
   })
-  return { ...store, read: openDatabase(interrupted) }
+  return { ...store, db: openDatabase(interrupted) }
 }
 
 /** A store on which `intercept` runs in the place of each change of a partner, a key or the catalog. */
@@ -37,7 +37,7 @@ export function interceptChanges(intercept: Fault): Store {
   const intercepted = interceptD1(env.DB, (call, { sql }) =>
     /insert into change_record|update publications/.test(sql) ? intercept(call) : call(),
   )
-  return { ...store, read: openDatabase(intercepted) }
+  return { ...store, db: openDatabase(intercepted) }
 }
 
 /** The change is made, its answer is lost, and the store sends it again. */
@@ -49,7 +49,7 @@ export const loseAnswer: Fault = async (call) => {
 /** A store whose database does not answer. */
 export const storeWithoutDatabase: Store = {
   ...store,
-  read: new Proxy(store.read, {
+  db: new Proxy(store.db, {
     get: () => {
       throw new CloudflareError('D1 is down', { kind: 'unknown' })
     },
