@@ -170,7 +170,7 @@ const planShape = {
   category: z
     .strictObject(
       {
-        id: field(nonNegativeInteger, 'Internal ID, the value for the filter categoryId.', 3),
+        id: field(nonNegativeInteger, 'Internal ID, the value for the filter categoryId.', 701),
         name: field(line(200), 'Formal name.', 'Money Market'),
         displayName: field(line(200), 'Name for your user interface.', 'Save daily'),
         tagLine: field(text(300), 'Short marketing tagline.', 'Savings within reach.'),

@@ -40,7 +40,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
         oauth2: {
           type: 'oauth2',
           description:
-            'For tools that get the access token themselves. They must send the credentials with HTTP Basic.',
+            'Or OAuth 2 client credentials, for tools that get the token themselves: they must send the credentials with HTTP Basic.',
           flows: { clientCredentials: { tokenUrl: '/api/v3/partners/auth', scopes: {} } },
         },
       },

@@ -85,9 +85,9 @@ export function formatTable(columns: readonly string[], rows: readonly (readonly
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-/** Outside code, `<` would start a tag, except for the `<br>` of a table. */
+/** Outside code, `<` would start a tag, except for the `<br>` of a table. Code in `text` stays as it is. */
 function escapeCell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll(/<(?!br>)/g, '\\<')
+  return text.replaceAll('|', '\\|').replaceAll(/(`[^`]*`)|<(?!br>)/g, (_, code?: string) => code ?? '\\<')
 }
 
 export function formatCode(text: string, language: string): string {

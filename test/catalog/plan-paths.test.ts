@@ -39,7 +39,7 @@ test.each<[string, Partial<CatalogPlan>, object]>([
   ['another object, by its name', { category: bonds }, { category: { from: 'Money Market', to: 'Bonds' } }],
   [
     'a member of the same object',
-    { category: { ...bonds, id: 3, name: 'Money Market', displayName: 'Save daily' } },
+    { category: { ...bonds, id: 701, name: 'Money Market', displayName: 'Save daily' } },
     { 'category.tagLine': { from: 'Savings within reach.', to: 'Steady.' } },
   ],
 ])('lists the change of %s', (_, overrides, expected) => {

@@ -110,7 +110,7 @@ test('random and corrupted tokens are refused', async () => {
 test('random filters list the matching plans of the country, or are refused', async () => {
   const pair = fc.tuple(
     fc.oneof(fc.constantFrom('categoryId', 'fundType', 'currency'), wellFormed),
-    fc.oneof(fc.constantFrom('', '3', '0', 'USD', 'usd', 'BOND'), wellFormed),
+    fc.oneof(fc.constantFrom('', '701', '0', 'USD', 'usd', 'BOND'), wellFormed),
   )
   const query = fc.oneof(
     fc.array(pair, { maxLength: 5 }).map((pairs) => new URLSearchParams(pairs).toString()),
@@ -131,7 +131,7 @@ test('random filters list the matching plans of the country, or are refused', as
         { id: 2, currency: 'USD', fundType: 'BOND' },
       ].filter(
         ({ currency, fundType }) =>
-          Number(categoryIds[0] ?? 3) === 3 &&
+          Number(categoryIds[0] ?? 701) === 701 &&
           (currencies[0] ?? currency).toUpperCase() === currency &&
           (fundTypes[0] ?? fundType) === fundType,
       )

@@ -24,11 +24,18 @@ export function createStartBlocks(): Record<string, Block> {
     hero: { html: renderHero(), markdown: `# ${title}\n\n${lead}` },
     samples: {
       html: renderSamples(),
-      markdown: samples.map(({ file, language }) => formatCode(readSiteFile(`samples/${file}`), language)).join('\n\n'),
+      markdown: samples
+        .flatMap(({ file, language, run }) => [
+          formatCode(formatRun(file, run), 'sh'),
+          formatCode(readSiteFile(`samples/${file}`), language),
+        ])
+        .join('\n\n'),
     },
     output: `${identifier}\t${coolName}\n…`,
   }
 }
+
+const formatRun = (file: string, run: string) => `curl -fsSO $API/samples/${file}\n${run}`
 
 function renderHero() {
   const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = examplePlan
@@ -61,7 +68,7 @@ function renderSamples() {
     ${samples.map(
       ({ file, language, run, label }) =>
         html`<section class="panel" data-file="${file}" aria-label="${label}">
-          ${renderCode(`curl -fsSO $API/samples/${file}\n${run}`, 'sh')}
+          ${renderCode(formatRun(file, run), 'sh')}
           <p class="file"><a href="/samples/${file}">${file}</a></p>
           ${renderCode(readSiteFile(`samples/${file}`), language)}
         </section>`,

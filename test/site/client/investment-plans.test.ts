@@ -46,7 +46,7 @@ test('lists all plans, and the plans that match filters', async () => {
   const client = createClient()
   const { viewableIn: _viewableIn, ...second } = makePlan({ id: 2, currency: 'USD' })
   expect((await client.listPlans()).map(({ id }) => id)).toEqual([1, 2])
-  expect(await client.listPlans({ currency: 'usd', categoryId: 3, fundType: 'MONEY_MARKET' })).toEqual([second])
+  expect(await client.listPlans({ currency: 'usd', categoryId: 701, fundType: 'MONEY_MARKET' })).toEqual([second])
   expect(await client.listPlans({ fundType: 'a&b=c' })).toEqual([])
 })
 

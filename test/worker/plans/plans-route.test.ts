@@ -208,7 +208,7 @@ describe('filters', () => {
     ['?fundType=MONEY_MARKET', [1, 2]],
     ['?fundType=money_market', []],
     ["?fundType=Shari'ah%20%26+co", [4]],
-    ['?categoryId=3', [1, 2]],
+    ['?categoryId=701', [1, 2]],
     ['?categoryId=08', [3]],
     ['?categoryId=99999999999999999999', []],
     ['?currency=USD&fundType=MONEY_MARKET', [2]],

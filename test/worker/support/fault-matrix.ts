@@ -364,7 +364,7 @@ async function requestList() {
 }
 
 async function requestListAndToken() {
-  const filters = 'currency=KES&fundType=MONEY_MARKET&categoryId=3'
+  const filters = 'currency=KES&fundType=MONEY_MARKET&categoryId=701'
   const headers = { Authorization: `Bearer ${token}` }
   const response = await send(`${partner.shortName}/plans?${filters}`, { headers })
   const answer = await (response.status === 200 ? readPlanName(response) : readErrorCode(response))
