@@ -966,6 +966,7 @@ describe('an older result', () => {
     }
     const openSession: CacheContext['openSession'] = (from) => (from === 'nearest' ? slow : session)
     const catalog = await open({ openSession, waitUntil: () => {} }, filter)
+    db.calls = []
     const slowAnswer = catalog.readList(country, filter)
     await vi.waitFor(() => expect(db.calls).toContain('list'))
     changeCatalog('second')
