@@ -5,7 +5,6 @@ import { compareChange } from '../core/catalog-difference.ts'
 import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../core/catalog-formats.ts'
 import { prepareImport, prepareUpdate, readCatalog, readUpdate, type CatalogImport } from '../core/catalog-import.ts'
 import { readCatalogFile } from '../core/catalog-plans.ts'
-import { readDatabaseSeconds } from '../core/change-record.ts'
 import { foldFindings } from '../core/plan-rules.ts'
 import { findPlanChange, isPending, listPublications, readPublication } from '../core/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../core/publication-undo.ts'
@@ -20,7 +19,7 @@ import {
   type PreparedChange,
   type PublicationRow,
 } from '../core/publications.ts'
-import { formatLocalTime, parsePast } from '../core/time-arguments.ts'
+import { formatLocalTime } from '../core/time-arguments.ts'
 import { readInput } from '../store/read-input.ts'
 import { writeOutput } from '../store/write-output.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
@@ -38,7 +37,7 @@ import {
   type Question,
 } from './publication-output.ts'
 import type { Output } from './run.ts'
-import { pastTimeFlag, sinceFlag } from './shared-flags.ts'
+import { timeFlag, sinceFlag } from './shared-flags.ts'
 import { verb, type ChangeRun } from './verb.ts'
 
 /** The log shows people as many publications: the latest. */
@@ -117,7 +116,7 @@ export const catalog = {
         help: 'figures: only the columns with the figures of a month, for update',
         choices: ['figures'],
       },
-      at: pastTimeFlag,
+      at: timeFlag,
       output: {
         value: '<file>',
         help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
@@ -174,8 +173,7 @@ export const catalog = {
     json: 'an array of all of them, the latest first',
     progress: 'Reading the record',
     async run({ plan, since, pending, json }, { store }) {
-      const seconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
-      const rows = await listPublications(store, { plan, since: seconds, onlyPending: pending })
+      const rows = await listPublications(store, { plan, since, onlyPending: pending })
       const shown = await Promise.all(
         rows.slice(0, json ? rows.length : maxShown).map(async (row) => {
           const change = plan === undefined ? undefined : await findPlanChange(store, row.id, plan)

@@ -1,7 +1,6 @@
 // What partner log and keys log print: two views of one record.
-import { readDatabaseSeconds, type ChangeEntry, type EntryFilter } from '../core/change-record.ts'
+import type { ChangeEntry, EntryFilter } from '../core/change-record.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
-import { parsePast } from '../core/time-arguments.ts'
 import type { Store } from '../store/store.ts'
 import { entryToJson } from './partner-output.ts'
 import type { Output } from './run.ts'
@@ -12,17 +11,16 @@ const maxRows = 10
 /** @param list selects entries, the newest first. */
 export async function readLog(
   list: (store: Store, filter: EntryFilter) => Promise<ChangeEntry[]>,
-  { shortName, since }: { shortName?: string | undefined; since: string | undefined },
+  filter: EntryFilter,
   store: Store,
 ): Promise<Output> {
-  const sinceSeconds = since === undefined ? undefined : parsePast(since, await readDatabaseSeconds(store))
-  const entries = await list(store, { shortName, since: sinceSeconds })
+  const entries = await list(store, filter)
   const none = entries.length === 0 ? 'No change is recorded.' : undefined
   const more =
     entries.length > maxRows ? `The last ${maxRows} of ${entries.length} changes. For all: --json` : undefined
   return {
     data: entries.map(entryToJson),
-    text: entries.slice(0, maxRows).map((entry) => toRow(entry, shortName)),
+    text: entries.slice(0, maxRows).map((entry) => toRow(entry, filter.shortName)),
     note: none ?? more,
   }
 }

@@ -1,6 +1,6 @@
 // ops partner …
 import { abbreviate } from '../../abbreviate.ts'
-import { listPartnerEntries, readDatabaseSeconds } from '../core/change-record.ts'
+import { listPartnerEntries } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import {
   changePartner,
@@ -15,7 +15,7 @@ import {
   type Partner,
   type PartnerRequest,
 } from '../core/partner-accounts.ts'
-import { parseDuration, parsePast } from '../core/time-arguments.ts'
+import { formatLocalTime, parseDuration } from '../core/time-arguments.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { describeCommand } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -35,7 +35,7 @@ import {
   toSummaryRow,
 } from './partner-output.ts'
 import type { Output, Run } from './run.ts'
-import { pastTimeFlag, sinceFlag } from './shared-flags.ts'
+import { timeFlag, sinceFlag } from './shared-flags.ts'
 import { verb, type ChangeRun } from './verb.ts'
 
 /** Each verb that reads takes a client ID, too. */
@@ -271,7 +271,7 @@ export const partner = {
     help: 'show the plans that a partner gets, or got, or will get with what is scheduled',
     example: 'partner preview acme',
     args,
-    flags: { at: pastTimeFlag },
+    flags: { at: timeFlag },
     json: 'the plans as an array, as in the response',
     async run({ shortName, at }, { store }) {
       const { previewPlans } = await import('../core/partner-preview.ts')
@@ -295,9 +295,8 @@ export const partner = {
       const { readPartnerUsage } = await import('../core/partner-usage.ts')
       const query = await openUsage(target)
       return withStore(target, async (store) => {
-        const sinceSeconds = parsePast(since, await readDatabaseSeconds(store))
-        const usage = await readPartnerUsage(store, query, shortName, sinceSeconds)
-        const note = usage.length === 0 ? `It made no request since ${formatIsoTime(sinceSeconds)}.` : undefined
+        const usage = await readPartnerUsage(store, query, shortName, since)
+        const note = usage.length === 0 ? `It made no request since ${formatLocalTime(since)}.` : undefined
         return { data: usage, note }
       })
     },

@@ -26,7 +26,7 @@ import {
   publicationToJson,
 } from './publication-output.ts'
 import type { Output, Run } from './run.ts'
-import { pastTimeFlag } from './shared-flags.ts'
+import { timeFlag } from './shared-flags.ts'
 import { verb } from './verb.ts'
 
 const args = { id: {} } as const
@@ -44,7 +44,7 @@ export const plan = {
     example: 'plan list --country KE',
     flags: {
       country: { value: '<code>', help: 'only the plans that are viewable in this country' },
-      at: pastTimeFlag,
+      at: timeFlag,
     },
     json: 'an array',
     progress: 'Reading the catalog',
@@ -59,7 +59,7 @@ export const plan = {
     help: 'show every field of a plan, and the changes that wait for their time or for approval',
     example: 'plan show dhahabu-gold-tracker',
     args,
-    flags: { at: pastTimeFlag },
+    flags: { at: timeFlag },
     json: 'the plan as it is in a catalog file',
     async run({ id, at }, { store }) {
       const data = await findPlan(store, id, at)
@@ -143,7 +143,7 @@ export const plan = {
     args,
     flags: {
       partner: { value: '<short-name>', help: 'the partner', isRequired: true },
-      at: pastTimeFlag,
+      at: timeFlag,
     },
     json: 'an object with isSeen, reason, sentence, fix, settledAt and pending',
     async run({ id, partner: shortName, at }, { store, target }) {

@@ -1,6 +1,6 @@
 // The flags that many verbs have.
 import { readOrigin } from '../../api/origin.ts'
-import { parseDueTime, parseTime } from '../core/time-arguments.ts'
+import { parseDueTime, parsePast, parseTime } from '../core/time-arguments.ts'
 import { UserError } from '../shared/user-error.ts'
 import type { Flag, Flags, Verb } from './verb.ts'
 
@@ -25,7 +25,7 @@ const dueTimeFlag = {
   parse: parseDueTime,
 } as const satisfies Flag
 
-export const pastTimeFlag = {
+export const timeFlag = {
   value: '<time>',
   help: 'as it was then, such as yesterday, "2026-10-03 12:00" or -2h, or will be; now by default',
   parse: parseTime,
@@ -34,6 +34,7 @@ export const pastTimeFlag = {
 export const sinceFlag = {
   value: '<time>',
   help: 'only since then: 7d, yesterday, 2026-10-03, or a time such as "2026-10-03 12:00"',
+  parse: parsePast,
 } as const satisfies Flag
 
 export const originRule = '--url must be an origin such as https://catalog.example.com; http: only for this machine.'

@@ -21,6 +21,7 @@ import { formatIsoTime } from './iso-time.ts'
 import { findLineProblem } from './line-problem.ts'
 import { changeWithCopy, type CopyFate, type Warn } from './partner-copy.ts'
 import { recordChange } from './recorded-change.ts'
+import { formatLocalTime } from './time-arguments.ts'
 import { throwProblems, UserError } from '../shared/user-error.ts'
 
 export type { LiveSecret, Partner }
@@ -87,7 +88,7 @@ export function listPartners({ db }: Store): Promise<Partner[]> {
 export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
   const partner = await selectPartner(db, name, atSeconds)
   if (partner) return partner
-  const [verb, when] = atSeconds === undefined ? ['is', ''] : ['was', ` at ${formatIsoTime(atSeconds)}`]
+  const [verb, when] = atSeconds === undefined ? ['is', ''] : ['was', ` at ${formatLocalTime(atSeconds)}`]
   const list = describeCommand(target, 'partner', 'list')
   throw new UserError(`There ${verb} no partner ${abbreviate(name)}${when}. See: ${list}`)
 }
