@@ -1,38 +1,17 @@
 // How partners and their credentials are printed.
-import type { Plan } from '../../catalog/plan-schema.ts'
 import type { ChangeEntry } from '../core/change-record.ts'
-import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
-import {
-  isRotationDue,
-  readPartnerStatus,
-  type Credentials,
-  type LiveSecret,
-  type NewCredentials,
-  type Partner,
-} from '../core/partner-accounts.ts'
-import type { Owned } from '../core/secret-owner.ts'
+import { formatIsoTime, formatOptionalTime, formatTimes } from '../core/iso-time.ts'
+import { isRotationDue, readPartnerStatus, type Credentials, type Partner } from '../core/partner-accounts.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
-import { formatAge } from '../terminal/age.ts'
 import { formatPairs } from '../terminal/table.ts'
+import type { Output } from './run.ts'
 
-/** A line for each field that has a value, or for each of its values: `clientId` is `client id`. */
-function formatLines(fields: object): string {
-  const pairs = Object.entries(fields).flatMap(([name, value]: [string, unknown]) => {
-    const values = [value].flat().filter((one) => typeof one === 'string')
-    return values.map((one) => [name.replaceAll(/[A-Z]/g, ' $&').toLowerCase(), one] as const)
-  })
-  return formatPairs(pairs)
+/** A new secret. @param said of it. */
+export function describeSecret(data: Credentials, said: string): Output {
+  return { data, note: `The secret is shown only this once: only its hash is stored.\n${said}` }
 }
 
-export function formatCredentials({ shortName, country, clientId, clientSecret }: Credentials) {
-  const data = { shortName, country, clientId, clientSecret }
-  return { data, text: formatLines(data), note: 'The secret is shown only this once: only its hash is stored.' }
-}
-
-/** What comes before a text for the partner, which never holds the secret. */
-export function formatSending(shortName: string, message: string): string {
-  return `Send this to ${shortName}, and the secret separately, over a channel that you trust:\n\n${message}`
-}
+const sending = 'Send this to the partner, and the secret separately, over a channel that you trust:'
 
 /** @param origin undefined when it is not known. */
 export function formatWelcome({ shortName, country, clientId }: Credentials, origin: string | undefined): string {
@@ -41,12 +20,16 @@ export function formatWelcome({ shortName, country, clientId }: Credentials, ori
 - Token endpoint: ${api}/auth
 - Plan list: ${api}/${shortName}/plans
 - How to call them: ${origin}`
-  return `Your account ${shortName} lists the investment plans of ${country}.
+  return `${sending}
+
+Your account ${shortName} lists the investment plans of ${country}.
 - Client ID: ${clientId}. You get the client secret from us separately.${origin === undefined ? '' : addresses}`
 }
 
-export function formatLockdownMessage({ clientId, shortName, tokensValidFrom }: NewCredentials): string {
-  return `A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
+export function formatLockdownMessage({ clientId, shortName }: Credentials, tokensValidFrom: number | null): string {
+  return `${sending}
+
+A client secret of your account ${shortName} (client ID ${clientId}) may be known to others. We have replaced it.
 - Your earlier client secrets no longer work. The token endpoint answers 401 invalid_client to them.
 - Access tokens that were issued before ${formatOptionalTime(tokensValidFrom) ?? 'now'} are refused with 401 invalid_token, everywhere within ${freshness}.
 - You get a new client secret from us separately. Put it in place of the old one now, then request a new access token.
@@ -57,57 +40,30 @@ Your client ID stays the same. Remove the old secret from every place where othe
 export function toSummaryRow(partner: Partner, nowMs: number) {
   const { shortName, name, country, secrets } = partner
   const [oldest] = secrets
-  const age = oldest ? `, ${formatAge(nowMs - oldest.createdAt * 1000)}` : ''
-  const rotation = isRotationDue(partner, nowMs) ? ', rotate' : ''
-  return {
-    shortName,
-    name,
-    country,
-    status: readPartnerStatus(partner),
-    secrets: `${secrets.length}${age}${rotation}`,
-  }
+  const since = oldest ? formatIsoTime(oldest.createdAt).slice(0, 10) : ''
+  const secretSince = isRotationDue(partner, nowMs) ? `${since}, rotate` : since
+  return { shortName, name, country, status: readPartnerStatus(partner), secretSince }
 }
 
-export function formatPartner(partner: Partner): string {
-  const { secrets: _secrets, ...fields } = partnerToJson(partner)
-  return formatLines({ ...fields, secret: partner.secrets.map(formatSecret) })
-}
-
-function formatSecret({ createdAt, expiresAt }: LiveSecret): string {
-  return `since ${formatIsoTime(createdAt)}${expiresAt === null ? '' : `, until ${formatIsoTime(expiresAt)}`}`
+/** For people, a line for each field that has a value, and for each secret. */
+export function describePartner(partner: Partner): Output {
+  const data = partnerToJson(partner)
+  const lines = Object.entries(data).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' ? [[name, value]] : [],
+  )
+  const secrets = partner.secrets.map(({ createdAt, expiresAt }): [string, string] => {
+    const end = expiresAt === null ? '' : `, until ${formatIsoTime(expiresAt)}`
+    return ['secret', `since ${formatIsoTime(createdAt)}${end}`]
+  })
+  return { data, text: formatPairs([...lines, ...secrets]) }
 }
 
 export function partnerToJson({ changeId: _changeId, secrets, ...partner }: Partner) {
-  return { ...writeTimes(partner), status: readPartnerStatus(partner), secrets: secrets.map(writeTimes) }
-}
-
-/** Unix seconds become ISO 8601. */
-function writeTimes(fields: object): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]: [string, unknown]) => {
-      const isTime = typeof value === 'number' && (name.endsWith('At') || name === 'tokensValidFrom')
-      return [name, isTime ? formatIsoTime(value) : value]
-    }),
-  )
+  return { ...formatTimes(partner), status: readPartnerStatus(partner), secrets: secrets.map(formatTimes) }
 }
 
 export function entryToJson({ kid, ...entry }: ChangeEntry) {
   const { id, changedAt, kind: change, actor, command, note, ...partner } = entry
   const subject = kid === null ? { ...partner, status: readPartnerStatus(partner) } : { kid }
-  return writeTimes({ id, changedAt, change, ...subject, actor, command, note })
-}
-
-/** @param ifItLeaked the command that ends it. */
-export function formatOwned({ kind, partner, createdAt, expiresAt, state }: Owned, ifItLeaked: string) {
-  const { shortName, name, clientId } = partner
-  const data = { kind, state, ...writeTimes({ createdAt, expiresAt }), shortName, name, clientId, ifItLeaked }
-  const note = kind === 'token' ? 'The token says so of itself: its signature was not checked.' : undefined
-  return { data, text: formatLines(data), note }
-}
-
-/** A row of a table of plans as partners get them. */
-export function toPreviewRow({ id, coolName, fundType, currency, performance1, ...plan }: Plan) {
-  const minimum = Object.entries(plan.minInvestableAmounts).map(([code, amount]) => `${amount} ${code}`)
-  const oneYear = performance1 === null ? '' : `${performance1} %`
-  return { id, coolName, fundType, currency, oneYear, minimum: minimum.join(', '), investable: plan.isInvestable }
+  return formatTimes({ id, changedAt, change, ...subject, actor, command, note })
 }

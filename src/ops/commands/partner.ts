@@ -1,7 +1,7 @@
 // ops partner …
 import { abbreviate } from '../../abbreviate.ts'
 import { listPartnerEntries } from '../core/change-record.ts'
-import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
+import { formatTimes } from '../core/iso-time.ts'
 import {
   changePartner,
   createPartner,
@@ -10,9 +10,7 @@ import {
   isRotationDue,
   listPartners,
   parsePartnerFields,
-  readPartnerStatus,
-  type NewCredentials,
-  type Partner,
+  type Credentials,
   type PartnerRequest,
 } from '../core/partner-accounts.ts'
 import { formatLocalTime, parseDuration } from '../core/time-arguments.ts'
@@ -21,17 +19,13 @@ import { describeCommand } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readInput } from '../store/read-input.ts'
 import { decodeLeniently } from '../store/text-encoding.ts'
-import { formatPairs } from '../terminal/table.ts'
 import { readLog } from './change-log.ts'
 import {
-  formatCredentials,
+  describePartner,
+  describeSecret,
   formatLockdownMessage,
-  formatOwned,
-  formatPartner,
-  formatSending,
   formatWelcome,
   partnerToJson,
-  toPreviewRow,
   toSummaryRow,
 } from './partner-output.ts'
 import type { Output, Run } from './run.ts'
@@ -71,14 +65,13 @@ export const partner = {
     changes: 'at-once',
     json: credentials,
     hides: ({ contact = '' }) => [contact],
-    async run({ shortName = '', name = '', country = '', contact, json: isJson }, { store, attribution, ...run }) {
+    async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
       const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
       // Read first: after a secret was made, nothing may fail before it is printed.
       const warning = await findEmptyList(store, { shortName, country })
       await createPartner(store, { shortName, name, country, contact }, attribution, (made) => {
-        run.print(formatCredentials(made))
+        run.print(describeSecret(made, formatWelcome(made, origin)))
         if (warning !== undefined) run.warn(warning)
-        if (!isJson) run.warn(formatSending(shortName, formatWelcome(made, origin)))
       })
     },
   }),
@@ -105,10 +98,7 @@ export const partner = {
     example: 'partner show acme',
     args,
     json,
-    async run({ shortName }, { store }) {
-      const found = await findPartner(store, shortName)
-      return { data: partnerToJson(found), text: formatPartner(found) }
-    },
+    run: async ({ shortName }, { store }) => describePartner(await findPartner(store, shortName)),
   }),
 
   why: verb({
@@ -144,8 +134,14 @@ export const partner = {
           findings: `No live ${leak.kind} of ${where} matches: it has ended, or is of another environment.`,
         }
       }
-      const flags = leak.kind === 'token' ? ['--tokens-only'] : []
-      return formatOwned(owned, describeCommand(target, 'partner', 'lockdown', owned.partner.shortName, ...flags))
+      const { kind, partner: owner, state, createdAt, expiresAt } = owned
+      const { shortName, name, clientId } = owner
+      const flags = kind === 'token' ? ['--tokens-only'] : []
+      const ifItLeaked = describeCommand(target, 'partner', 'lockdown', shortName, ...flags)
+      return {
+        data: { kind, state, ...formatTimes({ createdAt, expiresAt }), shortName, name, clientId, ifItLeaked },
+        note: kind === 'token' ? 'The token says so of itself: its signature was not checked.' : undefined,
+      }
     },
   }),
 
@@ -168,19 +164,16 @@ export const partner = {
     changes: 'at-once',
     asks: 'that --remote asks',
     json: credentials,
-    async run({ shortName, grace, replaceNewest }, { store, attribution, ...run }) {
+    async run({ shortName, grace, replaceNewest }, run) {
       const graceEnd =
         grace.seconds === 0 ? 'Earlier ones stop working now.' : `The old one works for another ${grace.text}.`
       const effect = replaceNewest ? 'The newest one stops working now, and the older one at its time.' : graceEnd
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
-      const show = (made: NewCredentials) => {
-        const output = formatCredentials(made)
-        run.print({ ...output, note: `${output.note}\n${effect}` })
-      }
+      const show = (made: Credentials) => run.print(describeSecret(made, effect))
       const replacement = replaceNewest
-        ? ({ kind: 'replace-newest' } as const)
-        : ({ kind: 'rotate', graceSeconds: grace.seconds } as const)
-      await changePartner(store, shortName, replacement, { attribution, warn: run.warn, show })
+        ? ({ kind: 'replace-newest', show } as const)
+        : ({ kind: 'rotate', graceSeconds: grace.seconds, show } as const)
+      await changePartner(run.store, shortName, replacement, run)
     },
   }),
 
@@ -191,24 +184,17 @@ export const partner = {
     flags: { tokensOnly: { help: 'only a token leaked: its secrets still work, and get new tokens at once' } },
     changes: 'at-once',
     asks: 'that --remote asks',
-    json: 'an object with clientId, clientSecret, shortName, country, tokensValidFrom and the message to the partner',
-    async run({ shortName, tokensOnly, json: isJson }, run) {
+    json: credentials,
+    async run({ shortName, tokensOnly }, run) {
       const effect = tokensOnly
         ? `all tokens of ${shortName} end now; its secrets still work.`
         : `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`
       await run.confirm(effect)
-      if (tokensOnly) return makeChange(run, shortName, { kind: 'end-tokens' }, describeTokens)
-      const show = (made: NewCredentials) => {
-        const message = formatLockdownMessage(made)
-        const output = formatCredentials(made)
-        const tokensValidFrom = formatOptionalTime(made.tokensValidFrom)
-        run.print({ ...output, data: { ...output.data, tokensValidFrom, message } })
-        if (isJson) return
-        if (made.isSuspended) run.warn(`${shortName} is still suspended: it gets no token.`)
-        run.warn(formatSending(shortName, message))
-      }
-      const { store, attribution, warn } = run
-      await changePartner(store, shortName, { kind: 'lockdown' }, { attribution, warn, show })
+      if (tokensOnly) return makeChange(run, shortName, { kind: 'end-tokens' })
+      const show = (made: Credentials, tokensValidFrom: number | null) =>
+        run.print(describeSecret(made, formatLockdownMessage(made, tokensValidFrom)))
+      const { suspendedAt } = await changePartner(run.store, shortName, { kind: 'lockdown', show }, run)
+      if (suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
       return undefined
     },
   }),
@@ -217,14 +203,14 @@ export const partner = {
     help: 'block a partner, its live tokens included; resume unblocks it',
     example: 'partner suspend acme',
     ...change,
-    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'suspend' }, describeStatus),
+    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'suspend' }),
   }),
 
   resume: verb({
     help: 'end a suspension',
     example: 'partner resume acme',
     ...change,
-    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'resume' }, describeStatus),
+    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'resume' }),
   }),
 
   set: verb({
@@ -236,7 +222,7 @@ export const partner = {
       assignments.flatMap((text) => (text.startsWith('contact=') ? text.slice('contact='.length) : [])),
     async run({ shortName, assignments }, run) {
       const fields = parsePartnerFields(assignments)
-      const output = await makeChange(run, shortName, { kind: 'set', ...fields }, describeFields)
+      const output = await makeChange(run, shortName, { kind: 'set', ...fields })
       const warning = fields.country && (await findEmptyList(run.store, { shortName, country: fields.country }))
       if (warning) run.warn(warning)
       return output
@@ -250,7 +236,7 @@ export const partner = {
     asks: 'on a terminal',
     async run({ shortName }, run) {
       await run.confirm(`${shortName} will be closed for good, and its secrets deleted.`, { isLocal: true })
-      return makeChange(run, shortName, { kind: 'close' }, describeStatus)
+      return makeChange(run, shortName, { kind: 'close' })
     },
   }),
 
@@ -275,9 +261,16 @@ export const partner = {
     json: 'the plans as an array, as in the response',
     async run({ shortName, at }, { store }) {
       const { previewPlans } = await import('../core/partner-preview.ts')
-      const { plans, country } = await previewPlans(store, shortName, at)
-      const note = plans.length === 0 ? `No plan is viewable in ${country}.` : undefined
-      return { data: plans, text: plans.map(toPreviewRow), note }
+      const plans = await previewPlans(store, shortName, at)
+      const text = plans.map(({ id, identifier, coolName, currency, performance1, isInvestable }) => ({
+        id,
+        identifier,
+        coolName,
+        currency,
+        performance1,
+        open: isInvestable,
+      }))
+      return { data: plans, text, note: plans.length === 0 ? `${shortName} gets no plan.` : undefined }
     },
   }),
 
@@ -303,38 +296,11 @@ export const partner = {
   }),
 }
 
-/** A change without a new secret. */
-interface Changed {
-  before: Partner
-  after: Partner
-  isChanged: boolean
-}
-
-async function makeChange(
-  { store, attribution, warn }: ChangeRun,
-  name: string,
-  request: PartnerRequest,
-  describe: (changed: Changed) => string,
-): Promise<Output> {
-  const { before, isChanged } = await changePartner(store, name, request, { attribution, warn })
-  const after = await findPartner(store, name)
-  return { data: partnerToJson(after), text: describe({ before, after, isChanged }) }
-}
-
-function describeStatus({ after, isChanged }: Changed): string {
-  const when = isChanged ? ` Every data center knows it within ${freshness}.` : ''
-  return `${after.shortName} ${isChanged ? 'is now' : 'already is'} ${readPartnerStatus(after)}.${when}\n`
-}
-
-function describeFields({ before, after, isChanged }: Changed): string {
-  if (!isChanged) return `${after.shortName} has these values already.\n`
-  const names = (['name', 'country', 'contact'] as const).filter((name) => before[name] !== after[name])
-  return formatPairs(names.map((name) => [name, `${before[name] ?? 'none'} → ${after[name] ?? 'none'}`]))
-}
-
-function describeTokens({ after: { shortName, tokensValidFrom } }: Changed): string {
-  const from = formatIsoTime(tokensValidFrom ?? 0)
-  return `Tokens of ${shortName} from before ${from} are refused everywhere within ${freshness}. Its secrets are unchanged.\n`
+/** Makes a change without a new secret. */
+async function makeChange(run: ChangeRun, name: string, request: PartnerRequest): Promise<Output> {
+  await changePartner(run.store, name, request, run)
+  const note = `Every data center knows it within ${freshness}.`
+  return { ...describePartner(await findPartner(run.store, name)), note }
 }
 
 /** @throws UserError when nothing is piped in: a terminal would show the secret. */

@@ -7,3 +7,13 @@ export function formatIsoTime(unixSeconds: number): string {
 export function formatOptionalTime(unixSeconds: number | null): string | null {
   return unixSeconds === null ? null : formatIsoTime(unixSeconds)
 }
+
+/** Unix seconds become ISO 8601, in fields such as `createdAt`. */
+export function formatTimes(fields: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]: [string, unknown]) => {
+      const isTime = typeof value === 'number' && (name.endsWith('At') || name === 'tokensValidFrom')
+      return [name, isTime ? formatIsoTime(value) : value]
+    }),
+  )
+}

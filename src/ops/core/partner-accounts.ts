@@ -6,10 +6,9 @@ import {
   createPartner as insertPartner,
   deleteLeftovers,
   setContact,
-  type PartnerChange as NextRow,
   type SecretReplacement,
 } from '../../db/partner-changes.ts'
-import { selectPartner, selectPartners, type LiveSecret, type Partner } from '../../db/partner-queries.ts'
+import { selectPartner, selectPartners, type Partner } from '../../db/partner-queries.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../../db/database.ts'
@@ -24,7 +23,7 @@ import { recordChange } from './recorded-change.ts'
 import { formatLocalTime } from './time-arguments.ts'
 import { throwProblems, UserError } from '../shared/user-error.ts'
 
-export type { LiveSecret, Partner }
+export type { Partner }
 
 export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'> & { contact?: string | undefined }
 
@@ -36,18 +35,10 @@ export interface Credentials {
   country: string
 }
 
-export interface NewCredentials extends Credentials {
-  isSuspended: boolean
-  /** In Unix seconds: tokens that were issued earlier are refused. Null when none are. */
-  tokensValidFrom: number | null
-}
-
 /** Who changes a partner, and hears what is left of the change. */
 export interface Operator {
   attribution: Attribution
   warn: Warn
-  /** Gets a new secret as soon as it is made: the copy in KV is deleted afterwards, and that can take minutes. */
-  show?: (made: NewCredentials) => void
 }
 
 /** What `set` changes. A contact of null deletes it. */
@@ -57,8 +48,11 @@ export interface PartnerFields {
   contact?: string | null
 }
 
+/** Gets a new secret as soon as it is made: the copy in KV is deleted afterwards, and that can take minutes. */
+type Show = (made: Credentials, tokensValidFrom: number | null) => void
+
 export type PartnerRequest =
-  | SecretReplacement
+  | (SecretReplacement & { show: Show })
   | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
   | ({ kind: 'set' } & PartnerFields)
 
@@ -112,7 +106,7 @@ export async function createPartner(
     const list = describeCommand(store.target, 'partner', 'list')
     throw new UserError(`The short name ${shortName} is taken. Choose another, or see: ${list}`)
   }
-  const made = { clientId, clientSecret, shortName, country }
+  const made = { shortName, country, clientId, clientSecret }
   show(made)
   if (contact) await setContact(store.db, shortName, contact)
   return made
@@ -163,7 +157,7 @@ export async function findEmptyList(
  * - `end-tokens`: every token that was issued until now ends.
  * - `close` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.
  * @param name the short name or the client ID.
- * @returns the partner before the change, and false when there was nothing to change.
+ * @returns the partner before the change.
  * @throws UserError when a value is not valid, there is no such partner, it is closed, its secrets don't fit, or somebody else
  * changes it at the same time.
  */
@@ -171,16 +165,16 @@ export async function changePartner(
   store: Store,
   name: string,
   change: PartnerRequest,
-  { attribution, warn, show }: Operator,
-): Promise<{ before: Partner; isChanged: boolean }> {
+  { attribution, warn }: Operator,
+): Promise<Partner> {
   if (change.kind === 'set') throwProblems(findFieldProblems(change))
   const result = await changeWithCopy(store, name, getFate(change), warn, async (tellFound) => {
     const before = await findPartner(store, name)
     tellFound(before)
-    const { shortName } = before
+    if (isDone(before, change)) return before
+    const { shortName, country, clientId } = before
     throwProblems([findMisfit(store, before, change)])
-    if (!hasEffect(before, change)) return { before, isChanged: false }
-    const { row, clientSecret } = await prepareRow(store, change)
+    const row = 'show' in change ? { ...change, ...(await generateSecret(store)) } : change
     const made = await recordChange(store, attribution, (db, request) =>
       insertChange(db, request, before.changeId, row),
     )
@@ -190,30 +184,21 @@ export async function changePartner(
         `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
       )
     }
-    if (clientSecret !== undefined) {
-      const { clientId, country, suspendedAt } = before
-      const { tokensValidFrom } = made
-      show?.({ clientId, clientSecret, shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom })
+    if ('show' in row) {
+      row.show({ shortName, country, clientId, clientSecret: row.clientSecret }, made.tokensValidFrom)
     }
     if (change.kind === 'set' && change.contact !== undefined) await setContact(store.db, shortName, change.contact)
-    return { before, isChanged: true }
+    return before
   })
   // The schedule does it when this fails.
   await deleteLeftovers(store.db).catch(() => {})
   return result
 }
 
-async function prepareRow(store: Store, change: PartnerRequest): Promise<{ row: NextRow; clientSecret?: string }> {
-  switch (change.kind) {
-    case 'rotate':
-    case 'replace-newest':
-    case 'lockdown': {
-      const { clientSecret, secretHash } = await generateSecret(store)
-      return { row: { ...change, secretHash }, clientSecret }
-    }
-    default:
-      return { row: change }
-  }
+/** A repeated suspension is no change: the record would name a second author. */
+function isDone({ suspendedAt, closedAt }: Partner, { kind }: PartnerRequest): boolean {
+  if (kind === 'close') return closedAt !== null
+  return closedAt === null && (kind === 'suspend' ? suspendedAt !== null : kind === 'resume' && suspendedAt === null)
 }
 
 function getFate(change: PartnerRequest): CopyFate {
@@ -227,7 +212,7 @@ function findMisfit({ target }: Store, partner: Partner, change: PartnerRequest)
   const { shortName, closedAt, secrets } = partner
   const olderExpiresAt = secrets[0]?.expiresAt ?? null
   const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
-  if (closedAt !== null && change.kind !== 'close') {
+  if (closedAt !== null) {
     return `${shortName} was closed at ${formatIsoTime(closedAt)}, for good. To onboard it again, create it under another short name: ${partnerCommand('create', '--help')}`
   }
   const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
@@ -238,23 +223,6 @@ function findMisfit({ target }: Store, partner: Partner, change: PartnerRequest)
     return `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`
   }
   return undefined
-}
-
-function hasEffect(known: Partner, change: PartnerRequest): boolean {
-  switch (change.kind) {
-    case 'suspend':
-      return known.suspendedAt === null
-    case 'resume':
-      return known.suspendedAt !== null
-    case 'close':
-      return known.closedAt === null
-    case 'set': {
-      const { name = known.name, country = known.country, contact = known.contact } = change
-      return name !== known.name || country !== known.country || contact !== known.contact
-    }
-    default:
-      return true
-  }
 }
 
 async function generateSecret({ config }: Store) {

@@ -11,11 +11,7 @@ import { UserError } from '../shared/user-error.ts'
  * @param atSeconds Unix seconds: asks for the list at the end of that second. Now by default.
  * @throws UserError when there is no such partner, or the endpoint would refuse it.
  */
-export async function previewPlans(
-  store: Store,
-  name: string,
-  atSeconds?: number,
-): Promise<{ country: string; plans: Plan[] }> {
+export async function previewPlans(store: Store, name: string, atSeconds?: number): Promise<Plan[]> {
   const partner = await findPartner(store, name, atSeconds)
   const { shortName, country, suspendedAt } = partner
   if (suspendedAt !== null) {
@@ -24,5 +20,5 @@ export async function previewPlans(
     throw new UserError(`${shortName} gets no list: ${since}. See: ${why}`)
   }
   const plans = await listPlans(store, country, atSeconds)
-  return { country, plans: plans.map(({ viewableIn: _viewableIn, ...plan }) => plan) }
+  return plans.map(({ viewableIn: _viewableIn, ...plan }) => plan)
 }

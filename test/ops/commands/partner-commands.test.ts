@@ -76,7 +76,7 @@ describe('partner identify', () => {
     for (const text of texts) {
       const { code, stdout, stderr } = await identify(text)
       expect([code, stderr]).toEqual([0, ''])
-      expect(stdout).toMatch(/\nshort name {4}acme\n/)
+      expect(stdout).toMatch(/\nshortName {3}acme\n/)
       expect(stdout).not.toContain(secret)
     }
     const other = await createSecret('boda')

@@ -71,7 +71,12 @@ test('a lockdown while the database fails ends access in about three minutes, al
   breakD1(d1Down)
   const warnings: string[] = []
   const warn = (warning: string) => warnings.push(warning)
-  const attempt = changePartner(storeWithoutDatabase, 'acme', { kind: 'lockdown' }, { attribution, warn })
+  const attempt = changePartner(
+    storeWithoutDatabase,
+    'acme',
+    { kind: 'lockdown', show: () => {} },
+    { attribution, warn },
+  )
   await expect(attempt).rejects.toThrow('D1 is down')
   expect(warnings).toEqual([expect.stringContaining('acme is marked in the cache')])
   vi.setSystemTime(Date.now() + 181_000)

@@ -88,5 +88,5 @@ test('the past, with the partner’s country and suspension at that time', async
   expect(await explainAt(1009)).toEqual(['viewable', 'KE'])
   expect(await explainAt(1010)).toEqual(['not_viewable', 'UG'])
   expect(await explainAt(1020)).toEqual(['partner_suspended', 'UG'])
-  await expect(explain(999)).rejects.toThrow('There was no partner "acme" at 1970-01-01T00:16:39Z')
+  await expect(explain(999)).rejects.toThrow('There was no partner "acme" at 1970-01-01 03:16 in ')
 })

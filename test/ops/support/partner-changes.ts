@@ -3,7 +3,7 @@ import {
   changePartner,
   createPartner,
   findPartner,
-  type NewCredentials,
+  type Credentials,
   type NewPartner,
   type Operator,
   type PartnerFields,
@@ -17,12 +17,13 @@ export const acme: NewPartner = { shortName: 'acme', name: 'Acme "Wallet"', coun
 /** @param by makes the changes; by default, a warning is an error. */
 export function createChanges(by: Operator = operator) {
   const request = async (change: PartnerRequest, on = store) => {
-    const { isChanged } = await changePartner(on, 'acme', change, by)
-    return { isChanged, partner: await findPartner(store, 'acme') }
+    await changePartner(on, 'acme', change, by)
+    return findPartner(store, 'acme')
   }
   const replace = async (replacement: SecretReplacement, on = store) => {
-    const shown: NewCredentials[] = []
-    await changePartner(on, 'acme', replacement, { ...by, show: (made) => shown.push(made) })
+    const shown: (Credentials & { tokensValidFrom: number | null })[] = []
+    const show = (made: Credentials, tokensValidFrom: number | null) => shown.push({ ...made, tokensValidFrom })
+    await changePartner(on, 'acme', { ...replacement, show }, by)
     const [made] = shown
     if (made === undefined) throw new Error('no secret was shown')
     return made
