@@ -126,7 +126,7 @@ export const partner = {
       const { target } = run
       const leak = findLeak(await readSecret(run))
       const nowSeconds = run.clock.nowMs() / 1000
-      const owned = await run.withStore(target, (store) => findOwner(store, leak, nowSeconds, run.update))
+      const owned = await run.withStore(target, (store) => findOwner(store, leak, nowSeconds))
       if (owned === undefined) {
         const where = target.remote ? `[env.${target.env}]` : 'the local state'
         return {

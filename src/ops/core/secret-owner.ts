@@ -5,7 +5,6 @@ import { selectPartner, selectStoredSecrets, type LiveSecret } from '../../db/pa
 import { isJsonObject, parseJson } from '../../json.ts'
 import type { Store } from '../store/store.ts'
 import { findPartner, readPartnerStatus, type Partner } from './partner-accounts.ts'
-import type { OnProgress } from './publications.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** A token is what it says of itself: its signature is not checked. */
@@ -49,13 +48,8 @@ function readToken(payload: string): Leak[] {
 }
 
 /** @returns undefined when the secret is no live one, or there is no such partner. */
-export async function findOwner(
-  store: Store,
-  leak: Leak,
-  nowSeconds: number,
-  onProgress: OnProgress,
-): Promise<Owned | undefined> {
-  if (leak.kind === 'secret') return findSecretOwner(store, leak.clientSecret, onProgress)
+export async function findOwner(store: Store, leak: Leak, nowSeconds: number): Promise<Owned | undefined> {
+  if (leak.kind === 'secret') return findSecretOwner(store, leak.clientSecret)
   const { kind, clientId, createdAt, expiresAt } = leak
   const partner = await selectPartner(store.db, clientId)
   if (partner === undefined) return undefined
@@ -68,20 +62,12 @@ function describeAccess(partner: Partner): string {
   return partner.suspendedAt === null ? 'accepted' : `refused: the partner is ${readPartnerStatus(partner)}`
 }
 
-async function findSecretOwner(store: Store, clientSecret: string, onProgress: OnProgress): Promise<Owned | undefined> {
-  const { db, config } = store
-  const secrets = await selectStoredSecrets(db)
-  // Each call costs two derivations, also for one hash.
-  for (let index = 0; index < secrets.length; index += 2) {
-    onProgress('Comparing with the live secrets', index, secrets.length)
-    const pair = secrets.slice(index, index + 2)
-    const hashes = pair.map(({ hash }) => hash)
-    const found = await findMatchingHash(clientSecret, hashes, readPbkdf2Iterations(config))
-    const match = pair.find(({ hash }) => hash === found)
-    if (match) {
-      const partner = await findPartner(store, match.shortName)
-      return { kind: 'secret', partner, ...match.secret, state: describeAccess(partner) }
-    }
-  }
-  return undefined
+async function findSecretOwner(store: Store, clientSecret: string): Promise<Owned | undefined> {
+  const secrets = await selectStoredSecrets(store.db)
+  const hashes = secrets.map(({ hash }) => hash)
+  const matching = await findMatchingHash(clientSecret, hashes, readPbkdf2Iterations(store.config))
+  const match = secrets.find(({ hash }) => hash === matching)
+  if (match === undefined) return undefined
+  const partner = await findPartner(store, match.shortName)
+  return { kind: 'secret', partner, ...match.secret, state: describeAccess(partner) }
 }
