@@ -15,7 +15,6 @@ import {
   invalidateLists,
   publishChange,
   readNeedsApproval,
-  type PlanChange,
   type PreparedChange,
   type PublicationRow,
 } from '../core/publications.ts'
@@ -24,7 +23,7 @@ import { readInput } from '../store/read-input.ts'
 import { writeOutput } from '../store/write-output.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { UserError } from '../shared/user-error.ts'
-import { formatPairs } from '../terminal/table.ts'
+import { formatFields } from '../terminal/table.ts'
 import {
   createRequest,
   formatDifference,
@@ -200,15 +199,13 @@ export const catalog = {
       const { row, changes } = await readPublication(store, id)
       // The approver reads what the author was warned of.
       if (isPending(row) && !json) await printDoubts({ warn }, store, changes, row)
-      const details = Object.entries(rowToJson(row)).flatMap(([name, value]): [string, string][] =>
-        value === null ? [] : [[name, String(value)]],
-      )
+      const details = Object.entries(rowToJson(row)).filter(([, value]) => value !== null)
       const shown = plan === undefined ? changes : [await findPlanChange(store, id, plan)]
       const fields = plan === undefined ? [] : shown.flatMap((change) => listParts(compareChange(change), true))
       const lines = plan === undefined ? formatDifference(shown).map((line) => `${line}\n`) : []
       return {
         data: { ...rowToJson(row), plans: shown },
-        text: [formatPairs([...details, ...fields]), ...lines].join(''),
+        text: [formatFields(Object.fromEntries([...details, ...fields])), ...lines].join(''),
       }
     },
   }),
@@ -288,32 +285,32 @@ async function readFile({ file, decimalComma }: FileInput, { io, warn }: ChangeR
 
 async function publishFile(prepared: CatalogImport, input: FileInput, run: ChangeRun): Promise<Output> {
   const { changes, unchanged, isMerged } = prepared
-  const count = (isCounted: (change: PlanChange) => boolean) => changes.filter(isCounted).length
-  const added = count(({ before }) => before === null)
-  const removed = count(({ after }) => after === null)
+  const added = changes.filter(({ before }) => before === null).length
+  const removed = changes.filter(({ after }) => after === null).length
   const changed = changes.length - added - removed
   const losses = changed + removed
-  const question = {
+  const { data } = await publishShown(prepared, input, run, {
     effect: losses === 0 ? undefined : `${countPlans(losses)} will be changed or removed.`,
     lines: [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.`],
-  }
-  const { data } = await publishShown(prepared, input, run, question)
+  })
   return { data: { added, changed, removed, unchanged, isMerged, ...data }, text: '' }
 }
 
 /** Shows a change, asks, and publishes it. @param question its lines are those after the difference. */
 async function publishShown(
-  { changes, notes, warnings, ...prepared }: PreparedChange,
+  prepared: PreparedChange,
   input: { at: number | undefined; dryRun: boolean },
   run: ChangeRun,
-  { lines = [], undoneId, ...question }: Question & { undoneId?: number },
+  question: Question,
 ) {
-  const shown = { ...question, notes, warnings, lines: [...formatDifference(changes), ...lines] }
-  const request = { ...createRequest(run, input, shown), undoneId }
-  const publication = await publishChange(run.store, { ...prepared, changes }, request)
-  if (changes.length === 0) run.warn(...notes.map((note) => `Note: ${note}`))
-  if (changes.length === 0) run.report(...lines, 'Nothing was changed.')
-  else if (input.dryRun) run.report(describeDryRun(input, run))
+  const { changes, notes } = prepared
+  const lines = [...formatDifference(changes), ...(question.lines ?? [])]
+  const request = createRequest(run, input, { ...prepared, ...question, lines })
+  const publication = await publishChange(run.store, prepared, request)
+  if (changes.length === 0) {
+    run.warn(...notes.map((note) => `Note: ${note}`))
+    run.report(...lines, 'Nothing was changed.')
+  } else if (input.dryRun) run.report(describeDryRun(input, run))
   printPublication(run, publication)
   const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
   return { data, text: '' }

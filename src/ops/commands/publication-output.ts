@@ -3,7 +3,7 @@ import { abbreviatePair, nameSome } from '../../abbreviate.ts'
 import { listChanges } from '../../catalog/plan-paths.ts'
 import type { Attribution } from '../core/attribution.ts'
 import { compareChange, type PlanDifference } from '../core/catalog-difference.ts'
-import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
+import { formatIsoTime, formatOptionalTime, formatTimes } from '../core/iso-time.ts'
 import { findDoubts } from '../core/plausibility.ts'
 import { isPending } from '../core/publication-log.ts'
 import {
@@ -30,38 +30,32 @@ export interface Question {
   effect?: string | undefined
   /** Whether local state asks, too, on a terminal. */
   isLocal?: boolean
+  /** The publication that this one undoes. */
+  undoneId?: number
 }
 
-/** Lets a change be reviewed before it is written. */
+/** Before a change is written, it is shown, with what is doubtful about it, and a question comes. A no throws. */
 export function createRequest(
   run: Run & { attribution: Attribution },
   { at, dryRun = false }: { at: number | undefined; dryRun?: boolean },
-  question: Question = {},
+  { lines, notes = [], warnings = [], effect, isLocal = false, undoneId }: Question = {},
 ): PublicationRequest {
   return {
     attribution: run.attribution,
     dueAt: at,
+    undoneId,
     isDryRun: dryRun,
     onProgress: run.update,
-    review: (store, changes) => review(run, { at, dryRun }, store, changes, question),
+    async review(store, changes) {
+      run.report(...(lines ?? []))
+      run.warn(...notes.map((note) => `Note: ${note}`))
+      const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null }, warnings)
+      if (dryRun || run.isSure || (effect === undefined && !isDoubtful)) return
+      if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
+      const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
+      await run.confirm(question, { isLocal })
+    },
   }
-}
-
-/** @throws UserError when the answer to the question is not yes. */
-async function review(
-  run: Run,
-  { at, dryRun }: { at: number | undefined; dryRun: boolean },
-  store: Store,
-  changes: readonly PlanChange[],
-  { lines, notes = [], warnings = [], effect, isLocal = false }: Question,
-): Promise<void> {
-  run.report(...(lines ?? []))
-  run.warn(...notes.map((note) => `Note: ${note}`))
-  const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null }, warnings)
-  if (dryRun || run.isSure || (effect === undefined && !isDoubtful)) return
-  if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
-  const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
-  await run.confirm(question, { isLocal })
 }
 
 /**
@@ -180,13 +174,6 @@ export function toLogRow(row: PublicationRow, change?: PlanDifference) {
   }
 }
 
-export function rowToJson(row: PublicationRow) {
-  const { baseRevision: _, plansHash: __, ...shown } = row
-  const times = {
-    createdAt: formatIsoTime(row.createdAt),
-    dueAt: formatOptionalTime(row.dueAt),
-    approvedAt: formatOptionalTime(row.approvedAt),
-    decidedAt: formatOptionalTime(row.decidedAt),
-  }
-  return { ...shown, ...times }
+export function rowToJson({ baseRevision: _revision, plansHash: _hash, ...row }: PublicationRow) {
+  return formatTimes(row)
 }
