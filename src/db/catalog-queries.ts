@@ -67,15 +67,6 @@ export function selectCatalogAt(db: Database, revision: number, name?: string): 
   return selectVersions(db, sql`publications.revision <= ${revision} and ${isWanted}`)
 }
 
-/** Selects the version before the newest one of each plan. */
-export function selectPreviousVersions(db: Database): Promise<CatalogPlan[]> {
-  const isOlder = sql`publications.revision < (
-    select max(made.revision) from plan_versions as version join publications as made on made.id = version.publication_id
-    where version.plan_id = plan_versions.plan_id
-  )`
-  return selectVersions(db, isOlder)
-}
-
 /** Selects the revision of the catalog at the end of a Unix second; null before the first publication. */
 export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
   // A revision is at least the time in milliseconds.

@@ -70,9 +70,8 @@ export async function printDoubts(
   { id, dueAt }: { id?: number; dueAt: number | null },
   known: readonly string[] = [],
 ): Promise<boolean> {
-  const doubts = await findDoubts(store, changes, dueAt, id)
-  const warnings = [...known, ...doubts.warnings]
-  warn(...doubts.notes.map((note) => `Note: ${note}`), ...warnings.map((warning) => `Warning: ${warning}`))
+  const warnings = [...known, ...(await findDoubts(store, changes, dueAt, id))]
+  warn(...warnings.map((warning) => `Warning: ${warning}`))
   return warnings.length > 0
 }
 

@@ -1,46 +1,53 @@
 // catalog check: everything about the catalog of now that an operator should look at.
-import { nameSome } from '../../abbreviate.ts'
-import { comparePlans } from '../../catalog/plan-paths.ts'
+import { abbreviate, nameSome } from '../../abbreviate.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalog, selectPreviousVersions } from '../../db/catalog-queries.ts'
-import { selectPartners, type Partner } from '../../db/partner-queries.ts'
-import { selectChanges, selectPublications } from '../../db/publication-queries.ts'
+import { selectCatalog } from '../../db/catalog-queries.ts'
+import { selectNowSeconds, selectPartners, type Partner } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
-import { selectToday } from './plausibility.ts'
-import { findJumps, findOddities, sortFindings, type Finding } from './plan-rules.ts'
+import { formatIsoTime } from './iso-time.ts'
+import { findImplausibleFigures, type Finding } from './plan-rules.ts'
 
-/** The most severe findings first. */
-export async function checkCatalog(store: Store): Promise<Finding[]> {
-  const { db } = store
-  const [{ plans }, versions, partners, today, opened] = await Promise.all([
-    selectCatalog(db),
-    selectPreviousVersions(db),
-    selectPartners(db),
-    selectToday(store),
-    selectOpenedIds(store),
-  ])
-  const before = new Map(versions.map((version) => [version.id, version]))
-  return sortFindings([
-    ...plans.flatMap((plan) => [
-      ...findJumps(plan.identifier, comparePlans(before.get(plan.id) ?? plan, plan)),
-      ...findClosed(plan, opened),
-    ]),
-    ...findOddities(plans, today),
+const maxAgeDays = 45
+
+/** The errors first. */
+export async function checkCatalog({ db }: Store): Promise<Finding[]> {
+  const [{ plans }, partners, now] = await Promise.all([selectCatalog(db), selectPartners(db), selectNowSeconds(db)])
+  const today = formatIsoTime(now).slice(0, 10)
+  return [
+    ...plans.flatMap((plan) => findImplausibleFigures(plan, today)),
+    ...plans.flatMap((plan) => findGaps(plan, today)),
+    ...findDuplicateNames(plans),
     ...findEmptyLists(plans, partners),
-  ])
+  ]
 }
 
-/** The plans that a scheduled publication opens to investment. */
-async function selectOpenedIds({ db }: Store): Promise<Set<number>> {
-  const scheduled = await selectPublications(db, { states: ['scheduled'] })
-  const changes = await Promise.all(scheduled.map(({ id }) => selectChanges(db, id)))
-  return new Set(changes.flat().flatMap(({ planId, after }) => (after?.isInvestable ? planId : [])))
+function findGaps(plan: CatalogPlan, today: string): Finding[] {
+  const { identifier, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
+  const found: Finding[] = []
+  const add = (rule: Finding['rule'], message: string) =>
+    found.push({ level: 'warning', rule, subject: identifier, message })
+  const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
+  if (ageDays > maxAgeDays) add('old', `performanceDate ${performanceDate} is ${ageDays} days old.`)
+  if (minInvestableAmounts[currency] === undefined) {
+    add('currency', `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`)
+  }
+  if (viewableIn.length === 0) add('hidden', 'The plan is viewable in no country.')
+  return found
 }
 
-function findClosed({ id, identifier, isInvestable }: CatalogPlan, opened: ReadonlySet<number>): Finding[] {
-  if (isInvestable || opened.has(id)) return []
-  const message = 'Closed to investment, and no scheduled publication opens it.'
-  return [{ level: 'note', rule: 'closed', subject: identifier, message }]
+/** Finds plans of one list that partners' customers can't tell apart. */
+function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
+  return (['name', 'coolName'] as const).flatMap((field) => {
+    const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
+    return [...groups.values()].flatMap(([first, ...others]): Finding[] => {
+      const countries = [first, ...others].flatMap((plan) => plan?.viewableIn ?? [])
+      const shared = new Set(countries.filter((code, index) => countries.indexOf(code) < index))
+      if (first === undefined || shared.size === 0) return []
+      const names = nameSome(others.map(({ identifier }) => identifier))
+      const message = `${field} ${abbreviate(first[field])} is also the ${field} of ${names}, on the list of ${[...shared].join(', ')}.`
+      return [{ level: 'warning', rule: 'name', subject: first.identifier, message }]
+    })
+  })
 }
 
 function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): Finding[] {

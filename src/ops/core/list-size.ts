@@ -4,29 +4,22 @@ import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { UserError } from '../shared/user-error.ts'
 
 const megabyte = 1_000_000
-export const maxListBytes = 24 * megabyte
-const warnedListBytes = 20 * megabyte
+const maxListBytes = 24 * megabyte
 
-/**
- * Looks at the lists that a change makes longer.
- * @returns warnings of those that come near the limit.
- * @throws UserError with one line for each that is beyond it.
- */
-export function checkListSizes(before: readonly CatalogPlan[], after: readonly CatalogPlan[]): string[] {
+/** @throws UserError with one line for each list that a change makes too large; a list that was too large may become shorter. */
+export function checkListSizes(before: Iterable<CatalogPlan>, after: Iterable<CatalogPlan>): void {
   const old = measureLists(before)
-  const large = [...measureLists(after)].filter(([country, bytes]) => {
-    return bytes > warnedListBytes && bytes > (old.get(country) ?? 0)
-  })
-  const lines = large.map(([country, bytes]) => {
+  const lines = [...measureLists(after)].flatMap(([country, bytes]) => {
+    if (bytes <= maxListBytes || bytes <= (old.get(country) ?? 0)) return []
     const size = (bytes / megabyte).toFixed(1)
     return `The list of ${country} would have ${size} MB. The service can cache at most ${maxListBytes / megabyte} MB.`
   })
-  if (large.every(([, bytes]) => bytes <= maxListBytes)) return lines
-  throw new UserError([...lines, 'Make texts shorter, or show fewer plans there. Nothing was changed.'])
+  if (lines.length > 0)
+    throw new UserError([...lines, 'Make texts shorter, or show fewer plans there. Nothing was changed.'])
 }
 
 /** Bytes of each country's list as JSON, without the envelope. */
-function measureLists(plans: readonly CatalogPlan[]): Map<string, number> {
+function measureLists(plans: Iterable<CatalogPlan>): Map<string, number> {
   const encoder = new TextEncoder()
   const bytes = new Map<string, number>()
   for (const { viewableIn, ...plan } of plans) {

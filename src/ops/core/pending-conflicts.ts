@@ -1,9 +1,8 @@
 // Which pending publications a change will conflict with. The operator must know it before the question.
 import { nameConflicts } from '../../catalog/merge-plan.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import type { Database } from '../../db/database.ts'
 import { pendingStates, selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
-import { findConflict } from '../../db/publish.ts'
-import type { Store } from '../store/store.ts'
 import { applyChanges, mergeChanges } from './catalog-merge.ts'
 
 /**
@@ -11,7 +10,7 @@ import { applyChanges, mergeChanges } from './catalog-merge.ts'
  * @returns a warning for each publication that changes the same fields.
  */
 export async function findPendingConflicts(
-  { db }: Store,
+  db: Database,
   catalog: readonly CatalogPlan[],
   changes: readonly PlanChange[],
   ownId?: number,
@@ -22,12 +21,10 @@ export async function findPendingConflicts(
   for (const { id, actor } of await selectPublications(db, { planIds, states: pendingStates })) {
     if (id === ownId) continue
     const conflicts = mergeChanges(changed, await selectChanges(db, id, planIds)).flatMap((merge) => merge.conflicts)
-    // One that conflicts already was told before.
-    if (conflicts.length > 0 && (await findConflict(db, id)) === undefined) {
-      warnings.push(
-        `The pending publication ${id} by ${actor} will conflict: it also changes ${nameConflicts(conflicts)}.`,
-      )
-    }
+    if (conflicts.length === 0) continue
+    warnings.push(
+      `The pending publication ${id} by ${actor} will conflict: it also changes ${nameConflicts(conflicts)}.`,
+    )
   }
   return warnings
 }

@@ -13,7 +13,6 @@ import {
   selectCatalogAt,
   selectCatalogOrigin,
   selectCatalogPlan,
-  selectPreviousVersions,
   selectRecordedPlanIds,
   selectRevisionAt,
 } from '../../../src/db/catalog-queries.ts'
@@ -263,7 +262,6 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[
   expect(await selectCatalogOrigin(db)).toMatchObject({ revision })
   expect(await selectCatalogPlan(db, 'plan-1')).toEqual(plans[0])
   expect(await selectCatalogAt(db, first, '1')).toEqual([makePlan({ id: 1 })])
-  expect(await selectPreviousVersions(db)).toEqual([makePlan({ id: 1, ...theirs })])
   expect([await selectRevisionAt(db, 60), await selectRevisionAt(db, 4e9)]).toEqual([null, revision])
   expect([await isRecordedRevision(db, first), await isRecordedRevision(db, 1)]).toEqual([true, false])
   expect(await selectRecordedPlanIds(db, 'plan-1')).toEqual([1])
