@@ -43,23 +43,19 @@ function isPlausibleReturn(value: number): boolean {
 
 /** Finds returns and dates of a plan that can hardly be right. @param today as YYYY-MM-DD. */
 export function findImplausibleFigures(plan: CatalogPlan, today: string): Finding[] {
-  const { identifier, performanceDate } = plan
-  const figures = returns.flatMap((field): Finding[] => {
+  const { identifier: subject, performanceDate } = plan
+  const found: Finding[] = []
+  for (const field of returns) {
     const value = plan[field]
-    if (value === null || isPlausibleReturn(value)) return []
+    if (value === null || isPlausibleReturn(value)) continue
     const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`
-    return [{ level: 'error', rule: 'return', subject: identifier, message }]
-  })
-  if (performanceDate <= today) return figures
-  return [
-    ...figures,
-    {
-      level: 'error',
-      rule: 'future',
-      subject: identifier,
-      message: `performanceDate ${performanceDate} is in the future.`,
-    },
-  ]
+    found.push({ level: 'error', rule: 'return', subject, message })
+  }
+  if (performanceDate > today) {
+    const message = `performanceDate ${performanceDate} is in the future.`
+    found.push({ level: 'error', rule: 'future', subject, message })
+  }
+  return found
 }
 
 /**
@@ -69,26 +65,21 @@ export function findImplausibleFigures(plan: CatalogPlan, today: string): Findin
 export function findJumps(subject: string, changes: PlanChanges): Finding[] {
   return [...changes].flatMap(([path, { from, to }]): Finding[] => {
     if (typeof from !== 'number' || typeof to !== 'number') return []
-    const message = /^performance\d+$/.test(path)
-      ? describeReturnJump(path, from, to)
-      : /^min\w+Amounts\./.test(path) && describeAmountJump(path, from, to)
-    return message ? [{ level: 'warning', rule: 'jump', subject, message }] : []
+    const isReturn = /^performance\d+$/.test(path)
+    const isJump = isReturn ? isReturnJump(from, to) : /^min\w+Amounts\./.test(path) && isAmountJump(from, to)
+    const message = `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
+    return isJump ? [{ level: 'warning', rule: 'jump', subject, message }] : []
   })
 }
 
-function describeReturnJump(path: string, from: number, to: number): string | undefined {
-  if (![from, to].every(isPlausibleReturn)) return undefined
-  const isShifted = isDecimalShift(from, to)
-  if (Math.abs(to - from) <= maxJump && !isShifted) return undefined
-  const question = isShifted ? ' Is it a misplaced decimal point?' : ''
-  return `${path} jumped from ${from} to ${to} % per year.${question}`
+function isReturnJump(from: number, to: number): boolean {
+  return [from, to].every(isPlausibleReturn) && (Math.abs(to - from) > maxJump || isDecimalShift(from, to))
 }
 
 /** A file with 1.000 for a thousand changes 1000 to 1. */
-function describeAmountJump(path: string, from: number, to: number): string | undefined {
+function isAmountJump(from: number, to: number): boolean {
   // 0 is no minimum.
-  if (from === 0 || to === 0 || Math.max(from / to, to / from) < maxAmountFactor) return undefined
-  return `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
+  return from !== 0 && to !== 0 && Math.max(from / to, to / from) >= maxAmountFactor
 }
 
 /** Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones. */
