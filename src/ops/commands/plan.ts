@@ -1,23 +1,12 @@
 // ops plan …
-import { abbreviate } from '../../abbreviate.ts'
-import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { compareChange } from '../core/catalog-difference.ts'
 import { findPlan, listPlans } from '../core/catalog-plans.ts'
-import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
 import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../core/plan-changes.ts'
-import {
-  explainPlan,
-  findSettlingTime,
-  selectPendingChanges,
-  type Cause,
-  type PendingChange,
-  type PlanExplanation,
-} from '../core/plan-explanation.ts'
+import { explainPlan, selectPendingChanges, type PendingChange } from '../core/plan-explanation.ts'
 import { formatLocalTime } from '../core/time-arguments.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
-import { putOnOneLine } from '../terminal/table.ts'
 import {
   createRequest,
   describeChange,
@@ -138,39 +127,19 @@ export const plan = {
   }),
 
   why: verb({
-    help: 'say why a partner sees a plan, or does not, and who took it off the list',
+    help: `say why a partner sees a plan, or does not, and who took it off the list; partners see a change within ${freshness}`,
     example: 'plan why mwamba-money-market-fund --partner acme',
     args,
     flags: {
       partner: { value: '<short-name>', help: 'the partner', isRequired: true },
       at: timeFlag,
     },
-    json: 'an object with isSeen, reason, sentence, fix, settledAt and pending',
-    async run({ id, partner: shortName, at }, { store, target }) {
-      const explanation = await explainPlan(store, { plan: id, shortName, at })
-      const { reason } = explanation
-      const isAboutPlan = reason === 'no_such_plan' || explanation.plan !== undefined
-      const later = at === undefined && isAboutPlan ? await selectPendingChanges(store, id) : []
-      const pending = later.map(describePending)
-      const settledAt = await findSettlingTime(store, explanation, at)
-      const said = describeExplanation(explanation, id, target)
-      const sentence = at === undefined ? said.sentence : `As of ${formatLocalTime(at)}, ${said.sentence}`
-      const fix = at === undefined ? said.fix : null
-      const settling =
-        settledAt &&
-        `The plan or the partner changed less than ${freshness} before: until ${formatIsoTime(settledAt)}, partners may get the answer from before.`
-      const lines = [[sentence, fix].filter(Boolean).join(' '), settling, ...pending].filter(Boolean)
-      return {
-        data: {
-          isSeen: reason === 'viewable',
-          reason,
-          sentence,
-          fix,
-          settledAt: formatOptionalTime(settledAt ?? null),
-          pending,
-        },
-        text: `${lines.join('\n')}\n`,
-      }
+    json: 'an object with reason and sentence; without --at, also with fix and pending',
+    async run({ id, partner, at }, { store }) {
+      const { fix, ...answer } = await explainPlan(store, { plan: id, partner, at })
+      if (at !== undefined) return { data: answer, text: `As of ${formatLocalTime(at)}, ${answer.sentence}\n` }
+      const pending = (await selectPendingChanges(store, id)).map(describePending)
+      return { data: { ...answer, fix, pending }, text: [`${answer.sentence} ${fix}`, ...pending, ''].join('\n') }
     },
   }),
 }
@@ -203,60 +172,9 @@ function summarize({ id, identifier, name, fundType, currency, category, isInves
   return { id, identifier, name, fundType, currency, categoryId: category?.id ?? null, isInvestable, viewableIn }
 }
 
-/** @param id the plan as the operator named it. @returns the reason, and the command that would change it. */
-function describeExplanation(explanation: PlanExplanation, id: string, target: Target) {
-  const { reason, partner, cause } = explanation
-  const { shortName, country: code } = partner
-  const command = (...words: string[]) => describeCommand(target, ...words)
-  switch (reason) {
-    case 'partner_closed':
-      return {
-        sentence: `${shortName} sees no plan: it was closed at ${formatIsoTime(partner.closedAt ?? 0)}, for good.`,
-        fix: `To create another partner: ${command('partner', 'create', '--help')}`,
-      }
-    case 'partner_suspended':
-      return {
-        sentence: `${shortName} sees no plan: it is suspended since ${formatIsoTime(partner.suspendedAt ?? 0)}${describeAuthor(cause)}.`,
-        fix: `To see its record: ${command('partner', 'log', shortName)}; to end the suspension: ${command('partner', 'resume', shortName)}`,
-      }
-    case 'no_such_plan':
-      return {
-        sentence: `${shortName} does not see ${abbreviate(id)}: there is no plan with this identifier or ID.${describeWithdrawal(cause, code) || ' Is it mistyped?'}`,
-        fix: `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`,
-      }
-    case 'not_viewable': {
-      const { identifier, viewableIn } = explanation.plan
-      const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
-      return {
-        sentence: `${shortName} does not see ${identifier}: it lists the plans of ${code}, and the plan is not viewable ${where}.${describeWithdrawal(cause, code)}`,
-        fix: `To put it on the list: ${command('plan', 'offer', identifier, '--country', code)}`,
-      }
-    }
-    case 'viewable': {
-      const { identifier, isInvestable } = explanation.plan
-      const filters = listMatchingFilters(explanation.plan).map(putOnOneLine).join(', ')
-      const closed = isInvestable ? '' : ' It is closed to investment, which does not affect the list.'
-      return {
-        sentence: `${shortName} sees ${identifier}: it is viewable in ${code}, without a filter or with any of ${filters}.${closed}`,
-        fix: `To take it off the list: ${command('plan', 'withdraw', identifier, '--country', code)}`,
-      }
-    }
-  }
-}
-
-function describeWithdrawal(cause: Cause | undefined, code: string): string {
-  if (cause === undefined) return ''
-  const { publicationId, time } = cause
-  return ` Publication ${publicationId} took it off the list of ${code} at ${formatIsoTime(time ?? 0)}${describeAuthor(cause)}.`
-}
-
-function describeAuthor(cause: Cause | undefined): string {
-  if (cause === undefined) return ''
-  return `, by ${cause.actor}${cause.note ? ` (${putOnOneLine(cause.note)})` : ''}`
-}
-
-function describePending({ publicationId, dueAt, conflict, ...change }: PendingChange): string {
+function describePending({ publication, change }: PendingChange): string {
+  const { id, dueAt, conflict } = publication
   const when = dueAt === null ? 'Once it is approved' : `From ${formatLocalTime(dueAt)}`
   const problem = conflict === null ? '' : `, which conflicts now: ${conflict}`
-  return `${when}: ${describeChange(compareChange(change))} (publication ${publicationId}${problem}).`
+  return `${when}: ${describeChange(compareChange(change))} (publication ${id}${problem}).`
 }

@@ -1,7 +1,7 @@
 // Why a partner's requests are refused since some time: its state, and the changes that ended secrets or tokens.
-import type { ChangeEntry } from './change-record.ts'
+import type { ChangeEntry, Partner } from '../../db/partner-queries.ts'
 import { formatIsoTime, formatOptionalTime } from './iso-time.ts'
-import { readPartnerStatus, type Partner } from './partner-accounts.ts'
+import { readPartnerStatus } from './partner-accounts.ts'
 
 /** @param entries of the partner, the newest first. @returns sentences. */
 export function explainPartner(partner: Partner, entries: readonly ChangeEntry[]): string[] {

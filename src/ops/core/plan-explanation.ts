@@ -1,113 +1,117 @@
 // Why a partner sees a plan, or does not.
-import type { CatalogPlan } from '../../catalog/plan-schema.ts'
-import { freshnessSeconds } from '../../api/promises.ts'
+import { abbreviate } from '../../abbreviate.ts'
+import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import { selectRecordedPlanIds } from '../../db/catalog-queries.ts'
+import { selectEntries } from '../../db/partner-queries.ts'
 import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
+import { describeCommand } from '../shared/target.ts'
 import type { Store } from '../store/store.ts'
-import { listPartnerEntries, readDatabaseSeconds } from './change-record.ts'
 import { selectPlan } from './catalog-plans.ts'
-import { findPartner, type Partner } from './partner-accounts.ts'
+import { formatIsoTime } from './iso-time.ts'
+import { findPartner } from './partner-accounts.ts'
+import { explainPartner } from './partner-explanation.ts'
 import { listPublications } from './publication-log.ts'
+import type { PublicationRow } from './publications.ts'
 
-/** The first reason that applies, in the order in which they must be fixed. */
-export type PlanExplanation = {
-  partner: Pick<Partner, 'shortName' | 'country' | 'suspendedAt' | 'closedAt'>
-  /** Who suspended the partner, or took the plan off the list of its country. */
-  cause?: Cause | undefined
-} & (
-  | { reason: 'partner_closed' | 'partner_suspended' | 'no_such_plan'; plan?: undefined }
-  | { reason: 'not_viewable' | 'viewable'; plan: CatalogPlan }
-)
-
-export interface Cause {
-  actor: string
-  note: string | null
-  /** Unix seconds. */
-  time: number | null
-  publicationId?: number
-}
-
-export interface Question {
-  /** The identifier of a plan, or its ID. */
-  plan: string
-  shortName: string
-  /** Unix seconds: asks what was at the end of that second. Now by default. */
-  at?: number | undefined
-}
-
-/** @throws UserError when there is no such partner, or the record does not answer for that time. */
-export async function explainPlan(store: Store, { plan: name, shortName, at }: Question): Promise<PlanExplanation> {
-  const partner = await findPartner(store, shortName, at)
-  const plan = await selectPlan(store, name, at)
-  const { suspendedAt, closedAt, country } = partner
-  if (closedAt !== null) return { reason: 'partner_closed', partner }
-  if (plan && suspendedAt !== null) {
-    const entries = await listPartnerEntries(store, { shortName })
-    const entry = entries.find(({ kind, changedAt }) => kind === 'suspend' && changedAt <= (at ?? changedAt))
-    return { reason: 'partner_suspended', partner, cause: entry && { ...entry, time: entry.changedAt } }
-  }
-  if (plan?.viewableIn.includes(country)) return { reason: 'viewable', partner, plan }
-  const [planId] = plan ? [plan.id] : await selectRecordedPlanIds(store.db, name)
-  const found = planId === undefined ? undefined : await findWithdrawal(store, planId, country, at)
-  const cause = found && { ...found, time: found.decidedAt, publicationId: found.id }
-  return plan ? { reason: 'not_viewable', partner, plan, cause } : { reason: 'no_such_plan', partner, cause }
-}
-
-/** Finds the publication that took a plan off the list of a country, or removed it, for the last time. */
-async function findWithdrawal({ db }: Store, planId: number, country: string, at = Infinity) {
-  for (const publication of await selectPublications(db, { planIds: [planId], states: ['published'] })) {
-    if ((publication.decidedAt ?? 0) > at) continue
-    const [change] = await selectChanges(db, publication.id, [planId])
-    if (change?.before?.viewableIn.includes(country) && !change.after?.viewableIn.includes(country)) return publication
-  }
-  return undefined
+export interface PlanExplanation {
+  /** The first reason that applies, in the order in which they must be fixed. */
+  reason: 'partner_closed' | 'partner_suspended' | 'no_such_plan' | 'not_viewable' | 'viewable'
+  sentence: string
+  /** The command that changes it. */
+  fix: string
 }
 
 /**
- * Finds the last change that not every isolate may know, or may have known then. A new partner or a plan that does not exist
- * had no answer before.
- * @param at Unix seconds; now by default.
- * @returns until when the partner may get the answer from before, in Unix seconds.
+ * @param plan its identifier or its ID. @param partner its short name or its client ID.
+ * @param at Unix seconds: asks what was at the end of that second. Now by default.
+ * @throws UserError when there is no such partner, or the record does not answer for that time.
  */
-export async function findSettlingTime(
+export async function explainPlan(
   store: Store,
-  { plan, partner, reason }: PlanExplanation,
-  at?: number,
-): Promise<number | undefined> {
-  if (reason === 'no_such_plan') return undefined
-  const end = at ?? (await readDatabaseSeconds(store))
-  const since = end - freshnessSeconds
-  const published = plan && (await selectPublications(store.db, { planIds: [plan.id], since, states: ['published'] }))
-  const changed = await listPartnerEntries(store, { shortName: partner.shortName, since })
-  const times = [
-    ...(published ?? []).flatMap(({ decidedAt }) => decidedAt ?? []),
-    ...changed.filter(({ kind }) => kind !== 'create').map(({ changedAt }) => changedAt),
-  ].filter((time) => time >= since && time <= end)
-  return times.length === 0 ? undefined : Math.max(...times) + freshnessSeconds
+  { plan: name, partner: partnerName, at }: { plan: string; partner: string; at?: number | undefined },
+): Promise<PlanExplanation> {
+  const partner = await findPartner(store, partnerName, at)
+  const { shortName, country, suspendedAt, closedAt } = partner
+  const command = (...words: string[]) => describeCommand(store.target, ...words)
+  if (suspendedAt !== null) {
+    const entries = await selectEntries(store.db, 'partner', { shortName })
+    const [sentence = ''] = explainPartner(
+      partner,
+      entries.filter(({ changedAt }) => changedAt <= (at ?? changedAt)),
+    )
+    return closedAt === null
+      ? {
+          reason: 'partner_suspended',
+          sentence,
+          fix: `To end the suspension: ${command('partner', 'resume', shortName)}`,
+        }
+      : {
+          reason: 'partner_closed',
+          sentence,
+          fix: `To create another partner: ${command('partner', 'create', '--help')}`,
+        }
+  }
+  const plan = await selectPlan(store, name, at)
+  if (plan === undefined) {
+    const [planId] = await selectRecordedPlanIds(store.db, name)
+    const reason = (await describeWithdrawal(store, planId, country, at)) || ' Is it mistyped?'
+    return {
+      reason: 'no_such_plan',
+      sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${reason}`,
+      fix: `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`,
+    }
+  }
+  const { identifier, isInvestable, viewableIn } = plan
+  if (!viewableIn.includes(country)) {
+    const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
+    const withdrawal = await describeWithdrawal(store, plan.id, country, at)
+    return {
+      reason: 'not_viewable',
+      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
+      fix: `To put it on the list: ${command('plan', 'offer', identifier, '--country', country)}`,
+    }
+  }
+  const filters = listMatchingFilters(plan).join(', ')
+  const closed = isInvestable ? '' : ' It is closed to investment, which does not affect the list.'
+  return {
+    reason: 'viewable',
+    sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, without a filter or with any of ${filters}.${closed}`,
+    fix: `To take it off the list: ${command('plan', 'withdraw', identifier, '--country', country)}`,
+  }
 }
 
-/** A change that waits for its time or for approval. */
-export interface PendingChange extends PlanChange {
-  publicationId: number
-  /** Unix seconds; null when it is published as soon as it is approved. */
-  dueAt: number | null
-  /** Why it could not be published now. */
-  conflict: string | null
+/** Names the publication that took a plan off the list of a country, or removed it, for the last time. */
+async function describeWithdrawal({ db }: Store, planId = -1, country: string, at = Infinity): Promise<string> {
+  for (const publication of await selectPublications(db, { planIds: [planId], states: ['published'] })) {
+    const { id, decidedAt, actor, note } = publication
+    if ((decidedAt ?? 0) > at) continue
+    const [change] = await selectChanges(db, id, [planId])
+    if (!change?.before?.viewableIn.includes(country) || change.after?.viewableIn.includes(country)) continue
+    const time = formatIsoTime(decidedAt ?? 0)
+    return ` Publication ${id} took it off the list of ${country} at ${time}, by ${actor}${note ? ` (${note})` : ''}.`
+  }
+  return ''
+}
+
+export interface PendingChange {
+  /** Its conflict is why it could not be published now. */
+  publication: PublicationRow
+  change: PlanChange
 }
 
 /**
- * Selects what pending publications change in a plan, the earliest first. A publication may also add it.
+ * Selects what publications change in a plan that wait for their time or for approval, the earliest first. One may also add it.
  * @param name the identifier of the plan, or its ID.
  */
 export async function selectPendingChanges(store: Store, name: string): Promise<PendingChange[]> {
   const planIds = await selectRecordedPlanIds(store.db, name)
   if (planIds.length === 0) return []
-  const rows = await listPublications(store, { plan: name, onlyPending: true })
+  const publications = await listPublications(store, { plan: name, onlyPending: true })
   const changes = await Promise.all(
-    rows.map(async ({ id, dueAt, conflict }) => {
-      const touched = await selectChanges(store.db, id, planIds)
-      return touched.map(({ planId, before, after }) => ({ planId, before, after, publicationId: id, dueAt, conflict }))
+    publications.map(async (publication) => {
+      const touched = await selectChanges(store.db, publication.id, planIds)
+      return touched.map((change) => ({ publication, change }))
     }),
   )
-  return changes.flat().toSorted((a, b) => (a.dueAt ?? Infinity) - (b.dueAt ?? Infinity))
+  return changes.flat().toSorted((a, b) => (a.publication.dueAt ?? Infinity) - (b.publication.dueAt ?? Infinity))
 }
