@@ -66,8 +66,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, country: countries, at }, run) {
-      const result = await setViewable(run.store, id, { countries, isViewable: true }, createRequest(run, { at }))
-      return report(result, run, describeState(result))
+      return report(run, await setViewable(run.store, id, { countries, isViewable: true }, createRequest(run, { at })))
     },
   }),
 
@@ -79,11 +78,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, country: countries, at }, run) {
-      const result = await setViewable(run.store, id, { countries, isViewable: false }, createRequest(run, { at }))
-      const { identifier, viewableIn } = result.before
-      const others = countries.filter((code) => !viewableIn.includes(code))
-      if (others.length > 0) run.warn(`${identifier} was not viewable in ${others.join(', ')}.`)
-      return report(result, run, describeState(result))
+      return report(run, await setViewable(run.store, id, { countries, isViewable: false }, createRequest(run, { at })))
     },
   }),
 
@@ -91,12 +86,13 @@ export const plan = {
     help: 'close a plan to new investment; it stays on its lists',
     example: 'plan close mwamba-money-market-fund --note "Sold out."',
     args,
-    flags: { note: { value: '<text>', help: 'the reason, for partners to show, and for the record' } },
+    flags: {
+      note: { value: '<text>', help: 'the reason, for partners to show, and for the record', isRequired: true },
+    },
     changes: 'publication',
     json,
     async run({ id, note, at }, run) {
-      const result = await closePlan(run.store, id, note, createRequest(run, { at }))
-      return report(result, run, describeState(result))
+      return report(run, await closePlan(run.store, id, note, createRequest(run, { at })))
     },
   }),
 
@@ -107,8 +103,7 @@ export const plan = {
     changes: 'publication',
     json,
     async run({ id, at }, run) {
-      const result = await openPlan(run.store, id, createRequest(run, { at }))
-      return report(result, run, describeState(result))
+      return report(run, await openPlan(run.store, id, createRequest(run, { at })))
     },
   }),
 
@@ -121,8 +116,8 @@ export const plan = {
     async run({ id, assignments, at }, run) {
       const result = await setFields(run.store, id, assignments, createRequest(run, { at }))
       const { before, plan: after, publication } = result
-      if (publication === undefined) return report(result, run, `${after.identifier} has these values already.`)
-      return report(result, run, ...formatDifference([{ before, after }]))
+      const lines = publication ? formatDifference([{ before, after }]) : [`${id} has these values already.`]
+      return report(run, result, lines)
     },
   }),
 
@@ -144,7 +139,8 @@ export const plan = {
   }),
 }
 
-function report({ plan: after, publication }: PlanResult, run: Run, ...lines: string[]): Output {
+function report(run: Run, result: PlanResult, lines = [describeState(result)]): Output {
+  const { plan: after, publication } = result
   run.report(...lines)
   printPublication(run, publication)
   return { data: { plan: after, publication: publicationToJson(publication) }, text: '' }

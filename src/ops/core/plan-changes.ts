@@ -1,10 +1,10 @@
 // Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
 import { applyPatch, indexShared, parseAssignments } from '../../catalog/plan-patch.ts'
+import { isSameJson } from '../../catalog/merge-plan.ts'
 import { abbreviate } from '../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
-import { pendingStates, selectPublications } from '../../db/publication-queries.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
@@ -28,10 +28,9 @@ export async function setViewable(
   request: PublicationRequest,
 ): Promise<PlanResult> {
   countries.forEach(checkCountry)
-  return changePlan(store, name, request, (known) => {
-    if (countries.every((code) => known.viewableIn.includes(code) === isViewable)) return known
-    const others = known.viewableIn.filter((code) => !countries.includes(code))
-    return { ...known, viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
+  return changePlan(store, name, request, ({ viewableIn }) => {
+    const others = viewableIn.filter((code) => !countries.includes(code))
+    return { viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
   })
 }
 
@@ -42,29 +41,17 @@ export async function setViewable(
 export async function closePlan(
   store: Store,
   name: string,
-  note: string | undefined,
+  note: string,
   request: PublicationRequest,
 ): Promise<PlanResult> {
-  return setNote(store, name, checkNote(note), request)
+  const { error } = planSchema.shape.nonInvestableNote.safeParse(note)
+  if (error) throw new UserError(`The note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
+  return changePlan(store, name, request, () => ({ isInvestable: false, nonInvestableNote: note }))
 }
 
 /** Opens a plan to new investment, and removes its note. */
 export function openPlan(store: Store, name: string, request: PublicationRequest): Promise<PlanResult> {
-  return setNote(store, name, null, request)
-}
-
-function checkNote(note: string | undefined): string {
-  if (note === undefined) throw new UserError('A closed plan needs a reason for partners: add --note "Sold out."')
-  const { data, error } = planSchema.shape.nonInvestableNote.safeParse(note)
-  if (data) return data
-  const expected = error?.issues[0]?.message ?? 'text of 1 to 2000 characters'
-  throw new UserError(`The note must be ${expected}; it is ${abbreviate(note)}.`)
-}
-
-function setNote(store: Store, name: string, note: string | null, request: PublicationRequest): Promise<PlanResult> {
-  return changePlan(store, name, request, (known) =>
-    known.nonInvestableNote === note ? known : { ...known, isInvestable: note === null, nonInvestableNote: note },
-  )
+  return changePlan(store, name, request, () => ({ isInvestable: true, nonInvestableNote: null }))
 }
 
 /**
@@ -80,9 +67,9 @@ export async function setFields(
 ): Promise<PlanResult> {
   const patch = parseAssignments(assignments)
   if (patch.defects.length > 0) throw refuseDefects(patch.defects, nothingChanged)
-  return changePlan(store, name, request, async (known) => {
+  return changePlan(store, name, request, async (before) => {
     const { plans: catalog } = await selectCatalog(store.db)
-    const patched = applyPatch(known, patch, indexShared(catalog))
+    const patched = applyPatch(before, patch, indexShared(catalog))
     if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
     const { plan } = patched
     checkConsistency([...catalog.filter(({ id }) => id !== plan.id), plan], catalog, nothingChanged)
@@ -90,28 +77,20 @@ export async function setFields(
   })
 }
 
-/** @param decide returns the plan after the change, or the same object when there is nothing to change. */
+/** @param decide returns the fields that change. */
 async function changePlan(
   store: Store,
   name: string,
   request: PublicationRequest,
-  decide: (known: CatalogPlan) => CatalogPlan | Promise<CatalogPlan>,
+  decide: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
 ): Promise<PlanResult> {
   // Reads the revision first: when the plan changes in between, publishing is refused.
   const { revision } = await selectCatalogOrigin(store.db)
-  const known = await findPlan(store, name)
-  const plan = await decide(known)
-  // The plan may be as wanted now, and not at that time.
-  if (plan === known && request.dueAt !== undefined) await checkNotPending(store, known)
-  const changes = plan === known ? [] : [{ planId: known.id, before: known, after: plan }]
-  return { before: known, plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
-}
-
-/** @throws UserError when a pending publication changes the plan: a later change is computed from the catalog of now. */
-async function checkNotPending({ db }: Store, { id, identifier }: CatalogPlan): Promise<void> {
-  const [pending] = await selectPublications(db, { planIds: [id], states: pendingStates })
-  if (pending === undefined) return
-  throw new UserError(
-    `${identifier} is like that now. Wait until the pending publication ${pending.id} is published, then make this change. ${nothingChanged}`,
-  )
+  const before = await findPlan(store, name)
+  const plan = { ...before, ...(await decide(before)) }
+  const changes = isSameJson(before, plan) ? [] : [{ planId: before.id, before, after: plan }]
+  if (changes.length === 0 && request.dueAt !== undefined) {
+    throw new UserError(`${before.identifier} is like that now, so there is nothing to publish at that time.`)
+  }
+  return { before, plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
 }

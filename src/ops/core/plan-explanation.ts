@@ -35,21 +35,12 @@ export async function explainPlan(
   const command = (...words: string[]) => describeCommand(store.target, ...words)
   if (suspendedAt !== null) {
     const entries = await selectEntries(store.db, 'partner', { shortName })
-    const [sentence = ''] = explainPartner(
-      partner,
-      entries.filter(({ changedAt }) => changedAt <= (at ?? changedAt)),
-    )
-    return closedAt === null
-      ? {
-          reason: 'partner_suspended',
-          sentence,
-          fix: `To end the suspension: ${command('partner', 'resume', shortName)}`,
-        }
-      : {
-          reason: 'partner_closed',
-          sentence,
-          fix: `To create another partner: ${command('partner', 'create', '--help')}`,
-        }
+    const earlier = entries.filter(({ changedAt }) => changedAt <= (at ?? changedAt))
+    const [sentence = ''] = explainPartner(partner, earlier)
+    const create = `To create another partner: ${command('partner', 'create', '--help')}`
+    if (closedAt !== null) return { reason: 'partner_closed', sentence, fix: create }
+    const resume = `To end the suspension: ${command('partner', 'resume', shortName)}`
+    return { reason: 'partner_suspended', sentence, fix: resume }
   }
   const plan = await selectPlan(store, name, at)
   if (plan === undefined) {
