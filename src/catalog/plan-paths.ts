@@ -2,7 +2,7 @@
 import { planFields } from './plan-columns.ts'
 import type { CatalogPlan } from './plan-schema.ts'
 
-export type PathValue = string | number | boolean | null
+type PathValue = string | number | boolean | null
 
 /** A value at a path, before and after; undefined where the path does not exist. */
 export interface ValueChange {
@@ -14,23 +14,6 @@ export interface ValueChange {
 export type PlanChanges = ReadonlyMap<string, ValueChange>
 
 const shapes = new Map(planFields.map(({ name, shape }) => [name, shape]))
-
-/**
- * Lists every value of a plan by its path, in the order of the schema:
- * - A field with one value has one path. It always exists, and its value may be null: `performance1`, `nonInvestableNote`.
- * - An object with fixed members has a path for each: `category.id`, `category.name`. An object that is null has none.
- * - Amounts have a path for each currency, `minTopUpAmounts.KES`; empty amounts have none.
- * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.
- */
-export function flattenPlan(plan: CatalogPlan): Map<string, PathValue> {
-  return new Map(
-    Object.entries<FieldValue>(plan).flatMap(([field, value]): [path: string, value: PathValue][] =>
-      isSingle(value) && !isObjectField(field)
-        ? [[field, value]]
-        : Object.entries(listMembers(value)).map(([member, inner]) => [`${field}.${member}`, inner]),
-    ),
-  )
-}
 
 type FieldValue = CatalogPlan[keyof CatalogPlan]
 type Fields = Readonly<Record<string, FieldValue>>
@@ -49,12 +32,17 @@ function isObjectField(field: string): boolean {
   return shape !== undefined && 'members' in shape
 }
 
-/** Finds the paths whose values differ. */
-export function comparePlans(from: CatalogPlan, to: CatalogPlan): Map<string, ValueChange> {
+/**
+ * Finds the paths whose values differ. Null is a plan that does not exist, and has no path.
+ * - A field with one value has one path. It always exists, and its value may be null: `performance1`, `nonInvestableNote`.
+ * - An object with fixed members has a path for each: `category.id`, `category.name`. An object that is null has none.
+ * - Amounts have a path for each currency, `minTopUpAmounts.KES`; empty amounts have none.
+ * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.
+ */
+export function comparePlans(from: CatalogPlan | null, to: CatalogPlan | null): Map<string, ValueChange> {
   const changes = new Map<string, ValueChange>()
-  const [old, next]: [Fields, Fields] = [from, to]
-  const lost = Object.keys(old).filter((field) => next[field] === undefined)
-  for (const field of lost.length === 0 ? Object.keys(next) : new Set([...lost, ...Object.keys(next)])) {
+  const [old, next]: [Fields, Fields] = [from ?? {}, to ?? {}]
+  for (const field of new Set([...Object.keys(old), ...Object.keys(next)])) {
     const [before, after] = [old[field], next[field]]
     if (before === after) continue
     if (!isSingle(before) || !isSingle(after)) compareMembers(field, listMembers(before), listMembers(after), changes)

@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
-import { comparePlans, flattenPlan, listChanges, partOf } from '../../src/catalog/plan-paths.ts'
+import { comparePlans, listChanges, partOf } from '../../src/catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { makePlan } from '../support/make-plan.ts'
 
 const plan = makePlan({ performance3: null, minTopUpAmounts: { KES: 500 }, viewableIn: ['KE', 'UG'] })
 const bonds = { id: 4, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
 
-test('flattens a plan: null is a value, and null objects, empty amounts and empty lists have no path', () => {
-  const paths = flattenPlan({ ...plan, category: bonds, fundManager: null, minInvestableAmounts: {} })
+test('a new plan has a path for each value: null is one, and null objects, empty amounts and empty lists have no path', () => {
+  const paths = comparePlans(null, { ...plan, category: bonds, fundManager: null, minInvestableAmounts: {} })
   expect(Object.fromEntries(paths)).toMatchObject({
-    name: plan.name,
-    performance3: null,
-    'category.id': 4,
-    'minTopUpAmounts.KES': 500,
-    'viewableIn.UG': true,
+    name: { to: plan.name },
+    performance3: { to: null },
+    'category.id': { to: 4 },
+    'minTopUpAmounts.KES': { to: 500 },
+    'viewableIn.UG': { to: true },
   })
   const groups = new Set(['category', 'fundManager', 'minInvestableAmounts'])
   const names = [...paths.keys()].filter((path) => groups.has(path.split('.')[0] ?? ''))

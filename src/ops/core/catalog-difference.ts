@@ -1,6 +1,5 @@
 // What a change of the catalog changes, plan by plan. Pure.
-import { comparePlans, flattenPlan, type PathValue, type ValueChange } from '../../catalog/plan-paths.ts'
-import type { CatalogPlan } from '../../catalog/plan-schema.ts'
+import { comparePlans, type ValueChange } from '../../catalog/plan-paths.ts'
 import type { PlanChange } from '../../db/publication-queries.ts'
 
 export interface PlanDifference {
@@ -16,8 +15,7 @@ export interface PlanDifference {
 
 export function compareChange({ before, after }: Omit<PlanChange, 'planId'>): PlanDifference {
   const [from, to] = [before?.viewableIn ?? [], after?.viewableIn ?? []]
-  const paths = before && after ? comparePlans(before, after) : comparePaths(readPaths(before), readPaths(after))
-  const fields = [...paths].filter(([path]) => !path.startsWith('viewableIn.'))
+  const fields = [...comparePlans(before, after)].filter(([path]) => !path.startsWith('viewableIn.'))
   return {
     identifier: (after ?? before)?.identifier ?? '',
     kind: before === null ? 'added' : after === null ? 'removed' : 'changed',
@@ -26,13 +24,4 @@ export function compareChange({ before, after }: Omit<PlanChange, 'planId'>): Pl
     stays: fields.length === 0 ? [] : to.filter((country) => from.includes(country)),
     fields: Object.fromEntries(fields),
   }
-}
-
-function readPaths(plan: CatalogPlan | null): Map<string, PathValue> {
-  return plan ? flattenPlan(plan) : new Map()
-}
-
-/** One of them is empty. */
-function comparePaths(from: Map<string, PathValue>, to: Map<string, PathValue>): [string, ValueChange][] {
-  return [...from.keys(), ...to.keys()].map((path) => [path, { from: from.get(path), to: to.get(path) }])
 }
