@@ -35,12 +35,12 @@ export const plan = {
       country: { value: '<code>', help: 'only the plans that are viewable in this country' },
       at: timeFlag,
     },
-    json: 'an array',
+    json: 'an array of the plans as they are in a catalog file',
     progress: 'Reading the catalog',
     async run({ country: code, at }, { store, target }) {
       const plans = await listPlans(store, code, at)
       const note = plans.length === 0 ? describeEmptyList(code, target) : undefined
-      return { data: plans.map(summarize), text: plans.map(toRow), note }
+      return { data: plans, text: plans.map(toRow), note }
     },
   }),
 
@@ -162,10 +162,6 @@ function describeEmptyList(code: string | undefined, target: Target): string {
 
 function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
   return { identifier, fundType, currency, open: isInvestable, viewableIn }
-}
-
-function summarize({ id, identifier, name, fundType, currency, category, isInvestable, viewableIn }: CatalogPlan) {
-  return { id, identifier, name, fundType, currency, categoryId: category?.id ?? null, isInvestable, viewableIn }
 }
 
 function describePending({ publication, change }: PendingChange): string {
