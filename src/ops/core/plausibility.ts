@@ -1,15 +1,16 @@
 // Changes of the catalog that look like a mistake. The operator confirms them.
 import { nameSome } from '../../abbreviate.ts'
+import { nameConflicts } from '../../catalog/merge-plan.ts'
 import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
+import type { Database } from '../../db/database.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../db/partner-queries.ts'
-import type { PlanChange } from '../../db/publication-queries.ts'
+import { pendingStates, selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
-import { applyChanges } from './catalog-merge.ts'
+import { applyChanges, mergeChanges } from './catalog-merge.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { checkListSizes } from './list-size.ts'
-import { findPendingConflicts } from './pending-conflicts.ts'
 import { findImplausibleFigures, findJumps, findMovedColumns, foldFindings, type Finding } from './plan-rules.ts'
 
 /** More than this share of a catalog, or of a country's list, is hardly ever removed on purpose. */
@@ -33,6 +34,27 @@ export async function findDoubts(
   ])
   const doubts = describeDoubts({ catalog, partners, today: formatIsoTime(dueAt ?? now).slice(0, 10), changes })
   return [...(await findPendingConflicts(db, catalog, changes, ownId)), ...doubts]
+}
+
+/** The operator must know which pending publications will conflict: they change the same fields. */
+async function findPendingConflicts(
+  db: Database,
+  catalog: readonly CatalogPlan[],
+  changes: readonly PlanChange[],
+  ownId: number | undefined,
+): Promise<string[]> {
+  const changed = applyChanges(catalog, changes)
+  const planIds = changes.map(({ planId }) => planId)
+  const warnings: string[] = []
+  for (const { id, actor } of await selectPublications(db, { planIds, states: pendingStates })) {
+    if (id === ownId) continue
+    const conflicts = mergeChanges(changed, await selectChanges(db, id, planIds)).flatMap((merge) => merge.conflicts)
+    if (conflicts.length === 0) continue
+    warnings.push(
+      `The pending publication ${id} by ${actor} will conflict: it also changes ${nameConflicts(conflicts)}.`,
+    )
+  }
+  return warnings
 }
 
 export interface DoubtInput {

@@ -29,11 +29,9 @@ export async function findTakenBack(db: Database, changes: readonly PlanChange[]
 }
 
 function takesBack(change: PlanChange, earlier: PlanChange): boolean {
-  if (!earlier.before || !earlier.after || !change.before || !change.after)
-    return !earlier.before === !change.after && !earlier.after === !change.before
   const now = comparePlans(change.before, change.after)
   // The return of another month may well be the same again.
-  const isLater = change.after.performanceDate > earlier.after.performanceDate
+  const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')
   return [...comparePlans(earlier.before, earlier.after)].some(
     ([path, { from }]) => now.has(path) && now.get(path)?.to === from && !(isLater && /^performance\d+$/.test(path)),
   )
