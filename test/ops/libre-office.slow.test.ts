@@ -135,7 +135,7 @@ test('decimal commas of a German LibreOffice need --decimal-comma', async () => 
   const refused = await catalog('import', at('german.csv'))
   expect([refused.code, refused.stderr.split('\n').slice(0, 1), refused.stderr.split('\n').slice(-3)]).toEqual([
     2,
-    [expect.stringMatching(/^performance1: expected a number .*; found "13,1"\. \d+ cells, such as row 2\.$/)],
+    [expect.stringMatching(/^Row 2, column performance1: expected a number .*; found "13,1"\. \d+ more like this\.$/)],
     ['If the commas are decimal commas, add --decimal-comma.', 'Nothing was imported.', ''],
   ])
   const { stderr, stdout } = await catalog('update', at('german.csv'), '--dry-run', '--json', '--decimal-comma')

@@ -14,7 +14,8 @@ export function refuseDefects(defects: readonly Defect[], ...closing: string[]):
   const lines = defects.flatMap((defect) => {
     const group = groups.get(kindOf(defect)) ?? []
     if (group.length <= maxLines) return describeDefect(defect)
-    return group[0] === defect ? describeGroup(defect, group.length) : []
+    const others = (group.length - 1).toLocaleString('en')
+    return group[0] === defect ? `${describeDefect(defect)} ${others} more like this.` : []
   })
   return new UserError([...new Set(lines), ...closing])
 }
@@ -31,23 +32,12 @@ function kindOf({ place, expected, found }: Defect): string {
   return JSON.stringify([place.kind, place.field ?? found, expected])
 }
 
-function describeDefect(defect: Defect): string {
-  const { kind, field } = defect.place
-  const owner = describeOwner(defect.place)
+function describeDefect({ place, expected, found, alsoAt, fix }: Defect): string {
+  const { kind, field } = place
+  const owner = describeOwner(place)
   const column = kind === 'row' ? `, column ${field}` : `${owner && ': '}${field}`
-  const place = `${owner.charAt(0).toUpperCase()}${owner.slice(1)}${field === undefined ? '' : column}`
-  return describeValues(place, defect)
-}
-
-function describeGroup(defect: Defect, size: number): string {
-  const { kind, field = '' } = defect.place
-  const noun = kind === 'row' ? 'cells' : kind === 'plan' ? 'plans' : 'places'
-  const count = `${size.toLocaleString('en')} ${noun}`
-  return `${describeValues(field, defect)} ${count}, such as ${describeOwner(defect.place)}.`
-}
-
-function describeValues(place: string, { expected, found, alsoAt, fix }: Defect): string {
-  const start = place === '' ? 'Expected' : `${place}: expected`
+  const where = `${owner.charAt(0).toUpperCase()}${owner.slice(1)}${field === undefined ? '' : column}`
+  const start = where === '' ? 'Expected' : `${where}: expected`
   const other = alsoAt?.kind === 'row' ? { ...alsoAt, sheet: undefined } : alsoAt
   const also = other === undefined ? '' : `, as in ${describeOwner(other)}`
   return `${start} ${expected}; found ${found}${also}.${fix === undefined ? '' : ` ${fix}`}`

@@ -109,7 +109,7 @@ test('--json of a dry run has how each plan changes, and nothing is changed', as
 test('100,000 defects are a few lines', async () => {
   const stdin = JSON.stringify({ plans: Array.from({ length: 3500 }, () => ({})) })
   const { code, stderr } = await ops('catalog import -', { stdin })
-  const line = 'name: expected text of 1 to 200 characters; found nothing. 3,500 plans, such as plan number 1.'
+  const line = 'Plan number 1: name: expected text of 1 to 200 characters; found nothing. 3,499 more like this.'
   expect([code, stderr.split('\n')]).toEqual([2, expect.arrayContaining([line])])
   expect(stderr.split('\n').length).toBeLessThan(50)
 })

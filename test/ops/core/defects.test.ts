@@ -36,7 +36,7 @@ test('more than ten defects of the same kind are one line, where the first of th
   const other = defect(row(5, 'name'))
   const lines = refuseDefects([...rows(1), other, ...rows(10_000).slice(1), ...rows(10, 'tenor')]).message.split('\n')
   expect(lines.slice(0, 2)).toEqual([
-    'performance1: expected a number; found "abc". 10,000 cells, such as sheet "Plans", row 2.',
+    'Sheet "Plans", row 2, column performance1: expected a number; found "abc". 9,999 more like this.',
     'Sheet "Plans", row 5, column name: expected a number; found "abc".',
   ])
   expect(lines.length).toBe(12)
