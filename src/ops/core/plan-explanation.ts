@@ -1,6 +1,7 @@
 // Why a partner sees a plan, or does not.
 import { abbreviate } from '../../abbreviate.ts'
 import { listMatchingFilters } from '../../catalog/plan-filters.ts'
+import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectRecordedPlanIds } from '../../db/catalog-queries.ts'
 import { selectEntries } from '../../db/partner-queries.ts'
 import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
@@ -44,8 +45,8 @@ export async function explainPlan(
   }
   const plan = await selectPlan(store, name, at)
   if (plan === undefined) {
-    const [planId] = await selectRecordedPlanIds(store.db, name)
-    const reason = (await describeWithdrawal(store, planId, country, at)) || ' Is it mistyped?'
+    const planIds = await selectRecordedPlanIds(store.db, name)
+    const reason = (await describeWithdrawal(store, planIds, country, at)) || ' Is it mistyped?'
     return {
       reason: 'no_such_plan',
       sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${reason}`,
@@ -55,7 +56,7 @@ export async function explainPlan(
   const { identifier, isInvestable, viewableIn } = plan
   if (!viewableIn.includes(country)) {
     const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
-    const withdrawal = await describeWithdrawal(store, plan.id, country, at)
+    const withdrawal = await describeWithdrawal(store, [plan.id], country, at)
     return {
       reason: 'not_viewable',
       sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
@@ -72,14 +73,19 @@ export async function explainPlan(
 }
 
 /** Names the publication that took a plan off the list of a country, or removed it, for the last time. */
-async function describeWithdrawal({ db }: Store, planId = -1, country: string, at = Infinity): Promise<string> {
-  for (const publication of await selectPublications(db, { planIds: [planId], states: ['published'] })) {
-    const { id, decidedAt, actor, note } = publication
-    if ((decidedAt ?? 0) > at) continue
-    const [change] = await selectChanges(db, id, [planId])
-    if (!change?.before?.viewableIn.includes(country) || change.after?.viewableIn.includes(country)) continue
-    const time = formatIsoTime(decidedAt ?? 0)
-    return ` Publication ${id} took it off the list of ${country} at ${time}, by ${actor}${note ? ` (${note})` : ''}.`
+async function describeWithdrawal(
+  { db }: Store,
+  planIds: readonly number[],
+  country: string,
+  at = Infinity,
+): Promise<string> {
+  const isListed = (plan: CatalogPlan | null) => plan?.viewableIn.includes(country) ?? false
+  for (const { id, decidedAt, actor, note } of await selectPublications(db, { planIds, states: ['published'] })) {
+    if (decidedAt === null || decidedAt > at) continue
+    const changes = await selectChanges(db, id, planIds)
+    if (!changes.some(({ before, after }) => isListed(before) && !isListed(after))) continue
+    const author = note === null ? actor : `${actor} (${note})`
+    return ` Publication ${id} took it off the list of ${country} at ${formatIsoTime(decidedAt)}, by ${author}.`
   }
   return ''
 }
