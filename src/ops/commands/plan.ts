@@ -6,7 +6,6 @@ import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '..
 import { explainPlan, selectPendingChanges, type PendingChange } from '../core/plan-explanation.ts'
 import { formatLocalTime } from '../core/time-arguments.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
-import { describeCommand, type Target } from '../shared/target.ts'
 import {
   createRequest,
   describeChange,
@@ -37,10 +36,9 @@ export const plan = {
     },
     json: 'an array of the plans as they are in a catalog file',
     progress: 'Reading the catalog',
-    async run({ country: code, at }, { store, target }) {
+    async run({ country: code, at }, { store }) {
       const plans = await listPlans(store, code, at)
-      const note = plans.length === 0 ? describeEmptyList(code, target) : undefined
-      return { data: plans, text: plans.map(toRow), note }
+      return { data: plans, text: plans.map(toRow), note: plans.length === 0 ? 'No plan matches.' : undefined }
     },
   }),
 
@@ -150,14 +148,6 @@ function describeState({ plan: { identifier, viewableIn, isInvestable }, publica
   const where = viewableIn.length === 0 ? 'nowhere' : `in ${viewableIn.join(', ')}`
   const verbs = publication === undefined ? 'is still' : publication.state === 'published' ? 'is' : 'will be'
   return `${identifier} ${verbs} viewable ${where}, and ${isInvestable ? 'open' : 'closed'} to investment.`
-}
-
-function describeEmptyList(code: string | undefined, target: Target): string {
-  if (code === undefined) {
-    return `The catalog has no plan. To import plans: ${describeCommand(target, 'catalog', 'import', 'FILE')}`
-  }
-  const all = describeCommand(target, 'plan', 'list')
-  return `No plan is viewable in ${code}. To see all plans, and where they are viewable: ${all}`
 }
 
 function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
