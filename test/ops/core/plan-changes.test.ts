@@ -36,7 +36,9 @@ test('closePlan refuses a note that nobody can read', async () => {
 
 test('setFields takes a category by its ID from another plan, and refuses to change one that plans share', async () => {
   await importPlans([makePlan({ id: 3, identifier: 'other' })])
-  expect((await setFields(store, 'gold', ['category.id=3'], request)).plan.category).toEqual(cash.category)
+  expect((await setFields(store, 'gold', [`category.id=${cash.category?.id}`], request)).plan.category).toEqual(
+    cash.category,
+  )
   await expect(setFields(store, 'cash', ['category.name=X'], request)).rejects.toThrow(
     /^Plan "cash": category\.name: expected "Money Market", as in 2 plans .*; found "X"\. .*\nNothing was changed\.$/,
   )
