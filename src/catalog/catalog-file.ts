@@ -57,18 +57,12 @@ export function formatCatalog(plans: readonly CatalogPlan[], { origin, country }
 
 /**
  * Finds all defects of a file at once.
- * @param onChecked gets the number of plans checked so far.
  * @param known the catalog that the file will change, as in `findConflicts`.
  */
-export function parseCatalog(
-  json: string,
-  onChecked: (done: number, total: number) => void = () => {},
-  known: Plans = [],
-): CatalogResult {
+export function parseCatalog(json: string, known: Plans = []): CatalogResult {
   const { candidates, origin, country, defects } = parseFile(json)
   const places = new Map<CatalogPlan, Place>()
   for (const [index, candidate] of candidates.entries()) {
-    onChecked(index, candidates.length)
     const { data, error } = catalogPlanSchema.safeParse(candidate)
     if (data) places.set(data, { kind: 'plan', identifier: data.identifier, number: index + 1 })
     if (error) defects.push(...listDefects(error, candidate, locatePlan(candidate, index)))

@@ -43,11 +43,7 @@ export function formatCatalogSheet(
 }
 
 /** Finds all defects at once, like `parseCatalog`. */
-export function parseCatalogSheets(
-  spreadsheet: Spreadsheet,
-  onChecked: (done: number, total: number) => void = () => {},
-  known: readonly CatalogPlan[] = [],
-): CatalogResult {
+export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly CatalogPlan[] = []): CatalogResult {
   const table = findPlanTable(spreadsheet)
   if (!('rows' in table)) return { kind: 'invalid', ...table, advice: [] }
   const { columns, rows, headerPlace, origin, country, ignored } = table
@@ -60,8 +56,7 @@ export function parseCatalogSheets(
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
   const places = new Map<CatalogPlan, Place>()
-  for (const [index, row] of rows.entries()) {
-    onChecked(index, rows.length)
+  for (const row of rows) {
     const fields = readPlan(table, row)
     const { data, error } = catalogPlanSchema.safeParse(fields)
     if (data) places.set(data, row.place)

@@ -56,7 +56,6 @@ const fileVerb = {
   changes: 'publication',
   asks: 'that --remote asks before plans are changed or removed, or when the change looks wrong',
   json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
-  progress: 'Reading the file',
 } as const
 
 /** @throws UserError unless it is the number of a publication. */
@@ -88,8 +87,7 @@ export const catalog = {
     },
     async run(input, run) {
       const { prune: isPruning, overwrite: isOverwriting } = input
-      const file = await readCatalog(await readFile(input, run), run.update, run.store)
-      run.update('Comparing with the catalog', 0, 1)
+      const file = await readCatalog(await readFile(input, run), run.store)
       return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
     },
   }),
@@ -121,7 +119,6 @@ export const catalog = {
         help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
       },
     },
-    progress: 'Reading the catalog',
     async run({ country, for: purpose, at, output }, { store }) {
       const format = chooseExportFormat(output, purpose)
       const file = await readCatalogFile(store, country, at)
@@ -148,7 +145,6 @@ export const catalog = {
     help: 'find implausible figures, old dates, empty lists and the like; exits with 3 when there are errors',
     example: 'catalog check',
     json: 'an array of all findings',
-    progress: 'Reading the catalog',
     async run(_, { store }) {
       const findings = await checkCatalog(store)
       const errors = findings.filter(({ level }) => level === 'error').length
@@ -170,7 +166,6 @@ export const catalog = {
       pending: { help: 'only publications that wait for their time or for approval' },
     },
     json: 'an array of all of them, the latest first',
-    progress: 'Reading the record',
     async run({ plan, since, pending, json }, { store }) {
       const rows = await listPublications(store, { plan, since, onlyPending: pending })
       const shown = await Promise.all(

@@ -5,7 +5,6 @@ import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
 import { throwProblems, UserError } from '../shared/user-error.ts'
 import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
-import { createProgress } from '../terminal/progress.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 import { footer, help, nouns, verbs } from './ops.ts'
@@ -164,10 +163,8 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext): Pro
   const { json = false, yes = false, dryRun = false } = values
   // A dry run changes nothing, so it needs no author.
   const attribution = verb.changes && !dryRun && (await readAttribution(verb, values, target, context))
-  const progress = createProgress(context.io)
-  if (verb.progress !== undefined) progress.update(verb.progress, 0, 1)
   const isChange = verb.changes === 'at-once'
-  const run = createRun(context, target, { isJson: json, isSure: yes, isChange }, progress)
+  const run = createRun(context, target, { isJson: json, isSure: yes, isChange })
   const start = async (store?: Store): Promise<ExitCode> => {
     // The compiler has matched the code with the flags; here, both are known only at run time.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -177,11 +174,7 @@ async function runVerb(verb: Verb, values: Values, context: CommandContext): Pro
     run.warn(output.findings)
     return 3
   }
-  try {
-    return await (verb.store === undefined ? run.withStore(target, start) : start())
-  } finally {
-    progress.end()
-  }
+  return verb.store === undefined ? run.withStore(target, start) : start()
 }
 
 /** @throws UserError when only one of --remote and --env is given. */

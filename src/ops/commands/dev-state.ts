@@ -11,7 +11,6 @@ import { systemClock } from '../core/clock.ts'
 import { listKeys } from '../core/key-ring.ts'
 import { createPartner, type Credentials } from '../core/partner-accounts.ts'
 import { publishChange } from '../core/publications.ts'
-import { createProgress } from '../terminal/progress.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
 import { withStore } from '../store/open-store.ts'
 import { applyLocalMigrations } from '../store/migrations.ts'
@@ -33,12 +32,10 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
     await parseConfig({ ...store.config, ...vars })
     // Never again after the first publication: a catalog may be empty on purpose.
     if (isEmpty || (await selectCatalogOrigin(store.db)).revision > 0) return
-    const progress = createProgress(process)
     const text = await readFile(demoCatalog, 'utf8')
-    const file = await readCatalog({ kind: 'json', text }, progress.update, store)
+    const file = await readCatalog({ kind: 'json', text }, store)
     const prepared = await prepareImport(store, file)
-    await publishChange(store, prepared, { attribution, onProgress: progress.update })
-    progress.end()
+    await publishChange(store, prepared, { attribution })
     process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
   })
 }

@@ -66,7 +66,6 @@ export const keys = {
     example: 'keys log',
     flags: { since: sinceFlag },
     json: 'an array, the newest entry first',
-    progress: 'Reading the record',
     run: (input, { store }) => readLog(listKeyEntries, input, store),
   }),
 }

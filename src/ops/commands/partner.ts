@@ -80,7 +80,6 @@ export const partner = {
     help: 'list all partners',
     example: 'partner list --json',
     json: 'an array',
-    progress: 'Reading the partners',
     async run(_, { store, target, clock }) {
       const partners = await listPartners(store)
       const nowMs = clock.nowMs()
@@ -246,7 +245,6 @@ export const partner = {
     args: { shortName: { isOptional: true } },
     flags: { since: sinceFlag },
     json: 'an array, the newest entry first',
-    progress: 'Reading the record',
     async run({ shortName, since }, { store }) {
       const found = shortName === undefined ? undefined : await findPartner(store, shortName)
       return readLog(listPartnerEntries, { shortName: found?.shortName, since }, store)

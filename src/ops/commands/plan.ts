@@ -35,7 +35,6 @@ export const plan = {
       at: timeFlag,
     },
     json: 'an array of the plans as they are in a catalog file',
-    progress: 'Reading the catalog',
     async run({ country: code, at }, { store }) {
       const plans = await listPlans(store, code, at)
       return { data: plans, text: plans.map(toRow), note: plans.length === 0 ? 'No plan matches.' : undefined }

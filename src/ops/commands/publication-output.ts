@@ -45,7 +45,6 @@ export function createRequest(
     dueAt: at,
     undoneId,
     isDryRun: dryRun,
-    onProgress: run.update,
     async review(store, changes) {
       run.report(...(lines ?? []))
       run.warn(...notes.map((note) => `Note: ${note}`))

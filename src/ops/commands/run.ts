@@ -1,7 +1,6 @@
-// What a verb gets besides its input. Printing, questions and progress keep out of each other's way here.
+// What a verb gets besides its input. It prints and asks.
 import { describePlace, type Target } from '../shared/target.ts'
 import { confirm, type Question } from '../terminal/confirm.ts'
-import type { Progress } from '../terminal/progress.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
@@ -18,8 +17,6 @@ export interface Output {
 
 export interface Run extends CommandContext {
   target: Target
-  /** Shows a step on stderr, once the command takes long. */
-  update: Progress['update']
   /** Prints lines for people on stdout: nothing with --json. */
   report: (...lines: string[]) => void
   /** Prints lines on stderr. */
@@ -42,23 +39,24 @@ interface Manner {
   isChange: boolean
 }
 
-/** @param progress is ended before anything is printed. */
-export function createRun(
-  context: CommandContext,
-  target: Target,
-  { isJson, isSure, isChange }: Manner,
-  progress: Progress,
-): Run {
+/** On a terminal, a command that works on a store for this long without a word says that it does. */
+const patienceMs = 1000
+
+export function createRun(context: CommandContext, target: Target, { isJson, isSure, isChange }: Manner): Run {
   const { stdout, stderr } = context.io
+  let patience: NodeJS.Timeout | undefined
   const write = (stream: typeof stderr, text: string) => {
-    progress.end()
+    clearTimeout(patience)
     stream.write(text)
   }
   return {
     ...context,
     target,
     isSure,
-    update: progress.update,
+    withStore: (place, work) => {
+      if (stderr.isTTY) patience = setTimeout(() => stderr.write('Working …\n'), patienceMs)
+      return context.withStore(place, work).finally(() => clearTimeout(patience))
+    },
     report: (...lines) => isJson || write(stdout, toLines(lines)),
     warn: (...lines) => write(stderr, toLines(lines)),
     print: ({ data, text, note }) => {
@@ -70,7 +68,7 @@ export function createRun(
       if (said !== undefined) write(stderr, `${said}\n`)
     },
     confirm: (effect, options = {}) => {
-      progress.end()
+      clearTimeout(patience)
       return confirm(context.io, target, effect, { isSure, ...options })
     },
   }

@@ -16,7 +16,6 @@ export const doctor = verb({
   example: 'doctor --remote --env staging',
   store: 'itself',
   json: 'an array of checks',
-  progress: 'Examining',
   run: async (_, run) => toOutput(await examineTarget(run, true)),
 })
 
@@ -38,7 +37,6 @@ export const watch = verb({
   },
   store: 'itself',
   json: 'an array of checks; with --query the rows',
-  progress: 'Examining',
   async run({ url, query: name }, run) {
     const { target, clock, openUsage, findOrigin, variables } = run
     checkHasUsage(target)
@@ -58,9 +56,8 @@ export const copy = verb({
   help: 'write the whole database to a file of SQL: catalog, partners, hashes of their secrets, and the record',
   example: 'copy production.sql --remote --env production',
   args: { file: {} },
-  progress: 'Reading the database',
-  async run({ file }, { store, update, warn }) {
-    await writePrivateFile(file, readCopy(store, update))
+  async run({ file }, { store, warn }) {
+    await writePrivateFile(file, readCopy(store))
     warn(`Wrote ${file}, which only you may read: it has the hashes of secrets, and how to reach partners.`)
   },
 })
@@ -70,9 +67,8 @@ export const compare = verb({
   example: 'compare production.sql --remote --env production',
   args: { file: {} },
   json: 'an array of rows',
-  progress: 'Reading the copy',
-  async run({ file }, { store, update }) {
-    const { lost, counts } = await findLostRows(store, readStatements(file), update)
+  async run({ file }, { store }) {
+    const { lost, counts } = await findLostRows(store, readStatements(file))
     const compared = Object.entries(counts).map(([table, count]) => `${count} of ${table}`)
     return {
       data: lost,

@@ -45,8 +45,6 @@ interface Definition<A, F, C, S, I, R> {
   asks?: string
   /** Where it works: on a local or deployed store that is opened for it, on one that it opens itself, or on none. */
   store?: S
-  /** What its progress says before its own steps. */
-  progress?: string
   /** @returns texts that the record must not hold, such as a person's address. */
   hides?: (input: I) => string[]
   /** Why it takes no words but flags, instead of quoting them. */

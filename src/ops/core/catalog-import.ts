@@ -19,7 +19,7 @@ import { selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog } from './catalog-merge.ts'
-import { countPlans, type OnProgress, type PlanChange, type PreparedChange } from './publications.ts'
+import { countPlans, type PlanChange, type PreparedChange } from './publications.ts'
 import { findTakenBack } from './taken-back.ts'
 import { UserError } from '../shared/user-error.ts'
 
@@ -53,12 +53,9 @@ export const nothingImported = 'Nothing was imported.'
  * @param store tells which values the file changed when its plans contradict each other.
  * @throws UserError with one line for each defect.
  */
-export async function readCatalog(input: CatalogInput, onProgress: OnProgress, { db }: Store): Promise<CatalogFile> {
-  const onChecked = (done: number, total: number) => onProgress('Checking the plans', done, total)
+export async function readCatalog(input: CatalogInput, { db }: Store): Promise<CatalogFile> {
   const parse = (known: Plans) =>
-    input.kind === 'json'
-      ? parseCatalog(input.text, onChecked, known)
-      : parseCatalogSheets(input.spreadsheet, onChecked, known)
+    input.kind === 'json' ? parseCatalog(input.text, known) : parseCatalogSheets(input.spreadsheet, known)
   const found = parse([])
   if (found.kind !== 'invalid') return found
   const known = (await selectCatalog(db)).plans

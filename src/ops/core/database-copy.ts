@@ -10,24 +10,22 @@ import type { PublicationRow } from '../../db/publication-queries.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openTemporaryDatabase, type TemporaryDatabase } from '../store/sql-file.ts'
 import type { Store } from '../store/store.ts'
-import type { OnProgress } from './publications.ts'
 
 /**
  * Reads the database as it is at one moment, as lines of SQL.
  * @throws UserError when somebody changes it meanwhile.
  */
-export async function* readCopy(store: Store, onProgress: OnProgress): AsyncGenerator<string> {
+export async function* readCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
-  yield* readStatements(store, onProgress)
+  yield* readStatements(store)
   if ((await selectFingerprint(store.db)) !== fingerprint) {
     throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
   }
 }
 
-async function* readStatements({ db }: Store, onProgress: OnProgress): AsyncGenerator<string> {
+async function* readStatements({ db }: Store): AsyncGenerator<string> {
   const schema = await selectSchema(db)
-  for (const [index, [type, name, statement]] of schema.entries()) {
-    onProgress('Reading the database', index, schema.length)
+  for (const [type, name, statement] of schema) {
     yield `${statement};\n`
     if (type === 'index') continue
     for await (const page of readTable(db, name)) {
@@ -100,9 +98,9 @@ export interface LostRow {
  * @param copy SQL, in pieces of whole statements.
  * @returns the rows that the database lost, and the number of rows of each table that were compared.
  */
-export async function findLostRows(store: Store, copy: AsyncIterable<string>, onProgress: OnProgress) {
+export async function findLostRows(store: Store, copy: AsyncIterable<string>) {
   const kept = await openTemporaryDatabase(copy)
-  const current = await openTemporaryDatabase(readStatements(store, onProgress))
+  const current = await openTemporaryDatabase(readStatements(store))
   const lost: LostRow[] = []
   const counts: Record<string, number> = {}
   for (const table of Object.keys(comparedTables)) {

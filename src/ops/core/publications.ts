@@ -23,9 +23,6 @@ import { UserError } from '../shared/user-error.ts'
 
 export type { PlanChange, PublicationRow }
 
-/** Receives how far a step is. */
-export type OnProgress = (step: string, done: number, total: number) => void
-
 /** A change that was computed from the catalog at a revision. */
 export interface CatalogChange {
   baseRevision: number
@@ -49,7 +46,6 @@ export interface PublicationRequest {
   isDryRun?: boolean
   /** Looks at the change before it is written; throws to stop. */
   review?: (store: Store, changes: readonly PlanChange[]) => Promise<void>
-  onProgress?: OnProgress
 }
 
 export interface Publication {
@@ -70,7 +66,7 @@ const somebodyElse = 'Somebody else changed the catalog at the same time. Try ag
 export async function publishChange(
   store: Store,
   { baseRevision, changes }: CatalogChange,
-  { attribution, dueAt, undoneId, isDryRun = false, review, onProgress = () => {} }: PublicationRequest,
+  { attribution, dueAt, undoneId, isDryRun = false, review }: PublicationRequest,
 ): Promise<Publication | undefined> {
   if (dueAt !== undefined) await checkFuture(store, dueAt)
   if (changes.length === 0) return undefined
@@ -80,10 +76,7 @@ export async function publishChange(
   const times = { dueAt: dueAt ?? null, undoneId: undoneId ?? null }
   const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
   const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
-  const step = `Writing ${countPlans(changes.length)}`
-  const id = await stagePublication(store.db, publication, changes.map(storeChange), (done, total) =>
-    onProgress(step, done, total + 1),
-  )
+  const id = await stagePublication(store.db, publication, changes.map(storeChange))
   if (state === 'published') await publishNow(store, id, attribution)
   else {
     const move = { publicationId: id, actor: attribution.actor }

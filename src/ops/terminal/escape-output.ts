@@ -7,24 +7,20 @@ export function escapeControlCharacters(text: string): string {
 }
 
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
-const unsafeForData = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
+const unsafe = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
 
-/**
- * Escapes control characters in the output of commands: on stdout all but tabs and ends of lines, on stderr those that our own
- * progress bar does not use. In JSON the escapes mean the same.
- */
+/** Escapes all control characters but tabs and ends of lines in the output of commands. In JSON the escapes mean the same. */
 export function escapeOutput(io: Io): Io {
   const { stdout, stderr } = io
   return {
     ...io,
     stdout: {
       ...(stdout.isTTY && { isTTY: true, columns: stdout.columns ?? 80 }),
-      write: (text) => stdout.write(text.replaceAll(unsafeForData, escape)),
+      write: (text) => stdout.write(text.replaceAll(unsafe, escape)),
     },
     stderr: {
       ...(stderr.isTTY !== undefined && { isTTY: stderr.isTTY }),
-      // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
-      write: (text) => stderr.write(text.replaceAll(/[\u007f-\u009f]/g, escape)),
+      write: (text) => stderr.write(text.replaceAll(unsafe, escape)),
     },
   }
 }

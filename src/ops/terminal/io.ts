@@ -3,6 +3,4 @@ export interface Io {
   stdin: AsyncIterable<Uint8Array | string> & { isTTY?: boolean }
   stdout: { write(text: string): unknown; isTTY?: boolean; columns?: number }
   stderr: { write(text: string): unknown; isTTY?: boolean }
-  /** How long a command runs before it shows progress: 1000 ms by default. */
-  patienceMs?: number
 }

@@ -201,18 +201,6 @@ test('an approval says as which publication it was merged, and asks what happens
   expect(await readJson('catalog show 3 --json')).toMatchObject({ decidedNote: 'Made again as publication 7.' })
 })
 
-test('progress is a bar on a terminal, and otherwise one line per step', async () => {
-  const added = makePlan({ id: 9, viewableIn: ['ZM'] })
-  const { stderr } = await importPlans([added], '', { isTTY: true, patienceMs: 0 })
-  expect(stderr).toMatch(
-    /^\rReading the file \[\.{30}\] 0 %\u001b\[K.*\rWriting 1 plan \[#{15}\.{15}\] 50 %\u001b\[K\r\u001b\[K$/s,
-  )
-  const steps = (await importPlans(before, ' --prune', { patienceMs: 0 })).stderr
-  expect(steps).toMatch(
-    /^Reading the file …\nChecking the plans …\nComparing with the catalog …\n.*Writing 1 plan …\n$/s,
-  )
-})
-
 test('an export has the format of its name and of the past, and import and update read it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
   vi.stubEnv('INIT_CWD', folder)

@@ -8,8 +8,6 @@ export interface Terminal {
   stdin?: string | Uint8Array
   /** Whether stdin and stderr are a terminal. */
   isTTY?: boolean
-  /** Without it no progress is shown, however slow the machine. */
-  patienceMs?: number
 }
 
 /** @returns every verb with its words. */
@@ -26,7 +24,7 @@ export async function listVerbs(): Promise<[words: string, verb: Verb][]> {
 export async function runCommand(
   args: readonly string[],
   overrides: Partial<Omit<CommandContext, 'io' | 'argv'>> = {},
-  { stdin = '', isTTY = false, patienceMs = Infinity }: Terminal = {},
+  { stdin = '', isTTY = false }: Terminal = {},
 ) {
   let [stdout, stderr] = ['', '']
   async function* read() {
@@ -36,7 +34,6 @@ export async function runCommand(
     stdin: Object.assign(read(), { isTTY }),
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text), isTTY },
-    patienceMs,
   }
   const context = createCommandContext(io, args)
   const findActor = () => Promise.resolve('tester@example.com')

@@ -15,9 +15,9 @@ function write(text: string): string[] {
   return written
 }
 
-test('escapes C1 controls in every output, and leaves tabs, line feeds and the progress bar', () => {
+test('escapes control characters in every output, and leaves tabs and ends of lines', () => {
   expect(write('a\u009b31m\u0085\t\n')).toEqual(['a\\u009b31m\\u0085\t\n', 'a\\u009b31m\\u0085\t\n'])
-  expect(write('\r\u001b[K')).toEqual(['\\u000d\\u001b[K', '\r\u001b[K'])
+  expect(write('\r\u001b[K\r\n')).toEqual(['\\u000d\\u001b[K\r\n', '\\u000d\\u001b[K\r\n'])
 })
 
 test('JSON keeps its value', () => {
