@@ -2,7 +2,6 @@
 import { resolve } from 'node:path'
 import { createCommandContext } from './commands/command-context.ts'
 import { runCommandLine } from './commands/command-line.ts'
-import type { Changes } from './store/outcome.ts'
 
 /**
  * The working folder is the project, where wrangler finds its configuration. INIT_CWD keeps the user's folder: file arguments are
@@ -11,24 +10,19 @@ import type { Changes } from './store/outcome.ts'
 export async function runProgram(): Promise<void> {
   process.env['INIT_CWD'] ??= process.cwd()
   process.chdir(resolve(import.meta.dirname, '../..'))
-  const changes: Changes = { target: {}, outcome: 'unchanged' }
   const { stdin, stdout, stderr } = process
   /** The reader of our output may close it early (| head), and a disk may be full. */
   let writeError: NodeJS.ErrnoException | undefined
   stdout.on('error', (error) => (writeError = error))
   stderr.on('error', () => {})
 
-  const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2), changes)
+  const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2))
   const code = await runCommandLine(context)
   // Waits for the output, then exits: a store that failed to open can leave handles that keep the process alive.
   stdout.write('', () => {
     // The error of an earlier write is emitted together with this callback.
     setImmediate(() => {
-      if (writeError) {
-        // Only a change makes a secret.
-        const secret = changes.outcome === 'unchanged' ? '' : ' If it had a secret, that is lost: rotate it.'
-        stderr.write(`The output is incomplete (${writeError.code}).${secret}\n`)
-      }
+      if (writeError) stderr.write(`The output is incomplete (${writeError.code}).\n`)
       process.exit(writeError && code === 0 ? 2 : code)
     })
   })

@@ -50,13 +50,4 @@ describe('output that can’t be written', () => {
     const { status, stderr } = run(`${program} --help > /dev/full`)
     expect([status, stderr]).toEqual([2, 'The output is incomplete (ENOSPC).\n'])
   })
-
-  test('is an error that says so when a secret may be lost', () => {
-    const create = `partner create --short-name full --name Full --country KE --json --persist-to ${state}`
-    const { status, stderr } = run(`${program} ${create} > /dev/full`)
-    expect([status, stderr]).toEqual([
-      2,
-      'No plan is viewable in KE: the list of full is empty.\nThe output is incomplete (ENOSPC). If it had a secret, that is lost: rotate it.\n',
-    ])
-  })
 })

@@ -1,9 +1,7 @@
 // Everything that commands need in addition to their input. A test passes its own. What a command may not need is loaded late.
 import { systemClock, type Clock } from '../core/clock.ts'
-import { watchInterruption } from '../interruption.ts'
 import type { Environment } from '../store/environment.ts'
 import { readGitEmail } from '../store/checkout.ts'
-import type { Changes } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { QueryUsage } from '../store/usage-dataset.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
@@ -26,21 +24,20 @@ export interface CommandContext {
   variables: Readonly<Record<string, string | undefined>>
 }
 
-/**
- * The context of the program: real stores, real keys, the real time.
- * @param changes gets what became of the changes of the command, at each moment.
- */
-export function createCommandContext(io: Io, argv: readonly string[], changes?: Changes): CommandContext {
+/** The context of the program: real stores, real keys, the real time. */
+export function createCommandContext(io: Io, argv: readonly string[]): CommandContext {
   const variables = process.env
   return {
     io,
     clock: systemClock,
-    withStore: async (target, work) => {
-      const { withStore } = await import('../store/open-store.ts')
-      const unwatch = changes && watchInterruption(changes)
-      return withStore(target, work, changes).finally(unwatch)
-    },
-    openSecrets: async (target) => (await import('../store/open-secrets.ts')).openSecrets(target),
+    withStore: async (target, work) =>
+      target.remote
+        ? (await import('../store/remote-store.ts')).withRemoteStore(target, work)
+        : (await import('../store/local-store.ts')).withLocalStore(target, work),
+    openSecrets: async (target) =>
+      target.remote
+        ? (await import('../store/worker-secrets.ts')).openWorkerSecrets(target)
+        : (await import('../store/dev-vars.ts')).openDevVars(),
     openUsage: async (target) => (await import('../store/usage-dataset.ts')).openUsageDataset(target),
     inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),
     findOrigin: async (target) => (await import('../store/origin.ts')).findOrigin(target),

@@ -12,7 +12,7 @@ import { listKeys } from '../core/key-ring.ts'
 import { createPartner, type Credentials } from '../core/partner-accounts.ts'
 import { publishChange } from '../core/publications.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
-import { withStore } from '../store/open-store.ts'
+import { withLocalStore } from '../store/local-store.ts'
 import { applyLocalMigrations } from '../store/migrations.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 
@@ -28,7 +28,7 @@ const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 export async function prepareState(target: Target, vars: ConfigSource, isEmpty: boolean): Promise<void> {
   await ensureSigningKey()
   await applyLocalMigrations(target.persistTo)
-  await withStore(target, async (store) => {
+  await withLocalStore(target, async (store) => {
     await parseConfig({ ...store.config, ...vars })
     // Never again after the first publication: a catalog may be empty on purpose.
     if (isEmpty || (await selectCatalogOrigin(store.db)).revision > 0) return
@@ -41,7 +41,7 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
 }
 
 export async function ensureSigningKey(): Promise<void> {
-  const secrets = openDevVars(devVarsFile)
+  const secrets = openDevVars()
   const nowSeconds = Math.floor(systemClock.nowMs() / 1000)
   if (listKeys(await secrets.list(), nowSeconds).length > 0) return
   await secrets.put({ [formatKeyName(String(nowSeconds))]: generateKey() })
@@ -50,7 +50,7 @@ export async function ensureSigningKey(): Promise<void> {
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
 export async function announce(target: Target, origin: string, isEmpty: boolean): Promise<void> {
-  const { partners, credentials } = await withStore(target, async (store) => {
+  const { partners, credentials } = await withLocalStore(target, async (store) => {
     const known = await selectPartners(store.db)
     return {
       partners: known,

@@ -10,7 +10,7 @@ import { writePrivateFile } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
 
-export function openDevVars(file: string): WorkerSecrets {
+export function openDevVars(file = devVarsFile): WorkerSecrets {
   return {
     list: async () => {
       const names = Object.keys(parseEnv(await readText(file)))

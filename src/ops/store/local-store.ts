@@ -7,7 +7,6 @@ import { UserError } from '../shared/user-error.ts'
 import { localBusy } from './failure.ts'
 import { listBindingKeys } from './kv-keys.ts'
 import { readLocalVariables } from './local-variables.ts'
-import type { Changes } from './outcome.ts'
 import { retry } from './retry.ts'
 import type { Store } from './store.ts'
 import { findReason } from './system-error.ts'
@@ -17,11 +16,7 @@ import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangle
  * Opens the store for as long as `work` takes.
  * @throws UserError when there is no migrated database, or it can't be used.
  */
-export async function withLocalStore<T>(
-  target: Target,
-  work: (store: Store) => Promise<T>,
-  changes: Changes = { target, outcome: 'unchanged' },
-): Promise<T> {
+export async function withLocalStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { persistTo } = target
   const state = resolve(persistTo ?? '.wrangler/state')
   const migration = describeMigration({ ...target, ...(persistTo !== undefined && { persistTo: state }) })
@@ -35,7 +30,7 @@ export async function withLocalStore<T>(
   try {
     const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'), (message) => void messages.push(message))
     try {
-      return await work({ target, changes, ...openBindings(db, kv), config: readLocalVariables(config) })
+      return await work({ target, ...openBindings(db, kv), config: readLocalVariables(config) })
     } finally {
       await close()
     }
@@ -97,8 +92,9 @@ async function openRuntime(config: WranglerConfig, files: string, onMessage: (me
 
 type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
-function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target' | 'changes' | 'config'> {
+function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target' | 'config'> {
   return {
+    changes: { outcome: 'unchanged' },
     db: createDatabase(({ sql, params }) => {
       const statement = d1.prepare(sql).bind(...params)
       return retry(() => statement.raw())

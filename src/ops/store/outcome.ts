@@ -1,13 +1,12 @@
-// What became of the changes of a command: for the message when the store fails, or when the operator stops the command.
+// What became of the changes of a command: for the message when the store fails.
 import { describeCommand, type Target } from '../shared/target.ts'
 import { isUncertain } from './failure.ts'
 
 /** `unknown`: a change was sent, and its answer is not there yet, or lost. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
-/** Each command has one. `makeChange` writes it. */
+/** Each store has one. `makeChange` writes it. */
 export interface Changes {
-  target: Target
   outcome: Outcome
 }
 
@@ -34,7 +33,7 @@ export async function makeChange<T>(
   return made
 }
 
-export function describeOutcome({ target, outcome }: Changes): string {
+export function describeOutcome(target: Target, { outcome }: Changes): string {
   switch (outcome) {
     case 'unchanged':
       return 'Nothing was changed in the database.'

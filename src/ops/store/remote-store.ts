@@ -11,11 +11,7 @@ import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'
 
 /** @throws UserError when the environment can't be used or reached. */
-export async function withRemoteStore<T>(
-  target: Target,
-  work: (store: Store) => Promise<T>,
-  changes: Changes = { target, outcome: 'unchanged' },
-): Promise<T> {
+export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
   const { wrangler, call, listPages } = await openAccount(target)
   const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
@@ -25,6 +21,7 @@ export async function withRemoteStore<T>(
     const body = { sql, params: params.map(formatParameter) }
     return readRows(await call('POST', `/d1/database/${databaseId}/raw`, body), method)
   })
+  const changes: Changes = { outcome: 'unchanged' }
   try {
     return await work({
       target,
@@ -41,7 +38,7 @@ export async function withRemoteStore<T>(
     if (refusal === undefined) throw error
     // A refused call had no effect, and says so by itself.
     const isTold = changes.outcome !== 'unchanged' || isUncertain(refusal)
-    throw new UserError(isTold ? `${refusal.message} ${describeOutcome(changes)}` : refusal.message)
+    throw new UserError(isTold ? `${refusal.message} ${describeOutcome(target, changes)}` : refusal.message)
   }
 }
 

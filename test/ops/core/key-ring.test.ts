@@ -118,7 +118,7 @@ describe('the record', () => {
   })
 
   test('has a second entry of a change that fails', async () => {
-    const on: Store = { ...store, changes: { target: {}, outcome: 'unchanged' } }
+    const on: Store = { ...store, changes: { outcome: 'unchanged' } }
     const failing = { ...createMemorySecrets(), put: () => Promise.reject(new UserError('Can’t write.')) }
     await expect(dropKey(failing, on, attribution, first, false)).rejects.toEqual(
       new UserError([

@@ -51,7 +51,8 @@ import {
 } from '../../../src/db/publish.ts'
 import { deleteAbandoned, hashStoredPlans, type NewPublication } from '../../../src/db/stage-publication.ts'
 import { describeMigration, type Target } from '../../../src/ops/shared/target.ts'
-import { withStore } from '../../../src/ops/store/open-store.ts'
+import { withLocalStore } from '../../../src/ops/store/local-store.ts'
+import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { makeRequest } from '../../support/insert-partner.ts'
 import { makePlan } from '../../support/make-plan.ts'
@@ -104,6 +105,8 @@ const targets: Record<'local' | 'remote', Target> = {
   local: { persistTo },
   remote: { remote: true, env: 'staging' },
 }
+const withStore = <T>(target: Target, work: (store: Store) => Promise<T>) =>
+  target.remote ? withRemoteStore(target, work) : withLocalStore(target, work)
 const errorsBeforeMigration = new Map<Target, unknown>()
 
 beforeAll(async () => {

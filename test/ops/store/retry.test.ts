@@ -118,7 +118,7 @@ test.each<[string, Error | string | undefined, Error | string | undefined, Outco
   ['interrupted, because it needs too much', exhausted, 'found', 'unknown'],
   ['repeated, and then nothing can be read', undefined, busy, 'unknown'],
 ])('a change that is %s', async (_, attempted, found, outcome) => {
-  const changes: Changes = { target: {}, outcome: 'unchanged' }
+  const changes: Changes = { outcome: 'unchanged' }
   const result = await makeChange(changes, step(attempted), step(found)).catch((error: unknown) => error)
   expect([result, changes.outcome]).toEqual([attempted ?? found, outcome])
 })

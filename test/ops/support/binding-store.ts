@@ -14,7 +14,7 @@ export function openBindingStore(
   return {
     target,
     db: openDatabase(DB),
-    changes: { target, outcome: 'unchanged' },
+    changes: { outcome: 'unchanged' },
     listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
     putKeys: async (names, metadata, expirationTtl) => {
       for (const name of names) await CATALOG_CACHE.put(name, '', { metadata, expirationTtl })
