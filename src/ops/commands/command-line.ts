@@ -3,8 +3,8 @@ import { Command, CommanderError, Option } from 'commander'
 import { checkAttribution, type Attribution } from '../core/attribution.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
-import { throwProblems, UserError } from '../shared/user-error.ts'
-import { escapeControlCharacters, escapeOutput } from '../terminal/escape-output.ts'
+import { UserError } from '../shared/user-error.ts'
+import { escapeOutput } from '../terminal/io.ts'
 import { putOnOneLine } from '../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 import { footer, help, nouns, verbs } from './ops.ts'
@@ -25,7 +25,10 @@ interface Values extends Partial<SharedInput> {
   yes?: boolean
 }
 
-type Start = (command: Command, verb: Verb) => Promise<void>
+interface TypedVerb {
+  command: Command
+  verb: Verb
+}
 
 export async function runCommandLine(unescaped: CommandContext): Promise<ExitCode> {
   const context = { ...unescaped, io: escapeOutput(unescaped.io) }
@@ -41,9 +44,10 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     getErrHelpWidth: () => 100,
   })
   try {
-    const typed = await addCommands(root, argv, async (command, verb) => {
-      code = await runVerb(verb, readValues(command, verb, Math.floor(context.clock.nowMs() / 1000)), context)
-    })
+    const typed = await addCommands(root, argv, Math.floor(context.clock.nowMs() / 1000))
+    for (const { command, verb } of typed) {
+      command.action(async () => void (code = await runVerb(verb, readValues(command, verb), context)))
+    }
     if (!argv.includes('--help')) refuseKeptFlags(typed, context.variables)
     await root.parseAsync(argv, { from: 'user' })
     return code
@@ -55,7 +59,7 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
     }
     const isMistake = error instanceof Error && mistakes.has(error.name)
     const bug = error instanceof Error ? error.stack : String(error)
-    io.stderr.write(`${escapeControlCharacters(isMistake ? error.message : `A bug: ${bug}`)}\n`)
+    io.stderr.write(`${isMistake ? error.message : `A bug: ${bug}`}\n`)
     return isMistake ? 2 : 1
   }
 }
@@ -63,8 +67,8 @@ export async function runCommandLine(unescaped: CommandContext): Promise<ExitCod
 /** The errors whose messages are for people, by name: not every command loads them. */
 const mistakes = new Set(['UserError', 'ConfigError', 'StorageError'])
 
-/** Loads only the verbs of the noun that was typed, also after `help`. @returns the commands of these verbs. */
-async function addCommands(root: Command, argv: readonly string[], start: Start): Promise<Command[]> {
+/** Loads only the verbs of the noun that was typed, also after `help`. */
+async function addCommands(root: Command, argv: readonly string[], nowSeconds: number): Promise<TypedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer)
   pointErrorsAtHelp(root, '')
   // Only before the noun: a verb may have a --version of its own.
@@ -73,49 +77,51 @@ async function addCommands(root: Command, argv: readonly string[], start: Start)
   root.version(version, '--version', 'display the version and the commit')
   for (const [name, { help: summary }] of Object.entries({ ...nouns, ...verbs })) root.command(name).summary(summary)
   const parent = root.commands.find((command) => argv.slice(0, 2).includes(command.name()))
-  const noun = parent?.name() ?? ''
+  if (parent === undefined) return []
+  const noun = parent.name()
   const alone = await verbs[noun]?.load()
-  if (parent && alone) addVerb(parent, noun, alone, start)
-  if (parent === undefined || alone) return parent ? [parent] : []
+  if (alone) return [addVerb(parent, noun, alone, nowSeconds)]
   pointErrorsAtHelp(parent.description(nouns[noun]?.help ?? ''), noun)
-  for (const [name, verb] of Object.entries((await nouns[noun]?.load()) ?? {})) {
+  return Object.entries((await nouns[noun]?.load()) ?? {}).map(([name, verb]) => {
     const word = toKebabCase(name)
-    addVerb(parent.command(word), `${noun} ${word}`, verb, start)
-  }
-  return [...parent.commands]
+    return addVerb(parent.command(word), `${noun} ${word}`, verb, nowSeconds)
+  })
 }
 
-function addVerb(command: Command, words: string, verb: Verb, start: Start): void {
+function addVerb(command: Command, words: string, verb: Verb, nowSeconds: number): TypedVerb {
   const { example, args = {}, refusesWords, passesOn } = verb
-  for (const [name, { isOptional, isList }] of Object.entries(args)) {
+  for (const [name, { isOptional, isList, parse }] of Object.entries(args)) {
     const word = `${toKebabCase(name)}${isList ? '...' : ''}`
-    command.argument(isOptional ? `[${word}]` : `<${word}>`)
+    command.argument(isOptional ? `[${word}]` : `<${word}>`, '', parse && ((text) => parse(text, nowSeconds)))
   }
-  for (const [name, flag] of Object.entries(listFlags(verb))) {
-    const option = toOption(name, flag)
-    // Before commander's own listener, which would replace the value.
-    command.on(`option:${option.name()}`, () => {
-      if (flag.isList || command.getOptionValueSource(option.attributeName()) !== 'cli') return
-      command.error(`error: option '${option.flags}' can be given only once`)
-    })
-    command.addOption(option)
-  }
+  for (const [name, flag] of Object.entries(listFlags(verb)))
+    command.addOption(toOption(command, name, flag, nowSeconds))
   // Otherwise the error quotes the words.
   if (refusesWords !== undefined || passesOn) command.allowExcessArguments().allowUnknownOption()
   command.description(verb.help).addHelpText('after', `\nExample:\n  ${describeStart(example)}\n`)
-  command.action(() => start(command, verb))
   pointErrorsAtHelp(command, words)
+  return { command, verb }
 }
 
-function toOption(name: string, flag: Flag): Option {
-  const { help: text, value, default: given, isRequired, isList, choices, conflicts } = flag
+function toOption(command: Command, name: string, flag: Flag, nowSeconds: number): Option {
+  const { help: text, value, default: given, isRequired, isList, choices, conflicts, parse } = flag
   const option = new Option([`--${toKebabCase(name)}`, value].filter(Boolean).join(' '), text)
   option.makeOptionMandatory(isRequired ?? false)
-  if (isList) option.argParser<string[] | undefined>((word, words = []) => [...words, word])
-  if (choices) option.choices(choices)
   if (conflicts) option.conflicts([...conflicts])
-  if (given !== undefined) option.default(given)
-  return option
+  if (given !== undefined) option.default(parse ? parse(given, nowSeconds) : given, given)
+  if (choices) return option.choices(choices)
+  if (isList) return option.argParser<string[] | undefined>((word, words = []) => [...words, word])
+  if (value === undefined) {
+    // Not as the option's default, which --help would print.
+    command.setOptionValueWithSource(name, false, 'default')
+    return option
+  }
+  // Commander itself takes the last of several values.
+  return option.argParser((word) => {
+    if (command.getOptionValueSource(name) === 'cli')
+      command.error(`error: option '${option.flags}' can be given only once`)
+    return parse ? parse(word, nowSeconds) : word
+  })
 }
 
 /**
@@ -123,8 +129,8 @@ function toOption(name: string, flag: Flag): Option {
  * It sets `npm_config_yes` to nothing by itself.
  * @throws UserError when there is one.
  */
-function refuseKeptFlags(commands: readonly Command[], variables: CommandContext['variables']): void {
-  const flags = new Set(commands.flatMap(({ options }) => options.map((option) => option.name())))
+function refuseKeptFlags(typed: readonly TypedVerb[], variables: CommandContext['variables']): void {
+  const flags = new Set(typed.flatMap(({ command }) => command.options.map((option) => option.name())))
   const kept = [...flags].filter((flag) => variables[`npm_config_${flag.replaceAll('-', '_')}`])
   if (kept.length === 0) return
   const names = kept.map((flag) => `--${flag}`).join(' and ')
@@ -133,29 +139,11 @@ function refuseKeptFlags(commands: readonly Command[], variables: CommandContext
   )
 }
 
-/** @throws UserError that names every value that its argument or flag does not take. */
-function readValues(command: Command, verb: Verb, nowSeconds: number): Values {
-  const { args = {}, refusesWords } = verb
+/** @throws UserError when the verb takes no words. */
+function readValues(command: Command, { args = {}, refusesWords }: Verb): Values {
   if (refusesWords !== undefined && command.args.length > 0) throw new UserError(refusesWords)
-  const values: Values = {}
-  const problems: string[] = []
-  const read = (name: string, given: unknown, parse: Flag['parse']) => {
-    try {
-      values[name] = parse && typeof given === 'string' ? parse(given, nowSeconds) : given
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error
-      problems.push(error.message)
-    }
-  }
-  for (const [index, [name, { parse }]] of Object.entries(args).entries()) {
-    read(name, command.processedArgs[index], parse)
-  }
-  for (const [name, { value, parse }] of Object.entries(listFlags(verb))) {
-    const given: unknown = command.getOptionValue(name)
-    read(name, value === undefined ? given === true : given, parse)
-  }
-  throwProblems(problems)
-  return values
+  const words = Object.keys(args).map((name, index) => [name, command.processedArgs[index]])
+  return { ...command.opts(), ...Object.fromEntries(words) }
 }
 
 async function runVerb(verb: Verb, values: Values, context: CommandContext): Promise<ExitCode> {
@@ -207,7 +195,10 @@ function pointErrorsAtHelp(command: Command, words: string): void {
   const seeAlso = describeStart(`${words} --help`.trim())
   command.configureOutput({
     outputError: (text, write) => {
-      const sentence = escapeControlCharacters(text.trim().replace(/^error: /, '')).replaceAll(/\s+/g, ' ')
+      const sentence = text
+        .trim()
+        .replace(/^error: /, '')
+        .replaceAll(/\s+/g, ' ')
       write(`${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, '')}. See: ${seeAlso}\n`)
     },
   })

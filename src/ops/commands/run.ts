@@ -63,7 +63,7 @@ export function createRun(context: CommandContext, target: Target, { isJson, isS
       if (isJson) return write(stdout, `${JSON.stringify(data)}\n`)
       const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
       const place = isChange ? `${describePlace(target)} ` : ''
-      write(stdout, isSentence ? `${place}${text}` : formatText(text ?? data, stdout.columns))
+      write(stdout, isSentence ? `${place}${text}` : formatText(text ?? data, stdout.columns || Infinity))
       const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
       if (said !== undefined) write(stderr, `${said}\n`)
     },
@@ -78,7 +78,7 @@ function toLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-function formatText(content: unknown, columns: number | undefined): string {
+function formatText(content: unknown, columns: number): string {
   if (typeof content === 'string') return content
   if (Array.isArray(content)) return formatTable(content, columns)
   return typeof content === 'object' && content !== null ? formatFields(content) : ''

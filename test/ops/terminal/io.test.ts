@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { escapeControlCharacters, escapeOutput } from '../../../src/ops/terminal/escape-output.ts'
-import type { Io } from '../../../src/ops/terminal/io.ts'
+import { escapeOutput, type Io } from '../../../src/ops/terminal/io.ts'
 
 async function* readNothing() {}
 
@@ -15,9 +14,13 @@ function write(text: string): string[] {
   return written
 }
 
-test('escapes control characters in every output, and leaves tabs and ends of lines', () => {
+test('escapes control characters in every output, and leaves tabs and line feeds', () => {
   expect(write('a\u009b31m\u0085\t\n')).toEqual(['a\\u009b31m\\u0085\t\n', 'a\\u009b31m\\u0085\t\n'])
-  expect(write('\r\u001b[K\r\n')).toEqual(['\\u000d\\u001b[K\r\n', '\\u000d\\u001b[K\r\n'])
+  expect(write('\r\u001b[K')).toEqual(['\\u000d\\u001b[K', '\\u000d\\u001b[K'])
+})
+
+test('data keeps invisible characters and ends of lines, which messages show', () => {
+  expect(write('two\u200b\r\n')).toEqual(['two\u200b\r\n', 'two\\u200b\\u000d\n'])
 })
 
 test('JSON keeps its value', () => {
@@ -30,8 +33,4 @@ test('JSON keeps its value', () => {
       expect(stdout).not.toMatch(/[\u007f-\u009f]/)
     }),
   )
-})
-
-test('escapeControlCharacters leaves line feeds', () => {
-  expect(escapeControlCharacters('one\n\u001b[31mtwo\u200b\u0085')).toBe('one\n\\u001b[31mtwo\\u200b\\u0085')
 })
