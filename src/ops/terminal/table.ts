@@ -1,13 +1,13 @@
 import { readPath } from '../../json.ts'
 
 const gap = '  '
-/** Longer words, such as an identifier of 100 characters, are broken before a table becomes a list of fields. */
-const maxWord = 20
+/** No text is broken into lines that are narrower. */
+const minWidth = 12
 
 /**
  * Formats columns below the names of the first row's fields: `shortName` is `SHORT NAME`.
- * @param maxWidth of the terminal: a wider table breaks the text of its widest columns. When that isn't enough, it has a line for
- * each field instead. A single row, which may have a secret to copy, is broken only between words.
+ * @param maxWidth of the terminal: a wider table breaks the text of one column between words. When that isn't enough, it has a line
+ * for each field instead.
  */
 export function formatTable(rows: readonly object[], maxWidth = Infinity): string {
   if (rows[0] === undefined) return ''
@@ -15,48 +15,35 @@ export function formatTable(rows: readonly object[], maxWidth = Infinity): strin
   const headings = names.map((name) => name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, ' $&').toUpperCase())
   const lines = rows.map((row) => names.map((name) => formatCell(readPath(row, name))))
   const columns = headings.map((heading, column) => [heading, ...lines.map((cells) => cells[column] ?? '')])
-  const words = columns.map((cells) => measureLongest(cells.flatMap((cell) => cell.split(' '))))
-  const shortWords = words.map((width) => (rows.length === 1 ? width : Math.min(width, maxWord)))
-  let widths = columns.map(measureLongest)
-  for (const minWidths of [words, shortWords]) widths = narrow(widths, minWidths, maxWidth)
-  if (measureLine(widths) <= maxWidth)
-    return [headings, ...lines].flatMap((cells) => breakCells(cells, widths)).join('')
-  const named = lines.map((cells) => cells.map((cell, column): [string, string] => [headings[column] ?? '', cell]))
-  return named.map((pairs) => formatPairs(pairs.filter(([, cell]) => cell !== ''))).join('\n')
+  const widths = columns.map(measureLongest)
+  const excess = widths.reduce((sum, width) => sum + gap.length + width, -gap.length) - maxWidth
+  if (excess > 0) {
+    const words = columns.map((cells) => measureLongest(cells.flatMap((cell) => cell.split(' '))))
+    const broken = words.findLastIndex((word, column) => (widths[column] ?? 0) - excess >= Math.max(word, minWidth))
+    if (broken === -1) return lines.map((cells) => formatRow(headings, cells)).join('\n')
+    widths[broken] = (widths[broken] ?? 0) - excess
+  }
+  return [headings, ...lines].flatMap((cells) => breakCells(cells, widths)).join('')
+}
+
+/** Formats a row as a line for each field that has a value. */
+function formatRow(headings: readonly string[], cells: readonly string[]): string {
+  const pairs = cells.map((cell, column): [string, string] => [headings[column] ?? '', cell])
+  return formatPairs(pairs.filter(([, cell]) => cell !== ''))
 }
 
 function measureLongest(texts: readonly string[]): number {
   return texts.reduce((length, text) => Math.max(length, text.length), 0)
 }
 
-function measureLine(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + gap.length + width, -gap.length)
-}
-
-/** Takes from the widest columns until the table fits, or nothing is left to take. */
-function narrow(widths: readonly number[], minWidths: readonly number[], maxWidth: number): number[] {
-  const narrowed = [...widths]
-  for (let excess = measureLine(widths) - maxWidth; excess > 0; excess--) {
-    const wide = narrowed.map((width, column) => (width > (minWidths[column] ?? 0) ? width : 0))
-    const widest = Math.max(...wide)
-    if (widest > 0) narrowed[wide.indexOf(widest)] = widest - 1
-  }
-  return narrowed
-}
-
 /** @returns the lines of one row. */
 function breakCells(cells: readonly string[], widths: readonly number[]): string[] {
-  const broken = cells.map((cell, column) => breakWords(cell, widths[column] ?? Infinity))
+  const broken = cells.map((cell, column) => cell.match(new RegExp(`.{1,${widths[column]}}(?: |$)`, 'g')) ?? [])
   const height = Math.max(...broken.map((parts) => parts.length))
   return Array.from({ length: height }, (_, line) => {
-    const padded = broken.map((parts, column) => (parts[line] ?? '').padEnd(widths[column] ?? 0))
+    const padded = broken.map((parts, column) => (parts[line] ?? '').trimEnd().padEnd(widths[column] ?? 0))
     return `${padded.join(gap).trimEnd()}\n`
   })
-}
-
-/** @returns lines of at most this width. A word that is longer is broken. */
-function breakWords(text: string, width: number): string[] {
-  return text.length <= width ? [text] : (text.match(new RegExp(`.{1,${width}}(?: |$)|\\S{${width}}`, 'g')) ?? [])
 }
 
 function formatCell(value: unknown): string {
