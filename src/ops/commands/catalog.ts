@@ -54,7 +54,6 @@ const fileFlags = {
 const fileVerb = {
   args: { file: {} },
   changes: 'publication',
-  asks: 'that --remote asks before plans are changed or removed, or when the change looks wrong',
   json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
 } as const
 
@@ -70,7 +69,6 @@ const number = { number: { parse: parseNumber } } as const
 const recordVerb = {
   args: number,
   changes: 'publication',
-  asks: 'on a terminal, and with --remote',
   json: 'an object: how each plan changes, and the publication',
 } as const
 
@@ -217,7 +215,7 @@ export const catalog = {
     async run({ number: id, plan: plans, exceptChanged, ...input }, run) {
       const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
       const effect = `${countPlans(prepared.changes.length)} will be as before publication ${id}.`
-      return publishShown(prepared, input, run, { effect, isLocal: true, undoneId: id })
+      return publishShown(prepared, input, run, { effect, undoneId: id })
     },
   }),
 
@@ -229,7 +227,7 @@ export const catalog = {
     async run({ number: id, ...input }, run) {
       const prepared = await prepareRedo(run.store, id)
       const effect = `Publication ${id} will be made again.`
-      const output = await publishShown(prepared, input, run, { effect, isLocal: true })
+      const output = await publishShown(prepared, input, run, { effect })
       const made = output.data.publication
       const note = `Made again as publication ${made?.id}.`
       if (made) await cancelPublication(run.store, id, { ...run.attribution, note })
@@ -241,7 +239,7 @@ export const catalog = {
     ...decisionVerb,
     help: 'let a publication of another operator be published',
     example: 'catalog approve 12',
-    asks: 'that --remote asks',
+    asks: true,
     async run({ number: id }, run) {
       const { row, changes } = await readPublication(run.store, id)
       if (row.state === 'waiting') {

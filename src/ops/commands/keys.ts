@@ -49,7 +49,7 @@ export const keys = {
     args: { kid: {} },
     flags: { leaked: { help: 'delete any key at once, and let a new key sign at once' } },
     changes: 'at-once',
-    asks: 'that --remote asks',
+    asks: true,
     json,
     async run({ kid, leaked }, { store, attribution, ...run }) {
       const secrets = await run.openSecrets(run.target)

@@ -161,7 +161,7 @@ export const partner = {
       },
     },
     changes: 'at-once',
-    asks: 'that --remote asks',
+    asks: true,
     json: credentials,
     async run({ shortName, grace, replaceNewest }, run) {
       const graceEnd =
@@ -182,7 +182,7 @@ export const partner = {
     args,
     flags: { tokensOnly: { help: 'only a token leaked: its secrets still work, and get new tokens at once' } },
     changes: 'at-once',
-    asks: 'that --remote asks',
+    asks: true,
     json: credentials,
     async run({ shortName, tokensOnly }, run) {
       const effect = tokensOnly
@@ -232,9 +232,9 @@ export const partner = {
     help: 'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
     example: 'partner close acme --note "Contract ended."',
     ...change,
-    asks: 'on a terminal',
+    asks: true,
     async run({ shortName }, run) {
-      await run.confirm(`${shortName} will be closed for good, and its secrets deleted.`, { isLocal: true })
+      await run.confirm(`${shortName} will be closed for good, and its secrets deleted.`)
       return makeChange(run, shortName, { kind: 'close' })
     },
   }),

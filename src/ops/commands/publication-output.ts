@@ -28,8 +28,6 @@ export interface Question {
   warnings?: readonly string[]
   /** What the question names even without a warning, such as plans that are removed. */
   effect?: string | undefined
-  /** Whether local state asks, too, on a terminal. */
-  isLocal?: boolean
   /** The publication that this one undoes. */
   undoneId?: number
 }
@@ -38,7 +36,7 @@ export interface Question {
 export function createRequest(
   run: Run & { attribution: Attribution },
   { at, dryRun = false }: { at: number | undefined; dryRun?: boolean },
-  { lines, notes = [], warnings = [], effect, isLocal = false, undoneId }: Question = {},
+  { lines, notes = [], warnings = [], effect, undoneId }: Question = {},
 ): PublicationRequest {
   return {
     attribution: run.attribution,
@@ -52,7 +50,7 @@ export function createRequest(
       if (dryRun || run.isSure || (effect === undefined && !isDoubtful)) return
       if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
       const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
-      await run.confirm(question, { isLocal })
+      await run.confirm(question)
     },
   }
 }

@@ -1,6 +1,6 @@
 // What a verb gets besides its input. It prints and asks.
 import { describePlace, type Target } from '../shared/target.ts'
-import { confirm, type Question } from '../terminal/confirm.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { formatFields, formatTable } from '../terminal/table.ts'
 import type { CommandContext } from './command-context.ts'
 
@@ -26,10 +26,10 @@ export interface Run extends CommandContext {
   /** Whether --yes was given. */
   isSure: boolean
   /**
-   * Asks before a change that can't be undone, unless --yes was given.
+   * Asks before a change of a deployed environment that can't be undone, unless --yes was given.
    * @throws UserError when the answer is not yes, or nobody can be asked.
    */
-  confirm: (effect: string, options?: Pick<Question, 'isLocal'>) => Promise<void>
+  confirm: (effect: string) => Promise<void>
 }
 
 interface Manner {
@@ -67,9 +67,9 @@ export function createRun(context: CommandContext, target: Target, { isJson, isS
       const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
       if (said !== undefined) write(stderr, `${said}\n`)
     },
-    confirm: (effect, options = {}) => {
+    confirm: async (effect) => {
       clearTimeout(patience)
-      return confirm(context.io, target, effect, { isSure, ...options })
+      if (target.remote && !isSure) await confirm(context.io, target, effect)
     },
   }
 }

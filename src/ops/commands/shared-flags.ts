@@ -48,11 +48,10 @@ export function parseOrigin(text: string): string {
 
 /** @returns the flags of a verb by name, its own first. */
 export function listFlags({ flags = {}, json, changes, asks, store }: Verb): Flags {
-  const question = asks ?? (changes === 'publication' ? 'that --remote asks when the change looks wrong' : undefined)
   const shared = {
     ...(changes === 'publication' && { at: dueTimeFlag }),
     ...(changes && changeFlags),
-    ...(question !== undefined && { yes: { help: `skip the question ${question}` } }),
+    ...((asks || changes === 'publication') && { yes: { help: 'skip the question that --remote may ask' } }),
     ...(json !== undefined && { json: { help: `print ${json}` } }),
     ...(store !== 'none' && targetFlags),
   }

@@ -41,8 +41,8 @@ interface Definition<A, F, C, S, I, R> {
   json?: string
   /** A change is recorded with its author, --as, and its reason, --note. A publication can also wait for a time, --at. */
   changes?: C
-  /** When the question comes that --yes skips; without it, there is no such flag. */
-  asks?: string
+  /** With --remote it asks, unless --yes is given. A publication always may. */
+  asks?: true
   /** Where it works: on a local or deployed store that is opened for it, on one that it opens itself, or on none. */
   store?: S
   /** @returns texts that the record must not hold, such as a person's address. */

@@ -2,24 +2,12 @@ import { UserError } from '../shared/user-error.ts'
 import { describePlace, type Target } from '../shared/target.ts'
 import type { Io } from './io.ts'
 
-export interface Question {
-  /** Whether the flag was given that skips the question. */
-  isSure: boolean
-  /** Whether local state asks, too, on a terminal. */
-  isLocal?: boolean
-}
-
-/**
- * Asks before a change that can't be undone. A deployed environment needs an answer or the flag.
- * @throws UserError when the answer is not yes, or there is no terminal.
- */
+/** @throws UserError when the answer is not yes, or there is no terminal. */
 export async function confirm(
   { stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>,
   target: Target,
   effect: string,
-  { isSure, isLocal = false }: Question,
 ): Promise<void> {
-  if (isSure || (!target.remote && !(isLocal && stdin.isTTY))) return
   const question = `${describePlace(target)} ${effect}`
   if (!stdin.isTTY) {
     throw new UserError(`${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`)

@@ -9,14 +9,12 @@ test('a command may ask twice: the first answer leaves the terminal open', async
   const stderr = { write: (text: string) => (asked += text) }
   const target = { remote: true, env: 'staging' }
   stdin.write('y\n')
-  await confirm({ stdin, stderr }, target, '2 plans will be removed.', { isSure: false })
+  await confirm({ stdin, stderr }, target, '2 plans will be removed.')
   stdin.write('yes\n')
-  await confirm({ stdin, stderr }, target, 'Is all of this intended?', { isSure: false })
+  await confirm({ stdin, stderr }, target, 'Is all of this intended?')
   expect(asked).toBe(
     '[staging] 2 plans will be removed. Go ahead? [y/N] [staging] Is all of this intended? Go ahead? [y/N] ',
   )
   stdin.end()
-  await expect(confirm({ stdin, stderr }, target, 'A third time?', { isSure: false })).rejects.toThrow(
-    'Nothing was changed.',
-  )
+  await expect(confirm({ stdin, stderr }, target, 'A third time?')).rejects.toThrow('Nothing was changed.')
 })
