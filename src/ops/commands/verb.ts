@@ -3,14 +3,6 @@ import type { Attribution } from '../core/attribution.ts'
 import type { Store } from '../store/store.ts'
 import type { Output, Run } from './run.ts'
 
-export interface Argument {
-  isOptional?: true
-  /** All remaining words. */
-  isList?: true
-  /** Not for lists. @throws UserError when the word is no such value. */
-  parse?: (text: string, nowSeconds: number) => unknown
-}
-
 export interface Flag {
   help: string
   /** The name of its value; a flag without one is true or false. */
@@ -23,6 +15,11 @@ export interface Flag {
   conflicts?: readonly string[]
   /** Not for lists. @throws UserError when the text is no such value. */
   parse?: (text: string, nowSeconds: number) => unknown
+}
+
+/** A list takes all remaining words. */
+export interface Argument extends Pick<Flag, 'isList' | 'parse'> {
+  isOptional?: true
 }
 
 export type Arguments = Readonly<Record<string, Argument>>

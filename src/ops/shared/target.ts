@@ -43,15 +43,6 @@ export function describeDeploy({ env }: Target): string {
   return `${describeStart('deploy')} --env ${env}`
 }
 
-/** Says what wrangler.toml lacks, and how to get it. */
-export function describeMissingIds(
-  env: string | undefined,
-  { databaseId, namespaceId }: { databaseId: string | undefined; namespaceId: string | undefined },
-): string {
-  const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
-  return `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${env}]. See "The first deploy" in src/worker/DEPLOY.md.`
-}
-
 function describeFlags({ remote, env, persistTo }: Target): string[] {
   return [
     ...(remote ? ['--remote'] : []),

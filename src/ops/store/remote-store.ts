@@ -2,7 +2,7 @@
 // API client that it bundles.
 import { createDatabase, isCausedBy } from '../../db/database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
-import { describeMigration, describeMissingIds, outdatedSchema, type Target } from '../shared/target.ts'
+import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
 import { CloudflareError, findCloudflareError, isUncertain } from './failure.ts'
@@ -15,7 +15,10 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
   const { wrangler, call, listPages } = await openAccount(target)
   const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
-    throw new UserError(describeMissingIds(target.env, { databaseId, namespaceId }))
+    const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
+    throw new UserError(
+      `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. See "The first deploy" in src/worker/DEPLOY.md.`,
+    )
   }
   const db = createDatabase(async ({ sql, params }, method) => {
     const body = { sql, params: params.map(formatParameter) }
