@@ -1,6 +1,7 @@
 // Parses a command line, runs its verb, and decides the exit code.
 import { Command, CommanderError, Option } from 'commander'
 import { checkAttribution, type Attribution } from '../core/attribution.ts'
+import { readCommit } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -73,8 +74,8 @@ async function addCommands(root: Command, argv: readonly string[], nowSeconds: n
   pointErrorsAtHelp(root, '')
   // Only before the noun: a verb may have a --version of its own.
   root.enablePositionalOptions()
-  const version = argv[0] === '--version' ? await (await import('../store/checkout.ts')).readVersion() : ''
-  root.version(version, '--version', 'display the version and the commit')
+  const commit = argv[0] === '--version' ? await readCommit() : ''
+  root.version(commit, '--version', 'display the commit')
   for (const [name, { help: summary }] of Object.entries({ ...nouns, ...verbs })) root.command(name).summary(summary)
   const parent = root.commands.find((command) => argv.slice(0, 2).includes(command.name()))
   if (parent === undefined) return []

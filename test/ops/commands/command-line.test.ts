@@ -120,8 +120,8 @@ test('ops --help lists nouns and verbs, and says how to call them', async () => 
   }
 })
 
-test('ops --version prints the version of package.json, and the commit', async () => {
-  expect(await runCommand(['--version'])).toEqual(printed(expect.stringMatching(/^\d+\.\d+\.\d+ \([0-9a-f]+\)\n$/)))
+test('ops --version prints the commit', async () => {
+  expect(await runCommand(['--version'])).toEqual(printed(expect.stringMatching(/^[0-9a-f]{7,}\n$/)))
 })
 
 function readListed(help: string): (string | undefined)[] {
