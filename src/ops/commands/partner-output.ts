@@ -62,14 +62,6 @@ export function partnerToJson({ changeId: _changeId, secrets, ...partner }: Part
   return { ...formatTimes(partner), status: readPartnerStatus(partner), secrets: secrets.map(formatTimes) }
 }
 
-/** `90 min`, `47 h` or `40 d`. An age below 0, from a clock that is behind, is 0. */
-function formatAge(ageMs: number): string {
-  const minutes = Math.max(0, Math.floor(ageMs / 60_000))
-  if (minutes < 120) return `${minutes} min`
-  const hours = Math.floor(minutes / 60)
-  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`
-}
-
 export function entryToJson({ kid, ...entry }: ChangeEntry) {
   const { id, changedAt, kind: change, actor, command, note, ...partner } = entry
   const subject = kid === null ? { ...partner, status: readPartnerStatus(partner) } : { kid }
