@@ -43,7 +43,7 @@ export async function prepareState(target: Target, vars: ConfigSource, isEmpty: 
 export async function ensureSigningKey(): Promise<void> {
   const secrets = openDevVars()
   const nowSeconds = Math.floor(systemClock.nowMs() / 1000)
-  if (listKeys(await secrets.list(), nowSeconds).length > 0) return
+  if (listKeys((await secrets.list()).live, nowSeconds).length > 0) return
   await secrets.put({ [formatKeyName(String(nowSeconds))]: generateKey() })
   process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
 }

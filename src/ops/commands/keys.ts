@@ -71,7 +71,7 @@ export const keys = {
 }
 
 async function readKeys({ target, clock, openSecrets }: Run): Promise<Key[]> {
-  return listKeys(await (await openSecrets(target)).list(), clock.nowMs() / 1000)
+  return listKeys((await (await openSecrets(target)).list()).live, clock.nowMs() / 1000)
 }
 
 function describeKeys(known: readonly Key[], entries: readonly ChangeEntry[], { target, warn }: Run): Output {
@@ -83,13 +83,8 @@ function describeKeys(known: readonly Key[], entries: readonly ChangeEntry[], { 
   for (const key of revived) warn(`Warning: ${describeRevivedKey(key, target)}`)
   return {
     data: rows,
-    text: rows.map(({ kid, use, signsFrom, droppedAt, endsWithDeploy, startsWithDeploy }) => {
-      const notes = [
-        droppedAt !== null && ', though dropped',
-        endsWithDeploy && ', until the next deploy',
-        startsWithDeploy && ', from the next deploy',
-      ]
-      return { kid, use: [use, ...notes.filter(Boolean)].join(''), from: signsFrom }
+    text: rows.map(({ kid, use, signsFrom, droppedAt }) => {
+      return { kid, use: droppedAt === null ? use : `${use}, though dropped`, from: signsFrom }
     }),
     note: rows.length === 0 ? 'There is no key.' : undefined,
   }

@@ -8,13 +8,13 @@ import { hashStoredPlans } from '../../db/stage-publication.ts'
 import type { Deployment, Environment } from '../store/environment.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
-import type { WorkerSecret, WorkerSecrets } from '../store/worker-secrets.ts'
+import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
 import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
 import type { Clock } from './clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { describeEndingKey, describeRevivedKey, findRevivedKeys, listKeys } from './key-ring.ts'
+import { describeRevivedKey, findRevivedKeys, listKeys } from './key-ring.ts'
 import { countPlans } from './publications.ts'
 
 /** The schedule runs every minute. */
@@ -63,7 +63,11 @@ export async function findDeployObstacles(
 ): Promise<string[]> {
   const findings = [
     checkMigrations(migrations, await selectMigrations(db), target),
-    ...checkSigning(await secrets.list(), 'isKept', await selectNowSeconds(db), target),
+    ...checkSigning(
+      (await secrets.list()).latest,
+      await selectNowSeconds(db),
+      describeCommand(target, 'keys', 'rotate'),
+    ),
   ]
   return findings.filter(({ level }) => level === 'problem').map(({ message }) => message)
 }
@@ -117,17 +121,10 @@ async function checkCache({ deleteKey }: Store): Promise<Finding> {
   return ok('KV answers.')
 }
 
-/** @param part the versions that need a key: all that are live, or the latest, whose secrets the next deploy keeps. */
-function checkSigning(
-  secrets: readonly WorkerSecret[],
-  part: 'isEverywhere' | 'isKept',
-  nowSeconds: number,
-  target: Target,
-): Finding[] {
-  const begun = secrets.filter(({ name }) => Number(parseKeyName(name)) <= nowSeconds)
-  if (begun.some((secret) => secret[part])) return []
-  const fix = begun.some(({ isKept }) => isKept) ? describeDeploy(target) : describeCommand(target, 'keys', 'rotate')
-  return [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
+/** @param fix the command that brings a key. */
+function checkSigning(names: readonly string[], nowSeconds: number, fix: string): Finding[] {
+  const hasBegun = names.some((name) => Number(parseKeyName(name)) <= nowSeconds)
+  return hasBegun ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
 }
 
 /** @param entries undefined when the record can't be read. */
@@ -137,36 +134,39 @@ async function checkKeys(
   target: Target,
   nowSeconds: number,
 ): Promise<Finding[]> {
-  const secrets = await list()
-  const keys = listKeys(secrets, nowSeconds)
-  const revived = findRevivedKeys(keys, entries ?? [])
-  const strange = secrets.filter(({ name }) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
+  const { live, latest } = await list()
+  const keys = listKeys(live, nowSeconds)
+  const strange = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
   // npm run dev makes the first local key without an entry.
   const recorded = new Set(entries?.filter(({ kind }) => kind === 'keys-rotate').map(({ kid }) => kid))
   const unrecorded = target.remote && entries ? keys.filter(({ kid }) => !recorded.has(kid)) : []
-  const ending = keys.filter((key) => key.endsWithDeploy && !revived.some(({ kid }) => kid === key.kid))
-  const starting = keys.filter(({ startsWithDeploy }) => startsWithDeploy)
-  const signing = keys.find(({ use, startsWithDeploy }) => use === 'signs' && !startsWithDeploy)
+  const [before, after] = [keys, listKeys(latest, nowSeconds)].map((some) => some.map(({ kid }) => kid).join(', '))
+  const rotate = describeCommand(target, 'keys', 'rotate')
+  const isOutdated = before !== after
   const findings = [
-    ...checkSigning(secrets, 'isEverywhere', nowSeconds, target),
-    ...revived.map((key) => problem(describeRevivedKey(key, target))),
-    ...strange.map(({ name }) =>
+    ...checkSigning(live, nowSeconds, isOutdated ? describeDeploy(target) : rotate),
+    ...findRevivedKeys(keys, entries ?? []).map((key) => problem(describeRevivedKey(key, target))),
+    ...strange.map((name) =>
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
     ),
     ...unrecorded.map(({ kid }) => {
       const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
       return warning(`The key ${kid} is not in the record. If nobody knows who set it, run: ${drop}`)
     }),
-    ...ending.map((key) => warning(describeEndingKey(key, target))),
-    ...starting.map(({ kid }) =>
-      warning(`Only the latest version of the Worker has the key ${kid}. To use it: ${describeDeploy(target)}`),
-    ),
+    ...(isOutdated
+      ? [
+          warning(
+            `The next deploy changes the keys from ${before || 'none'} to ${after || 'none'}. Run: ${describeDeploy(target)}`,
+          ),
+        ]
+      : []),
   ]
+  const signing = keys.find(({ use }) => use === 'signs')
   if (signing === undefined || findings.length > 0) return findings
   const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
   const age = `${days} ${days === 1 ? 'day' : 'days'} old`
   if (days <= maxKeyAgeDays) return [ok(`${signing.kid} signs and is ${age}, ${keys.length - 1} more verify.`)]
-  const fix = `replace it once a year, also when nobody knows of a leak. Run: ${describeCommand(target, 'keys', 'rotate')}`
+  const fix = `replace it once a year, also when nobody knows of a leak. Run: ${rotate}`
   return [warning(`The key that signs, ${signing.kid}, is ${age}: ${fix}`)]
 }
 

@@ -6,8 +6,8 @@ import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../
 import { recordKeyChange } from '../../db/partner-changes.ts'
 import { selectNowSeconds, type ChangeEntry } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
-import type { WorkerSecret, WorkerSecrets } from '../store/worker-secrets.ts'
-import { describeCommand, describeDeploy, type Target } from '../shared/target.ts'
+import type { WorkerSecrets } from '../store/worker-secrets.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { recordChange } from './recorded-change.ts'
@@ -19,45 +19,41 @@ export interface Key {
   kid: string
   /** The time of `next` has not come. */
   use: 'signs' | 'verifies' | 'next'
-  /** The version that is live has it, as after a rollback, and the latest lacks it: the next deploy drops it. */
-  endsWithDeploy: boolean
-  /** Only the latest version has it, as after a rollback. */
-  startsWithDeploy: boolean
 }
 
 /** Every location knows a new secret within a minute, and clocks differ by less than another one. */
 const spreadSeconds = 120
 
-/** The newest first. */
-export function listKeys(secrets: readonly WorkerSecret[], nowSeconds: number): Key[] {
-  const found = secrets.flatMap(({ name, ...secret }) => {
-    const kid = parseKeyName(name)
-    return kid === undefined ? [] : [{ ...secret, kid }]
-  })
-  const newestFirst = found.toSorted((a, b) => (a.kid < b.kid ? 1 : -1))
-  const [signing, later] = (['isLive', 'isKept'] as const).map((part) => {
-    const [first, ...rest] = newestFirst.filter((key) => key[part])
-    return first && findSigningKey([first, ...rest], nowSeconds)
-  })
-  return newestFirst.map((key) => {
-    const signs = key === signing || (key === later && !key.isLive)
-    const use = signs ? 'signs' : Number(key.kid) > nowSeconds ? 'next' : 'verifies'
-    return { kid: key.kid, use, endsWithDeploy: !key.isKept, startsWithDeploy: !key.isLive }
-  })
+/**
+ * @param names of secrets.
+ * @returns the keys among them, the newest first.
+ */
+export function listKeys(names: readonly string[], nowSeconds: number): Key[] {
+  const newestFirst = names
+    .flatMap((name) => parseKeyName(name) ?? [])
+    .toSorted()
+    .toReversed()
+    .map((kid) => ({ kid }))
+  const [first, ...rest] = newestFirst
+  const signing = first && findSigningKey([first, ...rest], nowSeconds)
+  return newestFirst.map((key) => ({
+    kid: key.kid,
+    use: key === signing ? 'signs' : Number(key.kid) > nowSeconds ? 'next' : 'verifies',
+  }))
 }
 
 /** @returns the ID of a new key that signs from then on: another one than those that are there. */
-export function findFreeKid(secrets: readonly Pick<WorkerSecret, 'name'>[], fromSeconds: number): string {
+function findFreeKid(names: readonly string[], fromSeconds: number): string {
   const kid = String(fromSeconds)
-  return secrets.some(({ name }) => name === formatKeyName(kid)) ? findFreeKid(secrets, fromSeconds + 1) : kid
+  return names.includes(formatKeyName(kid)) ? findFreeKid(names, fromSeconds + 1) : kid
 }
 
 /** Adds a key, and records it. It signs in two minutes; a local one, and the first one, at once. */
 export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
   await secrets.checkEditable()
-  const [known, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
-  const mustSpread = store.target.remote && listKeys(known, nowSeconds).length > 0
-  const kid = findFreeKid(known, mustSpread ? nowSeconds + spreadSeconds : nowSeconds)
+  const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
+  const mustSpread = store.target.remote && listKeys(live, nowSeconds).length > 0
+  const kid = findFreeKid(live, mustSpread ? nowSeconds + spreadSeconds : nowSeconds)
   await changeRecorded(store, attribution, { 'keys-rotate': kid }, () =>
     secrets.put({ [formatKeyName(kid)]: generateKey() }),
   )
@@ -73,8 +69,8 @@ export async function checkDroppable(
   kid: string,
   isLeaked: boolean,
 ): Promise<void> {
-  const [known, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
-  const kids = listKeys(known, nowSeconds).map((key) => key.kid)
+  const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
+  const kids = listKeys(live, nowSeconds).map((key) => key.kid)
   if (!kids.includes(kid)) {
     throw new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
   }
@@ -104,7 +100,7 @@ export async function dropKey(
 ): Promise<void> {
   const dropped = { [formatKeyName(kid)]: null }
   if (!isLeaked) return changeRecorded(store, attribution, { 'keys-drop': kid }, () => secrets.put(dropped))
-  const next = findFreeKid(await secrets.list(), await selectNowSeconds(store.db))
+  const next = findFreeKid((await secrets.list()).live, await selectNowSeconds(store.db))
   await changeRecorded(store, attribution, { 'keys-rotate': next, 'keys-drop': kid }, () =>
     secrets.put({ [formatKeyName(next)]: generateKey(), ...dropped }),
   )
@@ -117,31 +113,19 @@ async function changeRecorded(
   changes: { 'keys-rotate'?: string; 'keys-drop'?: string },
   change: () => Promise<void>,
 ): Promise<void> {
-  const record = async (suffix = '') => {
-    for (const [kind, kid] of Object.entries(changes)) {
-      await recordChange(store, attribution, (db, request) =>
-        recordKeyChange(db, request, { kind: `${kind}${suffix}`, kid }),
-      )
-    }
+  for (const [kind, kid] of Object.entries(changes)) {
+    await recordChange(store, attribution, (db, request) => recordKeyChange(db, request, { kind, kid }))
   }
-  await record()
   store.changes.outcome = 'unknown'
-  try {
-    await change()
-    store.changes.outcome = 'changed'
-  } catch (error) {
-    const failed = await record('-failed').then(
-      () => 'that the change failed',
-      () => 'the change, and could not be corrected',
-    )
-    store.changes.outcome = 'unknown'
+  await change().catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     const list = describeCommand(store.target, 'keys', 'list')
-    throw new UserError([error.message, `The record shows ${failed}. See which keys there are: ${list}`])
-  }
+    throw new UserError([error.message, `The record shows the change all the same. See which keys there are: ${list}`])
+  })
+  store.changes.outcome = 'changed'
 }
 
-/** A key that is in use although it was dropped, as after a rollback of the Worker, which brings its secrets back. */
+/** A key that is in use although it was dropped: a rollback of the Worker brings its secrets back. */
 export interface RevivedKey extends Key {
   /** Unix seconds. */
   droppedAt: number
@@ -153,18 +137,12 @@ export function findRevivedKeys(
   entries: readonly Pick<ChangeEntry, 'kind' | 'kid' | 'changedAt'>[],
 ): RevivedKey[] {
   return keys.flatMap((key) => {
-    const last = entries.find(({ kid, kind }) => kid === key.kid && kind.startsWith('keys-drop'))
+    const last = entries.find(({ kid }) => kid === key.kid)
     return last?.kind === 'keys-drop' ? [{ ...key, droppedAt: last.changedAt }] : []
   })
 }
 
-export function describeRevivedKey(key: RevivedKey, target: Target): string {
-  const fix = key.endsWithDeploy
-    ? describeEndingKey(key, target)
-    : `Drop it again: ${describeCommand(target, 'keys', 'drop', key.kid, '--leaked')}`
-  return `The key ${key.kid} was dropped at ${formatIsoTime(key.droppedAt)}, and is back. ${fix}`
-}
-
-export function describeEndingKey({ kid }: Key, target: Target): string {
-  return `The latest version of the Worker lacks the key ${kid}, so the next deploy drops it: ${describeDeploy(target)}`
+export function describeRevivedKey({ kid, droppedAt }: RevivedKey, target: Target): string {
+  const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
+  return `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}, and is in use. Drop it again: ${drop}`
 }

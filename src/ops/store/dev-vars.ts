@@ -14,7 +14,7 @@ export function openDevVars(file = devVarsFile): WorkerSecrets {
   return {
     list: async () => {
       const names = Object.keys(parseEnv(await readText(file)))
-      return names.map((name) => ({ name, isLive: true, isEverywhere: true, isKept: true }))
+      return { live: names, latest: names }
     },
     checkEditable: async () => {},
     put: (secrets) => writeLines(file, secrets),

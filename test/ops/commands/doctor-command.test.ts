@@ -4,7 +4,7 @@ import { publishPlans } from '../../support/publish-plans.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
-import { createMemorySecrets, live } from '../support/memory-secrets.ts'
+import { createMemorySecrets } from '../support/memory-secrets.ts'
 import { runCommand } from '../support/run-ops.ts'
 
 const bindings = useMemoryBindings()
@@ -12,7 +12,7 @@ const ops = (...words: string[]) =>
   runCommand(words, {
     withStore: (target, work) => work(openBindingStore(bindings(), target)),
     inspectEnvironment: async () => ({ migrations: [], deployment: undefined }),
-    openSecrets: async () => createMemorySecrets({ name: 'JWT_KEY_1790000000', ...live }),
+    openSecrets: async () => createMemorySecrets('JWT_KEY_1790000000'),
   })
 
 test('doctor prints one line each, and exits with 3 when something needs a fix', async () => {

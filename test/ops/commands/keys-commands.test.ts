@@ -4,14 +4,13 @@ import type { WorkerSecrets } from '../../../src/ops/store/worker-secrets.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
-import { createMemorySecrets, live, onlyLatest, onlyLive } from '../support/memory-secrets.ts'
+import { createMemorySecrets } from '../support/memory-secrets.ts'
 import { printed, readTable, refused, runCommand } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
 const [signing, earlier, next] = ['1795154400', '1795003200', '1795262460'] as const
 const remote = ['--remote', '--env', 'staging']
-const secret = (kid: string, where = live) => ({ name: `JWT_KEY_${kid}`, ...where })
-const makeSecrets = () => createMemorySecrets(secret(signing), secret(earlier), secret(next))
+const makeSecrets = () => createMemorySecrets(...[signing, earlier, next].map((kid) => `JWT_KEY_${kid}`))
 
 const bindings = useMemoryBindings()
 beforeEach(async () => {
@@ -42,28 +41,23 @@ test('keys list prints a table, an array, or a note that there is none', async (
     use: 'signs',
     signsFrom: '2026-11-20T06:00:00Z',
     droppedAt: null,
-    endsWithDeploy: false,
-    startsWithDeploy: false,
   })
   expect(await keys(['list'], createMemorySecrets())).toEqual({ code: 0, stdout: '', stderr: 'There is no key.\n' })
 })
 
-test('keys list shows what a rollback brought back, and what the next deploy changes', async () => {
+test('keys list shows a dropped key that a rollback brought back', async () => {
   expect((await keys(['drop', earlier])).code).toBe(0)
-  const rolledBack = createMemorySecrets(secret(signing, onlyLatest), secret(earlier, onlyLive))
-  const { stdout, stderr } = await keys(['list'], rolledBack)
+  const { stdout, stderr } = await keys(['list'])
   expect(readTable(stdout).map(([, use]) => use)).toEqual([
     'USE',
-    'signs, from the next deploy',
-    'signs, though dropped, until the next deploy',
+    'next',
+    'signs',
+    'verifies, though dropped',
     undefined,
   ])
-  expect(stderr).toMatch(new RegExp(`^Warning: The key ${earlier} was dropped at \\S+Z, and is back\\. .*\n$`))
-  const rows: unknown = JSON.parse((await keys(['list', '--json'], rolledBack)).stdout)
-  expect(rows).toMatchObject([
-    { droppedAt: null, startsWithDeploy: true },
-    { droppedAt: '2026-11-21T12:00:00Z', endsWithDeploy: true },
-  ])
+  expect(stderr).toMatch(new RegExp(`^Warning: The key ${earlier} was dropped at \\S+Z, and is in use\\. .*\n$`))
+  const rows: unknown = JSON.parse((await keys(['list', '--json'])).stdout)
+  expect(rows).toMatchObject([{ droppedAt: null }, { droppedAt: null }, { droppedAt: '2026-11-21T12:00:00Z' }])
 })
 
 test('keys list works without a database', async () => {

@@ -9,9 +9,9 @@ import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import type { Deployment } from '../../../src/ops/store/environment.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
-import type { WorkerSecret } from '../../../src/ops/store/worker-secrets.ts'
+import type { SecretNames } from '../../../src/ops/store/worker-secrets.ts'
 import { makePlan } from '../../support/make-plan.ts'
-import { createMemorySecrets, live, onlyLatest, onlyLive } from '../support/memory-secrets.ts'
+import { createMemorySecrets } from '../support/memory-secrets.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 import {
   attribution,
@@ -39,7 +39,11 @@ const migrations = env.TEST_MIGRATIONS.map(({ name }) => name)
 const deployed: Store = { ...store, target: { remote: true, env: 'staging' } }
 const database = { isReplicated: true, region: 'WEUR', sizeBytes: 1_250_000 }
 const [kid, old, later] = [String(Math.floor(Date.now() / 1000)), '1704067200', '2000000000']
-const makeSecret = (one: string, where: Omit<WorkerSecret, 'name'> = live) => ({ name: `JWT_KEY_${one}`, ...where })
+/** @param latest the keys of the latest version, when another one is live. */
+const makeSecrets = (live: string[], latest = live): SecretNames => ({
+  live: live.map((one) => `JWT_KEY_${one}`),
+  latest: latest.map((one) => `JWT_KEY_${one}`),
+})
 const healthy: Deployment = {
   readDatabase: async () => database,
 }
@@ -48,7 +52,7 @@ interface Circumstances {
   on?: Store
   deployment?: Deployment
   known?: string[]
-  secrets?: WorkerSecret[] | (() => Promise<never>)
+  secrets?: SecretNames | (() => Promise<never>)
   /** Changes the database first. */
   prepare?: () => Promise<unknown>
 }
@@ -58,7 +62,7 @@ async function check({
   on = store,
   deployment,
   known = migrations,
-  secrets = [makeSecret(kid), { name: 'OTHER', ...live }],
+  secrets = { live: [`JWT_KEY_${kid}`, 'OTHER'], latest: [`JWT_KEY_${kid}`] },
   prepare = async () => {},
 }: Circumstances = {}) {
   await prepare()
@@ -83,10 +87,10 @@ test('a healthy deployed environment is one line each', async () => {
 })
 
 test('a deploy is refused for a migration or a key; a key of the latest version is enough', async () => {
-  const find = (known: string[], ...secrets: WorkerSecret[]) =>
-    findDeployObstacles(deployed, { migrations: known }, createMemorySecrets(...secrets))
-  expect(await find(migrations, makeSecret(kid, onlyLatest))).toEqual([])
-  expect(await find([...migrations, '0099_new.sql'], makeSecret(kid, onlyLive), makeSecret(later))).toEqual([
+  const find = (known: string[], secrets: SecretNames) =>
+    findDeployObstacles(deployed, { migrations: known }, { list: async () => secrets })
+  expect(await find(migrations, makeSecrets([], [kid]))).toEqual([])
+  expect(await find([...migrations, '0099_new.sql'], makeSecrets([kid, later], [later]))).toEqual([
     expect.stringMatching(/^0099_new\.sql not applied\. Run: /),
     `${noKey} ${rotate}`,
   ])
@@ -97,7 +101,7 @@ const findMistakes = async (circumstances: Circumstances = {}) =>
   (await check(circumstances)).filter((line) => !line.startsWith('ok '))
 
 test('a local state needs no deployment, and no entry of its key', async () => {
-  expect(await findMistakes({ secrets: [makeSecret('1790000000')] })).toEqual([])
+  expect(await findMistakes({ secrets: makeSecrets(['1790000000']) })).toEqual([])
   expect((await check()).filter((line) => line.startsWith('ok database'))).toEqual([])
 })
 
@@ -129,31 +133,23 @@ test.each<[string, Circumstances]>([
   ],
   [`problem catalog: It is empty: ${importCatalog}`, { prepare: () => emptyDatabase(env) }],
   ['problem cache: KV is down.', { on: { ...storeWithoutCache, target: deployed.target } }],
-  [`problem keys: ${noKey} ${rotate}`, { secrets: [makeSecret(later)] }],
-  [
-    `problem keys: ${noKey} npm run deploy -- --env staging`,
-    { secrets: [makeSecret(kid, { ...live, isEverywhere: false })] },
-  ],
+  [`problem keys: ${noKey} ${rotate}`, { secrets: makeSecrets([later]) }],
   ['problem keys: Cloudflare answered 500: x.', { secrets: down }],
   [
     `warning keys: The key that signs, ${old}, is ${days} days old: replace it once a year, also when nobody knows of a leak. Run: ${rotate}`,
-    { secrets: [makeSecret(old)] },
+    { secrets: makeSecrets([old]) },
   ],
   [
     'warning keys: The secret JWT_KEYS is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.',
-    { secrets: [makeSecret(kid), { name: 'JWT_KEYS', ...live }] },
+    { secrets: { live: [`JWT_KEY_${kid}`, 'JWT_KEYS'], latest: [`JWT_KEY_${kid}`] } },
   ],
   [
     `warning keys: The key 1600000000 is not in the record. If nobody knows who set it, run: npm run -s ops -- keys drop 1600000000 --leaked ${flags}`,
-    { secrets: [makeSecret(kid), makeSecret('1600000000')] },
+    { secrets: makeSecrets([kid, '1600000000']) },
   ],
   [
-    `warning keys: The latest version of the Worker lacks the key ${old}, so the next deploy drops it: npm run deploy -- --env staging`,
-    { secrets: [makeSecret(kid), makeSecret(old, onlyLive)] },
-  ],
-  [
-    `warning keys: Only the latest version of the Worker has the key ${old}. To use it: npm run deploy -- --env staging`,
-    { secrets: [makeSecret(kid), makeSecret(old, onlyLatest)] },
+    `warning keys: The next deploy changes the keys from ${kid} to ${kid}, ${old}. Run: npm run deploy -- --env staging`,
+    { secrets: makeSecrets([kid], [old, kid]) },
   ],
 ])('%s', async (line, circumstances) => {
   const [, name = ''] = line.split(/[ :]/)
@@ -203,19 +199,21 @@ describe('while D1 fails', () => {
   })
 })
 
-test.each([
-  ['is dropped again', live, `Drop it again: npm run -s ops -- keys drop ${old} --leaked ${flags}`],
-  [
-    'that a rollback brought back ends with the next deploy',
-    onlyLive,
-    `The latest version of the Worker lacks the key ${old}, so the next deploy drops it: npm run deploy -- --env staging`,
-  ],
-])('a dropped key that is there again %s', async (_, where, fix) => {
+test('after a rollback, a key that was dropped and one that is missing are named with their fix', async () => {
   await dropKey(createMemorySecrets(), store, attribution, old, false)
-  const secrets = [makeSecret(kid), makeSecret(old, where)]
-  const [line = '', ...others] = await findLines('keys', { on: deployed, deployment: healthy, secrets })
-  expect(line).toMatch(/^problem keys: The key \d+ was dropped at \S+, and is back\. /)
-  expect([line.endsWith(fix), others]).toEqual([true, []])
+  const secrets = makeSecrets([later, old], [kid])
+  expect(await findLines('keys', { on: deployed, deployment: healthy, secrets })).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^problem keys: The key ${old} was dropped at \\S+, and is in use\\. .* keys drop ${old} --leaked ${flags}$`,
+      ),
+    ),
+    `warning keys: The next deploy changes the keys from ${later}, ${old} to ${kid}. Run: npm run deploy -- --env staging`,
+  ])
+  expect(await findLines('keys', { on: deployed, deployment: healthy, secrets: makeSecrets([], [kid]) })).toEqual([
+    `problem keys: ${noKey} npm run deploy -- --env staging`,
+    `warning keys: The next deploy changes the keys from none to ${kid}. Run: npm run deploy -- --env staging`,
+  ])
 })
 
 test('an empty database only lacks its migrations', async () => {

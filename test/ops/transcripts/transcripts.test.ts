@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { makePlan } from '../../support/make-plan.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
-import { createMemorySecrets, live } from '../support/memory-secrets.ts'
+import { createMemorySecrets } from '../support/memory-secrets.ts'
 import { listVerbs } from '../support/run-ops.ts'
 import { replay } from '../support/transcript.ts'
 
@@ -28,8 +28,7 @@ const added = makePlan({ id: 6, identifier: 'added', name: 'Added', coolName: 'A
 describe.each(names)('%s', (name) => {
   const transcript = findTranscript(name)
   const bindings = useMemoryBindings()
-  const makeSecrets = (...kids: number[]) =>
-    createMemorySecrets(...kids.map((kid) => ({ name: `JWT_KEY_${kid}`, ...live })))
+  const makeSecrets = (...kids: number[]) => createMemorySecrets(...kids.map((kid) => `JWT_KEY_${kid}`))
   const local = makeSecrets(1_790_812_800, 1_767_225_600)
   /** The key that the transcript makes, which the record has. */
   const deployed = makeSecrets(1_793_606_460)
