@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { runSmokeTest } from '../../src/ops/core/smoke-test.ts'
 import { runCommand } from './support/run-ops.ts'
 
 const refusals: Record<string, [status: number, error: string]> = {
@@ -24,35 +25,35 @@ function answer(url: URL, method: string, headers: Headers): Response {
   )
 }
 
-const refuseUrllib: typeof answer = (url, method, headers) =>
-  headers.get('User-Agent')?.startsWith('Python-urllib/')
-    ? new Response('error code: 1010', { status: 403 })
-    : answer(url, method, headers)
 const refuseAll = () => new Response('There is no such Worker.', { status: 404 })
-const [own, foreign] = ['catalog.example.com', 'catalog.acme.workers.dev']
 
 // smoke-call.test.ts waits for another version. The main job has the credentials of a partner.
-test.each<[string, typeof answer, string, RegExp, number]>([
-  ['passes', answer, own, / until version new [^]*^7 passed, 0 failed$/m, 0],
-  [
-    'fails where Browser Integrity Check refuses',
-    refuseUrllib,
-    own,
-    /^FAIL {2}Python’s urllib .*1010[^]*6 passed, 1/m,
-    3,
-  ],
-  ['only warns of it where nobody can switch it off', refuseUrllib, foreign, /^WARN[^]*^6 passed, 0 failed$/m, 0],
-  ['fails there for any other reason', refuseAll, foreign, /^0 passed, 6 failed$/m, 3],
-  ['ends when nothing answers', () => Response.error(), own, /^FAIL {2}[^\n]*: fetch failed\n$/, 2],
-])('the smoke test %s', async (_, respond, host, printed, exitCode) => {
+const origin = 'https://catalog.example.com'
+const clock = { nowMs: () => 0, sleep: async () => {} }
+
+function answerWith(respond: typeof answer): void {
   vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, { method = 'GET', headers } = {}) => {
     const response = respond(new URL(input instanceof Request ? input.url : input), method, new Headers(headers))
     if (response.type === 'error') throw new TypeError('fetch failed')
     return response
   })
-  const args = ['smoke', '--url', `https://${host}`, ...(exitCode === 0 ? ['--version', 'catalog=new'] : [])]
-  const clock = { nowMs: () => 0, sleep: async () => {} }
-  const { code, stdout } = await runCommand(args, { variables: {}, clock })
+}
+
+test.each<[string, typeof answer, RegExp, number]>([
+  ['passes', answer, /^6 passed, 0 failed$/m, 0],
+  ['fails when something else answers', refuseAll, /^0 passed, 6 failed$/m, 3],
+  ['ends when nothing answers', () => Response.error(), /^FAIL {2}[^\n]*: fetch failed\n$/, 2],
+])('the smoke test %s', async (_, respond, printed, exitCode) => {
+  answerWith(respond)
+  const { code, stdout } = await runCommand(['smoke', '--url', origin], { variables: {}, clock })
   expect(stdout).toMatch(printed)
   expect(code).toBe(exitCode)
+})
+
+test('the smoke test of a deploy says that it waits for the version', async () => {
+  answerWith(answer)
+  const lines: string[] = []
+  const target = { origin, version: { worker: 'catalog', id: 'new' }, variables: {} }
+  expect(await runSmokeTest(target, clock, (line) => lines.push(line))).toBe('passed')
+  expect(lines[0]).toContain('until version new ')
 })

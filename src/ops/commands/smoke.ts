@@ -4,30 +4,18 @@ import { UserError } from '../shared/user-error.ts'
 import { parseOrigin } from './shared-flags.ts'
 import { verb } from './verb.ts'
 
-/** @throws UserError unless it names a Worker and a version of it. */
-function parseVersion(text: string): { worker: string; id: string } {
-  const [, worker, id] = /^([\w-]+)=([\w-]+)$/.exec(text) ?? []
-  if (worker === undefined || id === undefined) throw new UserError('--version must be WORKER=ID.')
-  return { worker, id }
-}
-
 export const smoke = verb({
   help: `Call a running service as a partner does, and print one line per check. The credentials are in
 CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them, only refusals and the site are checked.`,
   example: 'smoke --url https://catalog.example.com',
   flags: {
     url: { value: '<url>', help: 'the origin of the service', isRequired: true, parse: parseOrigin },
-    version: {
-      value: '<worker=id>',
-      help: 'the version that must send every answer of the API; waits while it spreads',
-      parse: parseVersion,
-    },
   },
   store: 'none',
-  async run({ url: origin, version }, { variables, clock, report }) {
+  async run({ url: origin }, { variables, clock, report }) {
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
-    const outcome = await runSmokeTest({ origin, version, variables }, clock, report)
+    const outcome = await runSmokeTest({ origin, variables }, clock, report)
     if (outcome === 'unreachable') throw new UserError('The address did not answer, so nothing else was checked.')
     return outcome === 'failed' ? { findings: 'The smoke test failed: see the lines with FAIL.' } : undefined
   },

@@ -24,8 +24,6 @@ export const maxWaitSeconds = 120
 const pauseMs = 700
 const timeoutMs = 10_000
 
-class BlockedError extends Error {}
-
 /**
  * Returns a function that sends a request to the API again until the wanted version answers it. One right answer doesn't mean
  * that the version has spread, so each request waits for its own.
@@ -47,7 +45,7 @@ export function createCall(send: typeof fetch, version: WantedVersion | undefine
         if (version !== undefined && new URL(url).pathname.startsWith('/api/')) requireVersion(answer, version.id)
         return answer
       } catch (error) {
-        if (nowMs() >= endMs || error instanceof BlockedError) throw error
+        if (nowMs() >= endMs) throw error
       }
       await sleep(pauseMs)
     }
@@ -57,11 +55,6 @@ export function createCall(send: typeof fetch, version: WantedVersion | undefine
 async function readAnswer(response: Response): Promise<Answer> {
   const { status, headers } = response
   const text = await response.text()
-  if (status === 403 && /\berror (code: )?1010\b/i.test(text)) {
-    throw new BlockedError(
-      'Cloudflare refused the request before the service (403, error code: 1010). See "Browser Integrity Check" in src/worker/DEPLOY.md',
-    )
-  }
   try {
     const json: unknown = JSON.parse(text)
     return { status, headers, json: isJsonObject(json) ? json : undefined }

@@ -61,12 +61,3 @@ test('without a version, every answer counts, and nothing waits', async () => {
   await expect(call(url)).rejects.toThrow('fetch failed')
   expect([overrides, getWaitedMs()]).toEqual([[null, null], 0])
 })
-
-test.each(['error code: 1010', '<title>Access denied | Error 1010</title>'])(
-  'the block before the service fails at once, with the fix: %s',
-  async (body) => {
-    const { call, getWaitedMs } = start([() => new Response(body, { status: 403 })])
-    await expect(call(url)).rejects.toThrow(/1010.*"Browser Integrity Check" in src\/worker\/DEPLOY\.md/)
-    expect(getWaitedMs()).toBe(0)
-  },
-)
