@@ -33,15 +33,12 @@ const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
 const recentMinutes = 15
 
 /**
- * How many times faster than allowed failures use up the error budget, in a long window, and in a short one that ends soon after the
- * failures do (Site Reliability Workbook, chapter 5).
+ * Failures that use up the error budget six times faster than allowed, in a long window, and in a short one that ends soon after
+ * the failures do (Site Reliability Workbook, chapter 5).
  */
-const burnRates = [
-  { factor: 14.4, longMinutes: 60, shortMinutes: 5 },
-  { factor: 6, longMinutes: 360, shortMinutes: 30 },
-]
-const windows = burnRates.flatMap(({ longMinutes, shortMinutes }) => [longMinutes, shortMinutes])
+const [longMinutes, shortMinutes] = [360, 30]
 const budgetPercent = Number((100 - availabilityTargetPercent).toFixed(6))
+const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
 
 /** One failure of three requests is no outage. */
 const minFailures = 5
@@ -53,12 +50,12 @@ const quietMinutes = 180
 
 export const alerts = {
   availability: {
-    rule: `Of the requests for tokens, or of those for lists, too many fail with 500 or 503: ${burnRates.map(describeBurnRate).join('; or ')}. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
+    rule: `Of the requests for tokens, or of those for lists, over ${maxFailedPercent} % fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
     write: (dataset) =>
-      `SELECT blob1 AS route, ${windows.map((minutes) => `sumIf(_sample_interval, ${since(minutes)}) AS requests_${minutes}, sumIf(_sample_interval, ${since(minutes)} AND ${failed}) AS failures_${minutes}`).join(', ')} FROM ${dataset} WHERE ${since(Math.max(...windows))} AND ${promised} GROUP BY route`,
+      `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, sumIf(_sample_interval, ${since(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${since(shortMinutes)} AND ${failed}) AS recent_failures FROM ${dataset} WHERE ${since(longMinutes)} AND ${promised} GROUP BY route`,
     judge: (rows) =>
       rows.length === 0
-        ? ok(`No request for a token or a list in ${formatMinutes(Math.max(...windows))}.`)
+        ? ok(`No request for a token or a list in ${longMinutes / 60} h.`)
         : rows.map(judgeAvailability),
   },
   'stale-lists': {
@@ -69,7 +66,7 @@ export const alerts = {
       rows.length === 0
         ? ok(`No list was older than ${maxAgeSeconds} s.`)
         : rows.map((row) => {
-            const [lists, oldest] = [formatCount(row, 'lists'), formatCount(row, 'oldest_seconds')]
+            const [lists, oldest] = [readCount(row, 'lists'), readCount(row, 'oldest_seconds')]
             const message = `Lists from ${String(row['tier'])} that were up to ${oldest} s old: ${lists}.`
             return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
           }),
@@ -103,14 +100,6 @@ export const alerts = {
 
 /** Queries for people, which no alert needs. */
 const overviews = {
-  versions: {
-    write: (dataset) =>
-      `SELECT blob7 AS version, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, ${p99} FROM ${dataset} WHERE ${since(60)} AND blob7 != '' GROUP BY version ORDER BY requests DESC`,
-  },
-  'rate-limited': {
-    write: (dataset) =>
-      `SELECT blob6 AS reason, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(recentMinutes)} AND blob5 = 'rate_limited' GROUP BY reason`,
-  },
   target: {
     write: (dataset) =>
       `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
@@ -127,38 +116,15 @@ const overviews = {
 
 export const usageQueries: ReadonlyMap<string, UsageQuery> = new Map(Object.entries({ ...alerts, ...overviews }))
 
-function describeBurnRate({ factor, longMinutes, shortMinutes }: (typeof burnRates)[number]): string {
-  const percent = Number((factor * budgetPercent).toFixed(6))
-  return `over ${percent} % in the last ${formatMinutes(longMinutes)} and also in the last ${formatMinutes(shortMinutes)}`
-}
-
 function judgeAvailability(row: Row): Finding {
-  const name = answersByRoute[String(row['route'])]
-  const count = (minutes: number) => ({
-    requests: readCount(row, `requests_${minutes}`),
-    failures: readCount(row, `failures_${minutes}`),
-  })
-  // What follows skips some: a missing column must not depend on the others.
-  windows.forEach(count)
-  const describe = (minutes: number) => {
-    const { requests, failures } = count(minutes)
-    return `${failures} of ${requests} in ${formatMinutes(minutes)}`
-  }
-  const burns = (factor: number, minutes: number) => {
-    const { requests, failures } = count(minutes)
-    return failures * 100 > factor * budgetPercent * requests
-  }
-  const burning = burnRates.filter(
-    ({ factor, longMinutes, shortMinutes }) => burns(factor, longMinutes) && burns(factor, shortMinutes),
-  )
-  const isClear = (rate: (typeof burnRates)[number]) => count(rate.longMinutes).failures >= minFailures
-  const worst = burning.find(isClear) ?? burning[0]
-  if (worst === undefined) return ok(`${name}: ${describe(Math.max(...windows))} failed.`)
-  const { factor, longMinutes, shortMinutes } = worst
-  const found = `${name}: ${describe(longMinutes)} and ${describe(shortMinutes)} failed`
-  return isClear(worst)
-    ? problem(`${found}, over ${factor} times as many as the target allows.`)
-    : warning(`${found}: too few to judge.`)
+  const [requests, failures] = [readCount(row, 'requests'), readCount(row, 'failures')]
+  const [recentRequests, recentFailures] = [readCount(row, 'recent_requests'), readCount(row, 'recent_failures')]
+  const found = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`
+  const isBurning =
+    failures * 100 > maxFailedPercent * requests && recentFailures * 100 > maxFailedPercent * recentRequests
+  if (!isBurning) return ok(`${found} failed.`)
+  const message = `${found} and ${recentFailures} of ${recentRequests} in ${shortMinutes} min failed.`
+  return failures < minFailures ? warning(message) : problem(message)
 }
 
 /** A missing column would be NaN, which is over no limit. */
@@ -170,12 +136,4 @@ function readCount(row: Row, field: string): number {
 
 function sumCounts(rows: readonly Row[], field: string): number {
   return rows.reduce((sum, row) => sum + readCount(row, field), 0)
-}
-
-function formatCount(row: Row, field: string): string {
-  return readCount(row, field).toLocaleString('en')
-}
-
-function formatMinutes(minutes: number): string {
-  return minutes % 60 === 0 ? `${minutes / 60} h` : `${minutes} min`
 }
