@@ -14,9 +14,9 @@ export async function selectMigrations(db: Database): Promise<string[]> {
   }
 }
 
-export async function countPlansAndCountries(db: Database): Promise<{ planCount: number; countryCount: number }> {
-  const [[planCount, countryCount] = [0, 0]] = await db.values<[number, number]>(sql`
-    with current as materialized (select * from (${selectNewestVersions(isNotSuperseded)}) where document is not null)
-    select (select count(*) from current), (select count(distinct value) from current, json_each(viewable_in))`)
-  return { planCount, countryCount }
+/** Counts the plans that a country lists. */
+export async function countListedPlans(db: Database): Promise<number> {
+  const [[count] = [0]] = await db.values<[number]>(sql`
+    select count(*) from (${selectNewestVersions(isNotSuperseded)}) where document is not null and viewable_in <> '[]'`)
+  return count
 }

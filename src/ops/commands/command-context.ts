@@ -1,6 +1,5 @@
 // Everything that commands need in addition to their input. A test passes its own. What a command may not need is loaded late.
 import { systemClock, type Clock } from '../core/clock.ts'
-import type { Environment } from '../store/environment.ts'
 import { readGitEmail } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import type { QueryUsage } from '../store/usage-dataset.ts'
@@ -14,7 +13,6 @@ export interface CommandContext {
   withStore: <T>(target: Target, work: (store: Store) => Promise<T>) => Promise<T>
   openSecrets: (target: Target) => Promise<WorkerSecrets>
   openUsage: (target: Target) => Promise<QueryUsage>
-  inspectEnvironment: (target: Target) => Promise<Environment>
   findOrigin: (target: Target) => Promise<string>
   /** The actor that the environment names. */
   findActor: () => Promise<string | undefined>
@@ -39,7 +37,6 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
         ? (await import('../store/worker-secrets.ts')).openWorkerSecrets(target)
         : (await import('../store/dev-vars.ts')).openDevVars(),
     openUsage: async (target) => (await import('../store/usage-dataset.ts')).openUsageDataset(target),
-    inspectEnvironment: async (target) => (await import('../store/environment.ts')).inspectEnvironment(target),
     findOrigin: async (target) => (await import('../store/origin.ts')).findOrigin(target),
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),
     argv,

@@ -4,6 +4,8 @@ import { examine } from '../core/doctor.ts'
 import { countProblems, type HealthCheck } from '../core/health-check.ts'
 import { usageQueries } from '../core/usage-queries.ts'
 import { watch as watchService } from '../core/watch.ts'
+import { listMigrationFiles } from '../store/migrations.ts'
+import { isReplicated } from '../store/remote-store.ts'
 import { readStatements } from '../store/sql-file.ts'
 import { checkHasUsage, type QueryUsage } from '../store/usage-dataset.ts'
 import { writePrivateFile } from '../store/write-output.ts'
@@ -80,12 +82,13 @@ export const compare = verb({
 })
 
 /** @param isThorough `watch` runs often, so it does not read the whole record. */
-async function examineTarget(run: Run, isThorough: boolean): Promise<HealthCheck[]> {
-  const { target, clock, withStore, inspectEnvironment, openSecrets } = run
-  const secrets = await openSecrets(target)
-  return withStore(target, async (store) =>
-    examine(store, await inspectEnvironment(target), secrets, clock, isThorough),
-  )
+async function examineTarget(
+  { target, clock, withStore, openSecrets }: Run,
+  isThorough: boolean,
+): Promise<HealthCheck[]> {
+  const [migrations, secrets] = [await listMigrationFiles(), await openSecrets(target)]
+  const environment = { migrations, secrets, ...(target.remote && { isReplicated: () => isReplicated(target) }) }
+  return withStore(target, (store) => examine(store, environment, clock, isThorough))
 }
 
 function toOutput(checks: HealthCheck[]): Output {

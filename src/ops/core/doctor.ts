@@ -1,11 +1,10 @@
 // Whether an environment is healthy: what an operator must fix, and how.
 import { parseKeyName } from '../../crypto/signing-keys.ts'
-import { countPlansAndCountries, selectMigrations } from '../../db/health-queries.ts'
+import { countListedPlans, selectMigrations } from '../../db/health-queries.ts'
 import { selectEntries, selectNowSeconds, type ChangeEntry } from '../../db/partner-queries.ts'
 import { selectPublications } from '../../db/publication-queries.ts'
 import { findConflict } from '../../db/publish.ts'
 import { hashStoredPlans } from '../../db/stage-publication.ts'
-import type { Deployment, Environment } from '../store/environment.ts'
 import { findCloudflareError } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
@@ -15,7 +14,6 @@ import type { Clock } from './clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { describeRevivedKey, findRevivedKeys, listKeys } from './key-ring.ts'
-import { countPlans } from './publications.ts'
 
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
@@ -24,14 +22,22 @@ const maxDelaySeconds = 180
 const maxKeyAgeDays = 365
 const daySeconds = 86_400
 
+/** What surrounds a store. */
+export interface Environment {
+  /** The file names of the migrations of this checkout. */
+  migrations: readonly string[]
+  secrets: Pick<WorkerSecrets, 'list'>
+  /** Only of a deployed environment. */
+  isReplicated?: () => Promise<boolean>
+}
+
 /**
  * Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too.
  * @param isThorough whether to read every version of every plan.
  */
 export async function examine(
   store: Store,
-  { migrations, deployment }: Environment,
-  secrets: Pick<WorkerSecrets, 'list'>,
+  { migrations, secrets, isReplicated }: Environment,
   { nowMs }: Pick<Clock, 'nowMs'>,
   isThorough: boolean,
 ): Promise<HealthCheck[]> {
@@ -40,7 +46,7 @@ export async function examine(
   // Without the database, or on an outdated schema, its other checks would fail, and say less.
   const isUsable = schema.every(({ level }) => level !== 'problem')
   const checks = {
-    ...(deployment && { database: () => checkDatabase(deployment) }),
+    ...(isReplicated && { database: () => checkReplication(isReplicated) }),
     ...(isUsable && {
       catalog: () => checkCatalog(store),
       publications: () => checkPublications(store),
@@ -58,8 +64,7 @@ export async function examine(
 /** @returns a line for each problem that a deploy would meet or make worse. It keeps the secrets of the latest version. */
 export async function findDeployObstacles(
   { db, target }: Store,
-  { migrations }: Pick<Environment, 'migrations'>,
-  secrets: Pick<WorkerSecrets, 'list'>,
+  { migrations, secrets }: Environment,
 ): Promise<string[]> {
   const findings = [
     checkMigrations(migrations, await selectMigrations(db), target),
@@ -97,22 +102,17 @@ function checkMigrations(known: readonly string[], applied: readonly string[], t
   return warning(`This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
 }
 
-async function checkDatabase({ readDatabase }: Deployment): Promise<Finding> {
-  const { isReplicated, region, sizeBytes } = await readDatabase()
-  const size = `${(sizeBytes / 1e6).toFixed(1)} MB`
-  if (isReplicated) return ok(`${size} of D1's 10 GB, runs in ${region}, read replication is on.`)
+async function checkReplication(isReplicated: () => Promise<boolean>): Promise<Finding> {
+  if (await isReplicated()) return ok('Read replication is on.')
   return problem(
     'Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
   )
 }
 
 async function checkCatalog({ db, target }: Store): Promise<Finding> {
-  const { planCount, countryCount } = await countPlansAndCountries(db)
-  const countries = `${countryCount} ${countryCount === 1 ? 'country' : 'countries'}`
-  if (countryCount > 0) return ok(`${countPlans(planCount)}, listed in ${countries}.`)
-  const fix = describeCommand(target, 'catalog', 'import', 'FILE')
-  const found = planCount === 0 ? 'It is empty' : `No country lists any of its ${countPlans(planCount)}`
-  return problem(`${found}: every list is empty. Run: ${fix}`)
+  const count = await countListedPlans(db)
+  if (count > 0) return ok(`Listed plans: ${count}.`)
+  return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
 }
 
 /** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */

@@ -82,3 +82,10 @@ function readRows<Row extends unknown[]>(result: unknown, method: string): Row[]
   if (method === 'run') return []
   throw new CloudflareError('Cloudflare answered a query without rows.', { kind: 'unknown' })
 }
+
+/** Whether locations read from a replica of the database nearby. */
+export async function isReplicated(target: Target): Promise<boolean> {
+  const { wrangler, call } = await openAccount(target)
+  const database = await call('GET', `/d1/database/${findBindings(wrangler).databaseId}`)
+  return readPath(database, 'read_replication', 'mode') === 'auto'
+}

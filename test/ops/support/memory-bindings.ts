@@ -9,10 +9,16 @@ export type Bindings = Pick<Env, 'DB' | 'CATALOG_CACHE'>
 
 const folder = resolve(import.meta.dirname, '../../../migrations')
 
+const files = readdirSync(folder).toSorted()
+
 /** The texts of the migrations, in order. */
-export const migrations = readdirSync(folder)
-  .toSorted()
-  .map((file) => readFileSync(join(folder, file), 'utf8'))
+export const migrations = files.map((file) => readFileSync(join(folder, file), 'utf8'))
+
+/** Lists the migrations as wrangler does. */
+export async function recordMigrations({ DB }: Bindings): Promise<void> {
+  await DB.prepare('create table d1_migrations (name text)').run()
+  for (const file of files) await DB.prepare('insert into d1_migrations values (?)').bind(file).run()
+}
 
 /** Opens a migrated database and an empty namespace, and closes them after the last test of a file. */
 export function useMemoryBindings(): () => Bindings {

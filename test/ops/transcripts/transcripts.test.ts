@@ -1,13 +1,18 @@
 // What the commands print, and the example of each command.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { makePlan } from '../../support/make-plan.ts'
 import { openBindingStore } from '../support/binding-store.ts'
-import { useMemoryBindings } from '../support/memory-bindings.ts'
+import { recordMigrations, useMemoryBindings } from '../support/memory-bindings.ts'
 import { createMemorySecrets } from '../support/memory-secrets.ts'
 import { listVerbs } from '../support/run-ops.ts'
 import { replay } from '../support/transcript.ts'
+
+vi.mock(import('../../../src/ops/store/remote-store.ts'), async (load) => ({
+  ...(await load()),
+  isReplicated: async () => true,
+}))
 
 const names = ['partner', 'catalog', 'plan', 'service']
 const findTranscript = (name: string) => join(import.meta.dirname, `${name}.txt`)
@@ -34,6 +39,7 @@ describe.each(names)('%s', (name) => {
   const deployed = makeSecrets(1_793_606_460)
 
   test('is what the commands print', async () => {
+    await recordMigrations(bindings())
     const played = await replay(transcript, {
       files: { 'plans.json': JSON.stringify({ plans }), 'added.json': JSON.stringify({ plans: [added] }) },
       variables: {},
@@ -44,7 +50,6 @@ describe.each(names)('%s', (name) => {
       openSecrets: async ({ remote }) => (remote ? deployed : local),
       openUsage: async () => async () => [],
       findOrigin: async () => 'http://127.0.0.1:9',
-      inspectEnvironment: async () => ({ migrations: [], deployment: undefined }),
     })
     await expect(played).toMatchFileSnapshot(transcript)
   })
