@@ -25,13 +25,13 @@ const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
  * @param vars variables that replace those of wrangler.toml.
  * @throws UserError when the state can't be used, or the configuration is wrong.
  */
-export async function prepareState(target: Target, vars: ConfigSource, isEmpty: boolean): Promise<void> {
+export async function prepareState(target: Target, vars: ConfigSource): Promise<void> {
   await ensureSigningKey()
   await applyLocalMigrations(target.persistTo)
   await withLocalStore(target, async (store) => {
     await parseConfig({ ...store.config, ...vars })
     // Never again after the first publication: a catalog may be empty on purpose.
-    if (isEmpty || (await selectCatalogOrigin(store.db)).revision > 0) return
+    if ((await selectCatalogOrigin(store.db)).revision > 0) return
     const text = await readFile(demoCatalog, 'utf8')
     const file = await readCatalog({ kind: 'json', text }, store)
     const prepared = await prepareImport(store, file)
@@ -49,22 +49,23 @@ export async function ensureSigningKey(): Promise<void> {
 }
 
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
-export async function announce(target: Target, origin: string, isEmpty: boolean): Promise<void> {
-  const { partners, credentials } = await withLocalStore(target, async (store) => {
-    const known = await selectPartners(store.db)
-    return {
-      partners: known,
-      credentials:
-        known.length === 0 && !isEmpty
-          ? await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
-          : undefined,
+export async function announce(target: Target, origin: string): Promise<void> {
+  const lines = await withLocalStore(target, async (store) => {
+    const names = (await selectPartners(store.db)).map(({ shortName }) => shortName)
+    if (names.length === 0) {
+      const made = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
+      return describeDemo(origin, target, made)
     }
+    const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? ''
+    return `Plans and partners are as you left them.
+A client secret can't be shown again. For a new one, in another terminal:
+  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
   })
-  const names = partners.map(({ shortName }) => shortName)
-  const [shortName = demoPartner.shortName] = names.includes(demoPartner.shortName) ? [] : names
-  if (credentials) process.stdout.write(describeDemo(origin, target, credentials))
-  else if (partners.length === 0) process.stdout.write(describeEmpty(origin, target))
-  else process.stdout.write(describeRestart(origin, target, shortName))
+  process.stdout.write(`
+The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
+${lines}
+
+`)
 }
 
 function describeDemo(origin: string, target: Target, credentials: Credentials): string {
@@ -73,14 +74,11 @@ function describeDemo(origin: string, target: Target, credentials: Credentials):
   const cases = Object.entries(demoCases).map(([code, { list }]) => `${code} (${list})`)
   const partner = ['--short-name', 'test-eg', '--name', 'Test', '--country', 'EG']
   const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
-  return `
-The API is served at ${api}, with a demo catalog and a demo partner:
+  return `There is a demo catalog and a demo partner:
   short name     ${shortName}
   country        ${country}
   client ID      ${clientId}
   client secret  ${clientSecret}   (shown this once: only its hash is stored)
-
-The site for partners' developers is at ${origin}: try it, see the plans as cards.
 
 Get a token and list the partner's plans, in another terminal:
   curl -s -H "Authorization: Bearer $(${token})" ${api}/${shortName}/plans
@@ -89,27 +87,5 @@ Or set the variables that the samples and npm run smoke read:
   export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
 
 Countries with cases for tests: ${cases.join(', ')}. Create a partner in one:
-  ${describeCommand(target, 'partner', 'create', ...partner)}
-
-`
-}
-
-function describeEmpty(origin: string, target: Target): string {
-  const partner = ['--short-name', 'acme', '--name', 'Acme Wallet', '--country', 'KE']
-  return `
-The API is served at ${origin}/api/v3/partners, without demo data. In another terminal, import a catalog and create a partner:
-  ${describeCommand(target, 'catalog', 'import', 'FILE')}
-  ${describeCommand(target, 'partner', 'create', ...partner)}
-
-`
-}
-
-function describeRestart(origin: string, target: Target, shortName: string): string {
-  return `
-The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
-Plans and partners are as you left them.
-A client secret can't be shown again. For a new one, in another terminal:
-  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}
-
-`
+  ${describeCommand(target, 'partner', 'create', ...partner)}`
 }

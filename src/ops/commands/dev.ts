@@ -5,7 +5,6 @@ import { parseArgs } from 'node:util'
 import type { Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { startWrangler } from '../store/wrangler.ts'
-import { startDevSchedule } from './dev-schedule.ts'
 import { announce, ensureSigningKey, prepareState } from './dev-state.ts'
 import { verb } from './verb.ts'
 
@@ -14,12 +13,11 @@ export const dev = verb({
 Other flags, such as --port and --var, are passed on to wrangler dev.`,
   example: 'dev --port 9000 --persist-to /tmp/state',
   flags: {
-    empty: { help: 'leave out the demo catalog and the demo partner' },
     persistTo: { value: '<dir>', help: 'the local state folder: relative to the project' },
   },
   store: 'none',
   passesOn: true,
-  async run({ empty, persistTo }, { argv }) {
+  async run({ persistTo }, { argv }) {
     const words = argv.slice(1)
     const options = {
       env: { type: 'string', short: 'e' },
@@ -32,11 +30,11 @@ Other flags, such as --port and --var, are passed on to wrangler dev.`,
     }
     const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
     const target = persistTo === undefined ? {} : { persistTo }
-    await prepareState(target, Object.fromEntries(pairs), empty)
+    await prepareState(target, Object.fromEntries(pairs))
     // Wrangler's default. Without the flag, wrangler takes another port when that one is taken.
     const port = String(values.port ?? 8787)
-    const args = [...words.filter((word) => word !== '--empty'), ...(values.port === undefined ? ['--port', port] : [])]
-    await serve(args, `http://localhost:${port}`, target, empty)
+    const args = values.port === undefined ? [...words, '--port', port] : words
+    await serve(args, `http://localhost:${port}`, target)
   },
 })
 
@@ -54,10 +52,10 @@ export const prepareDev = verb({
     const found = await readFile(stamp, 'utf8').catch(() => '')
     await ensureSigningKey()
     if (found !== migrations) {
-      await prepareState({}, {}, false)
+      await prepareState({}, {})
       // A build doesn't know the port.
       report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
-      await announce({}, '$API', false)
+      await announce({}, '$API')
       await writeFile(stamp, migrations)
     }
     report(
@@ -71,7 +69,7 @@ export const prepareDev = verb({
  * @param origin of the server. The site names it, and is built before the server starts.
  * @throws UserError unless a signal ended it.
  */
-async function serve(args: readonly string[], origin: string, target: Target, isEmpty: boolean): Promise<void> {
+async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
   // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
   const flags = ['dev', '--env', '', '--test-scheduled', ...args]
   const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
@@ -86,10 +84,10 @@ async function serve(args: readonly string[], origin: string, target: Target, is
   const ended = once(server, 'exit')
   // Its only message: it is ready.
   const announced = once(server, 'message').then(() => {
-    startDevSchedule(origin, (reason) => {
+    runSchedule(origin, (reason) => {
       if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
     })
-    return announce(target, origin, isEmpty)
+    return announce(target, origin)
   })
   try {
     await Promise.race([ended, announced])
@@ -99,4 +97,23 @@ async function serve(args: readonly string[], origin: string, target: Target, is
     server.kill()
     if (!isStopped) throw error
   }
+}
+
+const minuteMs = 60_000
+/** A timer may fire a little early, and nothing is due before its minute. */
+const marginMs = 100
+
+/**
+ * Runs the schedule at the start of every minute: wrangler runs no Cron Trigger by itself. It runs in the Worker, because a second
+ * process on the same database would compete with it. The route exists in wrangler dev only.
+ */
+function runSchedule(origin: string, onFailure: (reason: string) => void): void {
+  const run = () => {
+    runSchedule(origin, onFailure)
+    void fetch(`${origin}/cdn-cgi/local/scheduled`, { signal: AbortSignal.timeout(minuteMs) }).then(
+      ({ ok, status }) => ok || onFailure(`the local Worker answered ${status}`),
+      (error: unknown) => onFailure(String(error)),
+    )
+  }
+  setTimeout(run, minuteMs - (Date.now() % minuteMs) + marginMs).unref()
 }
