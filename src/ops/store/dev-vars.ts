@@ -1,11 +1,13 @@
-// The secrets of a local Worker: .dev.vars, where wrangler looks for them.
+// .dev.vars: the secrets of a local Worker, and variables that replace those of wrangler.toml.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual, parseEnv } from 'node:util'
+import type { ConfigSource } from '../../api/config.ts'
 import { readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
 import { findReason } from './system-error.ts'
 import type { WorkerSecrets } from './worker-secrets.ts'
+import type { WranglerConfig } from './wrangler-toml.ts'
 import { writePrivateFile } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
@@ -19,6 +21,11 @@ export function openDevVars(file = devVarsFile): WorkerSecrets {
     checkEditable: async () => {},
     put: (secrets) => writeLines(file, secrets),
   }
+}
+
+/** The variables of a local Worker. */
+export async function readLocalVariables({ vars }: WranglerConfig): Promise<ConfigSource> {
+  return { ...vars, ...parseEnv(await readText(devVarsFile)) }
 }
 
 /**
@@ -37,15 +44,12 @@ async function writeLines(file: string, secrets: Record<string, string | null>):
   if (!isDeepStrictEqual({ ...parseEnv(changed) }, Object.fromEntries([...before, ...added]))) {
     throw new UserError(`The keys in ${file} can't be changed: keep each variable on one line.`)
   }
-  await writePrivateFile(resolve(file), Buffer.from(changed, encoding))
+  await writePrivateFile(resolve(file), changed)
 }
-
-/** Keeps every byte: the rest of the file may be in any encoding. */
-const encoding = 'latin1'
 
 async function readText(file: string): Promise<string> {
   try {
-    return await readFile(file, encoding)
+    return await readFile(file, 'utf8')
   } catch (error) {
     if (readPath(error, 'code') === 'ENOENT') return ''
     throw new UserError(`Can't read ${file}: ${findReason(error)}.`)

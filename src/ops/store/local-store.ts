@@ -5,10 +5,9 @@ import { createDatabase, findCause, isCausedBy } from '../../db/database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { localBusy } from './failure.ts'
-import { listBindingKeys } from './kv-keys.ts'
-import { readLocalVariables } from './local-variables.ts'
+import { readLocalVariables } from './dev-vars.ts'
 import { retry } from './retry.ts'
-import type { Store } from './store.ts'
+import { listBindingKeys, type Store } from './store.ts'
 import { findReason } from './system-error.ts'
 import { findBindings, readWranglerConfig, type WranglerConfig } from './wrangler-toml.ts'
 
@@ -26,11 +25,10 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
     )
   }
   const config = await readWranglerConfig(undefined)
-  const messages: string[] = []
   try {
-    const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'), (message) => void messages.push(message))
+    const { db, kv, close } = await openRuntime(config, resolve(state, 'v3'))
     try {
-      return await work({ target, ...openBindings(db, kv), config: readLocalVariables(config) })
+      return await work({ target, ...openBindings(db, kv), config: await readLocalVariables(config) })
     } finally {
       await close()
     }
@@ -41,26 +39,22 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
     }
     const isOfState = isCausedBy(error, localBusy) || isCausedBy(error, /SQLITE_(?!CONSTRAINT|ERROR)/)
     if (!isOfState && findReason(error) === undefined) throw error
-    // The runtime prints SQLite's errors, each with a stack, and may only say "internal error" here.
-    const [reason = findCause(error)] = messages.flatMap((message) => /SQLITE_[A-Z]+/.exec(message)?.[0] ?? [])
     throw new UserError(
-      `The local state in ${state} can't be used: ${reason}. If npm run dev uses it, try again. Otherwise move the folder away, and create a new one: ${migration}`,
+      `The local state in ${state} can't be used: ${findCause(error)}. If npm run dev uses it, try again. Otherwise move the folder away, and create a new one: ${migration}`,
     )
   }
 }
 
-/**
- * Starts the runtime of `wrangler dev` on its files.
- * @param onMessage gets what the runtime prints, also when the call is repeated.
- */
-async function openRuntime(config: WranglerConfig, files: string, onMessage: (message: string) => void) {
+/** Starts the runtime of `wrangler dev` on its files. */
+async function openRuntime(config: WranglerConfig, files: string) {
   // Not at the top: a remote command starts quicker without it.
   const { Miniflare } = await import('miniflare')
   const { databaseId = 'DB', namespaceId = 'CATALOG_CACHE' } = findBindings(config)
   const name = 'command-line'
   const miniflare = new Miniflare({
     resourcePersistencePath: files,
-    handleStructuredLogs: ({ message }) => onMessage(message),
+    // It would print SQLite's errors, each with a stack, also when the call is repeated.
+    handleStructuredLogs: () => {},
     cf: false,
     // It would register this process in the home folder.
     enableDevRegistry: false,

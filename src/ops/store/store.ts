@@ -25,3 +25,13 @@ export interface Store {
   /** The variables of wrangler.toml. */
   config: ConfigSource
 }
+
+interface Namespace {
+  list: (options: { prefix: string; cursor?: string }) => Promise<{ keys: CachedKey[]; cursor?: string }>
+}
+
+/** Lists the keys of the KV cache with a binding, as in the local state. */
+export async function listBindingKeys(kv: Namespace, prefix: string, cursor?: string): Promise<CachedKey[]> {
+  const page = await kv.list({ prefix, ...(cursor !== undefined && { cursor }) })
+  return page.cursor ? [...page.keys, ...(await listBindingKeys(kv, prefix, page.cursor))] : page.keys
+}

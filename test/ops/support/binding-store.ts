@@ -1,8 +1,7 @@
 // A store over the bindings of a Worker.
 import type { ConfigSource } from '../../../src/api/config.ts'
 import { openDatabase } from '../../../src/db/database.ts'
-import { listBindingKeys } from '../../../src/ops/store/kv-keys.ts'
-import type { Store } from '../../../src/ops/store/store.ts'
+import { listBindingKeys, type Store } from '../../../src/ops/store/store.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
 
 /** By default, hashes secrets with one iteration, which is quick. */
