@@ -2,7 +2,7 @@
 import { systemClock, type Clock } from '../core/clock.ts'
 import { readGitEmail } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
-import type { QueryUsage } from '../store/usage-dataset.ts'
+import type { QueryUsage } from '../store/cloudflare-api.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import type { Target } from '../shared/target.ts'
 import type { Io } from '../terminal/io.ts'
@@ -36,8 +36,8 @@ export function createCommandContext(io: Io, argv: readonly string[]): CommandCo
       target.remote
         ? (await import('../store/worker-secrets.ts')).openWorkerSecrets(target)
         : (await import('../store/dev-vars.ts')).openDevVars(),
-    openUsage: async (target) => (await import('../store/usage-dataset.ts')).openUsageDataset(target),
-    findOrigin: async (target) => (await import('../store/origin.ts')).findOrigin(target),
+    openUsage: async (target) => (await import('../store/cloudflare-api.ts')).openUsageDataset(target),
+    findOrigin: async (target) => (await import('../store/deployment.ts')).findOrigin(target),
     findActor: async () => variables['OPS_ACTOR'] || (await readGitEmail()),
     argv,
     variables,

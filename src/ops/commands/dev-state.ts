@@ -13,7 +13,7 @@ import { createPartner, type Credentials } from '../core/partner-accounts.ts'
 import { publishChange } from '../core/publications.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
 import { withLocalStore } from '../store/local-store.ts'
-import { applyLocalMigrations } from '../store/migrations.ts'
+import { applyLocalMigrations } from '../store/wrangler.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
 
 const demoCatalog = resolve(import.meta.dirname, '../../catalog/demo.json')

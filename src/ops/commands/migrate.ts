@@ -2,8 +2,7 @@
 import { once } from 'node:events'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount } from '../store/cloudflare-api.ts'
-import { describeFailedMigration } from '../store/migrations.ts'
-import { startWrangler } from '../store/wrangler.ts'
+import { describeFailedMigration, startWrangler } from '../store/wrangler.ts'
 import { verb } from './verb.ts'
 
 export const migrate = verb({

@@ -1,6 +1,6 @@
 // How a partner uses the API, from the data points of http/request-log.ts.
 import type { Store } from '../store/store.ts'
-import type { QueryUsage } from '../store/usage-dataset.ts'
+import type { QueryUsage } from '../store/cloudflare-api.ts'
 import { findPartner } from './partner-accounts.ts'
 
 /** Requests of one kind with one answer. */

@@ -1,5 +1,5 @@
 // Whether an environment keeps its promises: what happened to requests, what an operator must fix, and how the service answers now.
-import type { QueryUsage } from '../store/usage-dataset.ts'
+import type { QueryUsage } from '../store/cloudflare-api.ts'
 import type { Clock } from './clock.ts'
 import { describeFailure, ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'

@@ -2,7 +2,7 @@
 import { abbreviate } from '../../abbreviate.ts'
 import { isJsonObject, parseJson, readPath } from '../../json.ts'
 import { UserError } from '../shared/user-error.ts'
-import { classifyAnswer, CloudflareError } from './failure.ts'
+import { classifyAnswer, CloudflareError, refuse } from './failure.ts'
 import { retry } from './retry.ts'
 import type { Target } from '../shared/target.ts'
 import { readWranglerConfig } from './wrangler-toml.ts'
@@ -35,6 +35,28 @@ export async function openAccount({ env }: Target) {
   if (problems.length > 0) throw new UserError(problems)
   const base = process.env['CLOUDFLARE_API_BASE_URL'] ?? 'https://api.cloudflare.com/client/v4'
   return { wrangler, ...openApi(`${base}/accounts/${accountId}`, token) }
+}
+
+/**
+ * Asks the dataset of an environment. Cloudflare creates it with the first request.
+ * @param write gets its name, and returns SQL.
+ */
+export type QueryUsage = (write: (dataset: string) => string) => Promise<Record<string, unknown>[]>
+
+/** @throws UserError for a local state, whose requests nobody counts. */
+export function checkHasUsage({ remote }: Target): void {
+  if (!remote) throw new UserError('There is no data locally: add --remote --env NAME.')
+}
+
+/** @throws UserError when no dataset is configured, as locally, or Cloudflare refuses. */
+export async function openUsageDataset(target: Target): Promise<QueryUsage> {
+  checkHasUsage(target)
+  const { wrangler, ask } = await openAccount(target)
+  const dataset = wrangler.analytics_engine_datasets.find(({ binding }) => binding === 'USAGE')?.dataset
+  if (dataset === undefined) {
+    throw new UserError(`wrangler.toml has no dataset of USAGE in [env.${target.env}]. Add it there.`)
+  }
+  return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
 }
 
 function openApi(account: string, token: string): { call: Call; listPages: ListPages; ask: Ask } {
@@ -90,20 +112,14 @@ function readRefusal(response: Response, { success, errors }: Record<string, unk
   if (status === 401 || status === 403) {
     return new CloudflareError(`Cloudflare refuses the token (${status}): ${reason}. ${tokenAdvice}`, { codes })
   }
-  const retryAfterSeconds = readRetryAfter(headers.get('Retry-After'))
+  const retryAfter = headers.get('Retry-After') ?? ''
+  const retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const wait = retryAfterSeconds === undefined ? '' : ` It asks to wait ${retryAfterSeconds} s.`
   return new CloudflareError(`Cloudflare answered ${status}: ${reason}.${wait}`, {
     kind: isCutOff ? 'unknown' : classifyAnswer(status, codes, reason),
     retryAfterSeconds,
     codes,
   })
-}
-
-/** The forms of RFC 9110, section 10.2.3: seconds, or a date. */
-function readRetryAfter(value: string | null): number | undefined {
-  if (value === null) return undefined
-  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1000)
-  return seconds >= 0 ? Math.abs(seconds) : undefined
 }
 
 /** Names only the network error: fetch's other details may hold a header. */

@@ -1,4 +1,4 @@
-// A deploy of the Worker: the version that is live, the checks of the project, and wrangler's deploy.
+// A deploy of the Worker: where it is served, the version that is live, the checks of the project, and wrangler's deploy.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -6,10 +6,29 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readPath } from '../../json.ts'
 import type { Target } from '../shared/target.ts'
+import { UserError } from '../shared/user-error.ts'
 import { openAccount } from './cloudflare-api.ts'
 import { refuse } from './failure.ts'
 import { listLiveVersions } from './worker-versions.ts'
 import { startWrangler } from './wrangler.ts'
+
+/**
+ * Finds the custom domain in wrangler.toml, otherwise the Worker's address at workers.dev.
+ * @throws UserError when neither is known.
+ */
+export async function findOrigin(target: Target): Promise<string> {
+  const { wrangler, call } = await openAccount(target)
+  const routes = [...(wrangler.routes ?? []), ...(wrangler.route ? [wrangler.route] : [])]
+  const domain = routes.find((route) => readPath(route, 'custom_domain') === true)
+  if (domain !== undefined) return `https://${String(readPath(domain, 'pattern'))}`
+  if (routes.length > 0) {
+    throw new UserError(`The route of [env.${target.env}] in wrangler.toml names no host. Add --url.`)
+  }
+  const subdomain = readPath(await call('GET', '/workers/subdomain').catch(refuse), 'subdomain')
+  // The smoke test sends a secret to this address, so it must be the account's own.
+  if (typeof subdomain !== 'string') throw new UserError('Cloudflare names no workers.dev subdomain. Add --url.')
+  return `https://${wrangler.name}.${subdomain}.workers.dev`
+}
 
 /**
  * @returns the version that most requests get; undefined before the first deploy. The first secret of a Worker makes an empty

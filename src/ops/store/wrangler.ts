@@ -1,11 +1,13 @@
-// Wrangler, as a program.
+// Wrangler, as a program, and the migrations that it applies.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
+import { UserError } from '../shared/user-error.ts'
 
 /** Switches off wrangler's telemetry, its update check and its banner. */
 const quiet = { CLOUDFLARE_CF_FETCH_ENABLED: 'false', WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true' }
@@ -42,4 +44,22 @@ export async function finishWrangler(child: ChildProcess, input = '') {
   child.stdin?.on('error', () => {}).end(input)
   const [exitCode]: (number | null)[] = await once(child, 'close')
   return { exitCode, output: stripVTControlCharacters(output).trim() }
+}
+
+/** @returns the names of the files of this checkout, in their order. */
+export async function listMigrationFiles(): Promise<string[]> {
+  return (await readdir('migrations')).filter((name) => name.endsWith('.sql')).toSorted()
+}
+
+/** @throws UserError that quotes wrangler's output. */
+export async function applyLocalMigrations(persistTo: string | undefined): Promise<void> {
+  const state = persistTo === undefined ? [] : ['--persist-to', persistTo]
+  const args = ['d1', 'migrations', 'apply', 'DB', '--local', '--env', '', ...state]
+  const { exitCode, output } = await finishWrangler(startWrangler(args, ['ignore', 'pipe', 'pipe']))
+  if (exitCode !== 0) throw new UserError([output, describeFailedMigration(persistTo)])
+}
+
+/** A local state may be of another schema. */
+export function describeFailedMigration(persistTo: string | undefined): string {
+  return `The local database could not be migrated. To start afresh, delete it: rm -r ${persistTo ?? '.wrangler/state'}`
 }

@@ -2,8 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { deployWithWrangler } from '../../../src/ops/store/deployment.ts'
-import { findOrigin } from '../../../src/ops/store/origin.ts'
+import { deployWithWrangler, findOrigin } from '../../../src/ops/store/deployment.ts'
 
 /** Wrangler’s own program is not started: it says which variables it got. */
 vi.mock('../../../src/ops/store/wrangler.ts', async () => {
