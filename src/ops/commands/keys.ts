@@ -2,15 +2,7 @@
 import { staleIfErrorHours } from '../../api/promises.ts'
 import { listKeyEntries, type ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
-import {
-  checkDroppable,
-  describeRevivedKey,
-  dropKey,
-  findRevivedKeys,
-  listKeys,
-  rotateKeys,
-  type Key,
-} from '../core/key-ring.ts'
+import { checkDroppable, describeRevived, dropKey, listKeys, rotateKeys } from '../core/key-ring.ts'
 import type { Store } from '../store/store.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readLog } from './change-log.ts'
@@ -37,10 +29,7 @@ export const keys = {
     example: 'keys list',
     store: 'itself',
     json,
-    async run(_, run) {
-      const known = await readKeys(run)
-      return describeKeys(known, known.length > 0 ? await readEntries(run) : [], run)
-    },
+    run: async (_, run) => describeKeys(await readEntries(run), run),
   }),
 
   drop: verb({
@@ -70,17 +59,19 @@ export const keys = {
   }),
 }
 
-async function readKeys({ target, clock, openSecrets }: Run): Promise<Key[]> {
-  return listKeys((await (await openSecrets(target)).list()).live, clock.nowMs() / 1000)
-}
-
-function describeKeys(known: readonly Key[], entries: readonly ChangeEntry[], { target, warn }: Run): Output {
-  const revived = findRevivedKeys(known, entries)
-  const rows = known.map((key) => {
-    const droppedAt = revived.find(({ kid }) => kid === key.kid)?.droppedAt ?? null
-    return { ...key, signsFrom: formatIsoTime(Number(key.kid)), droppedAt: formatOptionalTime(droppedAt) }
+async function describeKeys(
+  entries: readonly ChangeEntry[],
+  { target, clock, openSecrets, warn }: Run,
+): Promise<Output> {
+  const { live } = await (await openSecrets(target)).list()
+  const known = listKeys(live, clock.nowMs() / 1000, entries)
+  for (const key of known) {
+    const problem = describeRevived(key, target)
+    if (problem !== undefined) warn(`Warning: ${problem}`)
+  }
+  const rows = known.map(({ kid, use, droppedAt }) => {
+    return { kid, use, signsFrom: formatIsoTime(Number(kid)), droppedAt: formatOptionalTime(droppedAt) }
   })
-  for (const key of revived) warn(`Warning: ${describeRevivedKey(key, target)}`)
   return {
     data: rows,
     text: rows.map(({ kid, use, signsFrom, droppedAt }) => {
@@ -92,7 +83,7 @@ function describeKeys(known: readonly Key[], entries: readonly ChangeEntry[], { 
 
 /** Wrangler reads .dev.vars only when it starts. */
 async function describeChanged(store: Store, run: Run): Promise<Output> {
-  const output = describeKeys(await readKeys(run), await listKeyEntries(store), run)
+  const output = await describeKeys(await listKeyEntries(store), run)
   return run.target.remote ? output : { ...output, note: 'Restart npm run dev to use the change.' }
 }
 

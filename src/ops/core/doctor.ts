@@ -13,7 +13,7 @@ import { describeCommand, describeDeploy, describeMigration, type Target } from 
 import type { Clock } from './clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from './iso-time.ts'
-import { describeRevivedKey, findRevivedKeys, listKeys } from './key-ring.ts'
+import { describeRevived, listKeys } from './key-ring.ts'
 
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
@@ -135,7 +135,7 @@ async function checkKeys(
   nowSeconds: number,
 ): Promise<Finding[]> {
   const { live, latest } = await list()
-  const keys = listKeys(live, nowSeconds)
+  const keys = listKeys(live, nowSeconds, entries)
   const strange = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
   // npm run dev makes the first local key without an entry.
   const recorded = new Set(entries?.filter(({ kind }) => kind === 'keys-rotate').map(({ kid }) => kid))
@@ -145,7 +145,7 @@ async function checkKeys(
   const isOutdated = before !== after
   const findings = [
     ...checkSigning(live, nowSeconds, isOutdated ? describeDeploy(target) : rotate),
-    ...findRevivedKeys(keys, entries ?? []).map((key) => problem(describeRevivedKey(key, target))),
+    ...keys.flatMap((key) => describeRevived(key, target) ?? []).map(problem),
     ...strange.map((name) =>
       warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
     ),

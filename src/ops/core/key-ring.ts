@@ -19,16 +19,21 @@ export interface Key {
   kid: string
   /** The time of `next` has not come. */
   use: 'signs' | 'verifies' | 'next'
+  /** The Unix second in which it was dropped: a rollback of the Worker brings its secrets back. Null for other keys. */
+  droppedAt: number | null
 }
+
+type KeyEntry = Pick<ChangeEntry, 'kind' | 'kid' | 'changedAt'>
 
 /** Every location knows a new secret within a minute, and clocks differ by less than another one. */
 const spreadSeconds = 120
 
 /**
  * @param names of secrets.
- * @returns the keys among them, the newest first.
+ * @param entries of the keys, the newest first.
+ * @returns the keys among the secrets, the newest first.
  */
-export function listKeys(names: readonly string[], nowSeconds: number): Key[] {
+export function listKeys(names: readonly string[], nowSeconds: number, entries: readonly KeyEntry[] = []): Key[] {
   const newestFirst = names
     .flatMap((name) => parseKeyName(name) ?? [])
     .toSorted()
@@ -36,10 +41,11 @@ export function listKeys(names: readonly string[], nowSeconds: number): Key[] {
     .map((kid) => ({ kid }))
   const [first, ...rest] = newestFirst
   const signing = first && findSigningKey([first, ...rest], nowSeconds)
-  return newestFirst.map((key) => ({
-    kid: key.kid,
-    use: key === signing ? 'signs' : Number(key.kid) > nowSeconds ? 'next' : 'verifies',
-  }))
+  return newestFirst.map((key) => {
+    const use = key === signing ? 'signs' : Number(key.kid) > nowSeconds ? 'next' : 'verifies'
+    const last = entries.find(({ kid }) => kid === key.kid)
+    return { kid: key.kid, use, droppedAt: last?.kind === 'keys-drop' ? last.changedAt : null }
+  })
 }
 
 /** @returns the ID of a new key that signs from then on: another one than those that are there. */
@@ -125,24 +131,9 @@ async function changeRecorded(
   store.changes.outcome = 'changed'
 }
 
-/** A key that is in use although it was dropped: a rollback of the Worker brings its secrets back. */
-export interface RevivedKey extends Key {
-  /** Unix seconds. */
-  droppedAt: number
-}
-
-/** @param entries of the keys, the newest first. */
-export function findRevivedKeys(
-  keys: readonly Key[],
-  entries: readonly Pick<ChangeEntry, 'kind' | 'kid' | 'changedAt'>[],
-): RevivedKey[] {
-  return keys.flatMap((key) => {
-    const last = entries.find(({ kid }) => kid === key.kid)
-    return last?.kind === 'keys-drop' ? [{ ...key, droppedAt: last.changedAt }] : []
-  })
-}
-
-export function describeRevivedKey({ kid, droppedAt }: RevivedKey, target: Target): string {
+/** @returns what to do about a key that is in use although it was dropped; undefined for other keys. */
+export function describeRevived({ kid, droppedAt }: Key, target: Target): string | undefined {
+  if (droppedAt === null) return undefined
   const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
   return `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}, and is in use. Drop it again: ${drop}`
 }

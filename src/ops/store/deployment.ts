@@ -31,14 +31,13 @@ export async function findOrigin(target: Target): Promise<string> {
 }
 
 /**
- * @returns the version that most requests get; undefined before the first deploy. The first secret of a Worker makes an empty
+ * @returns the version that answers requests; undefined before the first deploy. The first secret of a Worker makes an empty
  * version, which nobody wants to go back to: it does not count.
  */
 export async function findLiveVersion(target: Target): Promise<string | undefined> {
   const { wrangler, call } = await openAccount(target)
   const live = await listLiveVersions(call, wrangler.name).catch(refuse)
-  const deployed = live.filter(({ bindings }) => bindings.some(({ name }) => name === 'DB'))
-  return deployed.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId
+  return live.find(({ bindings }) => bindings.some(({ name }) => name === 'DB'))?.versionId
 }
 
 /** Runs all checks of the project. They need no credentials, and get none. */

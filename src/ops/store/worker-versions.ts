@@ -4,18 +4,13 @@ import type { Call } from './cloudflare-api.ts'
 import { CloudflareError } from './failure.ts'
 
 /** A version that gets a share of the requests. */
-export interface LiveVersion {
+interface LiveVersion {
   versionId: string
-  percentage: number
-}
-
-interface Binding {
-  name: string
-  type: string
+  bindings: { name: string; type: string }[]
 }
 
 /** @returns nothing before the first deploy. */
-export function listLiveVersions(call: Call, worker: string): Promise<(LiveVersion & { bindings: Binding[] })[]> {
+export function listLiveVersions(call: Call, worker: string): Promise<LiveVersion[]> {
   const script = `/workers/scripts/${worker}`
   return unlessNoWorker(async () => {
     const shares = readList(await call('GET', `${script}/deployments`), 'deployments', 0, 'versions')
@@ -27,7 +22,6 @@ export function listLiveVersions(call: Call, worker: string): Promise<(LiveVersi
         const bindings = readList(await call('GET', `${script}/versions/${versionId}`), 'resources', 'bindings')
         return {
           versionId,
-          percentage: Number(readPath(version, 'percentage')),
           bindings: bindings.map((one) => ({
             name: String(readPath(one, 'name')),
             type: String(readPath(one, 'type')),

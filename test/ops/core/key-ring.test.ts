@@ -1,14 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { listKeyEntries } from '../../../src/ops/core/change-record.ts'
-import {
-  checkDroppable,
-  describeRevivedKey,
-  dropKey,
-  findRevivedKeys,
-  listKeys,
-  rotateKeys,
-} from '../../../src/ops/core/key-ring.ts'
+import { checkDroppable, describeRevived, dropKey, listKeys, rotateKeys } from '../../../src/ops/core/key-ring.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { emptyDatabase } from '../support/test-database.ts'
@@ -161,14 +154,14 @@ describe('a drop', () => {
 })
 
 test('a dropped key that is there again is found', () => {
-  const keys = listKeys([secret(first), secret(second), secret(third)], nowSeconds())
   const entries = [
     { kid: second, kind: 'keys-rotate', changedAt: 38 },
     { kid: first, kind: 'keys-drop', changedAt: 37 },
     { kid: first, kind: 'keys-rotate', changedAt: 36 },
     { kid: '1600000000', kind: 'keys-drop', changedAt: 35 },
   ] as const
-  expect(findRevivedKeys(keys, entries).map((key) => describeRevivedKey(key, target))).toEqual([
+  const keys = listKeys([secret(first), secret(second), secret(third)], nowSeconds(), entries)
+  expect(keys.flatMap((key) => describeRevived(key, target) ?? [])).toEqual([
     `The key ${first} was dropped at 1970-01-01T00:00:37Z, and is in use. Drop it again: npm run -s ops -- keys drop ${first} --leaked --remote --env staging`,
   ])
 })
