@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { demoCases } from '../../catalog/demo-cases.ts'
 import { formatKeyName, generateKey } from '../../crypto/signing-keys.ts'
-import { parseConfig, type ConfigSource } from '../../api/config.ts'
+import { parseConfig } from '../../api/config.ts'
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectPartners } from '../../db/partner-queries.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
@@ -22,14 +22,13 @@ const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
 
 /**
  * Creates what is missing.
- * @param vars variables that replace those of wrangler.toml.
  * @throws UserError when the state can't be used, or the configuration is wrong.
  */
-export async function prepareState(target: Target, vars: ConfigSource): Promise<void> {
+export async function prepareState(target: Target): Promise<void> {
   await ensureSigningKey()
   await applyLocalMigrations(target.persistTo)
   await withLocalStore(target, async (store) => {
-    await parseConfig({ ...store.config, ...vars })
+    await parseConfig(store.config)
     // Never again after the first publication: a catalog may be empty on purpose.
     if ((await selectCatalogOrigin(store.db)).revision > 0) return
     const text = await readFile(demoCatalog, 'utf8')

@@ -22,15 +22,13 @@ Other flags, such as --port and --var, are passed on to wrangler dev.`,
     const options = {
       env: { type: 'string', short: 'e' },
       port: { type: 'string' },
-      var: { type: 'string', multiple: true },
     } as const
     const { values } = parseArgs({ args: words, options, strict: false, allowPositionals: true })
     if (values.env !== undefined) {
       throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
     }
-    const pairs = (values.var ?? []).map((pair) => String(pair).split(/:(.*)/s, 2))
     const target = persistTo === undefined ? {} : { persistTo }
-    await prepareState(target, Object.fromEntries(pairs))
+    await prepareState(target)
     // Wrangler's default. Without the flag, wrangler takes another port when that one is taken.
     const port = String(values.port ?? 8787)
     const args = values.port === undefined ? [...words, '--port', port] : words
@@ -52,7 +50,7 @@ export const prepareDev = verb({
     const found = await readFile(stamp, 'utf8').catch(() => '')
     await ensureSigningKey()
     if (found !== migrations) {
-      await prepareState({}, {})
+      await prepareState({})
       // A build doesn't know the port.
       report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
       await announce({}, '$API')

@@ -43,10 +43,10 @@ export const watch = verb({
     const { target, clock, openUsage, findOrigin, variables } = run
     checkHasUsage(target)
     const query: QueryUsage = async (write) => (await openUsage(target))(write)
-    const asked = usageQueries.get(name ?? '')
-    if (asked) {
+    const write = usageQueries.get(name ?? '')
+    if (write) {
       let sql = ''
-      const rows = await query((dataset) => (sql = asked.write(dataset)))
+      const rows = await query((dataset) => (sql = write(dataset)))
       return { data: rows, note: sql }
     }
     const tools = { query, examine: () => examineTarget(run, false), findOrigin: async () => url ?? findOrigin(target) }

@@ -7,12 +7,11 @@ import { ok, problem, warning, type Finding } from './health-check.ts'
 /** Counts are texts. */
 type Row = Record<string, unknown>
 
-export interface UsageQuery {
-  /** SQL of Workers Analytics Engine. */
-  write: (dataset: string) => string
-}
+/** Writes SQL of Workers Analytics Engine. */
+type WriteQuery = (dataset: string) => string
 
-export interface Alert extends UsageQuery {
+export interface Alert {
+  write: WriteQuery
   /** When it needs somebody. The numbers were set without real traffic. */
   rule: string
   /**
@@ -99,22 +98,19 @@ export const alerts = {
 } as const satisfies Record<string, Alert>
 
 /** Queries for people, which no alert needs. */
-const overviews = {
-  target: {
-    write: (dataset) =>
-      `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
-  },
-  partners: {
-    write: (dataset) =>
-      `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${since(1440)} GROUP BY partner, route ORDER BY requests DESC`,
-  },
-  refusals: {
-    write: (dataset) =>
-      `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
-  },
-} as const satisfies Record<string, UsageQuery>
+const overviews: Readonly<Record<string, WriteQuery>> = {
+  target: (dataset) =>
+    `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
+  partners: (dataset) =>
+    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${since(1440)} GROUP BY partner, route ORDER BY requests DESC`,
+  refusals: (dataset) =>
+    `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
+}
 
-export const usageQueries: ReadonlyMap<string, UsageQuery> = new Map(Object.entries({ ...alerts, ...overviews }))
+export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
+  ...Object.entries(alerts).map(([name, { write }]) => [name, write] as const),
+  ...Object.entries(overviews),
+])
 
 function judgeAvailability(row: Row): Finding {
   const [requests, failures] = [readCount(row, 'requests'), readCount(row, 'failures')]
