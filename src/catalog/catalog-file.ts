@@ -5,7 +5,7 @@ import { findUnknownName, type Defect, type Invalid, type Place } from './defect
 import { readJson } from './json-text.ts'
 import { describeValue } from './plan-cells.ts'
 import { planFields } from './plan-columns.ts'
-import { catalogPlanSchema, countryCode, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
+import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
 
 /** The catalog that a file was exported from. */
 export interface CatalogOrigin {
@@ -15,15 +15,10 @@ export interface CatalogOrigin {
   revision: number
 }
 
-/** What an export says about itself. */
-export interface ExportSource {
-  origin?: CatalogOrigin | undefined
-  /** The country that the export was limited to. */
-  country?: string | undefined
-}
-
-export interface CatalogFile extends ExportSource {
+export interface CatalogFile {
   plans: CatalogPlan[]
+  /** undefined when the file was not exported. */
+  origin?: CatalogOrigin | undefined
   /** Columns of a spreadsheet that are no field of a plan. */
   ignored?: readonly string[]
 }
@@ -40,7 +35,6 @@ const fileSchema = z
         .regex(/^[0-9a-f]{16}$/, catalogId)
         .optional(),
       revision: nonNegativeInteger.optional(),
-      country: countryCode.optional(),
       plans: z.array(z.unknown(), 'an array of plans'),
     },
     'a JSON object with an array "plans"',
@@ -51,8 +45,8 @@ const fileSchema = z
     context.addIssue({ code: 'custom', path: [missing], message: `a value, because the file has a ${present}` })
   })
 
-export function formatCatalog(plans: readonly CatalogPlan[], { origin, country }: ExportSource = {}): string {
-  return `${JSON.stringify({ ...origin, country, plans }, null, 2)}\n`
+export function formatCatalog(plans: readonly CatalogPlan[], origin?: CatalogOrigin): string {
+  return `${JSON.stringify({ ...origin, plans }, null, 2)}\n`
 }
 
 /**
@@ -60,7 +54,7 @@ export function formatCatalog(plans: readonly CatalogPlan[], { origin, country }
  * @param known the catalog that the file will change, as in `findConflicts`.
  */
 export function parseCatalog(json: string, known: Plans = []): CatalogResult {
-  const { candidates, origin, country, defects } = parseFile(json)
+  const { candidates, origin, defects } = parseFile(json)
   const places = new Map<CatalogPlan, Place>()
   for (const [index, candidate] of candidates.entries()) {
     const { data, error } = catalogPlanSchema.safeParse(candidate)
@@ -70,20 +64,20 @@ export function parseCatalog(json: string, known: Plans = []): CatalogResult {
   const plans = [...places.keys()]
   defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
   defects.push(...findStrangers(plans, known, known, (plan) => places.get(plan)))
-  return defects.length > 0 ? { kind: 'invalid', defects, advice: [] } : { kind: 'catalog', plans, origin, country }
+  return defects.length > 0 ? { kind: 'invalid', defects, advice: [] } : { kind: 'catalog', plans, origin }
 }
 
 /** Parses everything but the plans, which may be anything. */
-export function parseFile(json: string): ExportSource & { candidates: unknown[]; defects: Defect[] } {
+export function parseFile(json: string): Pick<CatalogFile, 'origin'> & { candidates: unknown[]; defects: Defect[] } {
   const { value, defects } = readJson(json)
   if (value === undefined) return { candidates: [], defects }
   const { data, error } = fileSchema.safeParse(value)
   if (error) defects.push(...listDefects(error, value, { kind: 'file' }, Object.keys(fileSchema.shape)))
   const plans = readPath(value, 'plans')
   const candidates: unknown[] = Array.isArray(plans) ? plans : []
-  const { catalog, revision, country } = data ?? {}
+  const { catalog, revision } = data ?? {}
   const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
-  return { candidates, defects, origin, country }
+  return { candidates, defects, origin }
 }
 
 /** @param index from 0. */

@@ -26,19 +26,18 @@ import {
  * @param isWanted whether the sheet has a column.
  */
 export function formatCatalogSheet(
-  { plans, ...source }: CatalogFile,
+  { plans, origin }: CatalogFile,
   format: CellFormat,
   isWanted: (column: string) => boolean = () => true,
 ): Sheet {
   const columns = listColumns(plans).filter(({ name }) => isWanted(name))
-  const text = formatSource(source)
-  const sourceCells = text === null ? [] : [text]
+  const sourceCells = origin ? [formatSource(origin)] : []
   const rows = plans.map((plan) => [
     ...columns.map((column) => encodeCell(column.kind, readPath(plan, ...column.name.split('.')), format)),
     ...sourceCells,
   ])
-  if (rows.length === 0 && text !== null) rows.push([...columns.map(() => null), text])
-  const header = [...columns.map(({ name }) => name), ...(text === null ? [] : [sourceColumn])]
+  if (rows.length === 0) rows.push([...columns.map(() => null), ...sourceCells])
+  const header = [...columns.map(({ name }) => name), ...(origin ? [sourceColumn] : [])]
   return { name: plansSheetName, rows: [header, ...rows], merges: [] }
 }
 
@@ -46,7 +45,7 @@ export function formatCatalogSheet(
 export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly CatalogPlan[] = []): CatalogResult {
   const table = findPlanTable(spreadsheet)
   if (!('rows' in table)) return { kind: 'invalid', ...table, advice: [] }
-  const { columns, rows, headerPlace, origin, country, ignored } = table
+  const { columns, rows, headerPlace, origin, ignored } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
   const missing = listColumns([]).filter((column) => !present.has(column.name) && !isOptional(column))
@@ -69,7 +68,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly Cat
   defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
   defects.push(...findStrangers(plans, known, known, (plan) => places.get(plan)))
   if (defects.length > 0) return { kind: 'invalid', defects, advice: adviseOnNumbers(table) }
-  return { kind: 'catalog', plans, origin, country, ...(ignored && { ignored }) }
+  return { kind: 'catalog', plans, origin, ...(ignored && { ignored }) }
 }
 
 /** Whether files of older plans lack the column. */

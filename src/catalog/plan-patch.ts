@@ -1,7 +1,7 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, from JSON, or from a command line. Pure.
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../json.ts'
-import { listDefects, locatePlan, parseFile, type ExportSource } from './catalog-file.ts'
+import { listDefects, locatePlan, parseFile, type CatalogFile } from './catalog-file.ts'
 import { listCellDefects } from './catalog-sheet.ts'
 import { findUnknownName, type Defect, type Place } from './defect.ts'
 import { readJson } from './json-text.ts'
@@ -21,35 +21,32 @@ export interface PlanPatch extends FieldPatch {
 }
 
 /** The patches of a file, and its defects so far: `applyPatches` finds the others. */
-export interface CatalogUpdate extends ExportSource {
+export interface CatalogUpdate extends Pick<CatalogFile, 'origin' | 'ignored'> {
   patches: PlanPatch[]
   defects: Defect[]
   /** Sentences about the file as a whole, for when there are defects. */
   advice: string[]
-  /** Columns of a spreadsheet that are no field of a plan. */
-  ignored?: readonly string[]
 }
 
 /** Reads the rows of a spreadsheet. Empty cells change nothing. */
 export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   const table = findPlanTable(spreadsheet)
   if (!('rows' in table)) return { patches: [], advice: [], ...table }
-  const { rows, defects, origin, country, ignored } = table
+  const { rows, defects, origin, ignored } = table
   const candidates = rows.map((row) => ({ fields: readFields(table, row, true), place: row.place }))
   return {
     ...readPatches(candidates, defects),
     advice: adviseOnNumbers(table),
     origin,
-    country,
     ...(ignored && { ignored }),
   }
 }
 
 /** Reads a catalog file whose plans have an identifier and any other fields. */
 export function parseUpdateJson(json: string): CatalogUpdate {
-  const { candidates, defects, origin, country } = parseFile(json)
+  const { candidates, defects, origin } = parseFile(json)
   const located = candidates.map((fields, index) => ({ fields, place: locatePlan(fields, index) }))
-  return { ...readPatches(located, defects), advice: [], origin, country }
+  return { ...readPatches(located, defects), advice: [], origin }
 }
 
 function readPatches(candidates: readonly { fields: unknown; place: Place }[], known: readonly Defect[]) {

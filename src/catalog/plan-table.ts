@@ -1,10 +1,9 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
-import type { ExportSource } from './catalog-file.ts'
+import type { CatalogOrigin } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
 import { decodeCell, emptyValue, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
 import { findColumn, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { abbreviate } from '../abbreviate.ts'
-import { isCountryCode } from './country-codes.ts'
 
 /** Rows and columns count from 0, and both ends belong to the range. */
 export interface CellRange {
@@ -31,7 +30,8 @@ export interface PlanRow {
   cells: readonly Cell[]
 }
 
-export interface PlanTable extends ExportSource {
+export interface PlanTable {
+  origin: CatalogOrigin | undefined
   /** With the position of the column in the rows. */
   columns: readonly (PlanColumn & { index: number })[]
   rows: readonly PlanRow[]
@@ -48,21 +48,14 @@ export const plansSheetName = 'Plans'
 /** The column that says where the plans were exported from. Every row has it, so that rows can be sorted and deleted. */
 export const sourceColumn = 'exportedFrom'
 
-export function formatSource({ origin, country }: ExportSource): string | null {
-  const parts = [
-    ...(origin ? [`catalog ${origin.catalog}`, `revision ${origin.revision}`] : []),
-    ...(country === undefined ? [] : [`country ${country}`]),
-  ]
-  return parts.length === 0 ? null : parts.join(', ')
+export function formatSource({ catalog, revision }: CatalogOrigin): string {
+  return `catalog ${catalog}, revision ${revision}`
 }
 
 /** @returns undefined when the text is not one that `formatSource` writes. */
-function parseSource(text: string): ExportSource | undefined {
-  const [whole, catalog, revision, country] =
-    /^(?:catalog ([0-9a-f]{16}), revision ([0-9]{1,15}))?(?:(?:^|, )country ([A-Z]{2}))?$/.exec(text.trim()) ?? []
-  if (!whole || (country !== undefined && !isCountryCode(country))) return undefined
-  const origin = catalog === undefined ? undefined : { catalog, revision: Number(revision) }
-  return { origin, country }
+function parseSource(text: string): CatalogOrigin | undefined {
+  const [, catalog, revision] = /^catalog ([0-9a-f]{16}), revision ([0-9]{1,15})$/.exec(text) ?? []
+  return catalog === undefined ? undefined : { catalog, revision: Number(revision) }
 }
 
 /** @returns the table, or why there is none. */
@@ -142,8 +135,9 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
     defects.push({ place, expected: 'a value in each cell', found: 'merged cells', fix: 'Split them.' })
   }
   defects.push(...checkSources(sources))
+  const [source = ''] = sources.keys()
   const others = ignored.length > 0 ? { ignored } : {}
-  return { columns, ...others, rows: planRows, format, headerPlace, defects, ...readSource(sources) }
+  return { origin: parseSource(source), columns, ...others, rows: planRows, format, headerPlace, defects }
 }
 
 function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
@@ -153,11 +147,6 @@ function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
     const fix = 'Import each export by itself, or delete this column.'
     return index === 0 ? [] : [{ place, expected: 'rows of one export', found, fix }]
   })
-}
-
-function readSource(sources: ReadonlyMap<string, Place>): ExportSource {
-  const [text = ''] = sources.keys()
-  return parseSource(text) ?? {}
 }
 
 /**

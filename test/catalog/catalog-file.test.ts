@@ -21,34 +21,26 @@ test('reads back where an exported file comes from, which is written first', () 
     catalog: fc.stringMatching(/^[0-9a-f]{16}$/),
     revision: fc.nat(Number.MAX_SAFE_INTEGER - 1),
   })
-  const source = fc.record({ origin, country: fc.constantFrom('KE', 'RW') }, { requiredKeys: [] })
   fc.assert(
-    fc.property(arbitraryCatalog, source, (plans, from) => {
-      expect(parseCatalog(formatCatalog(plans, from))).toEqual({ kind: 'catalog', plans, ...from })
+    fc.property(arbitraryCatalog, origin, (plans, from) => {
+      expect(parseCatalog(formatCatalog(plans, from))).toEqual({ kind: 'catalog', plans, origin: from })
     }),
   )
-  const text = formatCatalog([], { origin: { catalog: '0123456789abcdef', revision: 7 }, country: 'KE' })
+  const text = formatCatalog([], { catalog: '0123456789abcdef', revision: 7 })
   expect(text).toBe(`{
   "catalog": "0123456789abcdef",
   "revision": 7,
-  "country": "KE",
   "plans": []
 }
 `)
 })
 
-test('a plan may be taken off the list of the country that the file is limited to', () => {
-  const plans = [makePlan({ viewableIn: ['UG'] })]
-  expect(parseCatalog(formatCatalog(plans, { country: 'KE' }))).toEqual({ kind: 'catalog', plans, country: 'KE' })
-})
-
 test('names every defect of the file itself, before those of its plans', () => {
-  const text = JSON.stringify({ catalog: 'XYZ', revision: -1, country: 'ke', contry: 1, plans: [null] })
+  const text = JSON.stringify({ catalog: 'XYZ', revision: -1, revisoin: 1, plans: [null] })
   expect(printDefects(parseCatalog(text))).toEqual([
     'The file: catalog: expected 16 hexadecimal digits in lower case; found "XYZ".',
     'The file: revision: expected an integer from 0 to 9007199254740990; found -1.',
-    'The file: country: expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "ke".',
-    'The file: expected the name of a field; found "contry". Did you mean country?',
+    'The file: expected the name of a field; found "revisoin". Did you mean revision?',
     'Plan number 1: expected an object; found null.',
   ])
 })

@@ -7,11 +7,12 @@ import { arbitraryCatalog, arbitrarySource, makePlan, mistakenTexts } from '../s
 import { printDefects } from '../support/print-defects.ts'
 
 const typed = { isUntyped: false }
+const origin = { catalog: '0123456789abcdef', revision: 7 }
 const numRuns = Math.min(inject('propertyRuns'), 2000)
 
 /** The sheet of plans, with some cells replaced: by row from 1, as a spreadsheet counts, and by column name. */
 function makeSheet(plans = [makePlan()], cells: Record<number, Record<string, Cell>> = {}) {
-  const sheet = formatCatalogSheet({ plans, country: 'KE' }, typed)
+  const sheet = formatCatalogSheet({ plans, origin }, typed)
   const rows = sheet.rows.map((row) => [...row])
   for (const [number, replaced] of Object.entries(cells)) {
     for (const [name, cell] of Object.entries(replaced)) {
@@ -88,7 +89,7 @@ test('where commas are decimal, 1.000 is no amount', () => {
 })
 
 describe('what people and spreadsheets do to a sheet is read', () => {
-  const expected = { kind: 'catalog', plans: [plan], origin: undefined, country: 'KE' }
+  const expected = { kind: 'catalog', plans: [plan], origin }
 
   test('rows above the names, and empty rows', () => {
     const sheet = makeSheet()
@@ -140,7 +141,7 @@ describe('what people and spreadsheets do to a sheet is read', () => {
     const sheet = makeSheet()
     expect(parse({ ...sheet, rows: sheet.rows.map((row) => row.slice(0, -1)) })).toEqual({
       ...expected,
-      country: undefined,
+      origin: undefined,
     })
   })
 

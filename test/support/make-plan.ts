@@ -123,7 +123,6 @@ export const arbitrarySource = fc.record(
       catalog: fc.stringMatching(/^[0-9a-f]{16}$/),
       revision: fc.nat(1e15 - 1),
     }),
-    country: fc.constantFrom('KE', 'RW'),
   },
   { requiredKeys: [] },
 )

@@ -81,7 +81,7 @@ export const catalog = {
     example: 'catalog import src/catalog/demo.json --dry-run',
     flags: {
       ...fileFlags,
-      prune: { help: 'remove the plans that are not in the file; of the export of a country, only from its list' },
+      prune: { help: 'remove the plans that are not in the file' },
     },
     async run(input, run) {
       const { prune: isPruning, overwrite: isOverwriting } = input
@@ -105,7 +105,6 @@ export const catalog = {
     help: 'write the catalog as a file that import reads back unchanged',
     example: 'catalog export --output plans.xlsx',
     flags: {
-      country: { value: '<code>', help: 'only the plans that are viewable in this country' },
       for: {
         value: '<purpose>',
         help: 'figures: only the columns with the figures of a month, for update',
@@ -117,9 +116,9 @@ export const catalog = {
         help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
       },
     },
-    async run({ country, for: purpose, at, output }, { store }) {
+    async run({ for: purpose, at, output }, { store }) {
       const format = chooseExportFormat(output, purpose)
-      const file = await readCatalogFile(store, country, at)
+      const file = await readCatalogFile(store, at)
       const content = await formatCatalogFile(file, format, purpose)
       if (output === undefined) return { text: String(content) }
       await writeOutput(output, content)

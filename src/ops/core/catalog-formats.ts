@@ -73,7 +73,7 @@ export async function formatCatalogFile(
   purpose?: Purpose,
 ): Promise<string | Uint8Array> {
   const file = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
-  if (format === 'json') return formatCatalog(file.plans, file)
+  if (format === 'json') return formatCatalog(file.plans, file.origin)
   const isUntyped = format === 'csv'
   const isWanted = (column: string) => purpose === undefined || columnsFor[purpose].includes(column)
   const sheet = formatCatalogSheet(file, { isUntyped }, isWanted)

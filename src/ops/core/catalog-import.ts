@@ -1,12 +1,6 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
 import { abbreviate, nameSome } from '../../abbreviate.ts'
-import {
-  findStrangers,
-  parseCatalog,
-  type CatalogFile,
-  type CatalogOrigin,
-  type ExportSource,
-} from '../../catalog/catalog-file.ts'
+import { findStrangers, parseCatalog, type CatalogFile, type CatalogOrigin } from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { isSameJson } from '../../catalog/merge-plan.ts'
@@ -31,7 +25,7 @@ export interface CatalogImport extends PreparedChange {
 }
 
 export interface ImportChoice {
-  /** Whether plans that are not in the file are removed. With the country of a file, they only leave its list. */
+  /** Whether plans that are not in the file are removed. */
   isPruning?: boolean
   /** Whether to ignore the revision of the file: it replaces what others changed since. */
   isOverwriting?: boolean
@@ -100,7 +94,7 @@ type Plans = readonly CatalogPlan[]
 /** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
 async function prepareMerge(
   { db }: Store,
-  { origin, country, ignored = [] }: ExportSource & { ignored?: readonly string[] | undefined },
+  { origin, ignored = [] }: Pick<CatalogFile, 'origin' | 'ignored'>,
   { isPruning = false, isOverwriting = false }: ImportChoice,
   decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
 ): Promise<CatalogImport> {
@@ -115,7 +109,7 @@ async function prepareMerge(
   const known = new Map(before.map((plan) => [plan.id, plan]))
   // A field of the catalog that this copy of the code doesn't know stays.
   const file = plans.map((plan) => Object.assign({}, known.get(plan.id), plan))
-  const merged = mergeCatalog({ base, file, current, isPruning, country })
+  const merged = mergeCatalog({ base, file, current, isPruning })
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length > 0) {
     const named = new Set(conflicts.map(({ identifier }) => identifier))

@@ -13,12 +13,10 @@ export interface MergeInput {
   current: readonly CatalogPlan[]
   /** Whether plans that are not in the file are removed, unless they were added after the export. */
   isPruning: boolean
-  /** Limits pruning to one country: plans are taken off its list instead of being removed. */
-  country: string | undefined
 }
 
 /** @returns how the plans of the file change, if at all, and what pruning changes. With a conflict, nothing may be written. */
-export function mergeCatalog({ base, file, current, isPruning, country }: MergeInput): MergedChange[] {
+export function mergeCatalog({ base, file, current, isPruning }: MergeInput): MergedChange[] {
   const old = base ?? current
   // A plan with the same ID and another identifier is another plan: its fields must not be merged.
   const names = new Map([...old, ...file].map(({ id, identifier }) => [id, identifier]))
@@ -28,12 +26,7 @@ export function mergeCatalog({ base, file, current, isPruning, country }: MergeI
   const changes: PlanChange[] = file.map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after }))
   const kept = new Set(file.map(({ id }) => id))
   for (const before of isPruning ? old : []) {
-    const plan = now.get(before.id)
-    if (kept.has(before.id) || plan === undefined) continue
-    const isListed = country !== undefined && [before, plan].every(({ viewableIn }) => viewableIn.includes(country))
-    const viewableIn = before.viewableIn.filter((code) => code !== country)
-    if (country === undefined) changes.push({ planId: before.id, before, after: null })
-    else if (isListed) changes.push({ planId: before.id, before, after: { ...before, viewableIn } })
+    if (now.has(before.id) && !kept.has(before.id)) changes.push({ planId: before.id, before, after: null })
   }
   // A plan of the file that was removed stays so. Its ID may be another plan's now.
   return mergeChanges(now, changes).filter(({ before, after }) => before !== null || after !== null)

@@ -26,10 +26,11 @@ import { UserError } from '../shared/user-error.ts'
  * @throws UserError when the country is none, or there was no catalog then.
  */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
-  if (!(await isFuture(store, atSeconds))) return (await readCatalogFile(store, country, atSeconds)).plans
   if (country !== undefined) checkCountry(country)
+  if (atSeconds === undefined) return (await selectCatalog(store.db, country)).plans
+  if (!(await isFuture(store, atSeconds))) return selectListed((await readCatalogFile(store, atSeconds)).plans, country)
   const scheduled = (await listPublications(store, { onlyPending: true }))
-    .filter(({ state, dueAt, conflict }) => state === 'scheduled' && (dueAt ?? 0) <= Number(atSeconds) && !conflict)
+    .filter(({ state, dueAt, conflict }) => state === 'scheduled' && (dueAt ?? 0) <= atSeconds && !conflict)
     .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
   let plans = applyChanges((await selectCatalog(store.db)).plans, [])
   for (const { id } of scheduled) {
@@ -38,8 +39,8 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   return selectListed([...plans.values()], country).toSorted((a, b) => a.id - b.id)
 }
 
-async function isFuture({ db }: Store, atSeconds: number | undefined): Promise<boolean> {
-  return atSeconds !== undefined && atSeconds > (await selectNowSeconds(db))
+async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
+  return atSeconds > (await selectNowSeconds(db))
 }
 
 function selectListed(plans: CatalogPlan[], country: string | undefined): CatalogPlan[] {
@@ -48,13 +49,10 @@ function selectListed(plans: CatalogPlan[], country: string | undefined): Catalo
 
 /**
  * Reads the catalog for a file that `prepareImport` can merge, as it is or as it was.
- * @param country only the plans that are viewable there.
- * @throws UserError when the country is none, or the time is in the future or before the first publication.
+ * @throws UserError when the time is in the future or before the first publication.
  */
-export async function readCatalogFile(store: Store, country?: string, atSeconds?: number): Promise<CatalogFile> {
-  if (country !== undefined) checkCountry(country)
-  const scope = country === undefined ? {} : { country }
-  if (atSeconds === undefined) return { ...(await selectCatalog(store.db, country)), ...scope }
+export async function readCatalogFile(store: Store, atSeconds?: number): Promise<CatalogFile> {
+  if (atSeconds === undefined) return selectCatalog(store.db)
   if (await isFuture(store, atSeconds)) {
     throw new UserError(
       `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
@@ -63,7 +61,7 @@ export async function readCatalogFile(store: Store, country?: string, atSeconds?
   const past = await findRevisionAt(store, atSeconds)
   if (past === 0) throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
   const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
-  return { plans: selectListed(plans, country), origin: { catalog, revision: past }, ...scope }
+  return { plans, origin: { catalog, revision: past } }
 }
 
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { comparePlans } from '../../../src/catalog/plan-paths.ts'
@@ -8,7 +7,7 @@ import { arbitraryCatalog, makePlan } from '../../support/make-plan.ts'
 
 const merge = (input: Partial<MergeInput>) => {
   const file = [makePlan()]
-  const merged = mergeCatalog({ base: file, file, current: file, isPruning: false, country: undefined, ...input })
+  const merged = mergeCatalog({ base: file, file, current: file, isPruning: false, ...input })
   return {
     put: merged.flatMap(({ after }) => after ?? []),
     removedIds: merged.flatMap(({ planId, after, conflicts }) => (after || conflicts[0] ? [] : planId)),
@@ -53,23 +52,6 @@ describe('pruning', () => {
       removedIds: [2],
       conflicts: [{ own: null, identifier: 'plan-3' }],
     })
-  })
-
-  test.each([true, false])('in one country takes plans off its list, and removes none (revision: %s)', (hasBase) => {
-    const catalog = [
-      makePlan({ id: 1 }),
-      makePlan({ id: 2, viewableIn: ['KE', 'UG'] }),
-      makePlan({ id: 3, viewableIn: ['UG'] }),
-    ]
-    const input = { base: hasBase ? catalog : undefined, file, current: catalog, isPruning: true, country: 'KE' }
-    const taken = makePlan({ id: 2, viewableIn: ['UG'] })
-    expect(merge(input)).toEqual(makeMerge(...file, taken))
-  })
-
-  test('in one country leaves plans that came onto its list after the export', () => {
-    const current = [makePlan({ id: 1 }), makePlan({ id: 2, viewableIn: ['KE', 'UG'] })]
-    const before = [makePlan({ id: 1 }), makePlan({ id: 2, viewableIn: ['UG'] })]
-    expect(merge({ base: before, file, current, isPruning: true, country: 'KE' }).put).toEqual(file)
   })
 })
 
@@ -122,22 +104,16 @@ function arbitraryEdit(universe: CatalogPlan[], base: CatalogPlan[], fates: read
   )
 }
 
-const inKenya = ({ viewableIn }: CatalogPlan) => viewableIn.includes('KE')
-
-/** What an export holds, how the operator edited it, and what happened to the catalog meanwhile. */
-const arbitraryCase = fc.tuple(arbitraryCatalog, fc.constantFrom('KE', undefined)).chain(([all, country]) =>
-  fc.subarray(all, { minLength: Math.ceil(all.length / 2) }).chain((base) => {
-    const exported = country === undefined ? base : base.filter(inKenya)
-    const exportable = all.filter((plan) => exported.includes(plan) || (!base.includes(plan) && inKenya(plan)))
-    return fc.record({
+/** An export, how the operator edited it, and what happened to the catalog meanwhile. */
+const arbitraryCase = arbitraryCatalog.chain((all) =>
+  fc.subarray(all, { minLength: Math.ceil(all.length / 2) }).chain((base) =>
+    fc.record({
       base: fc.constant(base),
-      exported: fc.constant(exported),
-      country: fc.constant(country),
-      file: arbitraryEdit(country === undefined ? all : exportable, base, ['edited', 'edited', 'removed']),
+      file: arbitraryEdit(all, base, ['edited', 'edited', 'removed']),
       current: arbitraryEdit(all, base, ['edited', 'edited', 'removed', 'replaced']),
       isPruning: fc.boolean(),
-    })
-  }),
+    }),
+  ),
 )
 
 const byId = (a: CatalogPlan, b: CatalogPlan) => a.id - b.id
@@ -160,8 +136,8 @@ const readPath = (plan: CatalogPlan | undefined, path: string) => comparePlans(n
 describe('for any catalog', () => {
   test('a file that was not edited changes nothing, whatever happened since the export', () => {
     fc.assert(
-      fc.property(arbitraryCase, ({ base, exported, country, current, isPruning }) => {
-        const merged = merge({ base, file: exported, current, isPruning, country })
+      fc.property(arbitraryCase, ({ base, current, isPruning }) => {
+        const merged = merge({ base, file: base, current, isPruning })
         expect(merged.conflicts).toEqual([])
         expect(applyMerge(current, merged)).toEqual(current)
       }),
@@ -170,10 +146,10 @@ describe('for any catalog', () => {
 
   test('a merge into the exported catalog gives exactly the file', () => {
     fc.assert(
-      fc.property(arbitraryCase, ({ base, file, country }) => {
+      fc.property(arbitraryCase, ({ base, file }) => {
         const current = base
         const kept = base.filter(({ id }) => !file.some((plan) => plan.id === id))
-        const added = merge({ base, file, current, country })
+        const added = merge({ base, file, current })
         expect(added.conflicts).toEqual([])
         expect(applyMerge(current, added)).toEqual([...kept, ...file].toSorted(byId))
         expect(applyMerge(current, merge({ base, file, current, isPruning: true }))).toEqual(file)
@@ -183,8 +159,8 @@ describe('for any catalog', () => {
 
   test('every merged plan is valid, and without a conflict has the changes of both sides', () => {
     fc.assert(
-      fc.property(arbitraryCase, ({ base, file, current, country, isPruning }) => {
-        const merged = merge({ base, file, current, country, isPruning })
+      fc.property(arbitraryCase, ({ base, file, current, isPruning }) => {
+        const merged = merge({ base, file, current, isPruning })
         for (const plan of merged.put) expect(catalogPlanSchema.parse(plan)).toEqual(plan)
         if (merged.conflicts.length > 0) return
         const result = applyMerge(current, merged)
@@ -194,25 +170,6 @@ describe('for any catalog', () => {
             for (const name of side && plan ? findChanges(before, side) : [])
               expect(readPath(plan, name)).toBe(readPath(side, name))
         }
-      }),
-    )
-  })
-
-  test('a file of one country takes other plans off that country’s list at most', () => {
-    const kenyan = arbitraryCase.filter(({ country }) => country !== undefined)
-    fc.assert(
-      fc.property(kenyan, fc.boolean(), ({ base, file, current, country, isPruning }, hasBase) => {
-        const merged = merge({ base: hasBase ? base : undefined, file, current, country, isPruning })
-        expect(merged.removedIds).toEqual([])
-        const isExpected = (plan: CatalogPlan) => {
-          if (findPlan(file, plan)) return true
-          const now = findPlan(current, plan)
-          const changes = now && findChanges(now, plan)
-          if (changes?.length === 0) return true
-          const exported = hasBase ? findPlan(base, plan) : now
-          return isPruning && exported && inKenya(exported) && isDeepStrictEqual(changes, ['viewableIn.KE'])
-        }
-        expect(applyMerge(current, merged).filter((plan) => !isExpected(plan))).toEqual([])
       }),
     )
   })

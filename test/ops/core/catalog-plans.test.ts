@@ -25,7 +25,7 @@ test('findPlan returns a plan as it was, also one that is gone', async () => {
   await importPlans(plans.slice(0, 1), true)
   await spreadTimes(env.DB)
   expect(await findPlan(store, 'plan-2', 1009)).toEqual(plans[1])
-  const readList = async (country: string) => (await readCatalogFile(store, country, 1009)).plans
+  const readList = (country: string) => listPlans(store, country, 1009)
   expect([await readList('UG'), await readList('RW')]).toEqual([plans, []])
   expect(await findPlan(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
   const gone = 'There is no plan "plan-2" at 1970-01-01 03:17 in '
@@ -57,13 +57,13 @@ test('the future has the changes that are scheduled until then and have no confl
   expect(await listPlans(store, undefined, hour + 3600)).toEqual(next)
   expect(await listPlans(store, 'RW', hour + 3600)).toEqual([])
   expect(await findPlan(store, 'plan-3', hour + 7200)).toEqual({ ...third, hint: 'Later' })
-  await expect(readCatalogFile(store, undefined, hour)).rejects.toThrow(/^--at is in the future: /)
+  await expect(readCatalogFile(store, hour)).rejects.toThrow(/^--at is in the future: /)
 })
 
 test('there was no catalog before the first publication', async () => {
   await importPlans(plans)
   await spreadTimes(env.DB)
-  await expect(readCatalogFile(store, undefined, 999)).rejects.toThrow('There was no catalog at 1970-01-01 03:16 in ')
+  await expect(readCatalogFile(store, 999)).rejects.toThrow('There was no catalog at 1970-01-01 03:16 in ')
 })
 
 describe('a plan that was added, changed, removed and added again', () => {
@@ -84,7 +84,7 @@ describe('a plan that was added, changed, removed and added again', () => {
 
     for (const [step, expected] of states.entries()) {
       const atSeconds = 1000 + 10 * step
-      expect(await readCatalogFile(store, undefined, atSeconds)).toEqual(files[step])
+      expect(await readCatalogFile(store, atSeconds)).toEqual(files[step])
       const found = await findPlan(store, 'plan-2', atSeconds).catch(() => undefined)
       expect(found).toEqual(expected[1])
     }
