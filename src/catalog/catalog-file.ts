@@ -20,7 +20,7 @@ export interface CatalogFile {
   /** undefined when the file was not exported. */
   origin?: CatalogOrigin | undefined
   /** Columns of a spreadsheet that are no field of a plan. */
-  ignored?: readonly string[]
+  ignored?: readonly string[] | undefined
 }
 
 export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | Invalid
@@ -64,7 +64,7 @@ export function parseCatalog(json: string, known: Plans = []): CatalogResult {
   const plans = [...places.keys()]
   defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
   defects.push(...findStrangers(plans, known, known, (plan) => places.get(plan)))
-  return defects.length > 0 ? { kind: 'invalid', defects, advice: [] } : { kind: 'catalog', plans, origin }
+  return defects.length > 0 ? { kind: 'invalid', defects } : { kind: 'catalog', plans, origin }
 }
 
 /** Parses everything but the plans, which may be anything. */

@@ -9,7 +9,6 @@ import { describeValue, encodeCell, type CellFormat } from './plan-cells.ts'
 import { listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
 import {
-  adviseOnNumbers,
   findPlanTable,
   formatSource,
   plansSheetName,
@@ -38,13 +37,13 @@ export function formatCatalogSheet(
   ])
   if (rows.length === 0) rows.push([...columns.map(() => null), ...sourceCells])
   const header = [...columns.map(({ name }) => name), ...(origin ? [sourceColumn] : [])]
-  return { name: plansSheetName, rows: [header, ...rows], merges: [] }
+  return { name: plansSheetName, rows: [header, ...rows] }
 }
 
 /** Finds all defects at once, like `parseCatalog`. */
 export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly CatalogPlan[] = []): CatalogResult {
   const table = findPlanTable(spreadsheet)
-  if (!('rows' in table)) return { kind: 'invalid', ...table, advice: [] }
+  if (!('rows' in table)) return { kind: 'invalid', ...table }
   const { columns, rows, headerPlace, origin, ignored } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
@@ -67,8 +66,8 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly Cat
   const plans = [...places.keys()]
   defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
   defects.push(...findStrangers(plans, known, known, (plan) => places.get(plan)))
-  if (defects.length > 0) return { kind: 'invalid', defects, advice: adviseOnNumbers(table) }
-  return { kind: 'catalog', plans, origin, ...(ignored && { ignored }) }
+  if (defects.length > 0) return { kind: 'invalid', defects }
+  return { kind: 'catalog', plans, origin, ignored }
 }
 
 /** Whether files of older plans lack the column. */
@@ -79,11 +78,16 @@ function isOptional({ field, member = '' }: PlanColumn): boolean {
 
 /** Lists the defects of cells. A list is in one cell, and a cell without a value is empty. */
 export function listCellDefects({ issues }: z.ZodError, fields: object, place: Place): Defect[] {
-  return issues.map(({ path, message }) => ({
-    place: { ...place, field: path.filter((part) => typeof part === 'string').join('.') },
-    expected: message,
-    found: describeValue(readPath(fields, ...path) ?? undefined),
-  }))
+  return issues.map(({ path, message }) => {
+    const value = readPath(fields, ...path) ?? undefined
+    const hasComma = place.kind === 'row' && typeof value === 'string' && /^[+-]?[0-9]+,[0-9]/.test(value)
+    return {
+      place: { ...place, field: path.filter((part) => typeof part === 'string').join('.') },
+      expected: message,
+      found: describeValue(value),
+      fix: hasComma ? 'Write numbers such as 12.4 and 1000, or save the file as .xlsx.' : undefined,
+    }
+  })
 }
 
 /** An object whose cells are all empty is null. A field without a column gets its value for older plans. */

@@ -3,7 +3,7 @@ import { describeValue } from './plan-cells.ts'
 
 /** Where a defect is. Rows, lines, columns of a text and numbers of plans count from 1. */
 export type Place = { field?: string | undefined } & (
-  | { kind: 'row'; sheet: string | undefined; row: number; lastRow?: number }
+  | { kind: 'row'; sheet: string | undefined; row: number }
   /** A plan without a usable identifier has only its number. */
   | { kind: 'plan'; identifier?: string | undefined; number?: number }
   | { kind: 'text'; line: number; column: number }
@@ -27,8 +27,6 @@ export interface Defect {
 export interface Invalid {
   kind: 'invalid'
   defects: Defect[]
-  /** Sentences about the file as a whole. */
-  advice: string[]
 }
 
 /** @param candidates the known names. */
@@ -42,15 +40,16 @@ export function findUnknownName(place: Place, kind: string, name: string, candid
   }
 }
 
-/** @returns the name that differs in case, or in one or two letters. */
+/** @returns the name that differs in case, or in one or two letters; or that of a member. */
 function suggestName(name: string, candidates: readonly string[]): string | undefined {
   const maxDistance = name.length < 5 ? 1 : 2
   const typed = name.trim().toLowerCase()
-  const distances = candidates
+  const [nearest] = candidates
     .filter((candidate) => Math.abs(candidate.length - typed.length) <= maxDistance)
     .map((candidate) => ({ candidate, distance: countEdits(typed, candidate.toLowerCase()) }))
+    .filter(({ distance }) => distance <= maxDistance)
     .toSorted((a, b) => a.distance - b.distance)
-  return distances.find(({ distance }) => distance <= maxDistance)?.candidate
+  return nearest?.candidate ?? candidates.find((candidate) => candidate.startsWith(`${name}.`))
 }
 
 /** Counts the letters to insert, delete or replace (Levenshtein). */

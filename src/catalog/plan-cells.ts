@@ -16,10 +16,6 @@ export type Cell = string | number | boolean | Date | UnusableCell | null
 export interface CellFormat {
   /** Whether every cell is text, as in CSV: a spreadsheet then guesses what is a number, a date or a formula. */
   isUntyped: boolean
-  /** Whether a number in text has a decimal comma. */
-  hasDecimalComma?: boolean | undefined
-  /** Whether dates count from 1904, as in old files of Excel for Mac. */
-  is1904?: boolean | undefined
 }
 
 const formulaStart = /^[=+\-@\t\r]/
@@ -35,31 +31,15 @@ function isGuessed(text: string): boolean {
   return /\p{N}/u.test(text) && words.every((word) => numberOrDateWord.test(word) || currencyWord.test(word))
 }
 
-/** Whether one apostrophe of those that a text starts with keeps it a text. */
-function hasApostrophe(text: string): boolean {
+/** Whether a text, without the apostrophes that it starts with, needs one to stay a text. */
+function needsApostrophe(text: string): boolean {
   const rest = text.replace(/^'+/, '')
-  return rest !== text && (rest === 'null' || isGuessed(rest))
-}
-
-/** Adds the apostrophe that `removeApostrophe` removes. Where cells have types, only texts that would lose one need it. */
-function addApostrophe(text: string, { isUntyped }: CellFormat): string {
-  const isNeeded = text === 'null' || hasApostrophe(text) || (isUntyped && isGuessed(text))
-  return isNeeded ? `'${text}` : text
-}
-
-/** Also where cells have types: the file may have been CSV before. */
-function removeApostrophe(text: string): string {
-  return hasApostrophe(text) ? text.slice(1) : text
+  return rest === 'null' || isGuessed(rest)
 }
 
 /** Spreadsheets show and keep 15 digits of a number. */
 const sheetDigits = 15
 const maxSheetNumber = 10 ** sheetDigits - 1
-/** 1 March 1900: Excel counts a 29 February 1900 that never was. */
-const firstDate = '1900-03-01'
-const firstSerial = 61
-const lastSerial = 2_958_465
-const msPerDay = 86_400_000
 
 /** @param value of a plan, or of a member of one of its objects. */
 export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat): Cell {
@@ -68,8 +48,9 @@ export function encodeCell(kind: ColumnKind, value: unknown, format: CellFormat)
   if (typeof value === 'number') return format.isUntyped || Math.abs(value) > maxSheetNumber ? String(value) : value
   if (typeof value === 'boolean') return format.isUntyped ? String(value) : value
   const text = typeof value === 'string' ? value : ''
-  if (kind === 'date') return format.isUntyped || text < firstDate ? text : new Date(`${text}T00:00:00Z`)
-  return addApostrophe(text, format)
+  if (kind === 'date') return format.isUntyped ? text : new Date(`${text}T00:00:00Z`)
+  // A cell with a type needs the apostrophe only when it would lose another.
+  return needsApostrophe(text) && (format.isUntyped || /^'|^null$/.test(text)) ? `'${text}` : text
 }
 
 export function isEmptyCell(cell: Cell | undefined): boolean {
@@ -80,17 +61,17 @@ export function isEmptyCell(cell: Cell | undefined): boolean {
  * Reads a cell that is not empty. A cell that does not fit its column is returned as it is: the schema refuses it.
  * The text `null` is no value.
  */
-export function decodeCell(kind: ColumnKind, cell: Cell, format: CellFormat): unknown {
+export function decodeCell(kind: ColumnKind, cell: Cell): unknown {
   if (typeof cell === 'string' && (kind === 'text' ? cell : cell.trim()) === 'null') return emptyValue(kind)
   switch (kind) {
     case 'text':
       return decodeText(cell)
     case 'number':
-      return decodeNumber(cell, format)
+      return decodeNumber(cell)
     case 'boolean':
       return decodeBoolean(cell)
     case 'date':
-      return decodeDate(cell, format)
+      return decodeDate(cell)
     case 'list':
       return typeof cell === 'string' ? cell.split(/[\s,;]+/).filter((word) => word !== '') : cell
   }
@@ -104,15 +85,15 @@ export function emptyValue(kind: ColumnKind): null | [] {
 function decodeText(cell: Cell): unknown {
   // A spreadsheet takes the name "2030" for a number when somebody types it.
   if (typeof cell === 'number') return String(cell)
-  return typeof cell === 'string' ? removeApostrophe(cell.replaceAll('\r\n', '\n')) : cell
+  if (typeof cell !== 'string') return cell
+  const text = cell.replaceAll('\r\n', '\n')
+  // Also where cells have types: the file may have been CSV before.
+  return text.startsWith("'") && needsApostrophe(text) ? text.slice(1) : text
 }
 
-function decodeNumber(cell: Cell, { hasDecimalComma = false }: CellFormat): unknown {
+function decodeNumber(cell: Cell): unknown {
   if (typeof cell === 'number') return roundNumber(cell)
-  if (typeof cell !== 'string') return cell
-  const text = cell.trim().replace(/^'/, '')
-  const pattern = hasDecimalComma ? /^[+-]?[0-9]+(?:,[0-9]+)?$/ : /^[+-]?[0-9]+(?:\.[0-9]+)?$/
-  return pattern.test(text) ? Number(text.replace(',', '.')) : cell
+  return typeof cell === 'string' && /^[+-]?[0-9]+(?:\.[0-9]+)?$/.test(cell.trim()) ? Number(cell) : cell
 }
 
 /** A formula such as 0.1 + 0.2 has more digits than a spreadsheet shows. */
@@ -126,19 +107,9 @@ function decodeBoolean(cell: Cell): unknown {
   return text === 'true' || text === 'false' ? text === 'true' : cell
 }
 
-function decodeDate(cell: Cell, format: CellFormat): unknown {
+function decodeDate(cell: Cell): unknown {
   if (cell instanceof Date) return formatDate(cell)
-  if (typeof cell === 'number') return decodeSerial(cell, format) ?? cell
-  if (typeof cell !== 'string') return cell
-  const text = cell.trim().replace(/^'/, '')
-  return (/^[0-9]{5}$/.test(text) ? decodeSerial(Number(text), format) : undefined) ?? text
-}
-
-/** Reads the number that a spreadsheet stores for a date. */
-function decodeSerial(serial: number, { is1904 = false }: CellFormat): string | undefined {
-  const days = is1904 ? serial + 1462 : serial
-  if (!Number.isInteger(days) || days < firstSerial || days > lastSerial) return undefined
-  return new Date(Date.UTC(1899, 11, 30) + days * msPerDay).toISOString().slice(0, 10)
+  return typeof cell === 'string' ? cell.trim() : cell
 }
 
 /** A date with a time of the day keeps it, so that the schema refuses it. */

@@ -1,14 +1,13 @@
-// Changes of some fields of known plans: from the rows of a spreadsheet, from JSON, or from a command line. Pure.
+// Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../json.ts'
-import { listDefects, locatePlan, parseFile, type CatalogFile } from './catalog-file.ts'
+import { type CatalogFile } from './catalog-file.ts'
 import { listCellDefects } from './catalog-sheet.ts'
 import { findUnknownName, type Defect, type Place } from './defect.ts'
-import { readJson } from './json-text.ts'
 import { decodeCell, describeValue } from './plan-cells.ts'
 import { findColumn, listColumns, planFields } from './plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
-import { adviseOnNumbers, findPlanTable, readFields, type Spreadsheet } from './plan-table.ts'
+import { findPlanTable, readFields, type Spreadsheet } from './plan-table.ts'
 
 export interface FieldPatch {
   /** Such as `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`. */
@@ -24,47 +23,28 @@ export interface PlanPatch extends FieldPatch {
 export interface CatalogUpdate extends Pick<CatalogFile, 'origin' | 'ignored'> {
   patches: PlanPatch[]
   defects: Defect[]
-  /** Sentences about the file as a whole, for when there are defects. */
-  advice: string[]
 }
 
 /** Reads the rows of a spreadsheet. Empty cells change nothing. */
 export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
   const table = findPlanTable(spreadsheet)
-  if (!('rows' in table)) return { patches: [], advice: [], ...table }
-  const { rows, defects, origin, ignored } = table
-  const candidates = rows.map((row) => ({ fields: readFields(table, row, true), place: row.place }))
-  return {
-    ...readPatches(candidates, defects),
-    advice: adviseOnNumbers(table),
-    origin,
-    ...(ignored && { ignored }),
-  }
-}
-
-/** Reads a catalog file whose plans have an identifier and any other fields. */
-export function parseUpdateJson(json: string): CatalogUpdate {
-  const { candidates, defects, origin } = parseFile(json)
-  const located = candidates.map((fields, index) => ({ fields, place: locatePlan(fields, index) }))
-  return { ...readPatches(located, defects), advice: [], origin }
-}
-
-function readPatches(candidates: readonly { fields: unknown; place: Place }[], known: readonly Defect[]) {
-  const defects = [...known]
+  if (!('rows' in table)) return { patches: [], ...table }
+  const defects = [...table.defects]
   const patches = new Map<string, PlanPatch>()
-  for (const { fields, place: owner } of candidates) {
-    const place: Place = { ...owner, field: 'identifier' }
-    const identifier = isJsonObject(fields) ? fields['identifier'] : undefined
-    if (!isJsonObject(fields) || typeof identifier !== 'string') {
+  for (const row of table.rows) {
+    const fields = readFields(table, row, true)
+    const place: Place = { ...row.place, field: 'identifier' }
+    const { identifier } = fields
+    if (typeof identifier !== 'string') {
       defects.push({ place, expected: 'the identifier of a plan', found: describeValue(identifier) })
       continue
     }
     const other = patches.get(identifier)
     if (other) {
       defects.push({ place, expected: 'each plan once', found: describeValue(identifier), alsoAt: other.place })
-    } else patches.set(identifier, { identifier, fields, place: owner })
+    } else patches.set(identifier, { identifier, fields, place: row.place })
   }
-  return { patches: [...patches.values()], defects }
+  return { patches: [...patches.values()], defects, origin: table.origin, ignored: table.ignored }
 }
 
 /** Reads `name=value` words of a command line. */
@@ -82,22 +62,17 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
       continue
     }
     const column = findColumn(name)
-    const isField = planFields.some((field) => field.name === name)
-    if (column === undefined && !isField) {
-      const names = [...listColumns([]), ...planFields].map((known) => known.name)
+    if (column === undefined) {
+      const names = listColumns([]).map((known) => known.name)
       defects.push(findUnknownName(command, 'field', name, names))
-    } else if (column && 'expected' in column) {
+    } else if ('expected' in column) {
       defects.push({ place: command, expected: `${column.expected} after the dot`, found: describeValue(name) })
     } else if (name === 'id' || name === 'identifier') {
       complain('no value, because partners know the plan by it', describeValue(text))
     } else if (seen.has(name)) complain('one value', 'a second')
-    else if (column === undefined) {
-      const json = readJson(text)
-      // The schema refuses text that is not JSON.
-      fields[name] = json.defects.length > 0 ? text : json.value
-    } else if (text === '') complain('a value after the equals sign, or null for no value', 'nothing')
+    else if (text === '') complain('a value after the equals sign, or null for no value', 'nothing')
     else {
-      const value = decodeCell(column.kind, text, { isUntyped: false })
+      const value = decodeCell(column.kind, text)
       if (column.member === undefined) fields[name] = value
       else fields[column.field] = { ...Object(fields[column.field]), [column.member]: value }
     }
@@ -156,8 +131,7 @@ export function applyPatch(
     const fix = 'Update this copy of the code.'
     return { defects: [{ place, expected: 'fields that this code knows', found: describeValue(newer), fix }] }
   }
-  const isCell = place.kind === 'row'
-  return { defects: [...defects, ...(isCell ? listCellDefects : listDefects)(error, patched, place)] }
+  return { defects: [...defects, ...listCellDefects(error, patched, place)] }
 }
 
 function patchField(name: string, known: unknown, value: unknown, findShared: FindShared): unknown {

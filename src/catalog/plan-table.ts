@@ -1,23 +1,22 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
-import type { CatalogOrigin } from './catalog-file.ts'
+import type { CatalogFile, CatalogOrigin } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
-import { decodeCell, emptyValue, isEmptyCell, showCell, type Cell, type CellFormat } from './plan-cells.ts'
+import {
+  decodeCell,
+  describeValue,
+  emptyValue,
+  isEmptyCell,
+  showCell,
+  type Cell,
+  type CellFormat,
+} from './plan-cells.ts'
 import { findColumn, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { abbreviate } from '../abbreviate.ts'
-
-/** Rows and columns count from 0, and both ends belong to the range. */
-export interface CellRange {
-  startRow: number
-  endRow: number
-  startCol: number
-  endCol: number
-}
 
 export interface Sheet {
   /** undefined when the format has no names, as CSV. */
   name: string | undefined
   rows: readonly (readonly Cell[])[]
-  merges: readonly CellRange[]
 }
 
 export interface Spreadsheet {
@@ -30,14 +29,10 @@ export interface PlanRow {
   cells: readonly Cell[]
 }
 
-export interface PlanTable {
-  origin: CatalogOrigin | undefined
+export interface PlanTable extends Pick<CatalogFile, 'origin' | 'ignored'> {
   /** With the position of the column in the rows. */
   columns: readonly (PlanColumn & { index: number })[]
   rows: readonly PlanRow[]
-  format: CellFormat
-  /** The names of other columns, if there are any. */
-  ignored?: readonly string[]
   /** The place of the column names. */
   headerPlace: Place
   defects: readonly Defect[]
@@ -83,7 +78,7 @@ function isIdentifierColumn(cell: Cell): boolean {
   return typeof cell === 'string' && cell.trim().toLowerCase() === 'identifier'
 }
 
-function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: CellFormat): PlanTable {
+function readTable({ name, rows }: Sheet, headerIndex: number, format: CellFormat): PlanTable {
   const placeOf = (index: number, field?: string): RowPlace => ({ kind: 'row', sheet: name, row: index + 1, field })
   const headerPlace = placeOf(headerIndex)
   const body = rows.slice(headerIndex + 1)
@@ -96,11 +91,10 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
     const cell = rows[headerIndex]?.[index] ?? null
     const title = showCell(cell).trim()
     const column = findColumn(title)
-    const complain = (expected: string, found: string, field?: string) =>
-      defects.push({ place: { ...headerPlace, field }, expected, found })
+    const complain = (expected: string, found: string) => defects.push({ place: headerPlace, expected, found })
     if (title === '') {
-      const isUsed = body.some((row) => !isEmptyCell(row[index]))
-      if (isUsed) complain('a name, because the column has values', 'nothing', nameLetters(index))
+      const used = body.find((row) => !isEmptyCell(row[index]))?.[index]
+      if (used !== undefined) complain('a name for each column with values', `none for that of ${describeValue(used)}`)
     } else if (title === sourceColumn) sourceIndex = index
     else if (column === undefined) {
       const known = [...listColumns([]).map((other) => other.name), sourceColumn]
@@ -128,16 +122,9 @@ function readTable({ name, rows, merges }: Sheet, headerIndex: number, format: C
       defects.push({ place, expected, found: String(cells.length), fix: 'Was the file cut?' })
     }
   }
-  for (const { startRow, endRow, startCol, endCol } of merges) {
-    const column = columns.find(({ index }) => index >= startCol && index <= endCol)
-    if (endRow <= headerIndex || column === undefined) continue
-    const place: Place = { kind: 'row', sheet: name, row: startRow + 1, lastRow: endRow + 1, field: column.name }
-    defects.push({ place, expected: 'a value in each cell', found: 'merged cells', fix: 'Split them.' })
-  }
   defects.push(...checkSources(sources))
   const [source = ''] = sources.keys()
-  const others = ignored.length > 0 ? { ignored } : {}
-  return { origin: parseSource(source), columns, ...others, rows: planRows, format, headerPlace, defects }
+  return { origin: parseSource(source), ignored, columns, rows: planRows, headerPlace, defects }
 }
 
 function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
@@ -153,52 +140,15 @@ function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
  * Reads the cells of a row as fields of a plan: an object with members or amounts has those that the row has.
  * @param isPartial leaves out empty cells; otherwise they have no value.
  */
-export function readFields({ columns, format }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
+export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
   const fields: Record<string, unknown> = {}
   for (const { field, member, kind, index } of columns) {
     const cell = cells[index] ?? null
     const isEmpty = isEmptyCell(cell)
     if (isEmpty && isPartial) continue
-    const value = isEmpty ? emptyValue(kind) : decodeCell(kind, cell, format)
+    const value = isEmpty ? emptyValue(kind) : decodeCell(kind, cell)
     if (member === undefined) fields[field] = value
     else Object.assign((fields[field] ??= {}), { [member]: value })
   }
   return fields
-}
-
-/** Says how to write numbers in text that can't be read, because of their commas or points. */
-export function adviseOnNumbers({ columns, rows, format: { hasDecimalComma = false } }: PlanTable): string[] {
-  const numbers = columns.flatMap(({ name, kind, index }) =>
-    rows.flatMap(({ place, cells }) => {
-      const cell = cells[index]
-      if (kind !== 'number' || typeof cell !== 'string') return []
-      const [, separator] = /^[+-]?[0-9]+([.,])[0-9]/.exec(cell.trim()) ?? []
-      return separator === undefined ? [] : { separator, cell, name, row: place.row }
-    }),
-  )
-  const [commas, points] = [',', '.'].map((separator) => numbers.filter((number) => number.separator === separator))
-  const unread = (hasDecimalComma ? points : commas) ?? []
-  if (unread.length === 0) return []
-  // As a decimal comma, the one of 1,000 would make it 1.
-  if (unread.every(({ cell }) => /^[+-]?[1-9][0-9]{0,2}(?:[.,][0-9]{3})+(?:[.,][0-9]+)?$/.test(cell.trim()))) {
-    const signs = hasDecimalComma ? 'points' : 'commas'
-    return [`The ${signs} look like those between thousands: format these columns without them.`]
-  }
-  const [comma, point] = [commas?.[0], points?.[0]]
-  if (comma && point) {
-    const [first, second] = [comma, point].map(
-      ({ cell, name, row }) => `${abbreviate(cell)} in row ${row}, column ${name}`,
-    )
-    const counts = `Some numbers have a comma (${commas?.length}, such as ${first}), others a point (${points?.length}, such as ${second}).`
-    return [`${counts} Write all of them with a decimal point, and leave out --decimal-comma.`]
-  }
-  return [
-    point ? 'Leave out --decimal-comma: no number has one.' : 'If the commas are decimal commas, add --decimal-comma.',
-  ]
-}
-
-/** Names a column as spreadsheets do: A, B, …, Z, AA. */
-function nameLetters(index: number): string {
-  const last = String.fromCharCode(65 + (index % 26))
-  return index < 26 ? last : `${nameLetters(Math.floor(index / 26) - 1)}${last}`
 }

@@ -3,7 +3,7 @@ import type { Defect } from '../../src/catalog/defect.ts'
 import { refuseDefects } from '../../src/ops/core/defects.ts'
 
 /** The lines that an operator reads; none for a file without defects. */
-export function printDefects(result: CatalogResult | { defects: readonly Defect[]; advice?: string[] }): string[] {
-  const { defects, advice = [] } = 'defects' in result ? result : { defects: [] }
-  return defects.length === 0 ? [] : refuseDefects(defects, ...advice).message.split('\n')
+export function printDefects(result: CatalogResult | { defects: readonly Defect[] }): string[] {
+  const { defects } = 'defects' in result ? result : { defects: [] }
+  return defects.length === 0 ? [] : refuseDefects(defects).message.split('\n')
 }

@@ -45,7 +45,6 @@ const maxShown = 10
 const dryRun = { help: 'show what would change for partners, and change nothing' } as const
 
 const fileFlags = {
-  decimalComma: { help: 'numbers in text have a decimal comma, such as 12,4' },
   dryRun,
   overwrite: { help: 'what the file says replaces what the catalog says, also what others changed since the export' },
 } as const
@@ -263,16 +262,12 @@ export const catalog = {
 
 interface FileInput {
   file: string
-  decimalComma: boolean
   dryRun: boolean
   at: number | undefined
 }
 
-async function readFile({ file, decimalComma }: FileInput, { io, warn }: ChangeRun) {
-  const content = await parseCatalogInput(file, await readInput(file, io.stdin), decimalComma)
-  // Some programs write no end, so that this alone is no question.
-  if (content.kind === 'spreadsheet' && content.isOpen) warn('Warning: the last line has no end. Was the file cut?')
-  return content
+async function readFile({ file }: FileInput, { io }: ChangeRun) {
+  return parseCatalogInput(file, await readInput(file, io.stdin))
 }
 
 async function publishFile(prepared: CatalogImport, input: FileInput, run: ChangeRun): Promise<Output> {

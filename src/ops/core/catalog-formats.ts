@@ -48,20 +48,16 @@ export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
  * Parses a file as far as its format goes; core checks the plans.
  * @throws UserError when it is not of that format.
  */
-export async function parseCatalogInput(
-  file: string,
-  bytes: Uint8Array,
-  hasDecimalComma = false,
-): Promise<CatalogInput> {
+export async function parseCatalogInput(file: string, bytes: Uint8Array): Promise<CatalogInput> {
   if (bytes.length === 0) throw new UserError(['The file is empty.', nothingImported])
   const named = isXlsx(bytes) ? 'xlsx' : findFormat(file)
   try {
-    if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes, hasDecimalComma) }
+    if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
     const text = decodeText(bytes)
     // Standard input has no name, and Excel calls CSV with tabs .txt. JSON has a brace before the first identifier.
     const isJson = named === 'json' || (named === undefined && !/^[^{]*\bidentifier\b/i.test(text))
     if (isJson) return { kind: 'json', text }
-    return { kind: 'spreadsheet', spreadsheet: parseCsv(text, hasDecimalComma), isOpen: !/[\r\n]$/.test(text) }
+    return { kind: 'spreadsheet', spreadsheet: parseCsv(text) }
   } catch (error) {
     throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error
   }

@@ -2,7 +2,7 @@
 import { abbreviate, nameSome } from '../../abbreviate.ts'
 import { findStrangers, parseCatalog, type CatalogFile, type CatalogOrigin } from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
-import { applyPatches, parseUpdateJson, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
+import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { isSameJson } from '../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../../catalog/older-plan.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
@@ -32,10 +32,7 @@ export interface ImportChoice {
 }
 
 /** A catalog file: JSON, or the sheets of a spreadsheet. */
-export type CatalogInput =
-  | { kind: 'json'; text: string }
-  /** `isOpen`: a text whose last line has no end. */
-  | { kind: 'spreadsheet'; spreadsheet: Spreadsheet; isOpen?: boolean }
+export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet'; spreadsheet: Spreadsheet }
 
 /** As many conflicts are printed. */
 const maxConflicts = 10
@@ -55,12 +52,16 @@ export async function readCatalog(input: CatalogInput, { db }: Store): Promise<C
   const known = (await selectCatalog(db)).plans
   const result = parse(known)
   if (result.kind !== 'invalid') return result
-  throw refuseDefects(result.defects, ...result.advice, nothingImported)
+  throw refuseDefects(result.defects, nothingImported)
 }
 
-/** Reads the rows of a file of partial updates. Its defects are in the result: only the catalog tells the others. */
+/**
+ * Reads the rows of a file of partial updates. Its defects are in the result: only the catalog tells the others.
+ * @throws UserError for JSON.
+ */
 export function readUpdate(input: CatalogInput): CatalogUpdate {
-  return input.kind === 'json' ? parseUpdateJson(input.text) : parseUpdateSheets(input.spreadsheet)
+  if (input.kind === 'spreadsheet') return parseUpdateSheets(input.spreadsheet)
+  throw new UserError(['catalog update reads .xlsx and .csv: use catalog import for JSON.', nothingImported])
 }
 
 /**
@@ -84,7 +85,7 @@ export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportC
     // Plans that were added after the export can be updated, too.
     const known = base ? [...base, ...current.filter(({ id }) => !baseIds.has(id))] : current
     const { plans, defects } = applyPatches(file, known)
-    if (defects.length > 0) throw refuseDefects(defects, ...file.advice, nothingImported)
+    if (defects.length > 0) throw refuseDefects(defects, nothingImported)
     return { base: base && known, plans }
   })
 }

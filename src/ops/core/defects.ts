@@ -8,7 +8,7 @@ import { UserError } from '../shared/user-error.ts'
 /** More defects of the same kind become one line. */
 const maxLines = 10
 
-/** @param closing the last lines: advice, and that nothing was changed. */
+/** @param closing the last line, that nothing was changed. */
 export function refuseDefects(defects: readonly Defect[], ...closing: string[]): UserError {
   const groups = Map.groupBy(defects, kindOf)
   const lines = defects.flatMap((defect) => {
@@ -47,9 +47,8 @@ function describeDefect({ place, expected, found, alsoAt, fix }: Defect): string
 function describeOwner(place: Place): string {
   switch (place.kind) {
     case 'row': {
-      const { sheet, row, lastRow } = place
-      const rows = lastRow === undefined ? `row ${row}` : `rows ${row} to ${lastRow}`
-      return sheet === undefined ? rows : `sheet ${abbreviate(sheet)}, ${rows}`
+      const { sheet, row } = place
+      return sheet === undefined ? `row ${row}` : `sheet ${abbreviate(sheet)}, row ${row}`
     }
     case 'plan': {
       const { identifier, number } = place

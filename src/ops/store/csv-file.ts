@@ -16,9 +16,8 @@ export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
 }
 
 /** @throws UserError when a quote is missing or too many. */
-export function parseCsv(text: string, hasDecimalComma: boolean): Spreadsheet {
-  const rows = parseRows(text)
-  return { sheets: [{ name: undefined, rows, merges: [] }], format: { isUntyped: true, hasDecimalComma } }
+export function parseCsv(text: string): Spreadsheet {
+  return { sheets: [{ name: undefined, rows: parseRows(text) }], format: { isUntyped: true } }
 }
 
 function parseRows(text: string): Cell[][] {

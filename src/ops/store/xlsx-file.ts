@@ -1,5 +1,5 @@
 // .xlsx files, which Excel, LibreOffice and Google Sheets write.
-import { readXlsx, writeXlsx, type Cell as XlsxCell } from 'hucre/xlsx'
+import { readXlsx, writeXlsx, type Cell as XlsxCell, type MergeRange } from 'hucre/xlsx'
 import { showCell, UnusableCell, type Cell } from '../../catalog/plan-cells.ts'
 import type { Sheet, Spreadsheet } from '../../catalog/plan-table.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -21,21 +21,32 @@ export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array
 }
 
 /** @throws UserError when the bytes are no readable .xlsx file. */
-export async function parseXlsx(bytes: Uint8Array, hasDecimalComma: boolean): Promise<Spreadsheet> {
+export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
   try {
-    const { sheets, dateSystem } = await readXlsx(bytes, { readStyles: true })
+    const { sheets } = await readXlsx(bytes, { readStyles: true })
     return {
       sheets: sheets.map(({ name, rows, cells, merges = [] }) => ({
         name,
-        merges,
-        rows: rows.map((row, index) => row.map((value, column) => readCell(value, cells?.get(`${index},${column}`)))),
+        rows: rows.map((row, index) =>
+          row.map((value, column) =>
+            merges.some((range) => isCovered(range, index, column))
+              ? new UnusableCell('a part of merged cells: split them')
+              : readCell(value, cells?.get(`${index},${column}`)),
+          ),
+        ),
       })),
-      format: { isUntyped: false, hasDecimalComma, is1904: dateSystem === '1904' },
+      format: { isUntyped: false },
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'it is damaged'
     throw new UserError(`The file is not a readable .xlsx file: ${reason}. Save it again as .xlsx.`)
   }
+}
+
+/** The first of merged cells has their value. */
+function isCovered({ startRow, endRow, startCol, endCol }: MergeRange, row: number, column: number): boolean {
+  if (row === startRow && column === startCol) return false
+  return row >= startRow && row <= endRow && column >= startCol && column <= endCol
 }
 
 /** Of a formula, takes the value that the spreadsheet computed. */

@@ -1,11 +1,12 @@
 // No import silently undoes somebody else's work.
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
+import type { CatalogFile, CatalogOrigin } from '../../../src/catalog/catalog-file.ts'
+import type { CatalogUpdate } from '../../../src/catalog/plan-patch.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
-import { prepareImport, prepareUpdate, readUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
+import { prepareImport, prepareUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'
 import { listPublications } from '../../../src/ops/core/publication-log.ts'
 import { invalidateLists, publishChange } from '../../../src/ops/core/publications.ts'
@@ -28,6 +29,16 @@ const importFile = async (file: CatalogFile, choice?: ImportChoice) => {
   await publishChange(store, prepared, request)
   return prepared
 }
+type Row = { identifier: string; [field: string]: unknown }
+/** A file with some fields of plans, as `readUpdate` reads it. */
+const makeUpdate = (plans: Row[], origin?: CatalogOrigin): CatalogUpdate => ({
+  patches: plans.map((fields) => {
+    const { identifier } = fields
+    return { identifier, fields: { ...fields }, place: { kind: 'plan', identifier } }
+  }),
+  defects: [],
+  origin,
+})
 const rename = (file: CatalogFile, identifier: string, name: string): CatalogFile => ({
   ...file,
   plans: file.plans.map((plan) => (plan.identifier === identifier ? { ...plan, name } : plan)),
@@ -77,8 +88,9 @@ test.each<[string, Partial<CatalogFile>, ImportChoice]>([
   const pruned = await prepareImport(store, old, { ...choice, isPruning: true })
   expect(pruned.warnings).toEqual(takesBack([added, figures, closed], 'new, cash, gold'))
   const patch = { identifier: 'gold', isInvestable: true, nonInvestableNote: null, name: 'Better gold' }
-  const update = readUpdate({ kind: 'json', text: JSON.stringify({ ...old.origin, plans: [patch] }) })
-  expect((await prepareUpdate(store, update, choice)).warnings).toEqual(takesBack([closed], 'gold'))
+  expect((await prepareUpdate(store, makeUpdate([patch], old.origin), choice)).warnings).toEqual(
+    takesBack([closed], 'gold'),
+  )
   const sold = { isInvestable: false, nonInvestableNote: 'Sold out.' }
   const prepareFigures = async (performanceDate: string) => {
     const plans = old.plans.map((plan) => ({ ...plan, performanceDate, ...sold }))
@@ -136,9 +148,8 @@ test.each([
 })
 
 describe('a partial update', () => {
-  const update = async (plans: object[], exported: Partial<CatalogFile> = {}, choice?: ImportChoice) => {
-    const text = JSON.stringify({ ...exported.origin, plans })
-    const prepared = await prepareUpdate(store, readUpdate({ kind: 'json', text }), choice)
+  const update = async (plans: Row[], exported: Partial<CatalogFile> = {}) => {
+    const prepared = await prepareUpdate(store, makeUpdate(plans, exported.origin))
     await publishChange(store, prepared, request)
     return prepared
   }

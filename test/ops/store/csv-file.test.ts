@@ -9,7 +9,12 @@ test('a catalog in CSV is read back unchanged, with where it comes from', () => 
   fc.assert(
     fc.property(arbitraryCatalog, arbitrarySource, (plans, source) => {
       const bytes = new TextEncoder().encode(formatCsv(formatCatalogSheet({ plans, ...source }, { isUntyped: true })))
-      expect(parseCatalogSheets(parseCsv(decodeText(bytes), false))).toEqual({ kind: 'catalog', plans, ...source })
+      expect(parseCatalogSheets(parseCsv(decodeText(bytes)))).toEqual({
+        kind: 'catalog',
+        plans,
+        ignored: [],
+        ...source,
+      })
     }),
   )
 })
