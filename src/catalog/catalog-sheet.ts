@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { nameSome } from '../abbreviate.ts'
 import { readPath } from '../json.ts'
-import { findConflicts, findStrangers, type CatalogFile, type CatalogResult } from './catalog-file.ts'
+import { findConflicts, type CatalogFile, type CatalogResult } from './catalog-file.ts'
 import type { Defect, Place } from './defect.ts'
 import { fillOlderPlan } from './older-plan.ts'
 import { describeValue, encodeCell, type CellFormat } from './plan-cells.ts'
@@ -41,9 +41,10 @@ export function formatCatalogSheet(
 }
 
 /** Finds all defects at once, like `parseCatalog`. */
-export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly CatalogPlan[] = []): CatalogResult {
+export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
+  const places = new Map<CatalogPlan, Place>()
   const table = findPlanTable(spreadsheet)
-  if (!('rows' in table)) return { kind: 'invalid', ...table }
+  if (!('rows' in table)) return { kind: 'invalid', places, ...table }
   const { columns, rows, headerPlace, origin, ignored } = table
   const defects = [...table.defects]
   const present = new Set(columns.map(({ name }) => name))
@@ -53,7 +54,6 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly Cat
     const expected = `the columns ${nameSome(missing.map(({ name }) => name))}`
     defects.push({ place: headerPlace, expected, found: 'none', fix })
   }
-  const places = new Map<CatalogPlan, Place>()
   for (const row of rows) {
     const fields = readPlan(table, row)
     const { data, error } = catalogPlanSchema.safeParse(fields)
@@ -64,9 +64,8 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet, known: readonly Cat
       )
   }
   const plans = [...places.keys()]
-  defects.push(...findConflicts(plans, (plan) => places.get(plan), known))
-  defects.push(...findStrangers(plans, known, known, (plan) => places.get(plan)))
-  if (defects.length > 0) return { kind: 'invalid', defects }
+  defects.push(...findConflicts(plans, places))
+  if (defects.length > 0) return { kind: 'invalid', defects, places }
   return { kind: 'catalog', plans, origin, ignored }
 }
 

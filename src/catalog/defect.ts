@@ -1,12 +1,12 @@
 // What is wrong with a file of plans, as data: ops/core/defects.ts prints it. Pure.
 import { describeValue } from './plan-cells.ts'
+import type { CatalogPlan } from './plan-schema.ts'
 
-/** Where a defect is. Rows, lines, columns of a text and numbers of plans count from 1. */
+/** Where a defect is. Rows and numbers of plans count from 1. */
 export type Place = { field?: string | undefined } & (
   | { kind: 'row'; sheet: string | undefined; row: number }
   /** A plan without a usable identifier has only its number. */
   | { kind: 'plan'; identifier?: string | undefined; number?: number }
-  | { kind: 'text'; line: number; column: number }
   | { kind: 'file' | 'command' }
 )
 
@@ -27,6 +27,8 @@ export interface Defect {
 export interface Invalid {
   kind: 'invalid'
   defects: Defect[]
+  /** The places of the valid plans. */
+  places: ReadonlyMap<CatalogPlan, Place>
 }
 
 /** @param candidates the known names. */

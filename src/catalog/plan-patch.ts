@@ -1,7 +1,7 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../json.ts'
-import { type CatalogFile } from './catalog-file.ts'
+import { listShared, type CatalogFile } from './catalog-file.ts'
 import { listCellDefects } from './catalog-sheet.ts'
 import { findUnknownName, type Defect, type Place } from './defect.ts'
 import { decodeCell, describeValue } from './plan-cells.ts'
@@ -88,11 +88,9 @@ export type FindShared = (field: string, id: unknown) => object | undefined
 export function indexShared(plans: Iterable<CatalogPlan>): FindShared {
   const shared = new Map<string, object>()
   for (const plan of plans) {
-    for (const [field, value] of Object.entries(plan)) {
-      if (isJsonObject(value) && 'id' in value) shared.set(`${field} ${String(value['id'])}`, value)
-    }
+    for (const { key, value } of listShared(plan)) shared.set(key, value)
   }
-  return (field, id) => shared.get(`${field} ${String(id)}`)
+  return (field, id) => shared.get(`${field}.id ${String(id)}`)
 }
 
 /**

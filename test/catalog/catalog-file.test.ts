@@ -62,8 +62,7 @@ test('refuses a plan with any value in any field, or reads it back unchanged', (
       const result = parse({ ...plan, ...replaced })
       const plans = result.kind === 'catalog' ? result.plans : []
       expect(parseCatalog(formatCatalog(plans))).toEqual({ kind: 'catalog', plans })
-      const isExpected = (line: string) =>
-        /^Plan .*expected .*; found .*\.(?: Did you mean .*\?)?$|^Line .*; found "__proto__"\.$/.test(line)
+      const isExpected = (line: string) => /^Plan .*expected .*; found .*\.(?: Did you mean .*\?)?$/.test(line)
       expect(result.kind === 'invalid' ? printDefects(result).filter((line) => !isExpected(line)) : []).toEqual([])
     }),
   )
@@ -74,12 +73,7 @@ test.each([
   ['[]', 'The file: expected a JSON object with an array "plans"; found [].'],
   ['{}', 'The file: plans: expected an array of plans; found nothing.'],
   ['{"plans":{}}', 'The file: plans: expected an array of plans; found {}.'],
-  ['{"plans":[],"revision":1}', 'The file: catalog: expected a value, because the file has a revision; found nothing.'],
-  [
-    '{"plans":[],"catalog":"0123456789abcdef"}',
-    'The file: revision: expected a value, because the file has a catalog; found nothing.',
-  ],
-  ['{"plans":', 'Line 1, column 10: expected a value; found the end.'],
+  ['{"plans":', 'The file: expected JSON; found an error: Unexpected end of JSON input.'],
 ])('refuses %j', (text, defect) => {
   expect(printDefects(parseCatalog(text))).toEqual([defect])
 })
@@ -207,13 +201,13 @@ describe('a defect names the plan, the field, the expected and the found value',
     ])
   })
 
-  test('plans that conflict with each other are named, and where values are shared, those with the rarer ones', () => {
+  test('plans that conflict with each other are named, and where values are shared, the later ones', () => {
     const other = { id: 6, name: 'Another name' }
     const plans = [makePlan(), makePlan({ id: 1, identifier: 'other' }), makePlan({ id: 2, identifier: 'plan-1' })]
-    expect(listDefects(makePlan({ id: 3, fundManager: other }), ...plans)).toEqual([
-      'Plan "other" (number 3): id: expected an id that no other plan has; found 1, as in plan "plan-1" (number 2).',
-      'Plan "plan-1" (number 4): identifier: expected an identifier that no other plan has; found "plan-1", as in plan "plan-1" (number 2).',
-      'Plan "plan-3" (number 1): fundManager.name: expected "Société d’Épargne Ɔdum", as in 3 plans with fundManager.id 6, such as plan "plan-1"; found "Another name". Plans with the same fundManager.id share its values: change all of them together.',
+    expect(listDefects(...plans, makePlan({ id: 3, fundManager: other }))).toEqual([
+      'Plan "other" (number 2): id: expected an id that no other plan has; found 1, as in plan "plan-1" (number 1).',
+      'Plan "plan-1" (number 3): identifier: expected an identifier that no other plan has; found "plan-1", as in plan "plan-1" (number 1).',
+      'Plan "plan-3" (number 4): fundManager.name: expected "Société d’Épargne Ɔdum", as in plan "plan-1"; found "Another name". Plans with the same fundManager.id share its values: change all of them together.',
     ])
   })
 })

@@ -41,18 +41,15 @@ export const nothingImported = 'Nothing was imported.'
 
 /**
  * Reads the plans of a catalog file.
- * @param store tells which values the file changed when its plans contradict each other.
+ * @param store tells which plans of an invalid file have the ID of another plan.
  * @throws UserError with one line for each defect.
  */
 export async function readCatalog(input: CatalogInput, { db }: Store): Promise<CatalogFile> {
-  const parse = (known: Plans) =>
-    input.kind === 'json' ? parseCatalog(input.text, known) : parseCatalogSheets(input.spreadsheet, known)
-  const found = parse([])
-  if (found.kind !== 'invalid') return found
-  const known = (await selectCatalog(db)).plans
-  const result = parse(known)
+  const result = input.kind === 'json' ? parseCatalog(input.text) : parseCatalogSheets(input.spreadsheet)
   if (result.kind !== 'invalid') return result
-  throw refuseDefects(result.defects, nothingImported)
+  const { defects, places } = result
+  const strangers = findStrangers([...places.keys()], (await selectCatalog(db)).plans, places)
+  throw refuseDefects([...defects, ...strangers], nothingImported)
 }
 
 /**
@@ -128,9 +125,9 @@ async function prepareMerge(
   const put = merged.flatMap(({ after }) => after ?? [])
   const concerned = new Set(merged.map(({ planId }) => planId))
   const untouched = before.filter(({ id }) => !concerned.has(id))
-  const strangers = findStrangers(put, before, untouched)
+  const strangers = findStrangers(put, before)
   if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
-  checkConsistency([...untouched, ...put], before, nothingImported)
+  checkConsistency([...untouched, ...put], nothingImported)
 
   const changes = merged
     .map(({ planId, after }) => ({ planId, before: known.get(planId) ?? null, after }))

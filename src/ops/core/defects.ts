@@ -20,13 +20,11 @@ export function refuseDefects(defects: readonly Defect[], ...closing: string[]):
   return new UserError([...new Set(lines), ...closing])
 }
 
-/** @throws UserError when a catalog would contradict itself. @param before the catalog before the change. */
-export function checkConsistency(plans: Plans, before: Plans, closing: string): void {
-  const conflicts = findConflicts(plans, undefined, before)
+/** @throws UserError when a catalog would contradict itself. */
+export function checkConsistency(plans: readonly CatalogPlan[], closing: string): void {
+  const conflicts = findConflicts(plans)
   if (conflicts.length > 0) throw refuseDefects(conflicts, closing)
 }
-
-type Plans = readonly CatalogPlan[]
 
 function kindOf({ place, expected, found }: Defect): string {
   return JSON.stringify([place.kind, place.field ?? found, expected])
@@ -55,8 +53,6 @@ function describeOwner(place: Place): string {
       if (identifier === undefined) return `plan number ${number}`
       return `plan ${abbreviate(identifier)}${number === undefined ? '' : ` (number ${number})`}`
     }
-    case 'text':
-      return `line ${place.line}, column ${place.column}`
     case 'file':
       return 'the file'
     case 'command':

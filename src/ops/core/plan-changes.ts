@@ -72,7 +72,7 @@ export async function setFields(
     const patched = applyPatch(before, patch, indexShared(catalog))
     if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
     const { plan } = patched
-    checkConsistency([...catalog.filter(({ id }) => id !== plan.id), plan], catalog, nothingChanged)
+    checkConsistency([...catalog.filter(({ id }) => id !== plan.id), plan], nothingChanged)
     return plan
   })
 }

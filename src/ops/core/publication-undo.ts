@@ -86,6 +86,6 @@ async function prepareMerged(
     // A plan that comes back may lack a field that was added since.
     .map(({ planId, before, after }) => ({ planId, before, after: before || !after ? after : fillOlderPlan(after) }))
     .filter(({ before, after }) => !isSameJson(before, after))
-  checkConsistency([...applyChanges(catalog, changes).values()], catalog, nothingChanged)
+  checkConsistency([...applyChanges(catalog, changes).values()], nothingChanged)
   return { baseRevision: origin.revision, changes, conflicts: merged.flatMap(({ conflicts }) => conflicts) }
 }

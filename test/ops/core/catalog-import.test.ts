@@ -27,26 +27,9 @@ const count = ({ changes, unchanged }: Awaited<ReturnType<typeof importPlans>>) 
 
 const read = (text: string) => readCatalog({ kind: 'json', text }, store)
 
-describe('readCatalog', () => {
-  test('reads what formatCatalog writes', async () => {
-    const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
-    expect(await read(formatCatalog(plans))).toMatchObject({ plans })
-  })
-
-  test('blames what the file changes, also when it renames a category in more plans than it leaves', async () => {
-    const plans = [1, 2, 3].map((id) => makePlan({ id }))
-    await importPlans(plans)
-    const renamed = plans.map((plan) => (plan.id === 3 ? plan : { ...plan, productRiskLevel: high }))
-    const expected =
-      'productRiskLevel.name: expected "Low", as in plan "plan-3"; found "High". Plans with the same productRiskLevel.id share its values: change all of them together.'
-    await expect(read(formatCatalog(renamed))).rejects.toThrow(
-      new UserError([
-        `Plan "plan-1" (number 1): ${expected}`,
-        `Plan "plan-2" (number 2): ${expected}`,
-        nothingImported,
-      ]),
-    )
-  })
+test('readCatalog reads what formatCatalog writes', async () => {
+  const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
+  expect(await read(formatCatalog(plans))).toMatchObject({ plans })
 })
 
 describe('an import', () => {

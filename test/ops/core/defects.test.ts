@@ -24,7 +24,6 @@ test.each<[Defect, string]>([
   ],
   [defect({ kind: 'plan', identifier: 'a', field: 'name' }), 'Plan "a": name: expected a number; found "abc".'],
   [defect({ kind: 'plan', number: 7 }), 'Plan number 7: expected a number; found "abc".'],
-  [defect({ kind: 'text', line: 2, column: 1 }), 'Line 2, column 1: expected a number; found "abc".'],
   [defect({ kind: 'file' }), 'The file: expected a number; found "abc".'],
   [defect({ kind: 'command', field: 'name' }), 'name: expected a number; found "abc".'],
   [defect({ kind: 'command' }), 'Expected a number; found "abc".'],

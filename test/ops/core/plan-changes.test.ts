@@ -40,7 +40,7 @@ test('setFields takes a category by its ID from another plan, and refuses to cha
     cash.category,
   )
   await expect(setFields(store, 'cash', ['category.name=X'], request)).rejects.toThrow(
-    /^Plan "cash": category\.name: expected "Money Market", as in 2 plans .*; found "X"\. .*\nNothing was changed\.$/,
+    /^Plan "cash": category\.name: expected "Money Market", as in plan "gold"; found "X"\. .*\nNothing was changed\.$/,
   )
   expect(await findPlan(store, 'cash')).toEqual(cash)
 })
