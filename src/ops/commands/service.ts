@@ -8,7 +8,7 @@ import { listMigrationFiles } from '../store/wrangler.ts'
 import { isReplicated } from '../store/remote-store.ts'
 import { readStatements } from '../store/sql-file.ts'
 import { checkHasUsage, type QueryUsage } from '../store/cloudflare-api.ts'
-import { writePrivateFile } from '../store/write-output.ts'
+import { ownerOnly, writeOutput } from '../store/write-output.ts'
 import type { Output, Run } from './run.ts'
 import { parseOrigin } from './shared-flags.ts'
 import { verb } from './verb.ts'
@@ -59,7 +59,7 @@ export const copy = verb({
   example: 'copy production.sql --remote --env production',
   args: { file: {} },
   async run({ file }, { store, warn }) {
-    await writePrivateFile(file, readCopy(store))
+    await writeOutput(file, readCopy(store), ownerOnly)
     warn(`Wrote ${file}, which only you may read: it has the hashes of secrets, and how to reach partners.`)
   },
 })

@@ -8,7 +8,7 @@ import { UserError } from '../shared/user-error.ts'
 import { findReason } from './system-error.ts'
 import type { WorkerSecrets } from './worker-secrets.ts'
 import type { WranglerConfig } from './wrangler-toml.ts'
-import { writePrivateFile } from './write-output.ts'
+import { ownerOnly, writeOutput } from './write-output.ts'
 
 export const devVarsFile = '.dev.vars'
 
@@ -44,7 +44,7 @@ async function writeLines(file: string, secrets: Record<string, string | null>):
   if (!isDeepStrictEqual({ ...parseEnv(changed) }, Object.fromEntries([...before, ...added]))) {
     throw new UserError(`The keys in ${file} can't be changed: keep each variable on one line.`)
   }
-  await writePrivateFile(resolve(file), changed)
+  await writeOutput(resolve(file), changed, ownerOnly)
 }
 
 async function readText(file: string): Promise<string> {

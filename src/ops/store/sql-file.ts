@@ -1,17 +1,17 @@
 // SQL in a file, and in a temporary database of SQLite.
 import { UserError } from '../shared/user-error.ts'
-import { readLines } from './read-input.ts'
+import { readPieces } from './read-input.ts'
 
 /** Reads a file of SQL in pieces of whole statements: each ends with a line. @throws UserError when it can't be read. */
 export async function* readStatements(file: string): AsyncGenerator<string> {
-  let piece = ''
-  for await (const line of readLines(file, 'a file that the command copy or wrangler d1 export wrote')) {
-    piece += `${line}\n`
-    if (!line.endsWith(';')) continue
-    yield piece
-    piece = ''
+  let rest = ''
+  for await (const text of readPieces(file, 'utf8')) {
+    const read = `${rest}${String(text)}`
+    const end = read.lastIndexOf(';\n') + 1
+    yield read.slice(0, end)
+    rest = read.slice(end)
   }
-  yield piece
+  yield rest
 }
 
 export type TemporaryDatabase = Awaited<ReturnType<typeof openTemporaryDatabase>>

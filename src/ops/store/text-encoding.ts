@@ -2,7 +2,7 @@
 import { UserError } from '../shared/user-error.ts'
 
 /**
- * Decodes UTF-8 and UTF-16, with or without a byte order mark.
+ * Decodes UTF-8, and UTF-16 with a byte order mark.
  * @throws UserError for anything else, such as the Windows code page that Excel writes by default.
  */
 export function decodeText(bytes: Uint8Array): string {
@@ -21,8 +21,5 @@ export function decodeLeniently(bytes: Uint8Array): string {
 function detectEncoding([first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
-  // A file starts with an ASCII character, which has one zero byte in UTF-16.
-  if (second === 0 && first !== 0) return 'utf-16le'
-  if (first === 0 && second !== 0 && second !== undefined) return 'utf-16be'
   return 'utf-8'
 }

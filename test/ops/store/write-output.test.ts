@@ -1,27 +1,29 @@
-import { chmod, readFile, readdir, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
-import { writeOutput, writePrivateFile } from '../../../src/ops/store/write-output.ts'
+import { expect, test } from 'vitest'
+import { ownerOnly, writeOutput } from '../../../src/ops/store/write-output.ts'
 import { createFolder } from '../../support/temporary-folder.ts'
 
-const folder = await createFolder(afterAll)
-const [file, link] = [join(folder, 'file'), join(folder, 'link')]
-
-async function* pieces() {
+async function* pieces(error?: Error) {
   yield 'new'
+  if (error) throw error
 }
 
-test.each([
-  ['keeps the mode of a file', 0o600, () => writeOutput(file, 'new'), 0o600],
-  ['keeps a mode that the umask would limit', 0o666, () => writeOutput(link, 'new'), 0o666],
-  ['follows a link', 0o640, () => writeOutput(link, 'new'), 0o640],
-  ['makes a copy private, also behind a link', 0o644, () => writePrivateFile(link, pieces()), 0o600],
-])('%s', async (_, before, write, after) => {
-  await writeFile(file, 'old')
-  await chmod(file, before)
-  await rm(link, { force: true })
+test('a file is replaced by one that only its owner can read, and a link is followed', async () => {
+  const folder = await createFolder()
+  const [file, link] = [join(folder, 'file'), join(folder, 'link')]
+  await writeFile(file, 'old', { mode: 0o644 })
+  await writeOutput(file, pieces(), ownerOnly)
+  expect([await readFile(file, 'utf8'), (await stat(file)).mode % 0o1000]).toEqual(['new', 0o600])
   await symlink('file', link)
-  await write()
-  expect([await readFile(file, 'utf8'), (await stat(file)).mode % 0o1000]).toEqual(['new', after])
-  expect([await readlink(link), await readdir(folder)]).toEqual(['file', ['file', 'link']])
+  await writeOutput(link, 'newer')
+  expect([await readFile(file, 'utf8'), await readdir(folder)]).toEqual(['newer', ['file', 'link']])
+})
+
+test('a file stays as it is when its content fails', async () => {
+  const folder = await createFolder()
+  const file = join(folder, 'file')
+  await writeFile(file, 'old')
+  await expect(writeOutput(file, pieces(new Error('no database')))).rejects.toThrow('no database')
+  expect([await readFile(file, 'utf8'), await readdir(folder)]).toEqual(['old', ['file']])
 })
