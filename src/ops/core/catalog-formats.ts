@@ -1,4 +1,5 @@
 // The formats of files that hold a catalog, or a part of it.
+import { extname } from 'node:path'
 import { formatCatalog, type CatalogFile } from '../../catalog/catalog-file.ts'
 import { fillOlderPlan } from '../../catalog/older-plan.ts'
 import { formatCatalogSheet } from '../../catalog/catalog-sheet.ts'
@@ -11,37 +12,27 @@ import { formatXlsx, isXlsx, parseXlsx } from '../store/xlsx-file.ts'
 const fileFormats = ['json', 'csv', 'xlsx'] as const
 export type FileFormat = (typeof fileFormats)[number]
 
-/** @returns the format that the extension of a file name says. */
-function findFormat(file: string): FileFormat | undefined {
-  const extension = readExtension(file)
-  return fileFormats.find((format) => format === extension)
+function findFormat(extension: string): FileFormat | undefined {
+  return fileFormats.find((format) => `.${format}` === extension.toLowerCase())
 }
 
-function readExtension(file: string): string {
-  const [, extension = ''] = /\.([a-z0-9]+)$/i.exec(file) ?? []
-  return extension.toLowerCase()
-}
+/** The columns with the figures of a month. */
+const figureColumn = /^(?:identifier|name|performance.*)$/
 
-/** What a file is for, and its columns. */
-const columnsFor = {
-  figures: ['identifier', 'name', 'performance1', 'performance3', 'performance5', 'performance10', 'performanceDate'],
-}
-
-type Purpose = keyof typeof columnsFor
+type Purpose = 'figures'
 
 /**
  * @param file undefined for standard output.
  * @throws UserError when the name says another format, or JSON for some columns.
  */
 export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
-  const format = findFormat(file)
+  const extension = extname(file)
+  const format = findFormat(extension)
   if (purpose !== undefined && (format === undefined || format === 'json')) {
     throw new UserError(`--for ${purpose} writes a spreadsheet: add --output ${purpose}.xlsx, or .csv.`)
   }
-  if (format !== undefined) return format
-  const extension = readExtension(file)
-  if (extension === '') return 'json'
-  throw new UserError(`A catalog file can’t be .${extension}: let the name end with .xlsx, .csv or .json.`)
+  if (format !== undefined || extension === '') return format ?? 'json'
+  throw new UserError(`A catalog file can’t be ${extension}: let the name end with .xlsx, .csv or .json.`)
 }
 
 /**
@@ -50,7 +41,7 @@ export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
  */
 export async function parseCatalogInput(file: string, bytes: Uint8Array): Promise<CatalogInput> {
   if (bytes.length === 0) throw new UserError(['The file is empty.', nothingImported])
-  const named = isXlsx(bytes) ? 'xlsx' : findFormat(file)
+  const named = isXlsx(bytes) ? 'xlsx' : findFormat(extname(file))
   try {
     if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
     const text = decodeText(bytes)
@@ -71,7 +62,7 @@ export async function formatCatalogFile(
   const file = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
   if (format === 'json') return formatCatalog(file.plans, file.origin)
   const isUntyped = format === 'csv'
-  const isWanted = (column: string) => purpose === undefined || columnsFor[purpose].includes(column)
+  const isWanted = (column: string) => purpose === undefined || figureColumn.test(column)
   const sheet = formatCatalogSheet(file, { isUntyped }, isWanted)
   return isUntyped ? formatCsv(sheet) : formatXlsx(sheet)
 }

@@ -17,16 +17,13 @@ export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
 
 /** @throws UserError when a quote is missing or too many. */
 export function parseCsv(text: string): Spreadsheet {
-  return { sheets: [{ name: undefined, rows: parseRows(text) }], format: { isUntyped: true } }
-}
-
-function parseRows(text: string): Cell[][] {
   try {
-    return parse(text, {
+    const rows: Cell[][] = parse(text, {
       delimiter: detectDelimiter(text),
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
     })
+    return { sheets: [{ name: undefined, rows }], format: { isUntyped: true } }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     throw new UserError(`The file is not CSV: ${error.message}.`)
