@@ -78,7 +78,10 @@ function locatePlan(plan: unknown, index: number): Place {
   return { kind: 'plan', ...(typeof identifier === 'string' ? { identifier } : { number: index + 1 }) }
 }
 
-/** @param names the known fields. */
+/**
+ * Lists the defects that the schema finds.
+ * @param names the known fields.
+ */
 export function listDefects(
   { issues }: z.ZodError,
   value: unknown,
@@ -88,14 +91,18 @@ export function listDefects(
   return issues.flatMap((issue): Defect[] => {
     // For an invalid key, zod's path ends with the key.
     const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path
-    const there: Place = path.length === 0 ? place : { ...place, field: path.join('.') }
+    // A list is one value: it is in one cell.
+    const field = path.filter((part) => typeof part === 'string').join('.')
+    const there: Place = field === '' ? place : { ...place, field }
     if (issue.code === 'unrecognized_keys') {
       const shape = planFields.find(({ name }) => name === path[0])?.shape
       const candidates = shape && 'members' in shape ? [...shape.members.keys()] : names
       return issue.keys.map((key) => findUnknownName(there, 'field', key, candidates))
     }
-    const found = issue.code === 'invalid_key' ? issue.path.at(-1) : readPath(value, ...path)
-    return [{ place: there, expected: issue.message, found: describeValue(found) }]
+    const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
+    const hasComma = place.kind === 'row' && typeof found === 'string' && /^[+-]?[0-9]+,[0-9]/.test(found)
+    const fix = hasComma ? 'Write numbers such as 12.4 and 1000, or save the file as .xlsx.' : undefined
+    return [{ place: there, expected: issue.message, found: describeValue(found), fix }]
   })
 }
 
@@ -129,10 +136,15 @@ function findDuplicates(plans: Plans, places: Places): Defect[] {
   )
 }
 
-/** Lists the objects of a plan that have an ID. Plans with the same key, such as `category.id 3`, share the values. */
+/** @returns such as `category.id 3`. */
+export function makeSharedKey(field: string, id: unknown): string {
+  return `${field}.id ${String(id)}`
+}
+
+/** Lists the objects of a plan that have an ID. Plans with the same key share the values. */
 export function listShared(plan: CatalogPlan): { key: string; field: string; value: Record<string, unknown> }[] {
   return Object.entries(plan).flatMap(([field, value]) =>
-    isJsonObject(value) && 'id' in value ? [{ key: `${field}.id ${String(value['id'])}`, field, value }] : [],
+    isJsonObject(value) && 'id' in value ? [{ key: makeSharedKey(field, value['id']), field, value }] : [],
   )
 }
 

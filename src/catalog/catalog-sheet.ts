@@ -1,11 +1,10 @@
 // A catalog as a spreadsheet: one row for each plan. Pure.
-import type { z } from 'zod'
 import { nameSome } from '../abbreviate.ts'
 import { readPath } from '../json.ts'
-import { findConflicts, type CatalogFile, type CatalogResult } from './catalog-file.ts'
-import type { Defect, Place } from './defect.ts'
+import { findConflicts, listDefects, type CatalogFile, type CatalogResult } from './catalog-file.ts'
+import type { Place } from './defect.ts'
 import { fillOlderPlan } from './older-plan.ts'
-import { describeValue, encodeCell, type CellFormat } from './plan-cells.ts'
+import { encodeCell, type CellFormat } from './plan-cells.ts'
 import { listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { catalogPlanSchema, type CatalogPlan } from './plan-schema.ts'
 import {
@@ -59,9 +58,7 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
     const { data, error } = catalogPlanSchema.safeParse(fields)
     if (data) places.set(data, row.place)
     if (error)
-      defects.push(
-        ...listCellDefects(error, fields, row.place).filter(({ place: { field = '' } }) => present.has(field)),
-      )
+      defects.push(...listDefects(error, fields, row.place).filter(({ place: { field = '' } }) => present.has(field)))
   }
   const plans = [...places.keys()]
   defects.push(...findConflicts(plans, places))
@@ -73,20 +70,6 @@ export function parseCatalogSheets(spreadsheet: Spreadsheet): CatalogResult {
 function isOptional({ field, member = '' }: PlanColumn): boolean {
   const { [field]: members = {} } = fillOlderPlan({ [field]: {} })
   return field in fillOlderPlan({}) || member in members
-}
-
-/** Lists the defects of cells. A list is in one cell, and a cell without a value is empty. */
-export function listCellDefects({ issues }: z.ZodError, fields: object, place: Place): Defect[] {
-  return issues.map(({ path, message }) => {
-    const value = readPath(fields, ...path) ?? undefined
-    const hasComma = place.kind === 'row' && typeof value === 'string' && /^[+-]?[0-9]+,[0-9]/.test(value)
-    return {
-      place: { ...place, field: path.filter((part) => typeof part === 'string').join('.') },
-      expected: message,
-      found: describeValue(value),
-      fix: hasComma ? 'Write numbers such as 12.4 and 1000, or save the file as .xlsx.' : undefined,
-    }
-  })
 }
 
 /** An object whose cells are all empty is null. A field without a column gets its value for older plans. */

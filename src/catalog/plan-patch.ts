@@ -1,8 +1,7 @@
 // Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject } from '../json.ts'
-import { listShared, type CatalogFile } from './catalog-file.ts'
-import { listCellDefects } from './catalog-sheet.ts'
+import { listDefects, listShared, makeSharedKey, type CatalogFile } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place } from './defect.ts'
 import { decodeCell, describeValue } from './plan-cells.ts'
 import { findColumn, listColumns, planFields } from './plan-columns.ts'
@@ -81,16 +80,11 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
   return { fields, place: command, defects }
 }
 
-/** Finds the object of a field, such as a category, that has an ID. */
-export type FindShared = (field: string, id: unknown) => object | undefined
+type SharedObjects = ReadonlyMap<string, object>
 
 /** Indexes the objects that plans share. */
-export function indexShared(plans: Iterable<CatalogPlan>): FindShared {
-  const shared = new Map<string, object>()
-  for (const plan of plans) {
-    for (const { key, value } of listShared(plan)) shared.set(key, value)
-  }
-  return (field, id) => shared.get(`${field}.id ${String(id)}`)
+export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
+  return new Map(plans.flatMap((plan) => listShared(plan).map(({ key, value }) => [key, value])))
 }
 
 /**
@@ -100,13 +94,13 @@ export function indexShared(plans: Iterable<CatalogPlan>): FindShared {
 export function applyPatch(
   known: CatalogPlan,
   { fields, place }: FieldPatch,
-  findShared: FindShared,
+  shared: SharedObjects,
 ): { plan: CatalogPlan } | { defects: Defect[] } {
   const patched: Record<string, unknown> = { ...known }
   const changed = new Set<string>()
   for (const [name, value] of Object.entries(fields)) {
     const before: unknown = Reflect.get(known, name)
-    const after = patchField(name, before, value, findShared)
+    const after = patchField(name, before, value, shared)
     if (isDeepStrictEqual(before, after)) continue
     patched[name] = after
     changed.add(name)
@@ -129,17 +123,17 @@ export function applyPatch(
     const fix = 'Update this copy of the code.'
     return { defects: [{ place, expected: 'fields that this code knows', found: describeValue(newer), fix }] }
   }
-  return { defects: [...defects, ...listCellDefects(error, patched, place)] }
+  return { defects: [...defects, ...listDefects(error, patched, place)] }
 }
 
-function patchField(name: string, known: unknown, value: unknown, findShared: FindShared): unknown {
+function patchField(name: string, known: unknown, value: unknown, shared: SharedObjects): unknown {
   if (Array.isArray(known) && Array.isArray(value)) {
     const isSame = known.length === value.length && known.every((part) => value.includes(part))
     return isSame ? known : value
   }
   const shape = planFields.find((field) => field.name === name)?.shape
   if (!isJsonObject(value) || shape === undefined || 'kind' in shape) return value
-  if ('members' in shape) return patchObject(name, known, value, findShared)
+  if ('members' in shape) return patchObject(name, known, value, shared)
   return Object.fromEntries(Object.entries({ ...Object(known), ...value }).filter(([, amount]) => amount !== null))
 }
 
@@ -148,13 +142,13 @@ function patchObject(
   field: string,
   known: unknown,
   given: Record<string, unknown>,
-  findShared: FindShared,
+  shared: SharedObjects,
 ): Record<string, unknown> | null {
   const before: Record<string, unknown> = { ...Object(known) }
   const patched = { ...before, ...given }
   if (given['id'] === null || Object.values(patched).every((value) => value === null)) return null
   if (given['id'] === undefined || given['id'] === before['id']) return patched
-  const other = findShared(field, given['id'])
+  const other = shared.get(makeSharedKey(field, given['id']))
   const changed = Object.entries(given).filter(([member, value]) => value !== before[member])
   return other ? { ...other, ...Object.fromEntries(changed) } : given
 }
@@ -168,7 +162,7 @@ export function applyPatches(
   known: readonly CatalogPlan[],
 ): { plans: CatalogPlan[]; defects: Defect[] } {
   const plansByIdentifier = new Map(known.map((plan) => [plan.identifier, plan]))
-  const findShared = indexShared(known)
+  const shared = indexShared(known)
   const plans: CatalogPlan[] = []
   const defects = [...found]
   for (const { identifier, ...patch } of patches) {
@@ -179,7 +173,7 @@ export function applyPatches(
       defects.push({ place, expected, found: describeValue(identifier), fix: 'To add a plan, use catalog import.' })
       continue
     }
-    const applied = applyPatch(plan, patch, findShared)
+    const applied = applyPatch(plan, patch, shared)
     if ('plan' in applied) plans.push(applied.plan)
     else defects.push(...applied.defects)
   }

@@ -10,7 +10,7 @@ export const maxDigits = 15
 /** Below MAX_SAFE_INTEGER, which the filter categoryId uses for larger numbers. */
 const maxId = Number.MAX_SAFE_INTEGER - 1
 
-export const countryCode = z
+const countryCode = z
   .string({ error: 'a country code' })
   .refine(isCountryCode, 'an ISO 3166-1 alpha-2 country code in upper case, such as "KE"')
 

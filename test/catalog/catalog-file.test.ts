@@ -41,7 +41,7 @@ test('names every defect of the file itself, before those of its plans', () => {
     'The file: catalog: expected 16 hexadecimal digits in lower case; found "XYZ".',
     'The file: revision: expected an integer from 0 to 9007199254740990; found -1.',
     'The file: expected the name of a field; found "revisoin". Did you mean revision?',
-    'Plan number 1: expected an object; found null.',
+    'Plan number 1: expected an object; found nothing.',
   ])
 })
 
@@ -69,7 +69,7 @@ test('refuses a plan with any value in any field, or reads it back unchanged', (
 })
 
 test.each([
-  ['null', 'The file: expected a JSON object with an array "plans"; found null.'],
+  ['null', 'The file: expected a JSON object with an array "plans"; found nothing.'],
   ['[]', 'The file: expected a JSON object with an array "plans"; found [].'],
   ['{}', 'The file: plans: expected an array of plans; found nothing.'],
   ['{"plans":{}}', 'The file: plans: expected an array of plans; found {}.'],
@@ -80,8 +80,8 @@ test.each([
 
 test('a field has one defect, whatever its value', () => {
   const plan = makePlan()
-  // Each wrong currency of an amount is a defect of its own.
-  const place = fc.constantFrom(...Object.keys(plan).filter((name) => !name.endsWith('Amounts')))
+  // Each wrong currency or country is a defect of its own.
+  const place = fc.constantFrom(...Object.keys(plan).filter((name) => !/Amounts$|^viewableIn$/.test(name)))
   const value = fc.oneof(fc.constantFrom(...naughtyStrings), fc.jsonValue(), fc.constantFrom('', ' ', '\u009b'))
   fc.assert(
     fc.property(place, value, (name, replaced) => {
@@ -129,7 +129,10 @@ describe('a defect names the plan, the field, the expected and the found value',
     ],
     [{ lockInPeriod: 0.5 }, `lockInPeriod: ${integer}; found 0.5.`],
     [{ isInvestable: 'yes' }, 'isInvestable: expected true or false; found "yes".'],
-    [{ isInvestable: false }, 'nonInvestableNote: expected text that explains why isInvestable is false; found null.'],
+    [
+      { isInvestable: false },
+      'nonInvestableNote: expected text that explains why isInvestable is false; found nothing.',
+    ],
     [{ nonInvestableNote: 'Why?' }, 'nonInvestableNote: expected null, because isInvestable is true; found "Why?".'],
     [{ planType: { id: 1 } }, 'planType.name: expected text of 1 to 200 characters; found nothing.'],
     [{ planType: 'Bond' }, 'planType: expected an object with id and name, or null; found "Bond".'],
@@ -139,7 +142,7 @@ describe('a defect names the plan, the field, the expected and the found value',
     ],
     [{ color: 'red' }, 'expected the name of a field; found "color".'],
     [{ Performance3: 1 }, 'expected the name of a field; found "Performance3". Did you mean performance3?'],
-    [{ viewableIn: ['KE', 'XX'] }, `viewableIn.1: ${country}; found "XX".`],
+    [{ viewableIn: ['KE', 'XX'] }, `viewableIn: ${country}; found "XX".`],
     [{ viewableIn: ['KE', 'KE'] }, 'viewableIn: expected each country once; found ["KE","KE"].'],
     [{ name: 'n'.repeat(300) }, `name: expected text of 1 to 200 characters; found "${'n'.repeat(78)}….`],
   ])('%j: %s', (change, defect) => {

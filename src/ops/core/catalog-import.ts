@@ -151,12 +151,8 @@ async function prepareMerge(
 async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
   const isKnown = origin.revision === now.revision || (await isRecordedRevision(db, origin.revision))
   if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
-  const reason =
-    origin.catalog === now.catalog
-      ? 'The record does not know the revision of the file: was the database restored?'
-      : 'The file was exported from another catalog.'
-  const fix =
-    'Export the catalog again, or add --overwrite: then the plans of the file replace those of the catalog, including changes that others made.'
+  const reason = 'The file was exported from another catalog, or the database was restored since.'
+  const fix = 'Export the catalog again, or add --overwrite: the file then replaces also what others changed.'
   throw new UserError([`${reason} ${fix}`, nothingImported])
 }
 

@@ -128,18 +128,14 @@ test('an export of the past carries its revision: importing it unchanged changes
 })
 
 test.each([
-  ['another catalog', 'The file was exported from another catalog.', { catalog: '0'.repeat(16) }],
-  [
-    'an unknown revision',
-    'The record does not know the revision of the file: was the database restored?',
-    { revision: 1 },
-  ],
-])('a file of %s is refused, unless --overwrite', async (_, problem, origin) => {
+  ['another catalog', { catalog: '0'.repeat(16) }],
+  ['an unknown revision', { revision: 1 }],
+])('a file of %s is refused, unless --overwrite', async (_, origin) => {
   const exported = rename(await readCatalogFile(store), 'cash', 'New')
   const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.db)), ...origin } }
   await expect(importFile(file)).rejects.toThrow(
     new UserError([
-      `${problem} Export the catalog again, or add --overwrite: then the plans of the file replace those of the catalog, including changes that others made.`,
+      'The file was exported from another catalog, or the database was restored since. Export the catalog again, or add --overwrite: the file then replaces also what others changed.',
       'Nothing was imported.',
     ]),
   )
