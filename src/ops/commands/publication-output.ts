@@ -47,7 +47,7 @@ export function createRequest(
       run.report(...(lines ?? []))
       run.warn(...notes.map((note) => `Note: ${note}`))
       const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null }, warnings)
-      if (dryRun || run.isSure || (effect === undefined && !isDoubtful)) return
+      if (dryRun || (effect === undefined && !isDoubtful)) return
       if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
       const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
       await run.confirm(question)

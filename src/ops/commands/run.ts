@@ -23,8 +23,6 @@ export interface Run extends CommandContext {
   warn: (...lines: string[]) => void
   /** Prints before the command has ended, such as a secret that must not be lost. */
   print: (output: Omit<Output, 'findings'>) => void
-  /** Whether --yes was given. */
-  isSure: boolean
   /**
    * Asks before a change of a deployed environment that can't be undone, unless --yes was given.
    * @throws UserError when the answer is not yes, or nobody can be asked.
@@ -34,6 +32,7 @@ export interface Run extends CommandContext {
 
 interface Manner {
   isJson: boolean
+  /** Whether --yes was given. */
   isSure: boolean
   /** Whether what is printed reports a change, and says where it was made. */
   isChange: boolean
@@ -52,7 +51,6 @@ export function createRun(context: CommandContext, target: Target, { isJson, isS
   return {
     ...context,
     target,
-    isSure,
     withStore: (place, work) => {
       if (stderr.isTTY) patience = setTimeout(() => stderr.write('Working …\n'), patienceMs)
       return context.withStore(place, work).finally(() => clearTimeout(patience))
