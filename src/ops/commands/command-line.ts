@@ -72,7 +72,7 @@ const mistakes = new Set(['UserError', 'ConfigError', 'StorageError'])
 async function addCommands(root: Command, argv: readonly string[], nowSeconds: number): Promise<TypedVerb[]> {
   root.description(help).usage('<noun> <verb> [flags]').addHelpText('after', footer)
   pointErrorsAtHelp(root, '')
-  // Only before the noun: a verb may have a --version of its own.
+  // --version is a flag only before the noun.
   root.enablePositionalOptions()
   const commit = argv[0] === '--version' ? await readCommit() : ''
   root.version(commit, '--version', 'display the commit')
