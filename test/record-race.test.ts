@@ -179,7 +179,7 @@ function createActors(db: Database, random: Random, steps: number) {
       { kind: 'lockdown', secretHash },
       { kind: 'rotate', graceSeconds: 0, secretHash },
     ]
-    const made = await attempt(() => changePartner(db, request, partner?.changeId ?? 0, pick(random, changes)))
+    const made = await attempt(() => changePartner(db, request, partner?.id ?? 0, pick(random, changes)))
     const isMade = (await findChange(db, request.requestId)) !== undefined
     if (made !== undefined) expect(isMade).toBe(true)
     if (isMade) outcomes.made++

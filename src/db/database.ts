@@ -1,5 +1,5 @@
 // The handle on D1, for the Worker and for the command line.
-import { sql, type SQL } from 'drizzle-orm'
+import { sql, type Query, type SQL } from 'drizzle-orm'
 import { CasingCache, toCamelCase } from 'drizzle-orm/casing'
 
 /** D1 as a Worker's binding, or through Cloudflare's HTTP API. It runs SQL that is written out. */
@@ -15,9 +15,9 @@ type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
 const escape = (text: string) => `"${text}"`
 const config = { casing: new CasingCache(), escapeName: escape, escapeParam: () => '?', escapeString: escape }
 
-/** @param execute runs a statement. The answer of `run` is not used. */
+/** @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
 export function createDatabase(
-  execute: <Row extends unknown[]>(statement: Statement, method: 'values' | 'run') => Promise<Row[]>,
+  execute: <Row extends unknown[]>(query: Query, method: 'values' | 'run') => Promise<Row[]>,
 ): Database {
   return {
     values: async (query) => execute(query.toQuery(config), 'values'),
@@ -27,18 +27,18 @@ export function createDatabase(
 
 /** Cheap. Make one per request and never share it between requests. */
 export function openDatabase(d1: QueriedD1): Database {
-  return createDatabase((statement) => readRows(d1, statement))
+  return createDatabase((query) => readRows(d1, query))
 }
 
-/** Selects rows as objects, whose members have the names of the columns in camel case. */
-export async function selectObjects<Row>(db: Database, columns: string, source: SQL): Promise<Row[]> {
-  const names = columns.split(', ').map(toCamelCase)
-  const rows = await db.values(sql`select ${sql.raw(columns)} ${source}`)
+/** Selects rows as objects, whose members have the names of the columns in camel case. @param columns may end with an alias. */
+export async function selectObjects<Row>(db: Database, columns: readonly string[], source: SQL): Promise<Row[]> {
+  const names = columns.map((column) => toCamelCase(column.replace(/.* as /, '')))
+  const rows = await db.values(sql`select ${sql.raw(columns.join(', '))} ${source}`)
   return rows.map((values) => Object(Object.fromEntries(names.map((name, index) => [name, values[index]]))))
 }
 
 /** @throws StorageError when D1 fails */
-export async function readRows<Row extends unknown[]>(d1: QueriedD1, query: Statement): Promise<Row[]> {
+export async function readRows<Row extends unknown[]>(d1: QueriedD1, query: Query): Promise<Row[]> {
   // Outside: an error here is a bug.
   const statement = d1.prepare(query.sql).bind(...query.params)
   try {
@@ -51,12 +51,6 @@ export async function readRows<Row extends unknown[]>(d1: QueriedD1, query: Stat
 /** D1 failed or was too slow. The message is D1's own, and holds no SQL parameter. */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
-}
-
-/** SQL with a `?` for each parameter. */
-export interface Statement {
-  sql: string
-  params: unknown[]
 }
 
 /** Whether the message of the innermost error contains `text`. The others quote parameters, such as a note of the user. */

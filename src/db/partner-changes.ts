@@ -80,10 +80,11 @@ export function changePartner(
   return insertRow(db, request, change.kind, { ...keptColumns, ...changedColumns(change) }, newest)
 }
 
-const columnNames = 'partner name country client_id created_at suspended_at closed_at tokens_valid_from secrets'.split(
-  ' ',
+/** The columns of a partner beside its short name and its secrets. */
+export const partnerColumns = 'name country client_id created_at suspended_at closed_at tokens_valid_from'.split(' ')
+const keptColumns = Object.fromEntries(
+  ['partner', ...partnerColumns, 'secrets'].map((column) => [column, sql.raw(column)]),
 )
-const keptColumns = Object.fromEntries(columnNames.map((column) => [column, sql.raw(column)]))
 
 /** Inserts the row of a change. A repetition inserts nothing. Times are those of D1's clock. */
 function insertRow(

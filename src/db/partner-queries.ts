@@ -3,6 +3,7 @@
 import { and, sql, type SQL } from 'drizzle-orm'
 import { selectObjects, type Database } from './database.ts'
 import { readAll } from './pages.ts'
+import { partnerColumns } from './partner-changes.ts'
 
 /** Times are Unix seconds; `expiresAt` is null while the secret is the current one. */
 export interface LiveSecret {
@@ -10,13 +11,9 @@ export interface LiveSecret {
   expiresAt: number | null
 }
 
-/**
- * A partner as operators see it. Times are Unix seconds. A closed partner is also suspended. Tokens that were issued before
- * `tokensValidFrom` are refused.
- */
-export interface Partner {
-  /** The ID of the partner's newest row, which a change names. */
-  changeId: number
+/** A partner after a change. A closed one is also suspended. Tokens that were issued before `tokensValidFrom` are refused. */
+interface PartnerRow {
+  id: number
   shortName: string
   name: string
   country: string
@@ -25,6 +22,10 @@ export interface Partner {
   suspendedAt: number | null
   closedAt: number | null
   tokensValidFrom: number | null
+}
+
+/** A partner as operators see it: its newest row, whose ID a change names. */
+export interface Partner extends PartnerRow {
   contact: string | null
   /** The oldest first. */
   secrets: LiveSecret[]
@@ -32,17 +33,30 @@ export interface Partner {
   secretEndedAt: number | null
 }
 
-const partnerColumns =
-  'change_id, short_name, name, country, client_id, created_at, suspended_at, closed_at, tokens_valid_from, contact, secrets, ' +
-  'secret_ended_at'
+interface Change {
+  id: number
+  changedAt: number
+  actor: string
+  command: string
+  note: string | null
+  kind: string
+}
+
+export type PartnerEntry = Change & PartnerRow
+export type KeyEntry = Change & { kid: string }
+
+const rowColumns = ['id', 'partner as short_name', ...partnerColumns]
+const changeColumns = ['changed_at', 'actor', 'command', 'note', 'kind']
+const entryColumns = { partner: [...rowColumns, ...changeColumns], kid: ['id', 'kid', ...changeColumns] }
+
+/** The secrets of a row that are still valid by D1's clock. */
+const liveSecrets = `json_each(change_record.secrets) where coalesce(value ->> '$.expiresAt' > unixepoch(), 1)`
+const endedSecrets = `json_each(change_record.secrets) where value ->> '$.expiresAt' <= unixepoch()`
 
 const newestIds = sql`(select max(id) from change_record where partner is not null group by partner)`
 
-/** The secrets of a row that are still valid by D1's clock. */
-const liveSecrets = sql`json_each(change_record.secrets) where coalesce(value ->> '$.expiresAt' > unixepoch(), 1)`
-
 export function selectPartners(db: Database): Promise<Partner[]> {
-  return selectRows(db, sql`where change_id in ${newestIds} order by short_name`)
+  return selectRows(db, sql`where id in ${newestIds} order by partner`)
 }
 
 /**
@@ -51,69 +65,31 @@ export function selectPartners(db: Database): Promise<Partner[]> {
  */
 export async function selectPartner(db: Database, name: string, atSeconds?: number): Promise<Partner | undefined> {
   const wasMade = atSeconds === undefined ? undefined : sql`changed_at <= ${atSeconds}`
-  const shortName = sql`coalesce((select partner from change_record where client_id = ${name} limit 1), ${name})`
-  const isWanted = and(sql`short_name = ${shortName}`, wasMade)
-  const [found] = await selectRows(db, sql`where ${isWanted} order by change_id desc limit 1`)
+  const isWanted = sql`partner = coalesce((select partner from change_record where client_id = ${name} limit 1), ${name})`
+  const [found] = await selectRows(db, sql`where ${and(isWanted, wasMade)} order by id desc limit 1`)
   return found
 }
 
 async function selectRows(db: Database, condition: SQL): Promise<Partner[]> {
-  const rows = await selectObjects<Omit<Partner, 'secrets'> & { secrets: string }>(
-    db,
-    partnerColumns,
-    sql`
-      from (
-        select id as change_id, changed_at, partner as short_name, name, country, client_id, created_at, suspended_at, closed_at,
-          tokens_valid_from, (select contact from partner_contacts where partner = change_record.partner) as contact,
-          (select json_group_array(json_remove(value, '$.hash')) from ${liveSecrets}) as secrets,
-          (select max(value ->> '$.expiresAt') from json_each(secrets) where value ->> '$.expiresAt' <= unixepoch()) as secret_ended_at
-        from change_record
-      ) ${condition}`,
-  )
+  const columns = [
+    ...rowColumns,
+    '(select contact from partner_contacts where partner = change_record.partner) as contact',
+    `(select json_group_array(json_remove(value, '$.hash')) from ${liveSecrets}) as secrets`,
+    `(select max(value ->> '$.expiresAt') from ${endedSecrets}) as secret_ended_at`,
+  ]
+  type Row = Omit<Partner, 'secrets'> & { secrets: string }
+  const rows = await selectObjects<Row>(db, columns, sql`from change_record ${condition}`)
   return rows.map((row) => Object.assign(row, { secrets: JSON.parse(row.secrets) }))
 }
 
-/** A live secret with its hash, and its partner. */
-export interface StoredSecret {
-  hash: string
-  secret: LiveSecret
-  shortName: string
-}
-
-/** Selects the secrets of all partners that are still valid by D1's clock. */
-export async function selectStoredSecrets(db: Database): Promise<StoredSecret[]> {
+/** Selects the secrets of all partners that are still valid by D1's clock, with their hashes. */
+export async function selectStoredSecrets(db: Database): Promise<(LiveSecret & { hash: string; shortName: string })[]> {
   const rows = await db.values<[secret: string, shortName: string]>(
-    sql`select value, partner from change_record, ${liveSecrets} and change_record.id in ${newestIds}
+    sql`select value, partner from change_record, ${sql.raw(liveSecrets)} and change_record.id in ${newestIds}
       order by change_record.id, json_each.key`,
   )
-  return rows.map(([json, shortName]) => {
-    const { hash, ...secret }: LiveSecret & { hash: string } = JSON.parse(json)
-    return { hash, secret, shortName }
-  })
+  return rows.map(([json, shortName]) => Object.assign(JSON.parse(json), { shortName }))
 }
-
-/** A change of a partner, which has the partner after it, or of a key, which has a `kid`. */
-export interface ChangeEntry {
-  id: number
-  changedAt: number
-  actor: string
-  command: string
-  note: string | null
-  kind: string
-  kid: string | null
-  partner: string | null
-  name: string | null
-  country: string | null
-  clientId: string | null
-  createdAt: number | null
-  suspendedAt: number | null
-  closedAt: number | null
-  tokensValidFrom: number | null
-}
-
-const entryColumns =
-  'id, changed_at, actor, command, note, kind, kid, partner, name, country, client_id, created_at, suspended_at, closed_at, ' +
-  'tokens_valid_from'
 
 export interface EntryFilter {
   /** Only the entries of this partner. */
@@ -123,16 +99,16 @@ export interface EntryFilter {
 }
 
 /** Selects the changes of partners, or of keys, the newest first. */
-export function selectEntries(
+export function selectEntries<Subject extends 'partner' | 'kid'>(
   db: Database,
-  subject: 'partner' | 'kid',
-  { shortName, since = 0 }: EntryFilter,
-): Promise<ChangeEntry[]> {
+  subject: Subject,
+  { shortName, since = 0 }: EntryFilter = {},
+): Promise<{ partner: PartnerEntry; kid: KeyEntry }[Subject][]> {
   const ofSubject = shortName === undefined ? sql`${sql.raw(subject)} is not null` : sql`partner = ${shortName}`
-  return readAll<ChangeEntry>((last, limit) => {
+  return readAll((last, limit) => {
     const isNext = sql`id < ${last?.id ?? Number.MAX_SAFE_INTEGER}`
     const source = sql`from change_record where ${ofSubject} and changed_at >= ${since} and ${isNext} order by id desc`
-    return selectObjects(db, entryColumns, sql`${source} limit ${limit}`)
+    return selectObjects(db, entryColumns[subject], sql`${source} limit ${limit}`)
   })
 }
 

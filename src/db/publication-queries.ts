@@ -32,9 +32,10 @@ export interface PublicationRow {
   revision: number | null
 }
 
-const columns =
-  'id, state, actor, command, note, created_at, base_revision, plan_count, plans_hash, undone_id, replaces_id, due_at, ' +
-  'approved_by, approved_at, approved_note, decided_by, decided_at, decided_note, conflict, revision'
+const columns = (
+  'id state actor command note created_at base_revision plan_count plans_hash undone_id replaces_id due_at ' +
+  'approved_by approved_at approved_note decided_by decided_at decided_note conflict revision'
+).split(' ')
 
 /** A plan before and after a publication; null where it does not exist. */
 export interface PlanChange {

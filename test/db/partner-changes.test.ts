@@ -30,7 +30,7 @@ const find = async () => {
   if (partner === undefined) throw new Error('no partner')
   return partner
 }
-const change = async (next: PartnerChange) => changePartner(db, makeRequest(), (await find()).changeId, next)
+const change = async (next: PartnerChange) => changePartner(db, makeRequest(), (await find()).id, next)
 const readSecrets = async () =>
   (await selectPartnerCheck(env.DB, acme.clientId)).partner?.secrets.map(({ hash, expiresAt }) => [
     hash,
@@ -40,12 +40,12 @@ const readSecrets = async () =>
 test('a partner is what its newest row is, and was what an earlier row is', async () => {
   const created = await find()
   await env.DB.prepare('update change_record set changed_at = 1000').run()
-  expect(await change({ kind: 'suspend' })).toEqual({ id: created.changeId + 1, tokensValidFrom: null })
+  expect(await change({ kind: 'suspend' })).toEqual({ id: created.id + 1, tokensValidFrom: null })
   await change({ kind: 'set', name: 'Acme Wallet', country: 'UG' })
   await setContact(db, 'acme', 'amina@acme.example')
   const { partner, changeId } = await selectPartnerCheck(env.DB, acme.clientId)
   expect(partner).toMatchObject({ shortName: 'acme', country: 'UG', isSuspended: true })
-  const now = { ...created, name: 'Acme Wallet', country: 'UG', suspendedAt: expect.any(Number), changeId }
+  const now = { ...created, name: 'Acme Wallet', country: 'UG', suspendedAt: expect.any(Number), id: changeId }
   expect(await selectPartners(db)).toEqual([
     { ...now, contact: 'amina@acme.example', secrets: [{ createdAt: created.createdAt, expiresAt: null }] },
   ])
@@ -61,7 +61,7 @@ test('a partner is what its newest row is, and was what an earlier row is', asyn
 })
 
 test('a change is made only on the row that was read, and once', async () => {
-  const { changeId } = await find()
+  const { id: changeId } = await find()
   const request = makeRequest()
   const made = await changePartner(db, request, changeId, { kind: 'end-tokens' })
   expect(made).toMatchObject({ tokensValidFrom: (await find()).tokensValidFrom })
@@ -157,7 +157,7 @@ test('a closed partner stays closed, without secrets and contact', async () => {
 })
 
 test('a change of a key is recorded once', async () => {
-  const { changeId } = await find()
+  const { id: changeId } = await find()
   expect(await recordKeyChange(db, makeRequest(), { kind: 'keys-rotate', kid: 'K1' })).toMatchObject({
     id: changeId + 1,
   })

@@ -1,5 +1,5 @@
 // What partner log and keys log print: two views of one record.
-import type { ChangeEntry, EntryFilter } from '../core/change-record.ts'
+import { selectEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from '../../db/partner-queries.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { Store } from '../store/store.ts'
 import { entryToJson } from './partner-output.ts'
@@ -8,27 +8,27 @@ import type { Output } from './run.ts'
 /** People read as many lines. */
 const maxRows = 10
 
-/** @param list selects entries, the newest first. */
 export async function readLog(
-  list: (store: Store, filter: EntryFilter) => Promise<ChangeEntry[]>,
-  filter: EntryFilter,
-  store: Store,
+  subject: 'partner' | 'kid',
+  { shortName, since }: EntryFilter,
+  { db }: Store,
 ): Promise<Output> {
-  const entries = await list(store, filter)
+  const entries = await selectEntries(db, subject, { shortName, since })
   const none = entries.length === 0 ? 'No change is recorded.' : undefined
   const more =
     entries.length > maxRows ? `The last ${maxRows} of ${entries.length} changes. For all: --json` : undefined
   return {
     data: entries.map(entryToJson),
-    text: entries.slice(0, maxRows).map((entry) => toRow(entry, filter.shortName)),
+    text: entries.slice(0, maxRows).map((entry) => toRow(entry, shortName)),
     note: none ?? more,
   }
 }
 
-function toRow(entry: ChangeEntry, shortName: string | undefined) {
-  const { changedAt, kind, kid, partner, name, country, actor, note } = entry
-  const subject = kid === null ? { ...(shortName === undefined && { partner }) } : { key: kid }
-  const state = kind === 'create' || kind === 'set' ? `: ${name}, ${country}` : ''
-  const change = `${kind.replace('keys-', '')}${state}`
-  return { time: formatIsoTime(changedAt), ...subject, change, by: note === null ? actor : `${actor}: ${note}` }
+function toRow(entry: PartnerEntry | KeyEntry, shortName: string | undefined) {
+  const { changedAt, kind, actor, note } = entry
+  const time = formatIsoTime(changedAt)
+  const by = note === null ? actor : `${actor}: ${note}`
+  if ('kid' in entry) return { time, key: entry.kid, change: kind.replace('keys-', ''), by }
+  const state = kind === 'create' || kind === 'set' ? `: ${entry.name}, ${entry.country}` : ''
+  return { time, ...(shortName === undefined && { partner: entry.shortName }), change: `${kind}${state}`, by }
 }

@@ -1,8 +1,15 @@
 // ops keys …
 import { staleIfErrorHours } from '../../api/promises.ts'
-import { listKeyEntries, type ChangeEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime } from '../core/iso-time.ts'
-import { checkDroppable, describeRevived, dropKey, listKeys, rotateKeys } from '../core/key-ring.ts'
+import {
+  checkDroppable,
+  describeRevived,
+  dropKey,
+  listKeyEntries,
+  listKeys,
+  rotateKeys,
+  type KeyEntry,
+} from '../core/key-ring.ts'
 import type { Store } from '../store/store.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readLog } from './change-log.ts'
@@ -55,14 +62,11 @@ export const keys = {
     example: 'keys log',
     flags: { since: sinceFlag },
     json: 'an array, the newest entry first',
-    run: (input, { store }) => readLog(listKeyEntries, input, store),
+    run: (input, { store }) => readLog('kid', input, store),
   }),
 }
 
-async function describeKeys(
-  entries: readonly ChangeEntry[],
-  { target, clock, openSecrets, warn }: Run,
-): Promise<Output> {
+async function describeKeys(entries: readonly KeyEntry[], { target, clock, openSecrets, warn }: Run): Promise<Output> {
   const { live } = await (await openSecrets(target)).list()
   const known = listKeys(live, clock.nowMs() / 1000, entries)
   for (const key of known) {
@@ -88,7 +92,7 @@ async function describeChanged(store: Store, run: Run): Promise<Output> {
 }
 
 /** The keys themselves are not in the database, so they are listed without it, too. */
-async function readEntries({ target, withStore, warn }: Run): Promise<ChangeEntry[]> {
+async function readEntries({ target, withStore, warn }: Run): Promise<KeyEntry[]> {
   try {
     return await withStore(target, (store) => listKeyEntries(store))
   } catch (error) {

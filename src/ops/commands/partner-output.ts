@@ -1,5 +1,5 @@
 // How partners and their credentials are printed.
-import type { ChangeEntry } from '../core/change-record.ts'
+import type { KeyEntry, PartnerEntry } from '../../db/partner-queries.ts'
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../core/iso-time.ts'
 import { isRotationDue, readPartnerStatus, type Credentials, type Partner } from '../core/partner-accounts.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
@@ -58,12 +58,11 @@ export function describePartner(partner: Partner): Output {
   return { data, text: formatPairs([...lines, ...secrets]) }
 }
 
-export function partnerToJson({ changeId: _changeId, secrets, ...partner }: Partner) {
+export function partnerToJson({ id: _id, secrets, ...partner }: Partner) {
   return { ...formatTimes(partner), status: readPartnerStatus(partner), secrets: secrets.map(formatTimes) }
 }
 
-export function entryToJson({ kid, ...entry }: ChangeEntry) {
-  const { id, changedAt, kind: change, actor, command, note, ...partner } = entry
-  const subject = kid === null ? { ...partner, status: readPartnerStatus(partner) } : { kid }
-  return formatTimes({ id, changedAt, change, ...subject, actor, command, note })
+export function entryToJson({ id, changedAt, kind: change, ...entry }: PartnerEntry | KeyEntry) {
+  const status = 'kid' in entry ? {} : { status: readPartnerStatus(entry) }
+  return formatTimes({ id, changedAt, change, ...entry, ...status })
 }

@@ -1,6 +1,5 @@
 // ops partner …
 import { abbreviate } from '../../abbreviate.ts'
-import { listPartnerEntries } from '../core/change-record.ts'
 import { formatTimes } from '../core/iso-time.ts'
 import {
   changePartner,
@@ -108,7 +107,7 @@ export const partner = {
     async run({ shortName }, { store }) {
       const { explainPartner } = await import('../core/partner-explanation.ts')
       const found = await findPartner(store, shortName)
-      const sentences = explainPartner(found, await listPartnerEntries(store, found))
+      const sentences = await explainPartner(store, found)
       return { data: { ...partnerToJson(found), sentences }, text: `${sentences.join('\n')}\n` }
     },
   }),
@@ -247,7 +246,7 @@ export const partner = {
     json: 'an array, the newest entry first',
     async run({ shortName, since }, { store }) {
       const found = shortName === undefined ? undefined : await findPartner(store, shortName)
-      return readLog(listPartnerEntries, { shortName: found?.shortName, since }, store)
+      return readLog('partner', { shortName: found?.shortName, since }, store)
     },
   }),
 

@@ -4,7 +4,7 @@ import { abbreviate } from '../../abbreviate.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../crypto/signing-keys.ts'
 import { recordKeyChange } from '../../db/partner-changes.ts'
-import { selectNowSeconds, type ChangeEntry } from '../../db/partner-queries.ts'
+import { selectEntries, selectNowSeconds, type KeyEntry } from '../../db/partner-queries.ts'
 import type { Store } from '../store/store.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
@@ -12,6 +12,8 @@ import type { Attribution } from './attribution.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { recordChange } from './recorded-change.ts'
 import { UserError } from '../shared/user-error.ts'
+
+export type { KeyEntry }
 
 /** A key without its value. */
 export interface Key {
@@ -23,7 +25,7 @@ export interface Key {
   droppedAt: number | null
 }
 
-type KeyEntry = Pick<ChangeEntry, 'kind' | 'kid' | 'changedAt'>
+type KeyChange = Pick<KeyEntry, 'kind' | 'kid' | 'changedAt'>
 
 /** Every location knows a new secret within a minute, and clocks differ by less than another one. */
 const spreadSeconds = 120
@@ -33,7 +35,7 @@ const spreadSeconds = 120
  * @param entries of the keys, the newest first.
  * @returns the keys among the secrets, the newest first.
  */
-export function listKeys(names: readonly string[], nowSeconds: number, entries: readonly KeyEntry[] = []): Key[] {
+export function listKeys(names: readonly string[], nowSeconds: number, entries: readonly KeyChange[] = []): Key[] {
   const newestFirst = names
     .flatMap((name) => parseKeyName(name) ?? [])
     .toSorted()
@@ -129,6 +131,11 @@ async function changeRecorded(
     throw new UserError([error.message, `The record shows the change all the same. See which keys there are: ${list}`])
   })
   store.changes.outcome = 'changed'
+}
+
+/** The newest first. */
+export function listKeyEntries({ db }: Store): Promise<KeyEntry[]> {
+  return selectEntries(db, 'kid')
 }
 
 /** @returns what to do about a key that is in use although it was dropped; undefined for other keys. */

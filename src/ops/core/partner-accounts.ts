@@ -175,9 +175,7 @@ export async function changePartner(
     const { shortName, country, clientId } = before
     throwProblems([findMisfit(store, before, change)])
     const row = 'show' in change ? { ...change, ...(await generateSecret(store)) } : change
-    const made = await recordChange(store, attribution, (db, request) =>
-      insertChange(db, request, before.changeId, row),
-    )
+    const made = await recordChange(store, attribution, (db, request) => insertChange(db, request, before.id, row))
     if (made === undefined) {
       const see = describeCommand(store.target, 'partner', 'show', shortName)
       throw new UserError(

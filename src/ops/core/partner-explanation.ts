@@ -1,12 +1,15 @@
 // Why a partner's requests are refused since some time: its state, and the changes that ended secrets or tokens.
-import type { ChangeEntry, Partner } from '../../db/partner-queries.ts'
+import { selectEntries, type Partner, type PartnerEntry } from '../../db/partner-queries.ts'
+import type { Store } from '../store/store.ts'
 import { formatIsoTime, formatOptionalTime } from './iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
 
-/** @param entries of the partner, the newest first. @returns sentences. */
-export function explainPartner(partner: Partner, entries: readonly ChangeEntry[]): string[] {
+/** @param at Unix seconds: explains the partner as it was then. @returns sentences. */
+export async function explainPartner({ db }: Store, partner: Partner, at = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom, secrets, secretEndedAt } = partner
-  const findLast = (...kinds: string[]) => entries.find(({ kind }) => kinds.includes(kind))
+  const entries = await selectEntries(db, 'partner', { shortName })
+  const findLast = (...kinds: string[]) =>
+    entries.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= at)
   const newSecret = findLast('create', 'rotate', 'replace-newest', 'lockdown')
   const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
   const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
@@ -25,7 +28,7 @@ export function explainPartner(partner: Partner, entries: readonly ChangeEntry[]
 }
 
 /** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */
-function describeEntry(entry: ChangeEntry | undefined): string {
+function describeEntry(entry: PartnerEntry | undefined): string {
   if (entry === undefined) return 'a time that the record does not have'
   const { changedAt, kind, actor, note } = entry
   return `${formatIsoTime(changedAt)} (${kind} by ${actor}${note === null ? '' : `: ${note}`})`

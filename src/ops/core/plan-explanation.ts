@@ -3,7 +3,6 @@ import { abbreviate } from '../../abbreviate.ts'
 import { listMatchingFilters } from '../../catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectRecordedPlanIds } from '../../db/catalog-queries.ts'
-import { selectEntries } from '../../db/partner-queries.ts'
 import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 import { describeCommand } from '../shared/target.ts'
 import type { Store } from '../store/store.ts'
@@ -35,9 +34,7 @@ export async function explainPlan(
   const { shortName, country, suspendedAt, closedAt } = partner
   const command = (...words: string[]) => describeCommand(store.target, ...words)
   if (suspendedAt !== null) {
-    const entries = await selectEntries(store.db, 'partner', { shortName })
-    const earlier = entries.filter(({ changedAt }) => changedAt <= (at ?? changedAt))
-    const [sentence = ''] = explainPartner(partner, earlier)
+    const [sentence = ''] = await explainPartner(store, partner, at)
     const create = `To create another partner: ${command('partner', 'create', '--help')}`
     if (closedAt !== null) return { reason: 'partner_closed', sentence, fix: create }
     const resume = `To end the suspension: ${command('partner', 'resume', shortName)}`

@@ -69,5 +69,6 @@ async function findSecretOwner(store: Store, clientSecret: string): Promise<Owne
   const match = secrets.find(({ hash }) => hash === matching)
   if (match === undefined) return undefined
   const partner = await findPartner(store, match.shortName)
-  return { kind: 'secret', partner, ...match.secret, state: describeAccess(partner) }
+  const { createdAt, expiresAt } = match
+  return { kind: 'secret', partner, createdAt, expiresAt, state: describeAccess(partner) }
 }

@@ -29,7 +29,7 @@ const run = (words: readonly string[], on = DB) =>
 const execute = (statement: string) => DB.prepare(statement).run()
 const decision = (publicationId: number) => ({ publicationId, actor: 'boris', note: null })
 const changeNewest = async (shortName: string, wanted: PartnerChange) =>
-  changePartner(db, makeRequest(), (await selectPartner(db, shortName))?.changeId ?? 0, wanted)
+  changePartner(db, makeRequest(), (await selectPartner(db, shortName))?.id ?? 0, wanted)
 const secret = { kind: 'rotate', graceSeconds: 0, secretHash: 'other hash' } as const
 const strange = 'O’Hara\u2028"Ω" \\n ; \' 🦓'
 

@@ -1,6 +1,6 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { listPartnerEntries } from '../../../src/ops/core/change-record.ts'
+import { selectEntries } from '../../../src/db/partner-queries.ts'
 import { findPartner } from '../../../src/ops/core/partner-accounts.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { acme, createChanges } from '../support/partner-changes.ts'
@@ -16,7 +16,7 @@ const { create, change, set, rotate, replaceNewest, lockDown } = createChanges({
   ...operator,
   attribution,
 })
-const listEntries = (shortName?: string) => listPartnerEntries(store, { shortName })
+const listEntries = (shortName?: string) => selectEntries(store.db, 'partner', { shortName })
 const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
 
 test('every change has an entry: who, with which command, why, and the partner after it', async () => {
@@ -57,7 +57,7 @@ test('every change has an entry: who, with which command, why, and the partner a
     [1, 'create', acmeName, 'KE', null, null, null],
   ])
   expect(closed.closedAt).not.toBeNull()
-  expect(entries.at(-1)).toMatchObject({ ...attribution, id: 1, partner: 'acme', kid: null, clientId })
+  expect(entries.at(-1)).toMatchObject({ ...attribution, id: 1, shortName: 'acme', clientId })
 })
 
 test('a command that is refused, or repeats a suspension, has no entry', async () => {

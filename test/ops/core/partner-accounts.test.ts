@@ -60,7 +60,7 @@ describe('createPartner', () => {
     expect(partner.createdAt).toBeGreaterThanOrEqual(startedAt)
     expect(partner.createdAt).toBeLessThanOrEqual(await readSeconds())
     expect(await selectStoredSecrets(store.db)).toMatchObject([
-      { secret: { expiresAt: null }, hash: expect.stringMatching(/^\$pbkdf2-sha256\$i=100000\$/) },
+      { expiresAt: null, hash: expect.stringMatching(/^\$pbkdf2-sha256\$i=100000\$/) },
     ])
   })
 
@@ -159,7 +159,7 @@ describe('a rotation', () => {
     expect(await listSecrets()).toEqual([second])
     const { secretEndedAt } = await find()
     expect(secretEndedAt).toBeGreaterThan(0)
-    expect(explainPartner(await find(), [])).toContain(
+    expect(await explainPartner(store, await find())).toContain(
       `The secret before it ended at ${formatIsoTime(secretEndedAt ?? 0)}: it gets 401 invalid_client.`,
     )
     await rotate(hour)
@@ -238,7 +238,7 @@ test.each([
   const { clientId } = await create()
   const before = await find()
   expect(await keepsCopy(edit, clientId)).toBe(false)
-  expect(await find()).toEqual({ ...before, ...changed, changeId: before.changeId + 1 })
+  expect(await find()).toEqual({ ...before, ...changed, id: before.id + 1 })
 })
 
 /** Every change but `create` and `close`. */

@@ -7,7 +7,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, tes
 import { readPath } from '../../../src/json.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { recordKeyChange } from '../../../src/db/partner-changes.ts'
-import { listPartnerEntries } from '../../../src/ops/core/change-record.ts'
+import { selectEntries } from '../../../src/db/partner-queries.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import {
@@ -140,7 +140,8 @@ describe('a failure is one line that names the fix', () => {
 const failChange = (failure: Omit<Failure, 'call'>) => {
   cloudflare().failure = { call: /\/raw$/, body: /insert into change_record/, ...failure }
 }
-const countEntries = async () => (await remote((store) => listPartnerEntries(store, { shortName: 'kept' }))).length
+const countEntries = async () =>
+  (await remote((store) => selectEntries(store.db, 'partner', { shortName: 'kept' }))).length
 
 test('a change is sent again as soon as Cloudflare says', async () => {
   const before = await countEntries()
