@@ -42,13 +42,13 @@ export async function mergePending(db: Database, publicationId: number): Promise
 /**
  * Stages a pending publication again, with some of its plans merged with what others changed meanwhile. Publishing the new row
  * ends the old one (publish.ts).
- * @returns the ID of the new row; undefined when there is no such publication.
+ * @returns the ID of the new row.
  */
 export async function stageReplacement(
   db: Database,
   replacedId: number,
   { baseRevision, versions }: Exclude<PendingMerge, { conflict: string }>,
-): Promise<number | undefined> {
+): Promise<number> {
   const mergedById = new Map(versions.map((version) => [version[0], version]))
   const hashes = await hashStoredPlans(db, replacedId, (version) => mergedById.get(version[0]) ?? version)
   const [row] = await db.values<[number]>(sql`
@@ -58,7 +58,7 @@ export async function stageReplacement(
       undone_id, id, due_at, needs_approval, approved_by, approved_at, approved_note
     from publications where id = ${replacedId}
     returning id`)
-  if (row === undefined) return undefined
+  if (row === undefined) throw new Error('D1 returned no row')
   const [id] = row
   await db.run(
     insertVersions(
@@ -67,6 +67,6 @@ export async function stageReplacement(
         where publication_id = ${replacedId} and plan_id not in ${listOf([...mergedById.keys()])}`,
     ),
   )
-  await stageVersions(db, id, versions, () => {})
+  await stageVersions(db, id, versions)
   return id
 }

@@ -51,6 +51,17 @@ export async function selectPublication(db: Database, id: number): Promise<Publi
   return row
 }
 
+/** Selects the publication that an actor brought to a state, or the one that replaced it: a lost answer is found so. */
+export async function selectDecided(
+  db: Database,
+  { publicationId: id, actor }: { publicationId: number; actor: string },
+  state: PublicationRow['state'],
+): Promise<PublicationRow | undefined> {
+  const isOwn = sql`coalesce(decided_by, approved_by, actor) = ${actor}`
+  const [row] = await selectWhere(db, sql`(id = ${id} or replaces_id = ${id}) and state = ${state} and ${isOwn}`)
+  return row
+}
+
 export interface PublicationFilter {
   /** Publications that touch one of these plans. */
   planIds?: readonly number[] | undefined

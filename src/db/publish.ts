@@ -18,34 +18,23 @@ export interface Decision {
 /** `now`: its author publishes it. `due`: the schedule, at its time. `approve`: another operator approves it, and it is due. */
 export type PublishMode = 'now' | 'due' | 'approve'
 
-export interface Published {
-  kind: 'published'
-  publicationId: number
-  revision: number
-}
-
 /**
- * `overtaken`: others changed the same plans since.
- * `conflict`: the result would contradict itself.
- * `unavailable`: the publication does not exist, or is in another state.
+ * `overtaken`: others changed its plans since. `conflict`: the catalog does not allow it. `unavailable`: there is no such
+ * publication, or it is in another state.
  */
 export type PublishOutcome =
-  | Published
-  | { kind: 'overtaken' }
+  | { kind: 'published'; publicationId: number; revision: number }
   | { kind: 'conflict'; reason: string }
-  | { kind: 'unavailable' }
+  | { kind: 'overtaken' | 'unavailable' }
 
-/** Whether `pending` may be published. It is the publication itself, or the one that it replaces. */
+/** Whether `pending` may be published: the publication itself, or the one that it replaces. A scheduled one was approved. */
 function isReady(mode: PublishMode, actor: string): SQL {
-  const isDue = sql`pending.due_at <= unixepoch()`
-  switch (mode) {
-    case 'now':
-      return sql`pending.state = 'staging' and pending.needs_approval = 0`
-    case 'due':
-      return sql`pending.state = 'scheduled' and ${isDue} and (pending.needs_approval = 0 or pending.approved_by is not null)`
-    case 'approve':
-      return sql`pending.state = 'waiting' and lower(pending.actor) <> lower(${actor}) and coalesce(${isDue}, 1)`
-  }
+  return {
+    now: sql`pending.state = 'staging' and pending.needs_approval = 0`,
+    due: sql`pending.state = 'scheduled' and pending.due_at <= unixepoch()`,
+    approve: sql`pending.state = 'waiting' and lower(pending.actor) <> lower(${actor})
+      and coalesce(pending.due_at <= unixepoch(), 1)`,
+  }[mode]
 }
 
 const conflicts = {
@@ -53,6 +42,7 @@ const conflicts = {
   has_identifier_twice: 'another plan has an identifier of it',
   is_contradicting: 'others changed a category, plan type, risk level or fund manager',
   has_other_members: 'its plans have other fields than the catalog',
+  is_incomplete: 'it lacks plans that were staged',
 }
 
 /** Removed plans have none. */
@@ -79,7 +69,7 @@ function withConditions({ publicationId, actor }: Decision, mode: PublishMode): 
     conditions as materialized (
       select
         ${isReady(mode, actor)} and (candidate.id = pending.id or candidate.state = 'staging') as is_ready,
-        candidate.plan_count = (select count(*) from own) as is_complete,
+        candidate.plan_count <> (select count(*) from own) as is_incomplete,
         exists (
           select 1 from publications as later join plan_versions as theirs on theirs.publication_id = later.id
           where later.revision > candidate.base_revision and theirs.plan_id in (select plan_id from own)
@@ -100,34 +90,32 @@ function withConditions({ publicationId, actor }: Decision, mode: PublishMode): 
     )`
 }
 
+const approved = ({ actor, note }: Decision) =>
+  sql`approved_by = ${actor}, approved_at = unixepoch(), approved_note = ${orNull(note)}`
+const decided = ({ actor, note }: Decision) =>
+  sql`decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${orNull(note)}`
+
 /**
  * Publishes all of a publication or nothing. A publication that replaces a pending one ends that one with the same statement.
  * The conditions don't depend on the row that is updated, so both rows change or none.
  */
 export async function publish(db: Database, decision: Decision, mode: PublishMode): Promise<PublishOutcome> {
-  const { publicationId, actor, note } = decision
+  const { publicationId } = decision
   const isCandidate = sql`id = ${publicationId}`
   // At least the time in milliseconds, also when the clock was set back.
   const revision = sql`max(${newestRevision} + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
-  const approve = (value: SQL, column: string) =>
-    mode === 'approve' ? sql`iif(${isCandidate}, ${value}, ${sql.raw(column)})` : sql.raw(column)
   const rows = await db.values<[revision: number | null]>(sql`
     ${withConditions(decision, mode)}
     update publications set
       state = iif(${isCandidate}, 'published', 'replaced'), revision = iif(${isCandidate}, ${revision}, null),
-      approved_by = ${approve(sql`${actor}`, 'approved_by')}, approved_at = ${approve(sql`unixepoch()`, 'approved_at')},
-      approved_note = ${approve(orNull(note), 'approved_note')},
-      decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${orNull(note)}
+      ${mode === 'approve' ? sql`${approved(decision)},` : sql.empty()} ${decided(decision)}
     where id in (select id from candidate union select id from pending) and (
-      select is_ready and is_complete and not (${sql.raw(Object.keys(conflicts).join(' or '))})
-      from conditions
+      select is_ready and not (${sql.raw(Object.keys(conflicts).join(' or '))}) from conditions
     )
     returning revision`)
   const published = rows.find((row) => row[0] !== null)
   if (published?.[0] != null) return { kind: 'published', publicationId, revision: published[0] }
-
-  const { isReadyNow, isComplete, reason } = await explain(db, decision, mode)
-  if (isReadyNow && !isComplete) throw new Error(`Publication ${publicationId} lacks plans that were staged`)
+  const { isReadyNow, reason } = await explain(db, decision, mode)
   if (!isReadyNow || reason === undefined) return { kind: 'unavailable' }
   return reason === conflicts.is_overtaken ? { kind: 'overtaken' } : { kind: 'conflict', reason }
 }
@@ -147,17 +135,15 @@ export async function publishPending(
   const merge = await mergePending(db, decision.publicationId)
   if ('conflict' in merge) return { kind: 'conflict', reason: merge.conflict }
   const id = await stageReplacement(db, decision.publicationId, merge)
-  if (id === undefined) return { kind: 'unavailable' }
   return publish(db, { ...decision, publicationId: id }, mode)
 }
 
 /** Tells why nothing was published. */
 async function explain(db: Database, decision: Decision, mode: PublishMode) {
-  const [found] = await db.values<number[]>(sql`
+  const [[isReadyNow, ...found] = []] = await db.values<number[]>(sql`
     ${withConditions(decision, mode)}
-    select is_ready, is_complete, ${sql.raw(Object.keys(conflicts).join(', '))} from conditions`)
-  const [isReadyNow, isComplete, ...defects] = found ?? []
-  return { isReadyNow, isComplete, reason: Object.values(conflicts)[defects.findIndex(Boolean)] }
+    select is_ready, ${sql.raw(Object.keys(conflicts).join(', '))} from conditions`)
+  return { isReadyNow, reason: Object.values(conflicts)[found.findIndex(Boolean)] }
 }
 
 /** Tells why a pending publication could not be published now, at its time or before; undefined when it could. */
@@ -175,29 +161,19 @@ export function releasePublication(db: Database, id: number, state: 'waiting' | 
 }
 
 /** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */
-export function approveForLater(db: Database, { publicationId, actor, note }: Decision): Promise<boolean> {
-  return update(
-    db,
-    publicationId,
-    sql`state = 'scheduled', approved_by = ${actor}, approved_at = unixepoch(), approved_note = ${orNull(note)}`,
-    sql`state = 'waiting' and lower(actor) <> lower(${actor}) and due_at > unixepoch()`,
-  )
+export function approveForLater(db: Database, decision: Decision): Promise<boolean> {
+  const isForLater = sql`state = 'waiting' and lower(actor) <> lower(${decision.actor}) and due_at > unixepoch()`
+  return update(db, decision.publicationId, sql`state = 'scheduled', ${approved(decision)}`, isForLater)
 }
 
 /** Ends a pending publication: cancelled, or with a conflict. A conflicted one can be cancelled, too. @returns whether it could. */
-export function endPublication(
-  db: Database,
-  { publicationId, actor, note }: Decision,
-  conflict: string | null = null,
-): Promise<boolean> {
-  const end = conflict === null ? sql`state = 'cancelled'` : sql`state = 'conflicted', conflict = ${conflict}`
-  const states = conflict === null ? sql`('waiting', 'scheduled', 'conflicted')` : sql`('waiting', 'scheduled')`
-  return update(
-    db,
-    publicationId,
-    sql`${end}, decided_by = ${actor}, decided_at = unixepoch(), decided_note = ${orNull(note)}`,
-    sql`state in ${states}`,
-  )
+export function endPublication(db: Database, decision: Decision, conflict?: string): Promise<boolean> {
+  const isPending = sql`state in ('waiting', 'scheduled')`
+  const [end, isOpen] =
+    conflict === undefined
+      ? [sql`state = 'cancelled'`, sql`(${isPending} or state = 'conflicted')`]
+      : [sql`state = 'conflicted', conflict = ${conflict}`, isPending]
+  return update(db, decision.publicationId, sql`${end}, ${decided(decision)}`, isOpen)
 }
 
 async function update(db: Database, id: number, changes: SQL, condition: SQL): Promise<boolean> {
@@ -220,15 +196,11 @@ export async function markSuperseded(db: Database): Promise<void> {
     )`)
 }
 
-/** What the schedule has to do. One query. */
-export interface DueWork {
-  /** The publications whose time has come, in that order. */
-  ids: number[]
-  /** Whether `deleteLeftovers` or `deleteAbandoned` has something to do. */
-  hasLeftovers: boolean
-}
-
-export async function selectDueWork(db: Database): Promise<DueWork> {
+/**
+ * Selects what the schedule has to do, in one query: the publications whose time has come, in that order, and whether
+ * `deleteLeftovers` or `deleteAbandoned` has something to do.
+ */
+export async function selectDueWork(db: Database): Promise<{ ids: number[]; hasLeftovers: boolean }> {
   const rows = await db.values<[id: number | null]>(sql`
     select id, due_at from publications where state = 'scheduled' and due_at <= unixepoch()
     union all select null, null
@@ -236,15 +208,4 @@ export async function selectDueWork(db: Database): Promise<DueWork> {
     order by 2, 1`)
   const ids = rows.flatMap(([id]) => id ?? [])
   return { ids, hasLeftovers: ids.length < rows.length }
-}
-
-/** Finds what an actor published, when the answer was lost: the publication, or the one that replaces it. */
-export async function findPublished(
-  db: Database,
-  { publicationId: id, actor }: Pick<Decision, 'publicationId' | 'actor'>,
-): Promise<Published | undefined> {
-  const [row] = await db.values<[publicationId: number, revision: number]>(sql`
-    select id, revision from publications
-    where revision is not null and (id = ${id} or replaces_id = ${id}) and decided_by = ${actor}`)
-  return row && { kind: 'published', publicationId: row[0], revision: row[1] }
 }

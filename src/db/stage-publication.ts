@@ -26,7 +26,6 @@ export async function stagePublication(
   db: Database,
   publication: NewPublication,
   versions: readonly Version[],
-  onStaged: (done: number, total: number) => void = () => {},
 ): Promise<number> {
   const { actor, command, note, baseRevision, dueAt, undoneId, needsApproval } = publication
   const sorted = versions.toSorted(([a], [b]) => a - b)
@@ -38,24 +37,16 @@ export async function stagePublication(
       ${orNull(plansHash)}, ${orNull(undoneId)}, ${orNull(dueAt)}, ${Number(needsApproval)})
     returning id`)
   if (row === undefined) throw new Error('D1 returned no row')
-  await stageVersions(db, row[0], versions, onStaged)
+  await stageVersions(db, row[0], versions)
   return row[0]
 }
 
-export async function stageVersions(
-  db: Database,
-  id: number,
-  versions: readonly Version[],
-  onStaged: (done: number, total: number) => void,
-): Promise<void> {
-  const chunks = chunk(versions.map((version) => JSON.stringify(version)))
-  for (const [index, json] of chunks.entries()) {
-    onStaged(index, chunks.length)
+export async function stageVersions(db: Database, id: number, versions: readonly Version[]): Promise<void> {
+  for (const json of chunk(versions.map((version) => JSON.stringify(version)))) {
     await db.run(
       insertVersions(id, sql`select ${id}, value ->> 0, value ->> 1, value ->> 2 from json_each(${json}) where true`),
     )
   }
-  onStaged(chunks.length, chunks.length)
 }
 
 /**

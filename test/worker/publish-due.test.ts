@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
-import { selectPublication } from '../../src/db/publication-queries.ts'
-import { approveForLater, endPublication, findPublished, publish, releasePublication } from '../../src/db/publish.ts'
+import { selectDecided, selectPublication } from '../../src/db/publication-queries.ts'
+import { approveForLater, endPublication, publish, releasePublication } from '../../src/db/publish.ts'
 import type { NewPublication } from '../../src/db/stage-publication.ts'
 import worker from '../../src/worker/index.ts'
 import { breakD1 } from './support/broken-bindings.ts'
@@ -129,15 +129,12 @@ test('merges a publication with what others changed since, and the others of thi
   const other = await schedule(makePlan({ id: 2, name: 'Scheduled' }), past + 60)
   await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Theirs', viewableIn: ['KE', 'UG'] }))
   const [line] = await logOf(runSchedule)
-  const merged = await findPublished(db, { publicationId: merging, actor: 'schedule' })
-  expect(line).toEqual([
-    'info',
-    { event: 'publication_published', id: merged?.publicationId, revision: merged?.revision },
-  ])
+  const merged = await selectDecided(db, { publicationId: merging, actor: 'schedule' }, 'published')
+  expect(line).toEqual(['info', { event: 'publication_published', id: merged?.id, revision: merged?.revision }])
   expect([await readState(merging), await readState(other)]).toEqual(['replaced', 'scheduled'])
   const { documents } = await selectPlanList(db, 'UG', {})
   expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Theirs' }])
-  expect(await selectPublication(db, merged?.publicationId ?? 0)).toMatchObject({
+  expect(merged).toMatchObject({
     actor: 'test',
     approvedBy: 'another',
     approvedNote: 'Fine.',

@@ -131,7 +131,7 @@ export const catalog = {
     changes: 'at-once',
     json: 'an object with the new revision of the catalog',
     async run(_, { store, attribution }) {
-      const revision = await invalidateLists(store, attribution)
+      const { revision } = await invalidateLists(store, attribution)
       const sentence = `Every cached plan list is invalid. Requests read the database within ${freshness}.`
       return { data: { revision }, text: `${sentence}\n` }
     },

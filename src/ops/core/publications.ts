@@ -1,17 +1,15 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../db/partner-queries.ts'
-import { selectPublication, type PlanChange, type PublicationRow } from '../../db/publication-queries.ts'
+import { selectDecided, selectPublication, type PlanChange, type PublicationRow } from '../../db/publication-queries.ts'
 import {
   approveForLater,
   endPublication,
-  findPublished,
   markSuperseded,
   publish,
   publishPending,
   releasePublication,
   type Decision,
-  type PublishOutcome,
 } from '../../db/publish.ts'
 import { stagePublication, storeChange, type NewPublication } from '../../db/stage-publication.ts'
 import { makeChange } from '../store/outcome.ts'
@@ -78,68 +76,38 @@ export async function publishChange(
   const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
   const id = await stagePublication(store.db, publication, changes.map(storeChange))
   if (state === 'published') await publishNow(store, id, attribution)
-  else {
-    const move = { publicationId: id, actor: attribution.actor }
-    const isReleased = await moveSafely(store, move, state, () => releasePublication(store.db, id, state))
-    if (!isReleased) throw new UserError([somebodyElse, nothingChanged])
-  }
+  else await settle(store, { publicationId: id, ...attribution }, state, () => releasePublication(store.db, id, state))
   return { id, state, dueAt: times.dueAt }
 }
 
-/** @returns the new revision. @throws UserError when somebody else changed the same plans. */
-async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<number> {
+/** @throws UserError when somebody else changed the same plans. */
+async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<PublicationRow> {
   const decision = { publicationId, actor, note: null }
-  const outcome = await publishSafely(store, decision, () => publish(store.db, decision, 'now'))
-  if (outcome.kind === 'published') return outcome.revision
-  const isFinal = outcome.kind === 'conflict'
-  throw new UserError([isFinal ? `It can’t be published: ${outcome.reason}.` : somebodyElse, nothingChanged])
+  return settle(store, decision, 'published', async () => {
+    const outcome = await publish(store.db, decision, 'now')
+    if (outcome.kind === 'conflict') throw new UserError([`It can’t be published: ${outcome.reason}.`, nothingChanged])
+  })
 }
 
-/** Publishes, also when the answer is lost. */
-async function publishSafely(
+/**
+ * Changes the state of a publication once, also when an answer is lost.
+ * @returns its row, or that of the one that replaced it.
+ * @throws UserError when somebody else changed it at the same time.
+ */
+async function settle(
   { changes, db }: Store,
   decision: Decision,
-  attempt: () => Promise<PublishOutcome>,
-): Promise<PublishOutcome> {
-  let outcome: PublishOutcome = { kind: 'unavailable' }
-  const published = await makeChange(
-    changes,
-    async () => {
-      outcome = await attempt()
-      return outcome.kind === 'published' ? outcome : undefined
-    },
-    () => findPublished(db, decision),
-  )
-  if (published === undefined) return outcome
-  await markSuperseded(db)
-  return published
-}
-
-/** Makes a change of the state, also when the answer is lost. @returns whether it could. */
-async function moveSafely(
-  { changes, db }: Store,
-  { publicationId, actor }: Pick<Decision, 'publicationId' | 'actor'>,
   state: PublicationRow['state'],
-  attempt: () => Promise<boolean>,
-): Promise<boolean> {
-  const isMoved = await makeChange(
+  attempt: () => Promise<unknown>,
+): Promise<PublicationRow> {
+  const row = await makeChange(
     changes,
-    async () => (await attempt()) || undefined,
-    async () => {
-      const row = await selectPublication(db, publicationId)
-      const lastActor = row?.decidedBy ?? row?.approvedBy ?? row?.actor
-      return (row?.state === state && lastActor === actor) || undefined
-    },
+    async () => void (await attempt()),
+    () => selectDecided(db, decision, state),
   )
-  return isMoved ?? false
-}
-
-/** @param conflict null cancels it. */
-async function end(store: Store, decision: Decision, conflict: string | null = null): Promise<boolean> {
-  const state = conflict === null ? 'cancelled' : 'conflicted'
-  const isEnded = await moveSafely(store, decision, state, () => endPublication(store.db, decision, conflict))
-  await markSuperseded(store.db)
-  return isEnded
+  if (row === undefined) throw new UserError([somebodyElse, nothingChanged])
+  await markSuperseded(db)
+  return row
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
@@ -182,18 +150,18 @@ export async function approvePublication(
   }
   const decision = { publicationId, actor, note }
   if (row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))) {
-    await moveSafely(store, decision, 'scheduled', () => approveForLater(store.db, decision))
-    return findPublication(store, publicationId)
+    return settle(store, decision, 'scheduled', () => approveForLater(store.db, decision))
   }
-  const outcome = await publishSafely(store, decision, () => publishPending(store.db, decision, 'approve'))
-  if (outcome.kind === 'published') return findPublication(store, outcome.publicationId)
-  if (outcome.kind === 'overtaken') throw new UserError([somebodyElse, nothingChanged])
-  if (outcome.kind === 'unavailable') throw new UserError(`Publication ${publicationId} no longer waits.`)
-  await end(store, decision, outcome.reason)
-  const redo = describeCommand(store.target, 'catalog', 'redo', String(publicationId))
-  throw new UserError(
-    `Publication ${publicationId} conflicted, and was not published: ${outcome.reason}. To make it again: ${redo}`,
-  )
+  return settle(store, decision, 'published', async () => {
+    const outcome = await publishPending(store.db, decision, 'approve')
+    if (outcome.kind !== 'conflict') return
+    const { reason } = outcome
+    await settle(store, decision, 'conflicted', () => endPublication(store.db, decision, reason))
+    const redo = describeCommand(store.target, 'catalog', 'redo', String(publicationId))
+    throw new UserError(
+      `Publication ${publicationId} conflicted, and was not published: ${reason}. To make it again: ${redo}`,
+    )
+  })
 }
 
 /**
@@ -202,15 +170,13 @@ export async function approvePublication(
  */
 export async function cancelPublication(
   store: Store,
-  id: number,
+  publicationId: number,
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
-  const { state } = await findPublication(store, id)
-  const isOpen = state === 'waiting' || state === 'scheduled' || state === 'conflicted'
-  const isEnded = isOpen && (await end(store, { publicationId: id, actor, note }))
-  const row = await findPublication(store, id)
-  if (!isEnded) throw refuseState(row, 'can’t be cancelled')
-  return row
+  const row = await findPublication(store, publicationId)
+  if (!['waiting', 'scheduled', 'conflicted'].includes(row.state)) throw refuseState(row, 'can’t be cancelled')
+  const decision = { publicationId, actor, note }
+  return settle(store, decision, 'cancelled', () => endPublication(store.db, decision))
 }
 
 export function refuseState({ id, state }: PublicationRow, problem: string): UserError {
@@ -218,11 +184,8 @@ export function refuseState({ id, state }: PublicationRow, problem: string): Use
   return new UserError(`Publication ${id} ${problem}: it is ${state}.${fix}`)
 }
 
-/**
- * Raises the revision without a change of the catalog, which invalidates every cached plan list.
- * @returns the new revision.
- */
-export async function invalidateLists(store: Store, attribution: Attribution): Promise<number> {
+/** Raises the revision without a change of the catalog, which invalidates every cached plan list. */
+export async function invalidateLists(store: Store, attribution: Attribution): Promise<PublicationRow> {
   const { revision: baseRevision } = await selectCatalogOrigin(store.db)
   const publication = { ...attribution, baseRevision, needsApproval: false, dueAt: null, undoneId: null }
   return publishNow(store, await stagePublication(store.db, publication, []), attribution)

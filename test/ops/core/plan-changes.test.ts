@@ -74,7 +74,7 @@ test.each<[string, CatalogPlan, () => Promise<PlanResult>]>([
 
 test('invalidateLists raises the revision, and changes nothing else', async () => {
   const before = await readRevision()
-  const revision = await invalidateLists(store, attribution)
+  const { revision } = await invalidateLists(store, attribution)
   expect(revision).toBeGreaterThan(before)
   expect([await readRevision(), await listPlans(store)]).toEqual([revision, [cash, gold]])
 })

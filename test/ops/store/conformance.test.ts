@@ -36,12 +36,16 @@ import {
   selectStoredSecrets,
 } from '../../../src/db/partner-queries.ts'
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
-import { selectChanges, selectPublication, selectPublications } from '../../../src/db/publication-queries.ts'
+import {
+  selectChanges,
+  selectDecided,
+  selectPublication,
+  selectPublications,
+} from '../../../src/db/publication-queries.ts'
 import {
   approveForLater,
   endPublication,
   findConflict,
-  findPublished,
   markSuperseded,
   publish,
   publishPending,
@@ -227,9 +231,9 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[
   const decision = (publicationId: number) => ({ publicationId, actor: 'brian', note: null })
   const publishAs = async (publishMode: PublishMode, id: number) => {
     await (publishMode === 'now' ? publish(db, decision(id), 'now') : publishPending(db, decision(id), publishMode))
-    const published = await findPublished(db, decision(id))
-    if (published === undefined) throw new Error(`Publication ${id} was not published`)
-    return published
+    const published = await selectDecided(db, decision(id), 'published')
+    if (published?.revision == null) throw new Error(`Publication ${id} was not published`)
+    return { id: published.id, revision: published.revision }
   }
   const propose = (planId: number, changed: Partial<CatalogPlan>, overrides: Partial<NewPublication> = {}) =>
     stageChanges(db, [{ planId, after: makePlan({ id: planId, ...changed }) }], overrides)
@@ -252,7 +256,7 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[
   await publishAs('now', await propose(1, theirs))
   expect(await findConflict(db, overtaken)).toBeUndefined()
   expect(await selectDueWork(db)).toMatchObject({ ids: [overtaken] })
-  const { publicationId: replacement, revision } = await publishAs('due', overtaken)
+  const { id: replacement, revision } = await publishAs('due', overtaken)
   expect([await readState(overtaken), await readState(later)]).toEqual(['replaced', 'cancelled'])
   await markSuperseded(db)
   const abandoned = await propose(3, {})

@@ -167,10 +167,10 @@ describe('when a change is made and the answer is lost', () => {
   beforeEach(() => remote((store) => openPlan(store, 'plan-1', request)))
 
   test.each([
-    ['before the statement that publishes', -3, 'Nothing was changed in the database.'],
+    ['before the statement that publishes', -4, 'Nothing was changed in the database.'],
     [
       'with the statement that publishes',
-      -2,
+      -3,
       'It is not known whether the change was made. When Cloudflare answers, see: npm run -s ops -- catalog log --remote --env staging, npm run -s ops -- partner log --remote --env staging or npm run -s ops -- keys list --remote --env staging. If a new secret was not printed, it is lost: rotate again.',
     ],
   ])('when Cloudflare is gone %s, the error says what became of the change', async (note, after, claim) => {
@@ -185,7 +185,7 @@ describe('when a change is made and the answer is lost', () => {
     await expect(close(note)).rejects.toThrow(new UserError(message))
     fake.outage = undefined
     const { isInvestable } = await remote((store) => findPlan(store, 'plan-1'))
-    expect(isInvestable).toBe(after === -3)
+    expect(isInvestable).toBe(after === -4)
   })
 
   test('an answer that is cut off counts as lost', async () => {
