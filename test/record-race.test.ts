@@ -173,7 +173,7 @@ function createActors(db: Database, random: Random, steps: number) {
     const request = makeRequest()
     const secretHash = `hash ${request.requestId}`
     const changes: PartnerChange[] = [
-      { kind: 'set', name: `${partner?.name}.` },
+      { kind: 'set', name: `${partner?.name}.`, country: 'KE' },
       { kind: 'set', name: `${partner?.name}.`, country: pick(random, ['KE', 'UG']) },
       { kind: pick(random, ['suspend', 'resume', 'end-tokens'] as const) },
       { kind: 'lockdown', secretHash },
@@ -185,7 +185,7 @@ function createActors(db: Database, random: Random, steps: number) {
     if (isMade) outcomes.made++
     if (random(2) === 0) await deleteLeftovers(db)
     if (random(4) === 0) await setContact(db, shortName, random(2) === 0 ? null : 'contact')
-    if (await recordKeyChange(db, makeRequest(), { kind: 'keys-rotate', kid: 'K' })) outcomes.keys++
+    if (await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K')) outcomes.keys++
   }
 
   const actors = [

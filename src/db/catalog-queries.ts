@@ -5,7 +5,7 @@ import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
 import { StorageError, type Database } from './database.ts'
 import { readAll } from './pages.ts'
-import { isNotSuperseded, isViewableIn, newestRevision, selectNewestVersions, type Version } from './plan-queries.ts'
+import { isNotSuperseded, newestRevision, selectNewestVersions, type Version } from './plan-queries.ts'
 
 /** Plans in ascending order of ID, all of one revision. */
 export interface CatalogSnapshot {
@@ -13,14 +13,19 @@ export interface CatalogSnapshot {
   plans: CatalogPlan[]
 }
 
-/** Selects the whole catalog, or the plans that are viewable in a country. */
-export function selectCatalog(db: Database, country?: string): Promise<CatalogSnapshot> {
-  return selectSnapshot(db, country === undefined ? sql`true` : isViewableIn(country))
+/** Selects the whole catalog, in pages, between which nobody may publish. */
+export async function selectCatalog(db: Database): Promise<CatalogSnapshot> {
+  const origin = await selectCatalogOrigin(db)
+  const plans = await selectVersions(db, isNotSuperseded)
+  const { revision } = await selectCatalogOrigin(db)
+  if (revision !== origin.revision) throw new StorageError('The catalog changed while it was read. Try again.')
+  return { origin, plans }
 }
 
 /** @param name the plan's identifier or ID. */
 export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
-  return (await selectSnapshot(db, isNamed(name))).plans[0]
+  const [plan] = await selectVersions(db, isNotSuperseded, isNamed(name))
+  return plan
 }
 
 /** Whether a version is of the plan with this identifier or ID. */
@@ -35,15 +40,6 @@ export async function selectCatalogOrigin(db: Database): Promise<CatalogOrigin> 
   return { catalog: row[0], revision: row[1] }
 }
 
-/** Reads in pages, between which nobody may publish. */
-async function selectSnapshot(db: Database, condition: SQL): Promise<CatalogSnapshot> {
-  const origin = await selectCatalogOrigin(db)
-  const plans = await selectVersions(db, isNotSuperseded, condition)
-  const { revision } = await selectCatalogOrigin(db)
-  if (revision !== origin.revision) throw new StorageError('The catalog changed while it was read. Try again.')
-  return { origin, plans }
-}
-
 /** Selects the newest of the versions that may count. */
 async function selectVersions(db: Database, isCandidate: SQL, condition = sql`true`): Promise<CatalogPlan[]> {
   const rows = await readAll<Version>((last, limit) =>
@@ -55,25 +51,18 @@ async function selectVersions(db: Database, isCandidate: SQL, condition = sql`tr
   return rows.flatMap(([, ...texts]) => readPlan(...texts) ?? [])
 }
 
-/**
- * Selects the catalog as it was at a revision, in ascending order of ID.
- * @param name only the plan that ever had this identifier, or has this ID.
- */
-export function selectCatalogAt(db: Database, revision: number, name?: string): Promise<CatalogPlan[]> {
-  const isWanted =
-    name === undefined
-      ? sql`true`
-      : sql`plan_versions.plan_id in (select plan_id from plan_versions where ${isNamed(name)})`
-  return selectVersions(db, sql`publications.revision <= ${revision} and ${isWanted}`)
+/** Selects the catalog as it was at a revision, in ascending order of ID. */
+export function selectCatalogAt(db: Database, revision: number): Promise<CatalogPlan[]> {
+  return selectVersions(db, sql`publications.revision <= ${revision}`)
 }
 
-/** Selects the revision of the catalog at the end of a Unix second; null before the first publication. */
-export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number | null> {
+/** Selects the revision of the catalog at the end of a Unix second; 0 before the first publication. */
+export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number> {
   // A revision is at least the time in milliseconds.
-  const [row] = await db.values<[number | null]>(
-    sql`select max(revision) from publications where revision < ${(atSeconds + 1) * 1000}`,
+  const [[revision] = [0]] = await db.values<[number]>(
+    sql`select coalesce(max(revision), 0) from publications where revision < ${(atSeconds + 1) * 1000}`,
   )
-  return row?.[0] ?? null
+  return revision
 }
 
 /** Whether the record knows a revision of the catalog. */

@@ -22,14 +22,6 @@ export interface PartnerCheck {
   revision: number
 }
 
-/** Without a partner, all but the revision are null. */
-type CheckRow = [
-  revision: number,
-  id: number | null,
-  ...partner: [shortName: string, country: string, suspendedAt: number | null, tokensValidFrom: number | null],
-  secrets: string,
-]
-
 const checkQuery = `
   select catalog.revision, newest.id, newest.partner, newest.country, newest.suspended_at, newest.tokens_valid_from, newest.secrets
   from (select coalesce(max(revision), 0) as revision from publications) as catalog
@@ -43,7 +35,9 @@ export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,
   clientId: string,
 ): Promise<PartnerCheck> {
-  const [row] = await readRows<CheckRow>(d1, { sql: checkQuery, params: [clientId] })
+  // Without a partner, all but the revision are null.
+  type Row = [revision: number, id: number | null, string, string, number | null, number | null, secrets: string]
+  const [row] = await readRows<Row>(d1, { sql: checkQuery, params: [clientId] })
   if (row === undefined) throw new Error('D1 returned no row')
   const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json] = row
   if (changeId === null) return { revision, changeId: 0, partner: undefined }

@@ -1,4 +1,5 @@
-// The handle on D1, for the Worker and for the command line.
+// The handle on D1, for the Worker and for the command line. The HTTP API sends numbers as text: a comparison with a column turns
+// them back into numbers, one with any other expression needs a CAST.
 import { sql, type Query, type SQL } from 'drizzle-orm'
 import { CasingCache, toCamelCase } from 'drizzle-orm/casing'
 
@@ -46,6 +47,16 @@ export async function readRows<Row extends unknown[]>(d1: QueriedD1, query: Quer
   } catch (error) {
     throw new StorageError(error instanceof Error ? error.message : 'D1 failed', { cause: error })
   }
+}
+
+/** The HTTP API takes no null. */
+export function orNull(value: string | number | null): SQL {
+  return value === null ? sql.raw('null') : sql`${value}`
+}
+
+/** The members of a JSON array. D1 allows 100 parameters. */
+export function listOf(values: readonly (string | number)[]): SQL {
+  return sql`(select value from json_each(${JSON.stringify(values)}))`
 }
 
 /** D1 failed or was too slow. The message is D1's own, and holds no SQL parameter. */

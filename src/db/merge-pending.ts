@@ -2,9 +2,8 @@
 import { sql } from 'drizzle-orm'
 import { mergePlan, nameConflicts } from '../catalog/merge-plan.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
-import type { Database } from './database.ts'
+import { listOf, orNull, type Database } from './database.ts'
 import { newestRevision, selectVersionAt, type Version } from './plan-queries.ts'
-import { listOf, orNull } from './sql-values.ts'
 import { hashStoredPlans, insertVersions, stageVersions, storeChange } from './stage-publication.ts'
 
 /** As many plans are merged for one publication. */
@@ -25,13 +24,9 @@ export async function mergePending(db: Database, publicationId: number): Promise
     where publications.id = ${publicationId} and current.rowid is not base.rowid
     order by own.plan_id limit ${maxMergedPlans + 1}`)
   if (rows.length > maxMergedPlans) return { conflict: `others changed more than ${maxMergedPlans} of its plans` }
-  const merges = rows.map(([, planId, ...texts]) => {
-    const [base, own, current] = [
-      readPlan(texts[0], texts[1]),
-      readPlan(texts[2], texts[3]),
-      readPlan(texts[4], texts[5]),
-    ]
-    const { plan: after, conflicts } = mergePlan(base, own, current)
+  const merges = rows.map(([, planId, ...[baseText, baseIn, ownText, ownIn, text, viewableIn]]) => {
+    const current = readPlan(text, viewableIn)
+    const { plan: after, conflicts } = mergePlan(readPlan(baseText, baseIn), readPlan(ownText, ownIn), current)
     return { planId, after, conflicts }
   })
   const conflicts = merges.flatMap((merge) => merge.conflicts)

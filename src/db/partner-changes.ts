@@ -1,8 +1,7 @@
 // Changes of partners, and of signing keys, which are not in the database: only their rows of the change record are. Each change
 // is one INSERT of the next row (migrations/*.sql).
 import { sql, type SQL } from 'drizzle-orm'
-import type { Database } from './database.ts'
-import { orNull } from './sql-values.ts'
+import { orNull, type Database } from './database.ts'
 
 /** Who makes a change, and how. A repetition has the same `requestId`, and changes nothing. */
 export interface ChangeRequest {
@@ -26,7 +25,7 @@ export type PartnerChange =
   | (SecretReplacement & { secretHash: string })
   | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
   /** The contact is not in the record: see `setContact`. */
-  | { kind: 'set'; name?: string; country?: string }
+  | { kind: 'set'; name: string; country: string }
 
 /** The row of a change. */
 export interface MadeChange {
@@ -54,11 +53,7 @@ export function createPartner(
 }
 
 /** Records a change of a signing key. @returns undefined when this request was recorded before. */
-export function recordKeyChange(
-  db: Database,
-  request: ChangeRequest,
-  { kind, kid }: { kind: string; kid: string },
-): Promise<MadeChange | undefined> {
+export function recordKeyChange(db: Database, request: ChangeRequest, kind: string, kid: string) {
   return insertRow(db, request, kind, { kid: sql`${kid}` })
 }
 
@@ -137,13 +132,8 @@ function changedColumns(change: PartnerChange): Record<string, SQL> {
       return { closed_at: sql`unixepoch()`, suspended_at: sql`coalesce(suspended_at, unixepoch())`, secrets: sql`'[]'` }
     case 'end-tokens':
       return { tokens_valid_from: endTokens }
-    case 'set': {
-      const { name, country } = change
-      return {
-        ...(name !== undefined && { name: sql`${name}` }),
-        ...(country !== undefined && { country: sql`${country}` }),
-      }
-    }
+    case 'set':
+      return { name: sql`${change.name}`, country: sql`${change.country}` }
   }
 }
 

@@ -25,11 +25,6 @@ export function selectNewestVersions(isCandidate: SQL): SQL {
 /** Reads the history only as far as it isn't marked yet. */
 export const isNotSuperseded = sql`plan_versions.superseded = 0`
 
-/** Whether a row of `selectNewestVersions` is in the list of a country. */
-export function isViewableIn(country: string): SQL {
-  return sql`instr(viewable_in, ${`"${country}"`}) > 0`
-}
-
 /** The version of a plan of `own` that was current at a revision. */
 export function selectVersionAt(revision: SQL): SQL {
   return sql`(
@@ -37,8 +32,6 @@ export function selectVersionAt(revision: SQL): SQL {
     where version.plan_id = own.plan_id and made.revision <= ${revision} order by made.revision desc limit 1
   )`
 }
-
-type ListRow = [id: null, revision: number] | [id: number, document: string]
 
 /**
  * Lists the documents of the plans that are viewable in a country, in ascending ID, with the revision of the catalog that they
@@ -57,18 +50,12 @@ export async function selectPlanList(
     const [before = '', after = ''] = writeCondition(planFilters[name]).split('?')
     return sql` and ${sql.raw(before)}${param}${sql.raw(after)}`
   })
-  const rows = await db.values<ListRow>(sql`
+  const [first, ...listed] = await db.values<[id: number | null, value: string]>(sql`
     select null as id, coalesce(max(revision), 0) as value from publications
     union all
     select plan_id, document from (${selectNewestVersions(isNotSuperseded)})
-    where ${isViewableIn(country)}${sql.join(matches)}
+    where instr(viewable_in, ${`"${country}"`}) > 0${sql.join(matches)}
     order by 1`)
-  const documents: string[] = []
-  let revision: number | undefined
-  for (const [id, value] of rows) {
-    if (id === null) revision = value
-    else documents.push(value)
-  }
-  if (revision === undefined) throw new Error('D1 returned no revision')
-  return { documents, revision }
+  if (first === undefined) throw new Error('D1 returned no revision')
+  return { documents: listed.map(([, document]) => document), revision: Number(first[1]) }
 }

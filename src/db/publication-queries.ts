@@ -2,10 +2,9 @@
 import { and, sql, type SQL } from 'drizzle-orm'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { selectObjects, type Database } from './database.ts'
+import { listOf, selectObjects, type Database } from './database.ts'
 import { readAll } from './pages.ts'
 import { selectVersionAt, type Version } from './plan-queries.ts'
-import { listOf } from './sql-values.ts'
 
 /** migrations/*.sql explains the columns. Times are Unix seconds. */
 export interface PublicationRow {

@@ -1,11 +1,10 @@
 // Publishes and ends publications: each with one UPDATE, which has an effect once. For the command line and for the Worker's
 // schedule.
 import { sql, type SQL } from 'drizzle-orm'
-import type { Database } from './database.ts'
+import { orNull, type Database } from './database.ts'
 import { mergePending, stageReplacement } from './merge-pending.ts'
 import { hasLeftovers } from './partner-changes.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import { orNull } from './sql-values.ts'
 import { isAbandoned } from './stage-publication.ts'
 
 /** Who decides about a publication. */

@@ -2,11 +2,10 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import type { Database } from './database.ts'
+import { orNull, type Database } from './database.ts'
 import { readPages } from './pages.ts'
 import type { Version } from './plan-queries.ts'
 import type { PublicationRow } from './publication-queries.ts'
-import { orNull } from './sql-values.ts'
 
 export type NewPublication = Pick<
   PublicationRow,
@@ -28,8 +27,8 @@ export async function stagePublication(
   versions: readonly Version[],
 ): Promise<number> {
   const { actor, command, note, baseRevision, dueAt, undoneId, needsApproval } = publication
-  const sorted = versions.toSorted(([a], [b]) => a - b)
-  const plansHash = await joinHashes(await Promise.all(sorted.map(hashVersion)))
+  let plansHash: string | null = null
+  for (const version of versions.toSorted(([a], [b]) => a - b)) plansHash = await hashNext(plansHash, version)
   const [row] = await db.values<[number]>(sql`
     insert into publications (state, actor, command, note, created_at, base_revision, plan_count, plans_hash, undone_id, due_at,
       needs_approval)
@@ -83,9 +82,9 @@ export async function hashStoredPlans(
   db: Database,
   id?: number,
   change: (version: Version) => Version = (version) => version,
-): Promise<Map<number, string | null>> {
+): Promise<Map<number, string>> {
   const isWanted = id === undefined ? sql`true` : sql`publication_id = ${id}`
-  const hashes = new Map<number, string[]>()
+  const hashes = new Map<number, string>()
   const pages = readPages<[id: number, ...Version]>(([lastId, lastPlanId] = [-1, -1, null, null], limit) =>
     db.values(sql`
       select publication_id, plan_id, document, viewable_in from plan_versions
@@ -94,23 +93,16 @@ export async function hashStoredPlans(
   )
   for await (const page of pages) {
     for (const [publicationId, ...version] of page) {
-      const own = hashes.get(publicationId) ?? []
-      hashes.set(publicationId, own)
-      own.push(await hashVersion(change(version)))
+      hashes.set(publicationId, await hashNext(hashes.get(publicationId) ?? null, change(version)))
     }
   }
-  return new Map(await Promise.all([...hashes].map(async ([key, own]) => [key, await joinHashes(own)] as const)))
+  return hashes
 }
 
-const hashVersion = (version: Version) => hashText(JSON.stringify(version))
-
-/** Hashes the hashes of the plans, so that the plans need not be in memory together. @returns null for none. */
-async function joinHashes(hashes: readonly string[]): Promise<string | null> {
-  return hashes.length === 0 ? null : hashText(hashes.join(''))
-}
-
-async function hashText(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+/** Hashes a plan with the hash of those before it: they need not be in memory together. */
+async function hashNext(before: string | null, version: Version): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify([before, ...version]))
+  const digest = await crypto.subtle.digest('SHA-256', bytes)
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

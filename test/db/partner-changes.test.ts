@@ -158,9 +158,9 @@ test('a closed partner stays closed, without secrets and contact', async () => {
 
 test('a change of a key is recorded once', async () => {
   const { id: changeId } = await find()
-  expect(await recordKeyChange(db, makeRequest(), { kind: 'keys-rotate', kid: 'K1' })).toMatchObject({
+  expect(await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K1')).toMatchObject({
     id: changeId + 1,
   })
-  await recordKeyChange(db, makeRequest(), { kind: 'keys-rotate', kid: 'K2' })
+  await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K2')
   expect((await selectEntries(db, 'kid', {})).map(({ kid }) => kid)).toEqual(['K2', 'K1'])
 })

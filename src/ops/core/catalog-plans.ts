@@ -27,8 +27,13 @@ import { UserError } from '../shared/user-error.ts'
  */
 export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
   if (country !== undefined) checkCountry(country)
-  if (atSeconds === undefined) return (await selectCatalog(store.db, country)).plans
-  if (!(await isFuture(store, atSeconds))) return selectListed((await readCatalogFile(store, atSeconds)).plans, country)
+  const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
+  const plans = isAhead ? await foresee(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
+  return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
+}
+
+/** The catalog of now with what is scheduled until then. */
+async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const scheduled = (await listPublications(store, { onlyPending: true }))
     .filter(({ state, dueAt, conflict }) => state === 'scheduled' && (dueAt ?? 0) <= atSeconds && !conflict)
     .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
@@ -36,15 +41,11 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
   for (const { id } of scheduled) {
     plans = applyChanges(plans.values(), mergeChanges(plans, await selectChanges(store.db, id)))
   }
-  return selectListed([...plans.values()], country).toSorted((a, b) => a.id - b.id)
+  return [...plans.values()].toSorted((a, b) => a.id - b.id)
 }
 
 async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
   return atSeconds > (await selectNowSeconds(db))
-}
-
-function selectListed(plans: CatalogPlan[], country: string | undefined): CatalogPlan[] {
-  return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
 }
 
 /**
@@ -58,7 +59,7 @@ export async function readCatalogFile(store: Store, atSeconds?: number): Promise
       `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
     )
   }
-  const past = await findRevisionAt(store, atSeconds)
+  const past = await selectRevisionAt(store.db, atSeconds)
   if (past === 0) throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
   const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
   return { plans, origin: { catalog, revision: past } }
@@ -67,11 +68,8 @@ export async function readCatalogFile(store: Store, atSeconds?: number): Promise
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return selectCatalogPlan(store.db, name)
-  const found = (await isFuture(store, atSeconds))
-    ? await listPlans(store, undefined, atSeconds)
-    : await selectCatalogAt(store.db, await findRevisionAt(store, atSeconds), name)
-  // An ID may have been another plan.
-  return found.find(({ id, identifier }) => identifier === name || String(id) === name)
+  const plans = await listPlans(store, undefined, atSeconds)
+  return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
 }
 
 /** @throws UserError when there is no such plan, or was none then. */
@@ -81,8 +79,4 @@ export async function findPlan(store: Store, name: string, atSeconds?: number): 
   const see = (...words: string[]) => `See: ${describeCommand(store.target, ...words)}`
   if (atSeconds === undefined) throw new UserError(`There is no plan ${abbreviate(name)}. ${see('plan', 'list')}`)
   throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see('catalog', 'log')}`)
-}
-
-async function findRevisionAt({ db }: Store, atSeconds: number): Promise<number> {
-  return (await selectRevisionAt(db, atSeconds)) ?? 0
 }

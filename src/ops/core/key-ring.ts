@@ -122,7 +122,7 @@ async function changeRecorded(
   change: () => Promise<void>,
 ): Promise<void> {
   for (const [kind, kid] of Object.entries(changes)) {
-    await recordChange(store, attribution, (db, request) => recordKeyChange(db, request, { kind, kid }))
+    await recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
   }
   store.changes.outcome = 'unknown'
   await change().catch((error: unknown) => {

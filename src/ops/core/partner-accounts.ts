@@ -174,7 +174,8 @@ export async function changePartner(
     if (isDone(before, change)) return before
     const { shortName, country, clientId } = before
     throwProblems([findMisfit(store, before, change)])
-    const row = 'show' in change ? { ...change, ...(await generateSecret(store)) } : change
+    const wanted = change.kind === 'set' ? { name: before.name, country, ...change } : change
+    const row = 'show' in wanted ? { ...wanted, ...(await generateSecret(store)) } : wanted
     const made = await recordChange(store, attribution, (db, request) => insertChange(db, request, before.id, row))
     if (made === undefined) {
       const see = describeCommand(store.target, 'partner', 'show', shortName)

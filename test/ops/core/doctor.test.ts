@@ -26,7 +26,7 @@ beforeEach(async () => {
   await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
   for (const recorded of [kid, old, later]) {
     const change = { ...attribution, requestId: crypto.randomUUID() }
-    await recordKeyChange(store.db, change, { kind: 'keys-rotate', kid: recorded })
+    await recordKeyChange(store.db, change, 'keys-rotate', recorded)
   }
 })
 

@@ -231,7 +231,7 @@ describe('doctor', () => {
     const kid = String(Math.floor(Date.now() / 1000))
     cloudflare().secrets = new Map([[`JWT_KEY_${kid}`, 'x']])
     const rotation = { actor: 'tester', command: 'keys rotate', note: null, requestId: 'r' }
-    await recordKeyChange(openDatabase(bindings().DB), rotation, { kind: 'keys-rotate', kid })
+    await recordKeyChange(openDatabase(bindings().DB), rotation, 'keys-rotate', kid)
     const { code, stdout, stderr } = await runRemote('doctor')
     const names = 'migrations database catalog publications record cache keys'.split(' ')
     expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([

@@ -384,7 +384,7 @@ describe('a change by an operator applies to live tokens within two minutes', ()
   test('another country', async () => {
     await seedPlans(makePlan({ id: 1, viewableIn: ['KE'] }), makePlan({ id: 2, viewableIn: ['UG'] }))
     expect(await listIds()).toEqual([1])
-    await updatePartner(env.DB, partner.shortName, { kind: 'set', country: 'UG' })
+    await updatePartner(env.DB, partner.shortName, { kind: 'set', name: partner.shortName, country: 'UG' })
     twoMinutesLater()
     expect(await listIds()).toEqual([2])
   })
