@@ -26,7 +26,7 @@ import {
   publish,
   publishPending,
   releasePublication,
-  selectDueWork,
+  selectDue,
 } from '../src/db/publish.ts'
 import { deleteAbandoned } from '../src/db/stage-publication.ts'
 import { useMemoryBindings } from './ops/support/memory-bindings.ts'
@@ -148,9 +148,8 @@ function createActors(db: Database, random: Random, steps: number) {
   }
 
   async function runSchedule() {
-    const { ids, hasLeftovers } = await selectDueWork(db)
-    for (const id of ids) await publishOrEnd(id, 'due', 'schedule')
-    if (hasLeftovers) await deleteLeftovers(db)
+    for (const id of await selectDue(db)) await publishOrEnd(id, 'due', 'schedule')
+    await deleteLeftovers(db)
     await markSuperseded(db)
   }
 

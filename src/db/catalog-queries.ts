@@ -7,14 +7,8 @@ import { StorageError, type Database } from './database.ts'
 import { readAll } from './pages.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions, type Version } from './plan-queries.ts'
 
-/** Plans in ascending order of ID, all of one revision. */
-export interface CatalogSnapshot {
-  origin: CatalogOrigin
-  plans: CatalogPlan[]
-}
-
-/** Selects the whole catalog, in pages, between which nobody may publish. */
-export async function selectCatalog(db: Database): Promise<CatalogSnapshot> {
+/** Selects the whole catalog in ascending order of ID, in pages, between which nobody may publish. */
+export async function selectCatalog(db: Database): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
   const origin = await selectCatalogOrigin(db)
   const plans = await selectVersions(db, isNotSuperseded)
   const { revision } = await selectCatalogOrigin(db)
@@ -56,19 +50,12 @@ export function selectCatalogAt(db: Database, revision: number): Promise<Catalog
   return selectVersions(db, sql`publications.revision <= ${revision}`)
 }
 
-/** Selects the revision of the catalog at the end of a Unix second; 0 before the first publication. */
-export async function selectRevisionAt(db: Database, atSeconds: number): Promise<number> {
-  // A revision is at least the time in milliseconds.
+/** Selects the newest revision up to a number: 0 for none. A revision is at least the Unix millisecond of its publication. */
+export async function selectRevisionUpTo(db: Database, most: number): Promise<number> {
   const [[revision] = [0]] = await db.values<[number]>(
-    sql`select coalesce(max(revision), 0) from publications where revision < ${(atSeconds + 1) * 1000}`,
+    sql`select coalesce(max(revision), 0) from publications where revision <= ${most}`,
   )
   return revision
-}
-
-/** Whether the record knows a revision of the catalog. */
-export async function isRecordedRevision(db: Database, revision: number): Promise<boolean> {
-  const rows = await db.values(sql`select 1 from publications where revision = ${revision}`)
-  return rows.length > 0
 }
 
 /** Selects the IDs of the plans that ever had this identifier, or of the plan with this ID, if it was ever changed. */

@@ -63,14 +63,3 @@ export function listOf(values: readonly (string | number)[]): SQL {
 export class StorageError extends Error {
   override readonly name = 'StorageError'
 }
-
-/** Whether the message of the innermost error contains `text`. The others quote parameters, such as a note of the user. */
-export function isCausedBy(error: unknown, text: string | RegExp): boolean {
-  return findCause(error).search(text) !== -1
-}
-
-/** @returns the message of the innermost error. */
-export function findCause(error: unknown): string {
-  if (!(error instanceof Error)) return ''
-  return error.cause instanceof Error ? findCause(error.cause) : error.message
-}

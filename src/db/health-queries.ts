@@ -1,17 +1,12 @@
 // SQL that tells whether an environment is healthy.
 import { sql } from 'drizzle-orm'
-import { isCausedBy, type Database } from './database.ts'
+import type { Database } from './database.ts'
 import { isNotSuperseded, selectNewestVersions } from './plan-queries.ts'
 
-/** Selects the file names of the migrations that wrangler has applied; none in an empty database. */
+/** Selects the file names of the migrations that wrangler has applied. In an empty database, there is no such table. */
 export async function selectMigrations(db: Database): Promise<string[]> {
-  try {
-    const rows = await db.values<[string]>(sql`select name from d1_migrations order by name`)
-    return rows.map(([name]) => name)
-  } catch (error) {
-    if (isCausedBy(error, 'no such table')) return []
-    throw error
-  }
+  const rows = await db.values<[string]>(sql`select name from d1_migrations order by name`)
+  return rows.map(([name]) => name)
 }
 
 /** Counts the plans that a country lists. */

@@ -42,19 +42,14 @@ export function createPartner(
   request: ChangeRequest,
   { shortName, name, country, clientId, secretHash }: NewPartner,
 ): Promise<MadeChange | undefined> {
-  return insertRow(db, request, 'create', {
-    partner: sql`${shortName}`,
-    name: sql`${name}`,
-    country: sql`${country}`,
-    client_id: sql`${clientId}`,
-    created_at: sql`unixepoch()`,
-    secrets: sql`json_array(${newSecret(secretHash)})`,
-  })
+  const secrets = sql`json_array(${newSecret(secretHash)})`
+  const partner = { partner: shortName, name, country, client_id: clientId, created_at: sql`unixepoch()`, secrets }
+  return insertRow(db, request, 'create', partner)
 }
 
 /** Records a change of a signing key. @returns undefined when this request was recorded before. */
 export function recordKeyChange(db: Database, request: ChangeRequest, kind: string, kid: string) {
-  return insertRow(db, request, kind, { kid: sql`${kid}` })
+  return insertRow(db, request, kind, { kid })
 }
 
 /**
@@ -86,14 +81,15 @@ function insertRow(
   db: Database,
   { requestId, actor, command, note }: ChangeRequest,
   kind: string,
-  columns: Readonly<Record<string, SQL>>,
+  columns: Readonly<Record<string, SQL | string>>,
   source = sql`where true`,
 ): Promise<MadeChange | undefined> {
+  const values = Object.values(columns).map((value) => sql`${value}`)
   return readMade(
     db,
     sql`
     insert into change_record (changed_at, actor, command, note, kind, request_id, ${sql.raw(Object.keys(columns).join(', '))})
-    select unixepoch(), ${actor}, ${command}, ${orNull(note)}, ${kind}, ${requestId}, ${sql.join(Object.values(columns), sql`, `)}
+    select unixepoch(), ${actor}, ${command}, ${orNull(note)}, ${kind}, ${requestId}, ${sql.join(values, sql`, `)}
     ${source}
     on conflict (request_id) do nothing
     returning id, tokens_valid_from`,
@@ -117,7 +113,7 @@ async function readMade(db: Database, query: SQL): Promise<MadeChange | undefine
 const endTokens = sql`max(coalesce(tokens_valid_from, 0), unixepoch()) + 1`
 
 /** The values of the next row that differ, in terms of the newest one. */
-function changedColumns(change: PartnerChange): Record<string, SQL> {
+function changedColumns(change: PartnerChange): Record<string, SQL | string> {
   switch (change.kind) {
     case 'rotate':
     case 'replace-newest':
@@ -133,7 +129,7 @@ function changedColumns(change: PartnerChange): Record<string, SQL> {
     case 'end-tokens':
       return { tokens_valid_from: endTokens }
     case 'set':
-      return { name: sql`${change.name}`, country: sql`${change.country}` }
+      return { name: change.name, country: change.country }
   }
 }
 
@@ -159,15 +155,12 @@ export async function setContact(db: Database, shortName: string, contact: strin
   }
 }
 
-const isOutdated = sql`id < (select max(id) from change_record as newest where newest.partner = change_record.partner)`
-
 /** Deletes what only the newest row of a partner may have: hashes of secrets, and no contact when it is closed. May run twice. */
 export async function deleteLeftovers(db: Database): Promise<void> {
-  await db.run(sql`update change_record set secrets = null where secrets is not null and ${isOutdated}`)
+  await db.run(sql`
+    update change_record set secrets = null
+    where secrets is not null and id < (select max(id) from change_record as newest where newest.partner = change_record.partner)`)
   await db.run(sql`
     delete from partner_contacts
     where exists (select 1 from change_record where partner = partner_contacts.partner and closed_at is not null)`)
 }
-
-/** Whether `deleteLeftovers` has something to do. Reads one row for each partner. */
-export const hasLeftovers = sql`exists (select 1 from change_record where secrets is not null group by partner having count(*) > 1)`

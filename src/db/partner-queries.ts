@@ -91,18 +91,11 @@ export async function selectStoredSecrets(db: Database): Promise<(LiveSecret & {
   return rows.map(([json, shortName]) => Object.assign(JSON.parse(json), { shortName }))
 }
 
-export interface EntryFilter {
-  /** Only the entries of this partner. */
-  shortName?: string | undefined
-  /** Unix seconds. */
-  since?: number | undefined
-}
-
-/** Selects the changes of partners, or of keys, the newest first. */
+/** Selects the changes of partners, or of keys, the newest first. @param since Unix seconds. */
 export function selectEntries<Subject extends 'partner' | 'kid'>(
   db: Database,
   subject: Subject,
-  { shortName, since = 0 }: EntryFilter = {},
+  { shortName, since = 0 }: { shortName?: string | undefined; since?: number | undefined } = {},
 ): Promise<{ partner: PartnerEntry; kid: KeyEntry }[Subject][]> {
   const ofSubject = shortName === undefined ? sql`${sql.raw(subject)} is not null` : sql`partner = ${shortName}`
   return readAll((last, limit) => {

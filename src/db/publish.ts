@@ -3,9 +3,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { orNull, type Database } from './database.ts'
 import { mergePending, stageReplacement } from './merge-pending.ts'
-import { hasLeftovers } from './partner-changes.ts'
 import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
-import { isAbandoned } from './stage-publication.ts'
 
 /** Who decides about a publication. */
 export interface Decision {
@@ -155,8 +153,7 @@ export async function findConflict(db: Database, publicationId: number): Promise
 
 /** Lets a staged publication wait. @returns whether it could: it may have been deleted meanwhile. */
 export function releasePublication(db: Database, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
-  const isComplete = sql`plan_count = (select count(*) from plan_versions where publication_id = publications.id)`
-  return update(db, id, sql`state = ${state}`, sql`state = 'staging' and ${isComplete}`)
+  return update(db, id, sql`state = ${state}`, sql`state = 'staging'`)
 }
 
 /** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */
@@ -195,16 +192,10 @@ export async function markSuperseded(db: Database): Promise<void> {
     )`)
 }
 
-/**
- * Selects what the schedule has to do, in one query: the publications whose time has come, in that order, and whether
- * `deleteLeftovers` or `deleteAbandoned` has something to do.
- */
-export async function selectDueWork(db: Database): Promise<{ ids: number[]; hasLeftovers: boolean }> {
-  const rows = await db.values<[id: number | null]>(sql`
-    select id, due_at from publications where state = 'scheduled' and due_at <= unixepoch()
-    union all select null, null
-    where ${hasLeftovers} or exists (select 1 from publications where ${isAbandoned})
-    order by 2, 1`)
-  const ids = rows.flatMap(([id]) => id ?? [])
-  return { ids, hasLeftovers: ids.length < rows.length }
+/** Selects the publications whose time has come, in that order. */
+export async function selectDue(db: Database): Promise<number[]> {
+  const rows = await db.values<[id: number]>(
+    sql`select id from publications where state = 'scheduled' and due_at <= unixepoch() order by due_at, id`,
+  )
+  return rows.map(([id]) => id)
 }

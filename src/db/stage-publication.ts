@@ -106,7 +106,7 @@ async function hashNext(before: string | null, version: Version): Promise<string
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-export const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`
+const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`
 
 /** Deletes what nobody finished within an hour. Two statements: what the first one leaves, the next run deletes. */
 export async function deleteAbandoned(db: Database): Promise<void> {

@@ -2,7 +2,7 @@
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/partner-changes.ts'
-import { endPublication, markSuperseded, publishPending, selectDueWork } from '../db/publish.ts'
+import { endPublication, markSuperseded, publishPending, selectDue } from '../db/publish.ts'
 import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'
 import { queryD1 } from './deadline.ts'
@@ -17,14 +17,15 @@ const publishDeadlineMs = 60_000
 export async function publishDue(d1: D1Database, version: string | undefined): Promise<void> {
   const db = openDatabase(d1)
   try {
-    const { ids, hasLeftovers } = await queryD1(selectDueWork(db))
+    const ids = await queryD1(selectDue(db))
     for (const id of ids) {
       const publishedId = await publishOrEnd(db, id, version)
       // A merge takes long: the others wait for the next run.
       if (publishedId !== undefined && publishedId !== id) break
     }
     if (ids.length > 0) await queryD1(markSuperseded(db), publishDeadlineMs)
-    if (hasLeftovers) await queryD1(Promise.all([deleteLeftovers(db), deleteAbandoned(db)]))
+    // Most often, there is nothing to delete.
+    await queryD1(Promise.all([deleteLeftovers(db), deleteAbandoned(db)]))
   } catch (error) {
     log('error', { event: 'schedule_failed', reason: describeError(error), version })
   }

@@ -1,5 +1,5 @@
 // What partner log and keys log print: two views of one record.
-import { selectEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from '../../db/partner-queries.ts'
+import { selectEntries, type KeyEntry, type PartnerEntry } from '../../db/partner-queries.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { Store } from '../store/store.ts'
 import { entryToJson } from './partner-output.ts'
@@ -10,7 +10,7 @@ const maxRows = 10
 
 export async function readLog(
   subject: 'partner' | 'kid',
-  { shortName, since }: EntryFilter,
+  { shortName, since }: { shortName?: string | undefined; since: number | undefined },
   { db }: Store,
 ): Promise<Output> {
   const entries = await selectEntries(db, subject, { shortName, since })

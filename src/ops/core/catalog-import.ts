@@ -7,7 +7,7 @@ import { isSameJson } from '../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../../catalog/older-plan.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
-import { isRecordedRevision, selectCatalog, selectCatalogAt } from '../../db/catalog-queries.ts'
+import { selectCatalog, selectCatalogAt, selectRevisionUpTo } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
 import { selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
@@ -149,7 +149,7 @@ async function prepareMerge(
 
 /** @throws UserError when the record does not know the revision of the file. */
 async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
-  const isKnown = origin.revision === now.revision || (await isRecordedRevision(db, origin.revision))
+  const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
   if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
   const reason = 'The file was exported from another catalog, or the database was restored since.'
   const fix = 'Export the catalog again, or add --overwrite: the file then replaces also what others changed.'

@@ -8,7 +8,7 @@ import {
   selectCatalogAt,
   selectCatalogOrigin,
   selectCatalogPlan,
-  selectRevisionAt,
+  selectRevisionUpTo,
 } from '../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../db/partner-queries.ts'
 import { selectChanges } from '../../db/publication-queries.ts'
@@ -59,7 +59,7 @@ export async function readCatalogFile(store: Store, atSeconds?: number): Promise
       `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
     )
   }
-  const past = await selectRevisionAt(store.db, atSeconds)
+  const past = await selectRevisionUpTo(store.db, (atSeconds + 1) * 1000 - 1)
   if (past === 0) throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
   const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
   return { plans, origin: { catalog, revision: past } }

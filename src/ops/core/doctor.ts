@@ -5,11 +5,11 @@ import { selectEntries, selectNowSeconds, type KeyEntry } from '../../db/partner
 import { selectPublications } from '../../db/publication-queries.ts'
 import { findConflict } from '../../db/publish.ts'
 import { hashStoredPlans } from '../../db/stage-publication.ts'
-import { findCloudflareError } from '../store/failure.ts'
+import { findCloudflareError, isCausedBy } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
-import { describeCommand, describeDeploy, describeMigration, type Target } from '../shared/target.ts'
+import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import type { Clock } from './clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -67,7 +67,7 @@ export async function findDeployObstacles(
   { migrations, secrets }: Environment,
 ): Promise<string[]> {
   const findings = [
-    checkMigrations(migrations, await selectMigrations(db), target),
+    checkMigrations(migrations, await readApplied(db), target),
     ...checkSigning(
       (await secrets.list()).latest,
       await selectNowSeconds(db),
@@ -81,7 +81,7 @@ export async function findDeployObstacles(
 async function checkSchema(known: readonly string[], { db, target }: Store): Promise<HealthCheck[]> {
   const name = 'migrations'
   try {
-    return [{ name, ...checkMigrations(known, await selectMigrations(db), target) }]
+    return [{ name, ...checkMigrations(known, await readApplied(db), target) }]
   } catch (error) {
     const failure = findCloudflareError(error)
     if (failure === undefined) throw error
@@ -90,6 +90,14 @@ async function checkSchema(known: readonly string[], { db, target }: Store): Pro
     const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "D1 is down" in src/worker/ONCALL.md.`
     return [down, { name: 'partners', ...warning(fallback) }]
   }
+}
+
+/** @returns none for an empty database. */
+function readApplied(db: Store['db']): Promise<string[]> {
+  return selectMigrations(db).catch((error: unknown) => {
+    if (isCausedBy(error, outdatedSchema)) return []
+    throw error
+  })
 }
 
 function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): Finding {

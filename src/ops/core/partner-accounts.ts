@@ -11,7 +11,7 @@ import {
 import { selectPartner, selectPartners, type Partner } from '../../db/partner-queries.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import { readPbkdf2Iterations } from '../../api/config.ts'
-import { isCausedBy } from '../../db/database.ts'
+import { isCausedBy } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import { describeCommand } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'

@@ -2,8 +2,8 @@
 // save a write.
 import { getPartnerKey, partnerKeyPrefix, type PartnerMark } from '../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
-import { isCausedBy } from '../../db/database.ts'
 import { readPath } from '../../json.ts'
+import { isCausedBy } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
 import { freshness } from '../shared/freshness-phrase.ts'
 import { outdatedSchema } from '../shared/target.ts'

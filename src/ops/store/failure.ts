@@ -1,5 +1,4 @@
 // How a store fails. What is repeated, and when, is in retry.ts.
-import { isCausedBy } from '../../db/database.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /**
@@ -73,4 +72,15 @@ export function findCloudflareError(error: unknown): CloudflareError | undefined
 /** Cloudflare's refusal as a mistake of the user: its message names the fix. */
 export function refuse(error: unknown): never {
   throw error instanceof CloudflareError ? new UserError(error.message) : error
+}
+
+/** Whether the message of the innermost error contains `text`. The others quote parameters, such as a note of the user. */
+export function isCausedBy(error: unknown, text: string | RegExp): boolean {
+  return findCause(error).search(text) !== -1
+}
+
+/** @returns the message of the innermost error. */
+export function findCause(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  return error.cause instanceof Error ? findCause(error.cause) : error.message
 }

@@ -1,10 +1,10 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createDatabase, findCause, isCausedBy } from '../../db/database.ts'
+import { createDatabase } from '../../db/database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
-import { localBusy } from './failure.ts'
+import { findCause, isCausedBy, localBusy } from './failure.ts'
 import { readLocalVariables } from './dev-vars.ts'
 import { retry } from './retry.ts'
 import { listBindingKeys, type Store } from './store.ts'

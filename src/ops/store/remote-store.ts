@@ -1,11 +1,11 @@
 // A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
 // API client that it bundles.
-import { createDatabase, isCausedBy } from '../../db/database.ts'
+import { createDatabase } from '../../db/database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { openAccount, type Call, type ListPages } from './cloudflare-api.ts'
-import { CloudflareError, findCloudflareError, isUncertain } from './failure.ts'
+import { CloudflareError, findCloudflareError, isCausedBy, isUncertain } from './failure.ts'
 import { describeOutcome, type Changes } from './outcome.ts'
 import type { Store } from './store.ts'
 import { findBindings } from './wrangler-toml.ts'

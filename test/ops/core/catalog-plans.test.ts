@@ -108,12 +108,12 @@ describe('a plan that was added, changed, removed and added again', () => {
 })
 
 test('a publication between two pages of an export stops it', async () => {
-  const many = Array.from({ length: 60 }, (_, index) => makePlan({ id: index + 1 }))
+  const many = Array.from({ length: 160 }, (_, index) => makePlan({ id: index + 1 }))
   await importPlans(many)
   const renamed = many.map((plan) => ({ ...plan, name: 'New' }))
   let isInterrupted = false
   const interrupted = interceptD1(env.DB, async (call, { params: [lastId] }) => {
-    if (!isInterrupted && lastId === 50) {
+    if (!isInterrupted && lastId === 150) {
       isInterrupted = true
       await importPlans(renamed)
     }
