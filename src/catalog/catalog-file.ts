@@ -101,7 +101,7 @@ export function listDefects(
     }
     const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
     const hasComma = place.kind === 'row' && typeof found === 'string' && /^[+-]?[0-9]+,[0-9]/.test(found)
-    const fix = hasComma ? 'Write numbers such as 12.4 and 1000, or save the file as .xlsx.' : undefined
+    const fix = hasComma ? 'Write numbers such as 12.4 and 1000, in .xlsx as numbers, not as text.' : undefined
     return [{ place: there, expected: issue.message, found: describeValue(found), fix }]
   })
 }

@@ -152,7 +152,7 @@ describe('a defect names the sheet, the row, the column, the expected and the fo
     [
       'performance1',
       '12,4',
-      `${percent}; found "12,4". Write numbers such as 12.4 and 1000, or save the file as .xlsx.`,
+      `${percent}; found "12,4". Write numbers such as 12.4 and 1000, in .xlsx as numbers, not as text.`,
     ],
     ['performance1', new UnusableCell('#N/A, an error'), `${percent}; found #N/A, an error.`],
     ['performance1', date, `${percent}; found the date 2026-05-01.`],

@@ -109,7 +109,7 @@ export const catalog = {
         help: 'figures: only the columns with the figures of a month, for update',
         choices: ['figures'],
       },
-      at: timeFlag,
+      at: { ...timeFlag, help: 'as it was then, such as yesterday, "2026-10-03 12:00" or -2h; now by default' },
       output: {
         value: '<file>',
         help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
@@ -171,7 +171,7 @@ export const catalog = {
         }),
       )
       const others = rows.length - shown.length
-      const note = others === 0 ? undefined : `${others} earlier publications are not shown: --json lists all.`
+      const note = others === 0 ? undefined : `Earlier publications that are not shown: ${others}. --json lists all.`
       return {
         data: shown.map(({ row, change }) => ({ ...rowToJson(row), ...(change && { change }) })),
         text: shown.map(({ row, change }) => toLogRow(row, change)),

@@ -14,7 +14,7 @@ export async function readLog(
   { db }: Store,
 ): Promise<Output> {
   const entries = await selectEntries(db, subject, { shortName, since })
-  const none = entries.length === 0 ? 'No change is recorded.' : undefined
+  const none = entries.length === 0 ? 'No change matches.' : undefined
   const more =
     entries.length > maxRows ? `The last ${maxRows} of ${entries.length} changes. For all: --json` : undefined
   return {

@@ -184,10 +184,11 @@ async function readAttribution(
 ): Promise<Attribution> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in runVerb
   const hidden = (hides?.(values as never) ?? []).filter(Boolean)
-  const command = quoteWords(argv.map((word) => hidden.reduce((rest, text) => rest.replaceAll(text, '…'), word)))
+  const hide = (word: string) => hidden.reduce((rest, text) => rest.replaceAll(text, '…'), word)
+  const command = quoteWords(argv.map(hide))
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
   // The record takes one line: a note for partners may have several.
-  const note = values.note === undefined ? null : putOnOneLine(values.note).trim()
+  const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })
 }
 

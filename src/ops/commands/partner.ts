@@ -171,7 +171,8 @@ export const partner = {
       const replacement = replaceNewest
         ? ({ kind: 'replace-newest', show } as const)
         : ({ kind: 'rotate', graceSeconds: grace.seconds, show } as const)
-      await changePartner(run.store, shortName, replacement, run)
+      const { suspendedAt } = await changePartner(run.store, shortName, replacement, run)
+      if (suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
     },
   }),
 
@@ -295,9 +296,13 @@ export const partner = {
 
 /** Makes a change without a new secret. */
 async function makeChange(run: ChangeRun, name: string, request: PartnerRequest): Promise<Output> {
-  await changePartner(run.store, name, request, run)
-  const note = `Every data center knows it within ${freshness}.`
-  return { ...describePartner(await findPartner(run.store, name)), note }
+  const before = await changePartner(run.store, name, request, run)
+  const after = await findPartner(run.store, name)
+  const isRecorded = after.id !== before.id
+  const note = isRecorded
+    ? `Every data center knows it within ${freshness}.`
+    : 'It was so before: nothing was recorded.'
+  return { ...describePartner(after), note }
 }
 
 /** @throws UserError when nothing is piped in: a terminal would show the secret. */

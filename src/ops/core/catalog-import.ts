@@ -5,11 +5,12 @@ import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { isSameJson } from '../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../../catalog/older-plan.ts'
+import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
 import { selectCatalog, selectCatalogAt, selectRevisionUpTo } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
-import { selectPublications } from '../../db/publication-queries.ts'
+import { selectChanges, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
 import { formatConflict, mergeCatalog } from './catalog-merge.ts'
@@ -112,8 +113,15 @@ async function prepareMerge(
   if (conflicts.length > 0) {
     const named = new Set(conflicts.map(({ identifier }) => identifier))
     const planIds = [...(base ?? []), ...before].filter((plan) => named.has(plan.identifier)).map(({ id }) => id)
-    const later = await selectPublications(db, { planIds, afterRevision: origin?.revision })
-    const authors = later.map(({ id, actor }) => `${actor} (publication ${id})`)
+    const fields = new Set(conflicts.map(({ field }) => field))
+    const authors: string[] = []
+    for (const { id, actor } of await selectPublications(db, { planIds, afterRevision: origin?.revision })) {
+      const paths = (await selectChanges(db, id, planIds)).flatMap((change) => [
+        ...comparePlans(change.before, change.after).keys(),
+      ])
+      const isOfConflict = fields.has(undefined) || paths.some((path) => fields.has(path.split('.')[0]))
+      if (isOfConflict) authors.push(`${actor} (publication ${id})`)
+    }
     const who = authors.length === 0 ? [] : [`The catalog was changed by ${nameSome(authors)}.`]
     const lines = conflicts.slice(0, maxConflicts).map(formatConflict)
     const others = conflicts.length - lines.length

@@ -39,7 +39,9 @@ async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> 
     .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
   let plans = applyChanges((await selectCatalog(store.db)).plans, [])
   for (const { id } of scheduled) {
-    plans = applyChanges(plans.values(), mergeChanges(plans, await selectChanges(store.db, id)))
+    const changes = mergeChanges(plans, await selectChanges(store.db, id))
+    // Otherwise it will conflict with one before it.
+    if (changes.every(({ conflicts }) => conflicts.length === 0)) plans = applyChanges(plans.values(), changes)
   }
   return [...plans.values()].toSorted((a, b) => a.id - b.id)
 }

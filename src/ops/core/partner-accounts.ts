@@ -119,6 +119,7 @@ function findShortNameProblem(shortName: string): string | undefined {
 
 function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
   return [
+    name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
     name === undefined ? undefined : findLineProblem('name', name, maxLineLength),
     country === undefined ? undefined : findCountryProblem(country),
     contact === null ? undefined : findLineProblem('contact', contact, maxLineLength),

@@ -22,6 +22,8 @@ export async function explainPartner({ db }: Store, partner: Partner, at = Infin
     ...(secrets.length === 0 ? [] : [`Its newest secret is of ${describeEntry(newSecret)}.`]),
     ...(secrets.length === 0 || earlierEnd === null ? [] : [`The secret before it ${effect}.`]),
   ]
+  const resumed = suspendedAt === null && findLast('resume')
+  if (resumed) sentences.push(`Its last suspension ended at ${describeEntry(resumed)}.`)
   if (tokensValidFrom === null) return sentences
   const ended = describeEntry(findLast('lockdown', 'end-tokens'))
   return [...sentences, `Tokens from before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token: ${ended}.`]

@@ -1,5 +1,5 @@
 // What is allowed in a plan, but looks like a mistake. Pure.
-import { partOf, type PlanChanges } from '../../catalog/plan-paths.ts'
+import { partOf, type PlanChanges, type ValueChange } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 
 export interface Finding {
@@ -34,6 +34,12 @@ const maxJump = 25
 /** Smaller returns may well change tenfold. */
 const minShifted = 3
 const maxAmountFactor = 100
+/** Fewer numbers may change like that by chance. */
+const minShuffled = 8
+/** Smaller changes, such as two percentage points, are ordinary. */
+const minShuffledChange = 2
+/** In an ordinary month of the demo catalog, a tenth of the figures look like another plan's. */
+const minShuffledShare = 1 / 4
 /** Fewer different values may well change places. */
 const minMoved = 4
 
@@ -82,7 +88,10 @@ function isAmountJump(from: number, to: number): boolean {
   return from !== 0 && to !== 0 && Math.max(from / to, to / from) >= maxAmountFactor
 }
 
-/** Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones. */
+/**
+ * Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones, and each is
+ * near the old one of its plan.
+ */
 export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
   const columns = Map.groupBy(
     plans.flatMap((changes) => [...changes]),
@@ -93,11 +102,23 @@ export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
     const added = Map.groupBy(moved, ([, { to }]) => to)
     const missing = [...added].map(([value, same]) => Math.max(0, same.length - (old.get(value)?.length ?? 0)))
     const missingCount = missing.reduce((sum, count) => sum + count, 0)
-    if (old.size < minMoved || missingCount > moved.length / 10) return []
+    if (old.size < minMoved || (missingCount > moved.length / 10 && !isShuffled(moved))) return []
     return `The values of ${partOf(path)} moved between ${moved.length} plans: was one column sorted without the others?`
   })
   // The members of an object move together.
   return [...new Set(warnings)]
+}
+
+/** Whether many new figures look more like another plan's earlier figure, that of the same rank, than like their own. */
+function isShuffled(changes: readonly (readonly [string, ValueChange])[]): boolean {
+  const figures = changes.flatMap(([, { from, to }]) =>
+    typeof from === 'number' && typeof to === 'number' ? { from, to } : [],
+  )
+  const earlier = figures.map(({ from }) => from).toSorted((a, b) => a - b)
+  const foreign = figures
+    .toSorted((a, b) => a.to - b.to || a.from - b.from)
+    .filter(({ from, to }, rank) => Math.abs(to - from) > Math.abs(to - (earlier[rank] ?? 0)) + minShuffledChange)
+  return figures.length >= minShuffled && foreign.length >= figures.length * minShuffledShare
 }
 
 /** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */

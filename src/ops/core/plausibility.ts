@@ -7,6 +7,7 @@ import { selectCatalog } from '../../db/catalog-queries.ts'
 import type { Database } from '../../db/database.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../db/partner-queries.ts'
 import { pendingStates, selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
+import { findConflict } from '../../db/publish.ts'
 import type { Store } from '../store/store.ts'
 import { applyChanges, mergeChanges } from './catalog-merge.ts'
 import { formatIsoTime } from './iso-time.ts'
@@ -36,7 +37,7 @@ export async function findDoubts(
   return [...(await findPendingConflicts(db, catalog, changes, ownId)), ...doubts]
 }
 
-/** The operator must know which pending publications will conflict: they change the same fields. */
+/** The operator must know which pending publications change the same fields. */
 async function findPendingConflicts(
   db: Database,
   catalog: readonly CatalogPlan[],
@@ -49,9 +50,10 @@ async function findPendingConflicts(
   for (const { id, actor } of await selectPublications(db, { planIds, states: pendingStates })) {
     if (id === ownId) continue
     const conflicts = mergeChanges(changed, await selectChanges(db, id, planIds)).flatMap((merge) => merge.conflicts)
-    if (conflicts.length === 0) continue
+    // One that conflicts already was told before.
+    if (conflicts.length === 0 || (await findConflict(db, id)) !== undefined) continue
     warnings.push(
-      `The pending publication ${id} by ${actor} will conflict: it also changes ${nameConflicts(conflicts)}.`,
+      `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}. The later one of both will conflict.`,
     )
   }
   return warnings

@@ -47,7 +47,7 @@ export async function prepareUndo(
     const others = exceptChanged ? '' : ', or undo the other plans with --except-changed'
     throw new UserError([
       `Later publications changed ${nameConflicts(conflicts)}. Later ones of these plans: ${later.map((other) => other.id).join(', ')}.`,
-      `Undo the latest of those first${others}. ${nothingChanged}`,
+      `Undo those of these fields first${others}: catalog show names the fields. ${nothingChanged}`,
     ])
   }
   if (prepared.changes.length === 0) {

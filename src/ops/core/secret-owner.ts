@@ -54,7 +54,8 @@ export async function findOwner(store: Store, leak: Leak, nowSeconds: number): P
   const partner = await selectPartner(store.db, clientId)
   if (partner === undefined) return undefined
   const ended = createdAt < (partner.tokensValidFrom ?? 0) && 'refused: all tokens of that time were ended'
-  const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || describeAccess(partner)
+  const isAccepted = partner.suspendedAt === null && 'accepted, if a key of now signed it'
+  const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || isAccepted || describeAccess(partner)
   return { kind, partner, createdAt, expiresAt, state }
 }
 

@@ -117,7 +117,10 @@ test('100,000 defects are a few lines', async () => {
 test('the log shows the latest ten publications, and --json all', async () => {
   for (let hint = 0; hint < 10; hint++) await ops(`plan set cash hint=${hint}`)
   const { stdout, stderr } = await ops('catalog log --plan cash')
-  expect([stdout.split('\n').length, stderr]).toEqual([12, '1 earlier publications are not shown: --json lists all.\n'])
+  expect([stdout.split('\n').length, stderr]).toEqual([
+    12,
+    'Earlier publications that are not shown: 1. --json lists all.\n',
+  ])
   const all = await readJson('catalog log --plan cash --json')
   expect([all.length, all[1].change.fields]).toEqual([11, { hint: { from: '7', to: '8' } }])
 })

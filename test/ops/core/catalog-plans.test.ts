@@ -50,6 +50,7 @@ test('the future has the changes that are scheduled until then and have no confl
   const at = (hours: number) => ({ ...request, dueAt: hour + hours * 3600 })
   await setFields(store, 'plan-3', ['hint=Later'], at(2))
   await setFields(store, 'plan-1', ['hint=New'], at(0))
+  await setFields(store, 'plan-1', ['hint=Newer'], at(1))
   await setFields(store, 'plan-2', ['hint=Mine'], at(0))
   await setFields(store, 'plan-2', ['hint=Theirs'], request)
   const [first, second, third] = plans

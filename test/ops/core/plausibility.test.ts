@@ -76,6 +76,8 @@ describe('a column that was sorted without the others', () => {
     ['33 of 34 returns', rotate],
     ['and edited here and there', (id) => (id % 15 === 1 ? { performance1: 12.25 } : rotate(id))],
     ['to new texts', (id) => ({ hint: `Hint ${id}`, ...rotate(id) })],
+    ['new figures of a good month, then sorted', (id) => (id < 33 ? { performance1: ((id * 7) % 33) + 3.7 } : {})],
+    ['new figures, then sorted', (id) => (id < 33 ? { performance1: ((id * 7) % 33) + 0.8 } : {})],
   ])('is doubted: %s', (_, edit) => {
     expect(put(edit)).toContain(
       'The values of performance1 moved between 33 plans: was one column sorted without the others?',

@@ -147,7 +147,7 @@ describe('a change that a pending publication will conflict with', () => {
     const { id } = await close('cash', store, nextMinute())
     const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
     expect(await readWarnings('cash', paused)).toEqual([
-      `The pending publication ${id} by ${amina.actor} will conflict: it also changes nonInvestableNote of cash.`,
+      `The pending publication ${id} by ${amina.actor} changes the same: nonInvestableNote of cash. The later one of both will conflict.`,
     ])
     expect(await readWarnings('cash', paused, id)).toEqual([])
     expect(await readWarnings('cash', { hint: 'New' })).toEqual([])

@@ -47,14 +47,26 @@ test('a token names its partner, and why it is refused', async () => {
     return issueAccessToken(all, key)
   }
   const token = await issue()
-  expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual(['acme', true, 'accepted'])
-  expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual(['acme', true, 'accepted'])
+  expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual([
+    'acme',
+    true,
+    'accepted, if a key of now signed it',
+  ])
+  expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual([
+    'acme',
+    true,
+    'accepted, if a key of now signed it',
+  ])
   expect(await identify(await issue({ exp: nowSeconds }))).toEqual(['acme', true, 'refused: expired'])
   expect(await identify(await issue({ sub: 'AAAAAAAAAAAAAAAA' }))).toBeUndefined()
   await change('end-tokens')
   expect(await identify(token)).toEqual(['acme', true, 'refused: all tokens of that time were ended'])
   const { tokensValidFrom } = await find()
-  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual(['acme', true, 'accepted'])
+  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual([
+    'acme',
+    true,
+    'accepted, if a key of now signed it',
+  ])
   await change('suspend')
   expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual([
     'acme',
