@@ -116,11 +116,10 @@ async function prepareMerge(
     const fields = new Set(conflicts.map(({ field }) => field))
     const authors: string[] = []
     for (const { id, actor } of await selectPublications(db, { planIds, afterRevision: origin?.revision })) {
-      const paths = (await selectChanges(db, id, planIds)).flatMap((change) => [
-        ...comparePlans(change.before, change.after).keys(),
-      ])
-      const isOfConflict = fields.has(undefined) || paths.some((path) => fields.has(path.split('.')[0]))
-      if (isOfConflict) authors.push(`${actor} (publication ${id})`)
+      const isOfConflict = (await selectChanges(db, id, planIds)).some(({ before: from, after }) =>
+        [...comparePlans(from, after).keys()].some((path) => fields.has(path.split('.')[0])),
+      )
+      if (isOfConflict || fields.has(undefined)) authors.push(`${actor} (publication ${id})`)
     }
     const who = authors.length === 0 ? [] : [`The catalog was changed by ${nameSome(authors)}.`]
     const lines = conflicts.slice(0, maxConflicts).map(formatConflict)
