@@ -10,7 +10,6 @@ import { buildSearchIndex } from './search-index.ts'
 import {
   formatAuthorizationServer,
   formatFeed,
-  formatLlmsFull,
   formatLlmsTxt,
   formatMarkdown,
   formatSecurityTxt,
@@ -85,7 +84,6 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     writeText('notices.txt', await readNotices()),
     writeText('changes.xml', await formatFeed(origin)),
     writeText('llms.txt', formatLlmsTxt(origin, sections)),
-    writeText('llms-full.txt', formatLlmsFull(sections)),
     writeText('robots.txt', `User-agent: *\nAllow: /\n${origin && `Sitemap: ${origin}/sitemap.xml\n`}`),
     origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
     origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin)),

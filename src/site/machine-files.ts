@@ -20,18 +20,9 @@ export function formatLlmsTxt(origin: string, sections: readonly Section[]): str
 
 ${links.join('\n')}
 - [openapi.json](/openapi.json): the API description
-- [All pages in one file](/llms-full.txt)
 
 ${reference.join('').replaceAll(/^(?=#+ [A-Z])/gm, '#')}`
   return text.replaceAll('](/', `](${origin}/`)
-}
-
-/** Every page as Markdown, in one file. */
-export function formatLlmsFull(sections: readonly Section[]): string {
-  return sections
-    .flatMap(({ pages }) => pages)
-    .map(formatMarkdown)
-    .join('\n\n---\n\n')
 }
 
 /** Names the page's address, and links to the Markdown of other pages. "Copy page" makes both absolute. */
