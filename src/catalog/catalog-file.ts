@@ -56,6 +56,9 @@ export function parseCatalog(json: string): CatalogResult {
     if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
   }
   defects.push(...findConflicts([...places.keys()], places))
+  if (data && (data.catalog === undefined) !== (data.revision === undefined)) {
+    defects.push({ place: { kind: 'file' }, expected: 'both catalog and revision, or neither', found: 'one of them' })
+  }
   if (defects.length > 0) return { kind: 'invalid', defects, places }
   const { catalog, revision } = data ?? {}
   const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }

@@ -10,7 +10,7 @@ import {
   type Cell,
   type CellFormat,
 } from './plan-cells.ts'
-import { findColumn, listColumns, type PlanColumn } from './plan-columns.ts'
+import { findColumn, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
 import { abbreviate } from '../abbreviate.ts'
 
 export interface Sheet {
@@ -99,7 +99,8 @@ function readTable({ name, rows }: Sheet, headerIndex: number, format: CellForma
     else if (column === undefined) {
       const known = [...listColumns([]).map((other) => other.name), sourceColumn]
       const defect = findUnknownName(headerPlace, 'column', title, known)
-      if (defect.fix === undefined) ignored.push(title)
+      const isPart = planFields.some(({ name: field }) => field === title.split('.')[0])
+      if (defect.fix === undefined && !isPart) ignored.push(title)
       else defects.push(defect)
     } else if ('expected' in column) complain(`${column.expected} after the dot`, abbreviate(title))
     else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)

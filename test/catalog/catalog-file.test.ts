@@ -35,6 +35,11 @@ test('reads back where an exported file comes from, which is written first', () 
 `)
 })
 
+test('refuses half of where a file comes from: without the other, it would replace what others changed', () => {
+  const text = JSON.stringify({ catalog: '0123456789abcdef', plans: [] })
+  expect(printDefects(parseCatalog(text))).toEqual([expect.stringContaining('both catalog and revision')])
+})
+
 test('names every defect of the file itself, before those of its plans', () => {
   const text = JSON.stringify({ catalog: 'XYZ', revision: -1, revisoin: 1, plans: [null] })
   expect(printDefects(parseCatalog(text))).toEqual([

@@ -102,7 +102,8 @@ async function settle(
 ): Promise<PublicationRow> {
   const row = await makeChange(
     changes,
-    async () => void (await attempt()),
+    // The schedule may have published it since.
+    async () => ((await attempt()) === true ? selectPublication(db, decision.publicationId) : undefined),
     () => selectDecided(db, decision, state),
   )
   if (row === undefined) throw new UserError([somebodyElse, nothingChanged])

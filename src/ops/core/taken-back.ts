@@ -29,6 +29,7 @@ export async function findTakenBack(db: Database, changes: readonly PlanChange[]
 }
 
 function takesBack(change: PlanChange, earlier: PlanChange): boolean {
+  if (!earlier.before && change.after) return false
   const now = comparePlans(change.before, change.after)
   // The return of another month may well be the same again.
   const isLater = (change.after?.performanceDate ?? '') > (earlier.after?.performanceDate ?? '')

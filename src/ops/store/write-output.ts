@@ -1,6 +1,6 @@
 // Writing a file that a command names.
 import { randomUUID } from 'node:crypto'
-import { lstat, rename, rm, writeFile } from 'node:fs/promises'
+import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { resolveFile } from './read-input.ts'
@@ -10,21 +10,23 @@ import { findReason } from './system-error.ts'
 export const ownerOnly = 0o600
 
 /**
- * Replaces a file completely, or leaves it as it is. Anything else, such as a link or /dev/stdout, is written to.
+ * Replaces a file completely, or leaves it as it is: also that of a link. Anything else, such as /dev/stdout, is written to.
  * @param file a path, relative to the folder in which the user typed `npm run`.
  * @param content its errors are thrown as they are.
+ * @param mode by default, that of the existing file.
  */
 export async function writeOutput(
   file: string,
   content: string | Uint8Array | AsyncIterable<string>,
-  mode = 0o666,
+  mode?: number,
 ): Promise<void> {
-  const path = resolveFile(file)
-  const found = await lstat(path).catch(() => undefined)
+  const named = resolveFile(file)
+  const path = await realpath(named).catch(() => named)
+  const found = await stat(path).catch(() => undefined)
   const isReplaced = found === undefined || found.isFile()
   const written = isReplaced ? `${path}.${randomUUID()}.tmp` : path
   try {
-    await writeFile(written, content, { mode, flush: isReplaced })
+    await writeFile(written, content, { mode: mode ?? found?.mode ?? 0o666, flush: isReplaced })
     if (isReplaced) await rename(written, path)
   } catch (error) {
     if (isReplaced) await rm(written, { force: true })

@@ -14,10 +14,15 @@ export function isXlsx(bytes: Uint8Array): boolean {
 export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array> {
   const [header = []] = rows
   const columns = header.map(() => ({ width: widthInCharacters }))
-  const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : cell)))
+  const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : escapeText(cell))))
   // Keeps the names of the columns and the identifiers in sight.
   const freezePane = { rows: 1, columns: Math.max(0, header.indexOf('identifier') + 1) }
   return writeXlsx({ sheets: [{ name, rows: values, columns, freezePane }] })
+}
+
+/** Spreadsheets read _xHHHH_ as a character. */
+function escapeText<Value>(value: Value): Value | string {
+  return typeof value === 'string' ? value.replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_') : value
 }
 
 /** @throws UserError when the bytes are no readable .xlsx file. */

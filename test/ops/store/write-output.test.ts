@@ -18,12 +18,16 @@ test('a file is replaced by one that only its owner can read, and a link is foll
   await symlink('file', link)
   await writeOutput(link, 'newer')
   expect([await readFile(file, 'utf8'), await readdir(folder)]).toEqual(['newer', ['file', 'link']])
+  expect((await stat(file)).mode % 0o1000).toBe(0o600)
 })
 
-test('a file stays as it is when its content fails', async () => {
+test('a file stays as it is when its content fails, also behind a link', async () => {
   const folder = await createFolder()
-  const file = join(folder, 'file')
+  const [file, link] = [join(folder, 'file'), join(folder, 'link')]
   await writeFile(file, 'old')
-  await expect(writeOutput(file, pieces(new Error('no database')))).rejects.toThrow('no database')
-  expect([await readFile(file, 'utf8'), await readdir(folder)]).toEqual(['old', ['file']])
+  await symlink('file', link)
+  for (const name of [file, link]) {
+    await expect(writeOutput(name, pieces(new Error('no database')))).rejects.toThrow('no database')
+  }
+  expect([await readFile(file, 'utf8'), await readdir(folder)]).toEqual(['old', ['file', 'link']])
 })
