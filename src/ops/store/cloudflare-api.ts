@@ -16,6 +16,9 @@ export type Call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, bod
 /** Lists the `result` of every page of a path that has a query and a cursor. */
 export type ListPages = (path: string) => Promise<unknown[]>
 
+/** Reads Cloudflare's clock from its newest answer, or asks first. @returns Unix milliseconds, rounded up by at most a second. */
+export type AskServerTime = () => Promise<number>
+
 /** Runs SQL on Workers Analytics Engine, and returns the rows. */
 export type Ask = (sql: string) => Promise<Record<string, unknown>[]>
 
@@ -59,11 +62,28 @@ export async function openUsageDataset(target: Target): Promise<QueryUsage> {
   return (write) => ask(`${write(dataset)} FORMAT JSON`).catch(refuse)
 }
 
-function openApi(account: string, token: string): { call: Call; listPages: ListPages; ask: Ask } {
+interface Api {
+  call: Call
+  listPages: ListPages
+  ask: Ask
+  askServerTimeMs: AskServerTime
+}
+
+function openApi(account: string, token: string): Api {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
-  const send = (method: string, path: string, body?: string) =>
-    retry(() => sendOnce(`${account}${path}`, { method, headers, ...(body !== undefined && { body }) }))
+  const clock = createServerClock()
+  const sendUnrepeated = (method: string, path: string, body?: string) =>
+    sendOnce(`${account}${path}`, { method, headers, ...(body !== undefined && { body }) }, clock)
+  const send = (method: string, path: string, body?: string) => retry(() => sendUnrepeated(method, path, body))
+  const askTimeOnce = async () => {
+    const failure: unknown = await sendUnrepeated('GET', '/workers/subdomain').catch((error: unknown) => error)
+    // A refusal has the time, too.
+    const timeMs = clock.readMs()
+    if (timeMs === undefined) throw failure instanceof Error ? failure : new Error('Cloudflare answered without a Date')
+    return timeMs
+  }
   return {
+    askServerTimeMs: async () => clock.readMs() ?? retry(askTimeOnce),
     call: async (method, path, body) =>
       (await send(method, path, body === undefined ? undefined : JSON.stringify(body)))['result'],
     listPages: async (path) => {
@@ -84,8 +104,27 @@ function openApi(account: string, token: string): { call: Call; listPages: ListP
   }
 }
 
+type ServerClock = ReturnType<typeof createServerClock>
+
+/** Cloudflare's clock, as its newest answer told it. */
+function createServerClock() {
+  let newest: { dateMs: number; heardAtMs: number } | undefined
+  return {
+    set: ({ headers }: Response) => {
+      const dateMs = Date.parse(headers.get('Date') ?? '')
+      if (!Number.isNaN(dateMs)) newest = { dateMs, heardAtMs: performance.now() }
+    },
+    /** @returns undefined before the first answer. */
+    readMs: () => {
+      if (newest === undefined) return undefined
+      // The header has whole seconds.
+      return newest.dateMs + 1000 + Math.ceil(performance.now() - newest.heardAtMs)
+    },
+  }
+}
+
 /** Follows no redirect: it would take the token, or a body with secrets, elsewhere. */
-async function sendOnce(url: string, request: RequestInit): Promise<Record<string, unknown>> {
+async function sendOnce(url: string, request: RequestInit, clock: ServerClock): Promise<Record<string, unknown>> {
   const response = await fetch(url, {
     ...request,
     redirect: 'manual',
@@ -93,6 +132,7 @@ async function sendOnce(url: string, request: RequestInit): Promise<Record<strin
   }).catch((error: unknown) => {
     throw new CloudflareError(`Can't reach ${new URL(url).host}: ${describeFetchError(error)}.`, { kind: 'unknown' })
   })
+  clock.set(response)
   const text = await response.text().catch(() => '')
   const json = parseJson(text)
   const answer = isJsonObject(json) ? json : {}

@@ -98,5 +98,6 @@ function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target
       for (const name of names) await retry(() => kv.put(name, '', { metadata, expirationTtl }))
     },
     deleteKey: (name) => retry(() => kv.delete(name)),
+    askServerTimeMs: async () => Date.now(),
   }
 }

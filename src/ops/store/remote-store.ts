@@ -12,7 +12,7 @@ import { findBindings } from './wrangler-toml.ts'
 
 /** @throws UserError when the environment can't be used or reached. */
 export async function withRemoteStore<T>(target: Target, work: (store: Store) => Promise<T>): Promise<T> {
-  const { wrangler, call, listPages } = await openAccount(target)
+  const { wrangler, call, listPages, askServerTimeMs } = await openAccount(target)
   const { databaseId, namespaceId } = findBindings(wrangler)
   if (!databaseId || !namespaceId) {
     const missing = [...(databaseId ? [] : ['database_id of DB']), ...(namespaceId ? [] : ['id of CATALOG_CACHE'])]
@@ -30,6 +30,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
       target,
       db,
       changes,
+      askServerTimeMs,
       ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })

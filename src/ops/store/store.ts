@@ -22,6 +22,8 @@ export interface Store {
   putKeys: (names: readonly string[], metadata: object, lifetimeSeconds: number) => Promise<void>
   /** Deletes an entry of the KV cache. */
   deleteKey: (name: string) => Promise<void>
+  /** The clock of the store, in Unix milliseconds, without the database. Cloudflare's is rounded up by at most a second. */
+  askServerTimeMs: () => Promise<number>
   /** The variables of wrangler.toml. */
   config: ConfigSource
 }

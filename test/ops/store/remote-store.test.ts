@@ -136,6 +136,51 @@ describe('a failure is one line that names the fix', () => {
   })
 })
 
+describe('Cloudflare’s clock', () => {
+  const realNowMs = () => performance.timeOrigin + performance.now()
+  const expectNow = (timeMs: number, startMs: number) => {
+    expect(timeMs).toBeGreaterThan(startMs)
+    expect(timeMs).toBeLessThan(realNowMs() + 1100)
+  }
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 300_000 })
+    cloudflare().calls.length = 0
+  })
+  afterEach(() => void vi.useRealTimers())
+
+  test('is that of its newest answer, whatever this machine’s clock says', async () => {
+    const startMs = realNowMs()
+    expectNow(await remote(async (store) => (await listPartners(store), store.askServerTimeMs())), startMs)
+    expect(cloudflare().calls).toEqual([expect.stringMatching(/\/raw$/)])
+  })
+
+  test('goes on after that answer', async () => {
+    const [first, second] = await remote(async ({ askServerTimeMs }) => {
+      const before = await askServerTimeMs()
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      return [before, await askServerTimeMs()] as const
+    })
+    expect(second - first).toBeGreaterThanOrEqual(50)
+    expect(cloudflare().calls).toHaveLength(1)
+  })
+
+  test.each([
+    ['is asked', undefined],
+    ['is in a refusal, too', 500],
+  ])('%s when there was no answer', async (_, status) => {
+    if (status) cloudflare().failure = { call: /./, status, message: 'Down.', isPermanent: true }
+    const startMs = realNowMs()
+    expectNow(await remote(({ askServerTimeMs }) => askServerTimeMs()), startMs)
+    expect(cloudflare().calls).toHaveLength(1)
+    cloudflare().failure = undefined
+  })
+
+  test('is not known when Cloudflare can’t be reached', async () => {
+    vi.stubEnv('CLOUDFLARE_API_BASE_URL', 'http://127.0.0.1:59999')
+    await expect(remote(({ askServerTimeMs }) => askServerTimeMs())).rejects.toThrow(/^Can't reach 127\.0\.0\.1:59999/)
+  })
+})
+
 /** A failure of the statement that changes a partner. */
 const failChange = (failure: Omit<Failure, 'call'>) => {
   cloudflare().failure = { call: /\/raw$/, body: /insert into change_record/, ...failure }

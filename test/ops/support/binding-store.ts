@@ -19,6 +19,7 @@ export function openBindingStore(
       for (const name of names) await CATALOG_CACHE.put(name, '', { metadata, expirationTtl })
     },
     deleteKey: (name) => CATALOG_CACHE.delete(name),
+    askServerTimeMs: async () => Date.now(),
     config,
   }
 }
