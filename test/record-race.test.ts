@@ -176,7 +176,7 @@ function createActors(db: Database, random: Random, steps: number) {
       { kind: 'set', name: `${partner?.name}.`, country: pick(random, ['KE', 'UG']) },
       { kind: pick(random, ['suspend', 'resume', 'end-tokens'] as const) },
       { kind: 'lockdown', secretHash },
-      { kind: 'rotate', graceSeconds: 0, secretHash },
+      { kind: 'replace-all', secretHash },
     ]
     const made = await attempt(() => changePartner(db, request, partner?.id ?? 0, pick(random, changes)))
     const isMade = (await findChange(db, request.requestId)) !== undefined

@@ -15,6 +15,8 @@ export interface PartnerMark {
   shortName: string
   /** Unix milliseconds. */
   endedAtMs: number
+  /** The same without the partner's suspension: what `partner resume` leaves while D1 fails. 0: no mark. */
+  withoutSuspensionMs: number
 }
 
 export function getPartnerKey(clientId: string): string {

@@ -15,7 +15,10 @@ export type NewPartner = Record<'shortName' | 'name' | 'country' | 'clientId' | 
 
 /** The ways to replace a partner's secrets. */
 export type SecretReplacement =
+  /** The current secret works for at least another second. */
   | { kind: 'rotate'; graceSeconds: number }
+  /** Every secret ends now. */
+  | { kind: 'replace-all' }
   /** The newest secret ends now; an older one keeps its expiry. */
   | { kind: 'replace-newest' }
   /** Every secret ends now, and every token that was issued so far. */
@@ -30,7 +33,11 @@ export type PartnerChange =
 /** The row of a change. */
 export interface MadeChange {
   id: number
-  /** Decided by D1's clock. Null for a key, and when no tokens have ended. */
+  /** Times are Unix seconds of D1's clock. */
+  changedAt: number
+  /** Null for a key. */
+  suspendedAt: number | null
+  /** Null for a key, and when no tokens have ended. */
   tokensValidFrom: number | null
 }
 
@@ -92,31 +99,36 @@ function insertRow(
     select unixepoch(), ${actor}, ${command}, ${orNull(note)}, ${kind}, ${requestId}, ${sql.join(values, sql`, `)}
     ${source}
     on conflict (request_id) do nothing
-    returning id, tokens_valid_from`,
+    returning ${madeColumns}`,
   )
 }
 
+const madeColumns = sql`id, changed_at, suspended_at, tokens_valid_from`
+
 /** @returns the row that a request inserted. After a lost answer, it says whether the change was made. */
 export function findChange(db: Database, requestId: string): Promise<MadeChange | undefined> {
-  return readMade(db, sql`select id, tokens_valid_from from change_record where request_id = ${requestId}`)
+  return readMade(db, sql`select ${madeColumns} from change_record where request_id = ${requestId}`)
 }
 
 async function readMade(db: Database, query: SQL): Promise<MadeChange | undefined> {
-  const [row] = await db.values<[id: number, tokensValidFrom: number | null]>(query)
-  return row && { id: row[0], tokensValidFrom: row[1] }
+  const [row] = await db.values<[number, number, number | null, number | null]>(query)
+  if (row === undefined) return undefined
+  const [id, changedAt, suspendedAt, tokensValidFrom] = row
+  return { id, changedAt, suspendedAt, tokensValidFrom }
 }
 
 /**
- * A token of this second has this second as its `iat`, or the time that an earlier change set. So the time always moves forward,
- * also when the clock was set back.
+ * The `iat` of a token is the time of an isolate's clock, which may be ahead of D1's by seconds, or the time that an earlier change
+ * set, so this time is later than both. A new token takes it as its `iat` (src/worker/token/token-route.ts).
  */
-const endTokens = sql`max(coalesce(tokens_valid_from, 0), unixepoch()) + 1`
+const endTokens = sql`max(coalesce(tokens_valid_from, 0) + 1, unixepoch() + 5)`
 
 /** The values of the next row that differ, in terms of the newest one. */
 function changedColumns(change: PartnerChange): Record<string, SQL | string> {
   switch (change.kind) {
     case 'rotate':
     case 'replace-newest':
+    case 'replace-all':
       return { secrets: replaceSecrets(change) }
     case 'lockdown':
       return { secrets: replaceSecrets(change), tokens_valid_from: endTokens }

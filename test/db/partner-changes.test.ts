@@ -39,7 +39,7 @@ const readSecrets = async () =>
 test('a partner is what its newest row is, and was what an earlier row is', async () => {
   const created = await find()
   await env.DB.prepare('update change_record set changed_at = 1000').run()
-  expect(await change({ kind: 'suspend' })).toEqual({ id: created.id + 1, tokensValidFrom: null })
+  expect(await change({ kind: 'suspend' })).toMatchObject({ id: created.id + 1, tokensValidFrom: null })
   await change({ kind: 'set', name: 'Acme Wallet', country: 'UG' })
   await setContact(db, 'acme', 'amina@acme.example')
   const { partner, changeId } = await selectPartnerCheck(env.DB, acme.clientId)
@@ -95,7 +95,7 @@ describe('secrets', () => {
     await expect(change({ kind: 'rotate', graceSeconds: 60, secretHash: 'third' })).rejects.toMatchObject({
       cause: { message: expect.stringContaining('CHECK') },
     })
-    await change({ kind: 'rotate', graceSeconds: 0, secretHash: 'third' })
+    await change({ kind: 'replace-all', secretHash: 'third' })
     expect(await readSecrets()).toEqual([['third', 'current']])
     expect((await find()).secrets).toEqual([{ createdAt: expect.any(Number), expiresAt: null }])
   })
@@ -113,8 +113,8 @@ describe('secrets', () => {
     const ahead = Math.floor(Date.now() / 1000) + 3600
     await change({ kind: 'lockdown', secretHash: 'second' })
     const { tokensValidFrom } = await find()
-    expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(1)
-    expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeGreaterThan(-5)
+    expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(5)
+    expect((tokensValidFrom ?? 0) - Date.now() / 1000).toBeGreaterThan(0)
     expect(await readSecrets()).toEqual([['second', 'current']])
     await env.DB.prepare('update change_record set tokens_valid_from = ?').bind(ahead).run()
     await change({ kind: 'end-tokens' })

@@ -40,7 +40,7 @@ test('a check reads 3 rows, and the schedule at most three for each partner, how
   await publishPlans(openDatabase(env.DB), listPlans(10))
   const partners = [await seedPartner(), await seedPartner(), await seedPartner()]
   for (const { shortName } of [...partners, ...partners]) {
-    await updatePartner(env.DB, shortName, { kind: 'rotate', graceSeconds: 0, secretHash: 'hash' })
+    await updatePartner(env.DB, shortName, { kind: 'replace-all', secretHash: 'hash' })
     await updatePartner(env.DB, shortName, { kind: 'end-tokens' })
   }
   expect(await countRowsRead((d1) => selectPartnerCheck(d1, partners[0]?.clientId ?? ''))).toBe(3)

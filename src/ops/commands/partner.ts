@@ -168,10 +168,10 @@ export const partner = {
       const effect = replaceNewest ? 'The newest one stops working now, and the older one at its time.' : graceEnd
       await run.confirm(`${shortName} gets a new secret. ${effect}`)
       const show = (made: Credentials) => run.print(describeSecret(made, effect))
-      const replacement = replaceNewest
-        ? ({ kind: 'replace-newest', show } as const)
-        : ({ kind: 'rotate', graceSeconds: grace.seconds, show } as const)
-      const { suspendedAt } = await changePartner(run.store, shortName, replacement, run)
+      const graceRotation = { kind: 'rotate', graceSeconds: grace.seconds } as const
+      const kind = replaceNewest ? 'replace-newest' : 'replace-all'
+      const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
+      const { suspendedAt } = await changePartner(run.store, shortName, { ...replacement, show }, run)
       if (suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
     },
   }),

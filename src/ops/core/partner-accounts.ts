@@ -8,7 +8,7 @@ import {
   setContact,
   type SecretReplacement,
 } from '../../db/partner-changes.ts'
-import { selectPartner, selectPartners, type Partner } from '../../db/partner-queries.ts'
+import { selectEntries, selectPartner, selectPartners, type Partner } from '../../db/partner-queries.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../store/failure.ts'
@@ -18,7 +18,7 @@ import type { Attribution } from './attribution.ts'
 import { findCountryProblem } from './country.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { findLineProblem } from './line-problem.ts'
-import { changeWithCopy, type CopyFate, type Warn } from './partner-copy.ts'
+import { changeWithCopy, type OutageEffect, type RecordedPartner, type Warn } from './partner-copy.ts'
 import { recordChange } from './recorded-change.ts'
 import { formatLocalTime } from './time-arguments.ts'
 import { throwProblems, UserError } from '../shared/user-error.ts'
@@ -153,6 +153,7 @@ export async function findEmptyList(
  * stopped before.
  *
  * - `rotate`: makes a new secret; the old one works for another `graceSeconds`.
+ * - `replace-all`: makes a new secret; every other one ends.
  * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
  * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
  * - `end-tokens`: every token that was issued until now ends.
@@ -165,46 +166,68 @@ export async function findEmptyList(
 export async function changePartner(
   store: Store,
   name: string,
-  change: PartnerRequest,
+  request: PartnerRequest,
   { attribution, warn }: Operator,
 ): Promise<Partner> {
-  if (change.kind === 'set') throwProblems(findFieldProblems(change))
-  const result = await changeWithCopy(store, name, getFate(change), warn, async (tellFound) => {
-    const before = await findPartner(store, name)
-    tellFound(before)
-    if (isDone(before, change)) return before
-    const { shortName, country, clientId } = before
-    throwProblems([findMisfit(store, before, change)])
-    const wanted = change.kind === 'set' ? { name: before.name, country, ...change } : change
-    const row = 'show' in wanted ? { ...wanted, ...(await generateSecret(store)) } : wanted
-    const made = await recordChange(store, attribution, (db, request) => insertChange(db, request, before.id, row))
-    if (made === undefined) {
-      const see = describeCommand(store.target, 'partner', 'show', shortName)
-      throw new UserError(
-        `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
-      )
-    }
-    if ('show' in row) {
-      row.show({ shortName, country, clientId, clientSecret: row.clientSecret }, made.tokensValidFrom)
-    }
-    if (change.kind === 'set' && change.contact !== undefined) await setContact(store.db, shortName, change.contact)
-    return before
+  if (request.kind === 'set') throwProblems(findFieldProblems(request))
+  const before = await changeWithCopy(store, warn, {
+    name,
+    effect: outageEffects[request.kind],
+    find: () => findRecordedPartner(store, name),
+    change: ({ partner, entries }) => makeChange(store, partner, entries, request, attribution),
   })
   // The schedule does it when this fails.
   await deleteLeftovers(store.db).catch(() => {})
-  return result
+  return before
+}
+
+/** A move, or a rotation with a grace period, ends no access at once. */
+const outageEffects: Record<PartnerRequest['kind'], OutageEffect> = {
+  suspend: 'suspend',
+  resume: 'resume',
+  close: 'end',
+  lockdown: 'end',
+  'end-tokens': 'end',
+  'replace-all': 'end',
+  'replace-newest': 'end',
+  rotate: 'nothing',
+  set: 'nothing',
+}
+
+async function findRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
+  const partner = await findPartner(store, name)
+  return { partner, entries: await selectEntries(store.db, 'partner', { shortName: partner.shortName }) }
+}
+
+/** @returns the entries of the partner after the change, the newest first. */
+async function makeChange(
+  store: Store,
+  before: Partner,
+  entries: RecordedPartner['entries'],
+  request: PartnerRequest,
+  attribution: Attribution,
+): Promise<RecordedPartner['entries']> {
+  if (isDone(before, request)) return entries
+  const { shortName, country, clientId } = before
+  throwProblems([findMisfit(store, before, request)])
+  const wanted = request.kind === 'set' ? { name: before.name, country, ...request } : request
+  const row = 'show' in wanted ? { ...wanted, ...(await generateSecret(store)) } : wanted
+  const made = await recordChange(store, attribution, (db, recorded) => insertChange(db, recorded, before.id, row))
+  if (made === undefined) {
+    const see = describeCommand(store.target, 'partner', 'show', shortName)
+    throw new UserError(
+      `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
+    )
+  }
+  if ('show' in row) row.show({ shortName, country, clientId, clientSecret: row.clientSecret }, made.tokensValidFrom)
+  if (request.kind === 'set' && request.contact !== undefined) await setContact(store.db, shortName, request.contact)
+  return [{ kind: request.kind, ...made }, ...entries]
 }
 
 /** A repeated suspension is no change: the record would name a second author. */
 function isDone({ suspendedAt, closedAt }: Partner, { kind }: PartnerRequest): boolean {
   if (kind === 'close') return closedAt !== null
   return closedAt === null && (kind === 'suspend' ? suspendedAt !== null : kind === 'resume' && suspendedAt === null)
-}
-
-function getFate(change: PartnerRequest): CopyFate {
-  if (change.kind === 'resume') return 'resume'
-  const isAtOnce = change.kind === 'rotate' && change.graceSeconds === 0
-  return isAtOnce || ['suspend', 'close', 'end-tokens', 'lockdown'].includes(change.kind) ? 'end' : 'renew'
 }
 
 /** There are at most two live secrets, and `replace-newest` ends the newest of two. */
@@ -219,7 +242,7 @@ function findMisfit({ target }: Store, partner: Partner, change: PartnerRequest)
   if (change.kind === 'replace-newest' && olderExpiresAt === null) {
     return `${shortName} has only one secret. To keep it for a grace period: ${rotate()}`
   }
-  if (change.kind === 'rotate' && olderExpiresAt !== null && change.graceSeconds > 0) {
+  if (change.kind === 'rotate' && olderExpiresAt !== null) {
     return `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`
   }
   return undefined

@@ -10,7 +10,7 @@ export async function explainPartner({ db }: Store, partner: Partner, at = Infin
   const entries = await selectEntries(db, 'partner', { shortName })
   const findLast = (...kinds: string[]) =>
     entries.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= at)
-  const newSecret = findLast('create', 'rotate', 'replace-newest', 'lockdown')
+  const newSecret = findLast('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')
   const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
   const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
   const effect = secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}: it gets 401 invalid_client`

@@ -30,7 +30,7 @@ const execute = (statement: string) => DB.prepare(statement).run()
 const decision = (publicationId: number) => ({ publicationId, actor: 'boris', note: null })
 const changeNewest = async (shortName: string, wanted: PartnerChange) =>
   changePartner(db, makeRequest(), (await selectPartner(db, shortName))?.id ?? 0, wanted)
-const secret = { kind: 'rotate', graceSeconds: 0, secretHash: 'other hash' } as const
+const secret = { kind: 'replace-all', secretHash: 'other hash' } as const
 const strange = 'O’Hara\u2028"Ω" \\n ; \' 🦓'
 
 /** Every table, and every state of a publication. */

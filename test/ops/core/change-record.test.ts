@@ -12,7 +12,7 @@ const { name: acmeName } = acme
 
 beforeEach(() => emptyDatabase(env))
 
-const { create, change, set, rotate, replaceNewest, lockDown } = createChanges({
+const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges({
   ...operator,
   attribution,
 })
@@ -76,7 +76,7 @@ test('a command that is refused, or repeats a suspension, has no entry', async (
 test('the record holds no secret and no contact, and only the newest row of a partner holds hashes', async () => {
   const { clientSecret } = await create()
   await set({ contact: '+254 700 000 000' })
-  const rotated = await rotate(0)
+  const rotated = await replaceAll()
   const { results } = await env.DB.prepare('select * from change_record order by id').all()
   const text = JSON.stringify(results)
   for (const secret of [clientSecret, rotated.clientSecret, '+254']) expect(text).not.toContain(secret)

@@ -1,8 +1,8 @@
 // What the Worker answers after the commands for a leak.
 import { applyD1Migrations, reset } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { changePartner, type Credentials } from '../../../src/ops/core/partner-accounts.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Credentials } from '../../../src/ops/core/partner-accounts.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
 import { startNewIsolate } from '../../worker/support/isolate.ts'
@@ -15,11 +15,14 @@ beforeEach(async () => {
   await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
 })
 afterEach(() => {
+  warnings.splice(0)
   vi.restoreAllMocks()
   vi.useRealTimers()
 })
 
-const { create, change, lockDown } = createChanges()
+const warnings: string[] = []
+const listening = { attribution, warn: (warning: string) => void warnings.push(warning) }
+const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges(listening)
 
 async function readAnswer(answer: Promise<Response>): Promise<string> {
   const response = await answer
@@ -53,6 +56,15 @@ test('after end-tokens, the tokens are refused, and the same secret gets tokens 
   expect(await list(later)).toBe('401 invalid_token')
 })
 
+test('a lockdown ends a token of an isolate whose clock is ahead of D1’s', async () => {
+  const credentials = await create()
+  vi.setSystemTime(Date.now() + 3000)
+  const token = await fetchToken(credentials)
+  await lockDown()
+  startNewIsolate()
+  expect(await list(token)).toBe('401 invalid_token')
+})
+
 test('a suspended partner stays suspended after a lockdown', async () => {
   await create()
   await change('suspend')
@@ -63,21 +75,91 @@ test('a suspended partner stays suspended after a lockdown', async () => {
   expect(await signIn(renewed)).toBe('200')
 })
 
+describe('while D1 fails, an isolate that asked D1 before', () => {
+  const suspend = () => change('suspend')
+  const resume = () => change('resume')
+  const move = () => set({ country: 'UG' })
+  const rotateSlowly = () => rotate(86_400)
+  const endTokens = () => change('end-tokens')
+  /** Commands that only change D1's row: they fail while it does. */
+  const renaming = () => set({ name: 'Acme Pay' })
+
+  /** What the isolate answers to the secret and the token of before, some minutes after the commands. */
+  async function readAnswersAfter(commands: (() => Promise<unknown>)[], inOutage: (() => Promise<unknown>)[] = []) {
+    for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
+    const old = await create()
+    const token = await fetchToken(old)
+    expect(await list(token)).toBe('200')
+    for (const command of commands) await command()
+    breakD1(d1Down)
+    for (const command of inOutage) await expect(command()).rejects.toThrow('D1 is down')
+    vi.setSystemTime(Date.now() + 181_000)
+    return [await signIn(old), await list(token)]
+  }
+
+  const both = ['503 unavailable', '503 unavailable']
+  test.each<[string, (() => Promise<unknown>)[]]>([
+    ['suspend, rotate', [suspend, rotateSlowly]],
+    ['suspend, set', [suspend, move]],
+    ['lockdown, set', [lockDown, renaming]],
+    ['lockdown, rotate', [lockDown, rotateSlowly]],
+    ['suspend, lockdown, resume', [suspend, lockDown, resume]],
+    ['lockdown, suspend, resume', [lockDown, suspend, resume]],
+    ['lockdown, suspend, resume, set', [lockDown, suspend, resume, move]],
+    ['end-tokens, set, rotate', [endTokens, renaming, rotateSlowly]],
+    ['replace all, resume', [replaceAll, resume]],
+    ['replace all, suspend, resume', [replaceAll, suspend, resume]],
+    ['rotate, replace all, set', [rotateSlowly, replaceAll, renaming]],
+    ['rotate, replace the newest, set', [rotateSlowly, replaceNewest, renaming]],
+    ['suspend, suspend, set', [suspend, suspend, renaming]],
+    ['close', [() => change('close')]],
+  ])('lets nobody in after %s', async (_, commands) => {
+    expect(await readAnswersAfter(commands)).toEqual(both)
+  })
+
+  test.each<[string, (() => Promise<unknown>)[]]>([
+    ['suspend, resume', [suspend, resume]],
+    ['suspend, resume, set', [suspend, resume, renaming]],
+    ['rotate', [rotateSlowly]],
+    ['set', [renaming]],
+  ])('lets the partner in after %s', async (_, commands) => {
+    expect(await readAnswersAfter(commands)).toEqual(['200', '200'])
+  })
+
+  const outage = createChanges(listening)
+  const suspendNow = () => outage.change('suspend', storeWithoutDatabase)
+  const resumeNow = () => outage.change('resume', storeWithoutDatabase)
+  const lockDownNow = () => outage.lockDown(storeWithoutDatabase)
+  test.each<[string, (() => Promise<unknown>)[], (() => Promise<unknown>)[]]>([
+    ['suspend', [], [suspendNow]],
+    ['lockdown, suspend, resume', [], [lockDownNow, suspendNow, resumeNow]],
+    ['suspend, lockdown, resume', [], [suspendNow, lockDownNow, resumeNow]],
+    ['an earlier lockdown, suspend, resume', [lockDown], [suspendNow, resumeNow]],
+    ['an earlier lockdown and suspension, resume', [lockDown, suspend], [resumeNow]],
+    [
+      'an earlier suspension and lockdown, suspend, resume, resume',
+      [suspend, lockDown],
+      [suspendNow, resumeNow, resumeNow],
+    ],
+  ])('lets nobody in after commands in the outage: %s', async (_, commands, inOutage) => {
+    expect(await readAnswersAfter(commands, inOutage)).toEqual(both)
+  })
+
+  test.each<[string, (() => Promise<unknown>)[], (() => Promise<unknown>)[]]>([
+    ['suspend, resume', [], [suspendNow, resumeNow]],
+    ['an earlier suspension, resume', [suspend], [resumeNow]],
+  ])('lets the partner in after commands in the outage: %s', async (_, commands, inOutage) => {
+    expect(await readAnswersAfter(commands, inOutage)).toEqual(['200', '200'])
+  })
+})
+
 test('a lockdown while the database fails ends access in about three minutes, also in isolates that knew the partner', async () => {
   for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
   const credentials = await create()
   const token = await fetchToken(credentials)
   expect(await list(token)).toBe('200')
   breakD1(d1Down)
-  const warnings: string[] = []
-  const warn = (warning: string) => warnings.push(warning)
-  const attempt = changePartner(
-    storeWithoutDatabase,
-    'acme',
-    { kind: 'lockdown', show: () => {} },
-    { attribution, warn },
-  )
-  await expect(attempt).rejects.toThrow('D1 is down')
+  await expect(lockDown(storeWithoutDatabase)).rejects.toThrow('D1 is down')
   expect(warnings).toEqual([expect.stringContaining('acme is marked in the cache')])
   vi.setSystemTime(Date.now() + 181_000)
   for (const _ of ['an isolate that knew the partner', 'a new one']) {

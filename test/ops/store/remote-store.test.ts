@@ -160,7 +160,7 @@ describe('Cloudflare’s clock', () => {
       await new Promise((resolve) => setTimeout(resolve, 50))
       return [before, await askServerTimeMs()] as const
     })
-    expect(second - first).toBeGreaterThanOrEqual(50)
+    expect(second - first).toBeGreaterThanOrEqual(40)
     expect(cloudflare().calls).toHaveLength(1)
   })
 

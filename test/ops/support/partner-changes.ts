@@ -36,6 +36,7 @@ export function createChanges(by: Operator = operator) {
     change: (kind: 'suspend' | 'resume' | 'close' | 'end-tokens', on = store) => request({ kind }, on),
     set: (fields: PartnerFields, on = store) => request({ kind: 'set', ...fields }, on),
     rotate: (graceSeconds: number, on = store) => replace({ kind: 'rotate', graceSeconds }, on),
+    replaceAll: (on = store) => replace({ kind: 'replace-all' }, on),
     replaceNewest: (on = store) => replace({ kind: 'replace-newest' }, on),
     lockDown: (on = store) => replace({ kind: 'lockdown' }, on),
   }

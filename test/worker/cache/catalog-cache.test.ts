@@ -669,7 +669,7 @@ describe('while D1 fails', () => {
   describe('an operator’s mark', () => {
     const mark = (ageMs: number) =>
       env.CATALOG_CACHE.put(getPartnerKey(clientId), '', {
-        metadata: { shortName: 'acme', endedAtMs: start + ageMs } satisfies PartnerMark,
+        metadata: { shortName: 'acme', endedAtMs: start + ageMs, withoutSuspensionMs: 0 } satisfies PartnerMark,
       })
     const readMark = async () => (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
 
