@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Credentials } from '../../../src/ops/core/partner-accounts.ts'
 import { d1Down } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../../worker/support/broken-bindings.ts'
-import { startNewIsolate } from '../../worker/support/isolate.ts'
+import { inOtherIsolate, startNewIsolate } from '../../worker/support/isolate.ts'
 import { basic, fetchToken, requestPlans, requestToken } from '../../worker/support/requests.ts'
 import { createChanges } from '../support/partner-changes.ts'
 import { attribution, storeWithoutDatabase } from '../support/worker-store.ts'
@@ -143,6 +143,15 @@ describe('while D1 fails, an isolate that asked D1 before', () => {
     ],
   ])('lets nobody in after commands in the outage: %s', async (_, commands, inOutage) => {
     expect(await readAnswersAfter(commands, inOutage)).toEqual(both)
+  })
+
+  test('lets nobody in after suspend and resume in the outage, when a copy had taken the place of the mark of a lockdown', async () => {
+    const lockDownAndSignIn = async () => {
+      const renewed = await lockDown()
+      vi.setSystemTime(Date.now() + 90_000)
+      await inOtherIsolate(() => fetchToken(renewed))
+    }
+    expect(await readAnswersAfter([lockDownAndSignIn], [suspendNow, resumeNow])).toEqual(both)
   })
 
   test.each<[string, (() => Promise<unknown>)[], (() => Promise<unknown>)[]]>([
