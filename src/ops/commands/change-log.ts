@@ -1,5 +1,5 @@
 // What partner log and keys log print: two views of one record.
-import { selectEntries, type KeyEntry, type PartnerEntry } from '../../db/partner-queries.ts'
+import { listEntries, type EntryFilter, type KeyEntry, type PartnerEntry } from '../core/change-record.ts'
 import { formatIsoTime } from '../core/iso-time.ts'
 import type { Store } from '../store/store.ts'
 import { entryToJson } from './partner-output.ts'
@@ -10,10 +10,10 @@ const maxRows = 10
 
 export async function readLog(
   subject: 'partner' | 'kid',
-  { shortName, since }: { shortName?: string | undefined; since: number | undefined },
-  { db }: Store,
+  { shortName, since }: EntryFilter,
+  store: Store,
 ): Promise<Output> {
-  const entries = await selectEntries(db, subject, { shortName, since })
+  const entries = await listEntries(store, subject, { shortName, since })
   const none = entries.length === 0 ? 'No change matches.' : undefined
   const more =
     entries.length > maxRows ? `The last ${maxRows} of ${entries.length} changes. For all: --json` : undefined

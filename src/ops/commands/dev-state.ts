@@ -4,12 +4,11 @@ import { resolve } from 'node:path'
 import { demoCases } from '../../catalog/demo-cases.ts'
 import { formatKeyName, generateKey } from '../../crypto/signing-keys.ts'
 import { parseConfig } from '../../api/config.ts'
-import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
-import { selectPartners } from '../../db/partner-queries.ts'
 import { prepareImport, readCatalog } from '../core/catalog-import.ts'
+import { hasPublished } from '../core/catalog-plans.ts'
 import { systemClock } from '../core/clock.ts'
 import { listKeys } from '../core/key-ring.ts'
-import { createPartner, type Credentials } from '../core/partner-accounts.ts'
+import { createPartner, listPartners, type Credentials } from '../core/partner-accounts.ts'
 import { publishChange } from '../core/publications.ts'
 import { devVarsFile, openDevVars } from '../store/dev-vars.ts'
 import { withLocalStore } from '../store/local-store.ts'
@@ -30,7 +29,7 @@ export async function prepareState(target: Target): Promise<void> {
   await withLocalStore(target, async (store) => {
     await parseConfig(store.config)
     // Never again after the first publication: a catalog may be empty on purpose.
-    if ((await selectCatalogOrigin(store.db)).revision > 0) return
+    if (await hasPublished(store)) return
     const text = await readFile(demoCatalog, 'utf8')
     const file = await readCatalog({ kind: 'json', text }, store)
     const prepared = await prepareImport(store, file)
@@ -50,7 +49,7 @@ export async function ensureSigningKey(): Promise<void> {
 /** Prints how to use the API, and creates the demo partner when there is no partner. */
 export async function announce(target: Target, origin: string): Promise<void> {
   const lines = await withLocalStore(target, async (store) => {
-    const names = (await selectPartners(store.db)).map(({ shortName }) => shortName)
+    const names = (await listPartners(store)).map(({ shortName }) => shortName)
     if (names.length === 0) {
       const made = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
       return describeDemo(origin, target, made)

@@ -1,5 +1,5 @@
 // How partners and their credentials are printed.
-import type { KeyEntry, PartnerEntry } from '../../db/partner-queries.ts'
+import type { KeyEntry, PartnerEntry } from '../core/change-record.ts'
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../core/iso-time.ts'
 import { isRotationDue, readPartnerStatus, type Credentials, type Partner } from '../core/partner-accounts.ts'
 import { freshness } from '../shared/freshness-phrase.ts'

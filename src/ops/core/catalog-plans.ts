@@ -67,6 +67,11 @@ export async function readCatalogFile(store: Store, atSeconds?: number): Promise
   return { plans, origin: { catalog, revision: past } }
 }
 
+/** Whether the catalog was ever published. */
+export async function hasPublished({ db }: Store): Promise<boolean> {
+  return (await selectCatalogOrigin(db)).revision > 0
+}
+
 /** @param name the plan's identifier or ID. @returns undefined when there is none. */
 export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
   if (atSeconds === undefined) return selectCatalogPlan(store.db, name)
