@@ -1,5 +1,6 @@
 // A store on the D1 and KV of the test's own Worker: core needs no terminal, and here not even Node.
 import { env } from 'cloudflare:workers'
+import { expect, onTestFinished } from 'vitest'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
 import type { Operator } from '../../../src/ops/core/partner-accounts.ts'
@@ -17,28 +18,37 @@ export const store: Store = openBindingStore(env, {}, { PBKDF2_ITERATIONS: 1000 
 export const careful: Store = { ...store, config: { ...store.config, CATALOG_APPROVAL: 'required' } }
 
 /**
+ * A store on which `intercept` runs in the place of each statement that `pattern` matches. The test fails when there was none.
+ */
+function interceptStatements(pattern: RegExp, intercept: Fault): Store {
+  let isReached = false
+  const intercepted = interceptD1(env.DB, (call, { sql }) => {
+    if (!pattern.test(sql)) return call()
+    isReached = true
+    return intercept(call)
+  })
+  onTestFinished(() => expect(isReached, `a statement that ${pattern} matches`).toBe(true))
+  return { ...store, db: openDatabase(intercepted) }
+}
+
+/**
  * A store on which `interrupt` runs before the first statement that `pattern` matches, as another operator would: by default
  * between the reads of a change and its first write.
  */
 export function interruptedStore(interrupt: () => Promise<unknown>, pattern = /^\s*insert/i): Store {
   let isInterrupted = false
-  const interrupted = interceptD1(env.DB, async (call, { sql }) => {
-    if (!isInterrupted && pattern.test(sql)) {
+  return interceptStatements(pattern, async (call) => {
+    if (!isInterrupted) {
       isInterrupted = true
       await interrupt()
     }
     return call()
   })
-  return { ...store, db: openDatabase(interrupted) }
 }
 
 /** A store on which `intercept` runs in the place of each change of a partner, a key or the catalog. */
-export function interceptChanges(intercept: Fault): Store {
-  const intercepted = interceptD1(env.DB, (call, { sql }) =>
-    /insert into change_record|update publications/.test(sql) ? intercept(call) : call(),
-  )
-  return { ...store, db: openDatabase(intercepted) }
-}
+export const interceptChanges = (intercept: Fault) =>
+  interceptStatements(/insert into "?change_record|update "?publications/i, intercept)
 
 /** The change is made, its answer is lost, and the store sends it again. */
 export const loseAnswer: Fault = async (call) => {
