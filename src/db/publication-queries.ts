@@ -50,14 +50,9 @@ export async function selectPublication(db: Database, id: number): Promise<Publi
   return row
 }
 
-/** Selects the publication that an actor brought to a state, or the one that replaced it: a lost answer is found so. */
-export async function selectDecided(
-  db: Database,
-  { publicationId: id, actor }: { publicationId: number; actor: string },
-  state: PublicationRow['state'],
-): Promise<PublicationRow | undefined> {
-  const isOwn = sql`coalesce(decided_by, approved_by, actor) = ${actor}`
-  const [row] = await selectWhere(db, sql`(id = ${id} or replaces_id = ${id}) and state = ${state} and ${isOwn}`)
+/** Selects the publication that replaced this one, or this one. */
+export async function selectLatest(db: Database, id: number): Promise<PublicationRow | undefined> {
+  const [row] = await selectWhere(db, sql`(id = ${id} or (replaces_id = ${id} and state = 'published'))`)
   return row
 }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
-import { selectDecided, selectPublication } from '../../src/db/publication-queries.ts'
+import { selectLatest, selectPublication } from '../../src/db/publication-queries.ts'
 import { approveForLater, endPublication, publish, releasePublication } from '../../src/db/publish.ts'
 import type { NewPublication } from '../../src/db/stage-publication.ts'
 import worker from '../../src/worker/index.ts'
@@ -127,7 +127,7 @@ test('merges a publication with what others changed since, and the others of thi
   const other = await schedule(makePlan({ id: 2, name: 'Scheduled' }), past + 60)
   await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Theirs', viewableIn: ['KE', 'UG'] }))
   const [line] = await logOf(runSchedule)
-  const merged = await selectDecided(db, { publicationId: merging, actor: 'schedule' }, 'published')
+  const merged = await selectLatest(db, merging)
   expect(line).toEqual(['info', { event: 'publication_published', id: merged?.id, revision: merged?.revision }])
   expect([await readState(merging), await readState(other)]).toEqual(['replaced', 'scheduled'])
   const { documents } = await selectPlanList(db, 'UG', {})
@@ -136,6 +136,7 @@ test('merges a publication with what others changed since, and the others of thi
     actor: 'test',
     approvedBy: 'another',
     approvedNote: 'Fine.',
+    decidedBy: 'schedule',
   })
   expect(await logOf(runSchedule)).toEqual([await published(other)])
 })

@@ -228,7 +228,13 @@ export const catalog = {
       const output = await publishShown(prepared, input, run, { effect })
       const made = output.data.publication
       const note = `Made again as publication ${made?.id}.`
-      if (made) await cancelPublication(run.store, id, { ...run.attribution, note })
+      if (made) {
+        await cancelPublication(run.store, id, { ...run.attribution, note }).catch((error: unknown) => {
+          // Others closed the case first. It was made again all the same.
+          if (!(error instanceof UserError)) throw error
+          run.warn(error.message)
+        })
+      }
       return output
     },
   }),

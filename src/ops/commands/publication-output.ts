@@ -75,11 +75,12 @@ export async function printDoubts(
 /** Says what became of a change, and how to take it back. */
 export function printPublication({ target, report }: Run, publication: Publication | undefined): void {
   if (publication === undefined) return
-  const { id, state, dueAt } = publication
+  const { id, state, dueAt, replacesId } = publication
   const time = dueAt === null ? undefined : formatLocalTime(dueAt)
   const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
   const say = (text: string) => report(`${describePlace(target)} ${text}`)
-  if (state === 'published') say(`Published as publication ${id}. To take it back: ${command('undo')}`)
+  const merged = replacesId === null ? '' : ', merged with later changes'
+  if (state === 'published') say(`Published as publication ${id}${merged}. To take it back: ${command('undo')}`)
   else if (state === 'scheduled') say(`Publication ${id} is scheduled for ${time}. To stop it: ${command('cancel')}`)
   else {
     const when = time === undefined ? '' : ` It is then published at ${time}.`

@@ -3,7 +3,7 @@ import { applyPatch, indexShared, parseAssignments } from '../../catalog/plan-pa
 import { isSameJson } from '../../catalog/merge-plan.ts'
 import { abbreviate } from '../../abbreviate.ts'
 import { planSchema, type CatalogPlan } from '../../catalog/plan-schema.ts'
-import { selectCatalog, selectCatalogOrigin } from '../../db/catalog-queries.ts'
+import { selectCatalog, selectCatalogOrigin, selectCatalogPlan } from '../../db/catalog-queries.ts'
 import type { Store } from '../store/store.ts'
 import { findPlan } from './catalog-plans.ts'
 import { checkCountry } from './country.ts'
@@ -92,5 +92,8 @@ async function changePlan(
   if (changes.length === 0 && request.dueAt !== undefined) {
     throw new UserError(`${before.identifier} is like that now, so there is nothing to publish at that time.`)
   }
-  return { before, plan, publication: await publishChange(store, { baseRevision: revision, changes }, request) }
+  const publication = await publishChange(store, { baseRevision: revision, changes }, request)
+  const isMerged = publication !== undefined && publication.replacesId !== null
+  const merged = isMerged ? await selectCatalogPlan(store.db, String(before.id)) : undefined
+  return { before, plan: merged ?? plan, publication }
 }

@@ -1,7 +1,7 @@
 // Publishing a change of the catalog: now, at a time, or after another operator approved it.
 import { selectCatalogOrigin } from '../../db/catalog-queries.ts'
 import { selectNowSeconds } from '../../db/partner-queries.ts'
-import { selectDecided, selectPublication, type PlanChange, type PublicationRow } from '../../db/publication-queries.ts'
+import { selectLatest, selectPublication, type PlanChange, type PublicationRow } from '../../db/publication-queries.ts'
 import {
   approveForLater,
   endPublication,
@@ -10,11 +10,12 @@ import {
   publishPending,
   releasePublication,
   type Decision,
+  type PublishOutcome,
 } from '../../db/publish.ts'
 import { stagePublication, storeChange, type NewPublication } from '../../db/stage-publication.ts'
 import { makeChange } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
-import { describeCommand } from '../shared/target.ts'
+import { describeCommand, type Target } from '../shared/target.ts'
 import type { Attribution } from './attribution.ts'
 import { formatLocalTime } from './time-arguments.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -46,11 +47,9 @@ export interface PublicationRequest {
   review?: (store: Store, changes: readonly PlanChange[]) => Promise<void>
 }
 
-export interface Publication {
-  id: number
+/** A publication that was made: it is published, or will be. It has `replacesId` if it was merged with later changes. */
+export type Publication = Pick<PublicationRow, 'id' | 'dueAt' | 'replacesId'> & {
   state: 'published' | 'scheduled' | 'waiting'
-  /** Unix seconds. */
-  dueAt: number | null
 }
 
 export const nothingChanged = 'Nothing was changed.'
@@ -58,8 +57,8 @@ const somebodyElse = 'Somebody else changed the catalog at the same time. Try ag
 
 /**
  * Publishes a change, or stages it for later when it has a time or needs approval.
- * @returns undefined when there is nothing to change, or for a dry run.
- * @throws UserError when somebody else changed the catalog since, or the time is not in the future.
+ * @returns what became of it: the schedule or an approver may be ahead. undefined when there is nothing to change, or for a dry run.
+ * @throws UserError when somebody else changed the catalog since, or ended the publication, or the time is not in the future.
  */
 export async function publishChange(
   store: Store,
@@ -73,42 +72,87 @@ export async function publishChange(
   const needsApproval = readNeedsApproval(store)
   const times = { dueAt: dueAt ?? null, undoneId: undoneId ?? null }
   const publication: NewPublication = { ...attribution, ...times, baseRevision, needsApproval }
-  const state = needsApproval ? 'waiting' : dueAt === undefined ? 'published' : 'scheduled'
   const id = await stagePublication(store.db, publication, changes.map(storeChange))
-  if (state === 'published') await publishNow(store, id, attribution)
-  else await settle(store, { publicationId: id, ...attribution }, state, () => releasePublication(store.db, id, state))
-  return { id, state, dueAt: times.dueAt }
+  if (needsApproval) return release(store, id, 'waiting')
+  if (dueAt !== undefined) return release(store, id, 'scheduled')
+  return checkAlive(store.target, await publishNow(store, id, attribution))
+}
+
+/** Only the command that staged a publication lets it leave staging, and staged ones are not selected. */
+const isReleased = () => true
+
+/** Lets a staged publication wait. */
+async function release(store: Store, id: number, state: 'waiting' | 'scheduled'): Promise<Publication> {
+  const row = await settle(store, id, () => releasePublication(store.db, id, state), isReleased)
+  if (row === undefined) throw refuseAbandoned()
+  return checkAlive(store.target, row)
 }
 
 /** @throws UserError when somebody else changed the same plans. */
 async function publishNow(store: Store, publicationId: number, { actor }: Attribution): Promise<PublicationRow> {
   const decision = { publicationId, actor, note: null }
-  return settle(store, decision, 'published', async () => {
-    const outcome = await publish(store.db, decision, 'now')
-    if (outcome.kind === 'conflict') throw new UserError([`It can’t be published: ${outcome.reason}.`, nothingChanged])
-  })
+  const last: { outcome?: PublishOutcome } = {}
+  const attempt = async () => {
+    last.outcome = await publish(store.db, decision, 'now')
+    return last.outcome.kind === 'published'
+  }
+  const row = await settle(store, publicationId, attempt, isReleased)
+  if (row !== undefined) return row
+  switch (last.outcome?.kind) {
+    case 'conflict':
+      throw new UserError([`It can’t be published: ${last.outcome.reason}.`, nothingChanged])
+    case 'overtaken':
+      throw new UserError([somebodyElse, nothingChanged])
+    default:
+      throw refuseAbandoned()
+  }
+}
+
+/** The schedule deletes what is staged for an hour. */
+function refuseAbandoned(): UserError {
+  return new UserError([
+    'It took longer than an hour to write the plans, so they were deleted. Try again.',
+    nothingChanged,
+  ])
 }
 
 /**
  * Changes the state of a publication once, also when an answer is lost.
- * @returns its row, or that of the one that replaced it.
- * @throws UserError when somebody else changed it at the same time.
+ * @param attempt returns whether it changed it: false also for the repetition after a lost answer.
+ * @param isDone whether it was changed so, by what it is now: others may have changed it since.
+ * @returns it as it is now, or the one that replaced it; undefined when it was not changed.
  */
 async function settle(
   { changes, db }: Store,
-  decision: Decision,
-  state: PublicationRow['state'],
-  attempt: () => Promise<unknown>,
-): Promise<PublicationRow> {
-  const row = await makeChange(
+  publicationId: number,
+  attempt: () => Promise<boolean>,
+  isDone: (row: PublicationRow) => boolean,
+): Promise<PublicationRow | undefined> {
+  const made = await makeChange<true | PublicationRow>(
     changes,
-    // The schedule may have published it since.
-    async () => ((await attempt()) === true ? selectPublication(db, decision.publicationId) : undefined),
-    () => selectDecided(db, decision, state),
+    async () => (await attempt()) || undefined,
+    async () => {
+      const row = await selectLatest(db, publicationId)
+      return row && isDone(row) ? row : undefined
+    },
   )
-  if (row === undefined) throw new UserError([somebodyElse, nothingChanged])
+  if (made === undefined) return undefined
   await markSuperseded(db)
-  return row
+  return made === true ? selectLatest(db, publicationId) : made
+}
+
+/** @throws UserError when a publication ended and is not published, so its plans stay as they were. */
+function checkAlive(
+  target: Target,
+  { id, state, dueAt, replacesId, conflict, decidedBy }: PublicationRow,
+): Publication {
+  if (state === 'published' || state === 'scheduled' || state === 'waiting') return { id, state, dueAt, replacesId }
+  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  throw new UserError(
+    state === 'conflicted'
+      ? `Publication ${id} conflicted, and was not published: ${conflict}. To make it again: ${command('redo')}`
+      : `Publication ${id} was cancelled by ${decidedBy}, and was not published. See: ${command('show')}`,
+  )
 }
 
 async function checkFuture(store: Store, dueAt: number): Promise<void> {
@@ -144,25 +188,47 @@ export async function approvePublication(
   publicationId: number,
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
-  const row = await findPublication(store, publicationId)
-  if (row.state !== 'waiting') throw refuseState(row, 'does not wait for approval')
-  if (row.actor.toLowerCase() === actor.toLowerCase()) {
-    throw new UserError(`Publication ${row.id} is by ${actor}: another operator must approve it.`)
+  const pending = await findPublication(store, publicationId)
+  if (pending.state !== 'waiting') throw refuseState(pending, notWaiting)
+  if (pending.actor.toLowerCase() === actor.toLowerCase()) {
+    throw new UserError(`Publication ${publicationId} is by ${actor}: another operator must approve it.`)
   }
   const decision = { publicationId, actor, note }
-  if (row.dueAt !== null && row.dueAt > (await selectNowSeconds(store.db))) {
-    return settle(store, decision, 'scheduled', () => approveForLater(store.db, decision))
+  const isLater = pending.dueAt !== null && pending.dueAt > (await selectNowSeconds(store.db))
+  // Its time may come meanwhile.
+  const row = (isLater ? await approveLater(store, decision) : undefined) ?? (await approveNow(store, decision))
+  if (row === undefined) {
+    const current = await findPublication(store, publicationId)
+    throw current.state === 'waiting' ? new UserError([somebodyElse, nothingChanged]) : refuseState(current, notWaiting)
   }
-  return settle(store, decision, 'published', async () => {
-    const outcome = await publishPending(store.db, decision, 'approve')
-    if (outcome.kind !== 'conflict') return
-    const { reason } = outcome
-    await settle(store, decision, 'conflicted', () => endPublication(store.db, decision, reason))
-    const redo = describeCommand(store.target, 'catalog', 'redo', String(publicationId))
-    throw new UserError(
-      `Publication ${publicationId} conflicted, and was not published: ${reason}. To make it again: ${redo}`,
-    )
-  })
+  checkAlive(store.target, row)
+  return row
+}
+
+const notWaiting = 'does not wait for approval'
+
+/** An approval stays in the row, whatever happens later. */
+const isApprovedBy = (actor: string) => (row: PublicationRow) => row.approvedBy === actor
+
+/** @returns undefined when it was not approved, such as when it is due. */
+function approveLater(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
+  const attempt = () => approveForLater(store.db, decision)
+  return settle(store, decision.publicationId, attempt, isApprovedBy(decision.actor))
+}
+
+/** @returns undefined when it was not approved and has no conflict. */
+async function approveNow(store: Store, decision: Decision): Promise<PublicationRow | undefined> {
+  const { publicationId, actor } = decision
+  const last: { outcome?: PublishOutcome } = {}
+  const attempt = async () => {
+    last.outcome = await publishPending(store.db, decision, 'approve')
+    return last.outcome.kind === 'published'
+  }
+  const row = await settle(store, publicationId, attempt, isApprovedBy(actor))
+  if (row !== undefined || last.outcome?.kind !== 'conflict') return row
+  const { reason } = last.outcome
+  const end = () => endPublication(store.db, decision, reason)
+  return settle(store, publicationId, end, ({ conflict }) => conflict !== null)
 }
 
 /**
@@ -174,15 +240,21 @@ export async function cancelPublication(
   publicationId: number,
   { actor, note }: Attribution,
 ): Promise<PublicationRow> {
-  const row = await findPublication(store, publicationId)
-  if (!['waiting', 'scheduled', 'conflicted'].includes(row.state)) throw refuseState(row, 'can’t be cancelled')
+  const problem = 'can’t be cancelled'
+  const open = await findPublication(store, publicationId)
+  if (!['waiting', 'scheduled', 'conflicted'].includes(open.state)) throw refuseState(open, problem)
   const decision = { publicationId, actor, note }
-  return settle(store, decision, 'cancelled', () => endPublication(store.db, decision))
+  const cancel = () => endPublication(store.db, decision)
+  const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
+  const row = await settle(store, publicationId, cancel, isCancelled)
+  if (row === undefined) throw refuseState(await findPublication(store, publicationId), problem)
+  return row
 }
 
-export function refuseState({ id, state }: PublicationRow, problem: string): UserError {
+export function refuseState({ id, state, decidedBy }: PublicationRow, problem: string): UserError {
+  const by = state === 'cancelled' ? ` by ${decidedBy}` : ''
   const fix = state === 'published' ? ' To take it back, undo it.' : ''
-  return new UserError(`Publication ${id} ${problem}: it is ${state}.${fix}`)
+  return new UserError(`Publication ${id} ${problem}: it is ${state}${by}.${fix}`)
 }
 
 /** Raises the revision without a change of the catalog, which invalidates every cached plan list. */

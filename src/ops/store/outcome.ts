@@ -24,8 +24,12 @@ export async function makeChange<T>(
 ): Promise<T | undefined> {
   const before = changes.outcome
   changes.outcome = 'unknown'
-  const answer = await attempt().catch((error: unknown) => {
-    if (!isUncertain(error)) changes.outcome = before
+  const answer = await attempt().catch(async (error: unknown) => {
+    // A refused call has no effect, but an earlier one of the attempt may have made the change.
+    if (!isUncertain(error)) {
+      const found = await find().catch(() => error)
+      if (found !== error) changes.outcome = found === undefined ? before : 'changed'
+    }
     throw error
   })
   const made = answer ?? (await find())

@@ -8,8 +8,10 @@ import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { formatDifference } from '../../../src/ops/commands/publication-output.ts'
+import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans, spreadTimes } from '../../support/publish-plans.ts'
+import { interceptD1 } from '../../support/unreliable-stores.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
 import { printed, runCommand, type Terminal } from '../support/run-ops.ts'
@@ -202,6 +204,22 @@ test('an approval says as which publication it was merged, and asks what happens
   expect(await readJson('catalog show 3 --json')).toMatchObject({ state: 'conflicted' })
   expect((await readJson('catalog redo 3 --json')).publication).toMatchObject({ id: 7 })
   expect(await readJson('catalog show 3 --json')).toMatchObject({ decidedNote: 'Made again as publication 7.' })
+})
+
+test('a redo is made, also when another operator closes its case first', async () => {
+  await ops('plan close cash --note Full. --at 2100-01-01T00:00Z')
+  await bindings()
+    .DB.prepare(`update publications set state = 'conflicted', conflict = 'x', decided_by = 'schedule' where id = 2`)
+    .run()
+  let changes = 0
+  const DB = interceptD1(bindings().DB, async (call, { sql }) => {
+    if (/update "?publications/i.test(sql) && ++changes === 2) await ops('catalog cancel 2 --as chidi')
+    return call()
+  })
+  const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore({ ...bindings(), DB }, target))
+  const { code, stdout, stderr } = await runCommand(['catalog', 'redo', '2', '--json'], { withStore })
+  expect(JSON.parse(stdout).publication).toMatchObject({ id: 3, state: 'published' })
+  expect([code, stderr]).toEqual([0, 'Publication 2 can’t be cancelled: it is cancelled by chidi.\n'])
 })
 
 test('an export has the format of its name and of the past, and import and update read it', async () => {

@@ -2,6 +2,8 @@ import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { findPlan, listPlans } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan, setFields } from '../../../src/ops/core/plan-changes.ts'
+import { endPublication, publishPending, selectDue } from '../../../src/db/publish.ts'
+import { deleteAbandoned } from '../../../src/db/stage-publication.ts'
 import { findDoubts } from '../../../src/ops/core/plausibility.ts'
 import { listPublications } from '../../../src/ops/core/publication-log.ts'
 import { prepareRedo, prepareUndo } from '../../../src/ops/core/publication-undo.ts'
@@ -11,6 +13,8 @@ import {
   findPublication,
   publishChange,
 } from '../../../src/ops/core/publications.ts'
+import { CloudflareError } from '../../../src/ops/store/failure.ts'
+import type { Store } from '../../../src/ops/store/store.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 import { careful, importPlans, interceptChanges, loseAnswer, request, store } from '../support/worker-store.ts'
@@ -30,8 +34,9 @@ beforeEach(async () => {
 })
 
 const close = async (name = 'cash', on = store, dueAt?: number) => {
-  const { publication } = await closePlan(on, name, 'Sold out.', { ...request, dueAt })
+  const { publication, plan } = await closePlan(on, name, 'Sold out.', { ...request, dueAt })
   if (!publication) throw new Error('nothing was published')
+  if (publication.state === 'published') expect(await findPlan(store, name)).toEqual(plan)
   return publication
 }
 const setHint = async (name: string, hint: string) =>
@@ -214,29 +219,150 @@ describe('with approval', () => {
   })
 })
 
-test('a decision whose answer is lost is made, by its own actor', async () => {
-  const losing = interceptChanges(loseAnswer)
-  const carefully = { ...losing, config: careful.config }
-  const scheduled = await close('gold', losing, nextMinute())
-  expect(await cancelPublication(losing, scheduled.id, amina)).toMatchObject({ state: 'cancelled' })
-  const waiting = await close('gold', carefully)
-  expect(await approvePublication(losing, waiting.id, boris)).toMatchObject({ state: 'published' })
-  expect(await close('cash', losing)).toMatchObject({ state: 'published' })
-})
+const chidi = { ...amina, actor: 'chidi@example.com' }
+const makeDue = () => env.DB.prepare('update publications set due_at = 60 where due_at is not null').run()
 
-test('a decision that another operator made at the same time is refused', async () => {
-  const { id } = await close('cash', careful)
-  const overtaken = (decide: () => Promise<unknown>) =>
-    interceptChanges(async (call) => {
-      await decide()
+async function runSchedule(): Promise<void> {
+  await makeDue()
+  for (const publicationId of await selectDue(store.db)) {
+    const decision = { publicationId, actor: 'schedule', note: null }
+    const outcome = await publishPending(store.db, decision, 'due')
+    if (outcome.kind === 'conflict') await endPublication(store.db, decision, outcome.reason)
+  }
+}
+
+const findNewest = async () => (await listPublications(store, {}))[0]?.id ?? 0
+
+/** What others do with the newest publication. */
+const others = {
+  publish: runSchedule,
+  merge: async () => {
+    await setHint('cash', 'Later')
+    await runSchedule()
+  },
+  'cause a conflict of': async () => {
+    await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
+    await runSchedule()
+  },
+  approve: async () => approvePublication(store, await findNewest(), chidi),
+  cancel: async () => cancelPublication(store, await findNewest(), chidi),
+}
+
+describe('a change whose answer is lost is made, and what became of it is said', () => {
+  /** @param number the change whose answer is lost. Then others act, and it is sent again. */
+  const losing = (act: () => Promise<unknown> = async () => {}, on = store, number = 1) => {
+    let count = 0
+    const { db } = interceptChanges(async (call) => {
+      if (++count !== number) return call()
+      await call()
+      await act()
       return call()
     })
-  const other = { ...amina, actor: 'chidi@example.com' }
-  const approved = overtaken(() => approvePublication(store, id, other))
-  await expect(approvePublication(approved, id, boris)).rejects.toThrow('Somebody else changed')
-  const scheduled = await close('gold', store, nextMinute())
-  const cancelled = overtaken(() => cancelPublication(store, scheduled.id, other))
-  await expect(cancelPublication(cancelled, scheduled.id, boris)).rejects.toThrow('Somebody else changed')
+    return { ...on, db }
+  }
+  const at = nextMinute()
+  const merged = { state: 'published', replacesId: expect.any(Number) }
+  const ends = [
+    ['cause a conflict of', /^Publication \d+ conflicted, .* nonInvestableNote of cash\. .* catalog redo \d+$/],
+    ['cancel', /^Publication \d+ was cancelled by chidi@example\.com, .* catalog show \d+$/],
+  ] as const
+
+  test.each([
+    ['publish', store, at, { state: 'published', dueAt: 60, replacesId: null }],
+    ['merge', store, at, merged],
+    ['approve', careful, undefined, { state: 'published', dueAt: null }],
+    ['approve', careful, at, { state: 'scheduled', dueAt: at }],
+  ] as const)('a release, and others %s it', async (act, on, dueAt, expected) => {
+    expect(await close('cash', losing(others[act], on), dueAt)).toMatchObject(expected)
+  })
+
+  test.each([
+    ['publish', { state: 'published', decidedBy: 'schedule' }],
+    ['merge', { ...merged, decidedBy: 'schedule' }],
+  ] as const)('an approval for later, and others %s it', async (act, expected) => {
+    const { id } = await close('cash', careful, at)
+    const row = await approvePublication(losing(others[act]), id, boris)
+    expect(row).toMatchObject({ approvedBy: boris.actor, ...expected })
+  })
+
+  test.each(ends)('a release or an approval, and others %s it', async (act, message) => {
+    await expect(close('cash', losing(others[act]), at)).rejects.toThrow(message)
+    await importPlans([cash, gold])
+    const { id } = await close('cash', careful, at)
+    await expect(approvePublication(losing(others[act]), id, boris)).rejects.toThrow(message)
+    expect(await findPublication(store, id)).toMatchObject({ approvedBy: boris.actor })
+  })
+
+  test('an approval, also if it merges, or ends with a conflict that others close', async () => {
+    const [plain, merging] = [await close('gold', careful), await close('cash', careful)]
+    expect(await approvePublication(losing(), plain.id, boris)).toMatchObject({ id: plain.id, state: 'published' })
+    await setHint('cash', 'Later')
+    const row = await approvePublication(interceptChanges(loseAnswer), merging.id, boris)
+    expect(row).toMatchObject({ ...merged, replacesId: merging.id })
+    await importPlans([cash, gold])
+    const { id } = await close('cash', careful)
+    await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
+    const cancel = () => cancelPublication(store, id, chidi)
+    await expect(approvePublication(losing(cancel, store, 2), id, boris)).rejects.toThrow(/ was cancelled by chidi@/)
+  })
+
+  test('a cancellation, and a publication of now', async () => {
+    const { id } = await close('gold', store, at)
+    expect(await cancelPublication(losing(), id, amina)).toMatchObject({ state: 'cancelled' })
+    expect(await close('cash', losing())).toMatchObject({ state: 'published' })
+  })
+})
+
+describe('when others come first,', () => {
+  const overtaken = (act: () => Promise<unknown>, on = store) => {
+    const { db } = interceptChanges(async (call) => {
+      await act()
+      return call()
+    })
+    return { ...on, db }
+  }
+
+  test.each([
+    ['approve', 'does not wait for approval: it is published.'],
+    ['cancel', 'does not wait for approval: it is cancelled by chidi@example.com.'],
+  ] as const)('an approval is refused: others %s it', async (act, message) => {
+    const { id } = await close('cash', careful)
+    await expect(approvePublication(overtaken(others[act]), id, boris)).rejects.toThrow(message)
+    expect((await findPublication(store, id)).approvedBy).not.toBe(boris.actor)
+  })
+
+  test.each([
+    ['publish', 'can’t be cancelled: it is published.'],
+    ['cancel', 'can’t be cancelled: it is cancelled by chidi@example.com.'],
+  ] as const)('a cancellation is refused: others %s it', async (act, message) => {
+    const { id } = await close('cash', store, nextMinute())
+    await expect(cancelPublication(overtaken(others[act]), id, boris)).rejects.toThrow(message)
+  })
+
+  test('an approval for a time that comes meanwhile publishes', async () => {
+    const { id } = await close('cash', careful, nextMinute())
+    expect(await approvePublication(overtaken(makeDue), id, boris)).toMatchObject({ id, state: 'published' })
+  })
+
+  test.each([undefined, nextMinute()])('what was deleted because it took too long is refused', async (dueAt) => {
+    const abandon = () => env.DB.exec(`update publications set created_at = 1 where state = 'staging'`)
+    const deleted = overtaken(async () => {
+      await abandon()
+      await deleteAbandoned(store.db)
+    })
+    await expect(close('cash', deleted, dueAt)).rejects.toThrow(/longer than an hour.*\nNothing was changed\.$/)
+  })
+})
+
+test('the outcome of a change is known when a statement after it is refused', async () => {
+  const changes: Store['changes'] = { outcome: 'unchanged' }
+  const { db } = interceptChanges(async (call) => {
+    await call()
+    throw new CloudflareError('Not allowed.')
+  })
+  const failure = { cause: { message: 'Not allowed.' } }
+  await expect(close('cash', { ...store, db, changes })).rejects.toMatchObject(failure)
+  expect(changes.outcome).toBe('changed')
 })
 
 test('operators who change a plan each at the same time all succeed', async () => {

@@ -37,7 +37,7 @@ import {
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import {
   selectChanges,
-  selectDecided,
+  selectLatest,
   selectPublication,
   selectPublications,
 } from '../../../src/db/publication-queries.ts'
@@ -231,7 +231,7 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[
   const decision = (publicationId: number) => ({ publicationId, actor: 'brian', note: null })
   const publishAs = async (publishMode: PublishMode, id: number) => {
     await (publishMode === 'now' ? publish(db, decision(id), 'now') : publishPending(db, decision(id), publishMode))
-    const published = await selectDecided(db, decision(id), 'published')
+    const published = await selectLatest(db, id)
     if (published?.revision == null) throw new Error(`Publication ${id} was not published`)
     return { id: published.id, revision: published.revision }
   }
