@@ -151,9 +151,10 @@ export async function findConflict(db: Database, publicationId: number): Promise
   return 'conflict' in merge ? merge.conflict : undefined
 }
 
-/** Lets a staged publication wait. @returns whether it could: it may have been deleted meanwhile. */
+/** Lets a staged publication wait. @returns whether it could: it, or some of its plans, may have been deleted meanwhile. */
 export function releasePublication(db: Database, id: number, state: 'waiting' | 'scheduled'): Promise<boolean> {
-  return update(db, id, sql`state = ${state}`, sql`state = 'staging'`)
+  const isComplete = sql`plan_count = (select count(*) from plan_versions where publication_id = ${id})`
+  return update(db, id, sql`state = ${state}`, sql`state = 'staging' and ${isComplete}`)
 }
 
 /** Approves a publication that is due later. @returns false when it does not wait, is due, or is by the same actor. */

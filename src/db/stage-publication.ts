@@ -108,10 +108,12 @@ async function hashNext(before: string | null, version: Version): Promise<string
 
 const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`
 
-/** Deletes what nobody finished within an hour. Two statements: what the first one leaves, the next run deletes. */
+/** Deletes what nobody finished within an hour: a row only when it has no plans left, so that none is without a row. May run twice. */
 export async function deleteAbandoned(db: Database): Promise<void> {
   await db.run(
     sql`delete from plan_versions where publication_id in (select id from publications where ${isAbandoned})`,
   )
-  await db.run(sql`delete from publications where ${isAbandoned}`)
+  await db.run(sql`
+    delete from publications
+    where ${isAbandoned} and not exists (select 1 from plan_versions where publication_id = publications.id)`)
 }

@@ -23,11 +23,18 @@ import {
   type PublishMode,
 } from '../../src/db/publish.ts'
 import { mergePending, stageReplacement } from '../../src/db/merge-pending.ts'
-import { deleteAbandoned, hashStoredPlans, storeChange, type NewPublication } from '../../src/db/stage-publication.ts'
+import {
+  deleteAbandoned,
+  hashStoredPlans,
+  stageVersions,
+  storeChange,
+  type NewPublication,
+} from '../../src/db/stage-publication.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { arbitraryCatalog, makePlan } from '../support/make-plan.ts'
 import { publishNow, publishPlans, stageChanges } from '../support/publish-plans.ts'
 import { openRepeatingDatabase } from '../support/text-database.ts'
+import { interceptD1 } from '../support/unreliable-stores.ts'
 
 const db = openRepeatingDatabase(env.DB)
 
@@ -122,6 +129,7 @@ test('is refused when a part of it was not staged', async () => {
   const id = await stageChanges(db, put(makePlan({ id: 1 }), makePlan({ id: 2 })))
   await env.DB.prepare('delete from plan_versions where plan_id = 2').run()
   expect(await publishNow(db, id)).toMatchObject({ kind: 'conflict', reason: expect.stringContaining('lacks plans') })
+  for (const state of ['waiting', 'scheduled'] as const) expect(await releasePublication(db, id, state)).toBe(false)
 })
 
 test('deletes what was staged more than an hour ago, and nothing that somebody may still publish', async () => {
@@ -134,6 +142,26 @@ test('deletes what was staged more than an hour ago, and nothing that somebody m
   expect(await publishNow(db, running)).toMatchObject({ kind: 'published' })
   expect(await decide(pending, 'approve')).toMatchObject({ kind: 'published' })
   expect((await listPlans()).map(({ id }) => id)).toEqual([2, 3])
+})
+
+test('what is staged or released while abandoned plans are deleted leaves no plan without a row, and no row without plans', async () => {
+  const late = { dueAt: future }
+  const staged = await stageChanges(db, put(makePlan({ id: 1 }), makePlan({ id: 2 })), late)
+  const whole = await stageChanges(db, put(makePlan({ id: 3 })), late)
+  await env.DB.prepare('update publications set created_at = unixepoch() - 3601').run()
+  const releases: boolean[] = []
+  const interrupted = interceptD1(env.DB, async (call, { sql }) => {
+    if (!/delete from "?publications/i.test(sql)) return call()
+    for (const id of [staged, whole]) releases.push(await releasePublication(db, id, 'scheduled'))
+    await stageVersions(db, staged, [storeChange({ planId: 2, after: makePlan({ id: 2 }) })])
+    return call()
+  })
+  await deleteAbandoned(openDatabase(interrupted))
+  expect(releases).toEqual([false, false])
+  const count = async (table: string) => (await env.DB.prepare(`select count(*) from ${table}`).raw())[0]
+  expect([await count('publications'), await count('plan_versions')]).toEqual([[1], [1]])
+  await deleteAbandoned(db)
+  expect([await count('publications'), await count('plan_versions')]).toEqual([[0], [0]])
 })
 
 test('publishes once, at its time, and never after it has ended', async () => {
