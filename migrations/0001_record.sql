@@ -2,6 +2,7 @@
 -- effect when its row becomes published, and a change of a partner when its next row is inserted. What is published and rows of
 -- the change record never change, but for superseded and secrets below. There are no triggers, no views, and no foreign keys,
 -- which an import of a dump could not order. Times are Unix seconds of the clock of D1. Texts of the record are one line.
+-- JSON is checked by json_valid: the other functions of SQLite also take JSON5, which JSON.parse and partners refuse.
 
 -- One row. The name is a random ID that exported files carry, so that a file of another catalog is recognised.
 CREATE TABLE catalog (
@@ -55,9 +56,9 @@ CREATE INDEX publications_by_state ON publications (state, due_at);
 CREATE TABLE plan_versions (
   publication_id INTEGER NOT NULL,
   plan_id        INTEGER NOT NULL,
-  document       TEXT CHECK (
-    document IS NULL OR (document ->> '$.id' IS plan_id AND json_type(document, '$.identifier') IS 'text')),
-  viewable_in    TEXT CHECK (viewable_in IS NULL OR json_type(viewable_in) IS 'array'),
+  document       TEXT CHECK (document IS NULL OR (
+    json_valid(document) AND document ->> '$.id' IS plan_id AND json_type(document, '$.identifier') IS 'text')),
+  viewable_in    TEXT CHECK (viewable_in IS NULL OR (json_valid(viewable_in) AND json_type(viewable_in) = 'array')),
   -- 1: it is not the current version, and never will be. Set some time after that became true, so 0 means nothing: the mark
   -- only saves reading old versions.
   superseded     INTEGER NOT NULL DEFAULT 0 CHECK (superseded IN (0, 1)),
@@ -92,7 +93,8 @@ CREATE TABLE change_record (
   tokens_valid_from INTEGER,
   -- The client secrets: a JSON array of hash, createdAt and expiresAt, which is null for the current one. Set to NULL when a
   -- next row took its place, so that no hash of an ended secret is kept.
-  secrets           TEXT    CHECK (json_array_length(secrets) <= 2),
+  secrets           TEXT    CHECK (secrets IS NULL OR (
+    json_valid(secrets) AND json_type(secrets) = 'array' AND json_array_length(secrets) <= 2)),
   CHECK ((partner IS NULL) = (kid IS NOT NULL)),
   CHECK ((partner IS NULL) = (name || country || client_id || created_at IS NULL)),
   CHECK (closed_at IS NULL OR suspended_at IS NOT NULL)
