@@ -21,7 +21,7 @@ export interface AccessTokenClaims {
   partner: string
   /** The partner's country when the token was issued, ISO 3166-1 alpha-2. May be outdated: never authorize with it. */
   country?: string
-  /** Unix seconds: when D1 last confirmed the partner that the token relies on. */
+  /** Unix seconds. Later changes of the partner may have been unknown when the token was issued. */
   iat: number
   /** Unix seconds. */
   exp: number

@@ -8,7 +8,7 @@ import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { letResponseGo } from './copy-renewal.ts'
 import { createD1State } from './d1-state.ts'
-import { computeAgeMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
+import { computeAgeMs, computeAsOfMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
 import { createPartnerChecks, type Check } from './partner-checks.ts'
 import { createPlanLists, type Answer, type Prefetched } from './plan-lists.ts'
@@ -36,8 +36,8 @@ export type OpenSignIn = CatalogCache['openSignIn']
 export interface SignIn {
   /** Undefined if no partner has the client ID, or while D1 fails, if there is no copy. */
   partner: PartnerAccess | undefined
-  /** Unix milliseconds at which D1 was asked. */
-  checkedAtMs: number
+  /** Unix milliseconds: changes of the partner from after this time may be missing. */
+  asOfMs: number
   /** Whether D1 failed, so that the partner may have a newer secret. */
   isOld: boolean
   /** Call it only after the secret was verified. Keeps the check, and gets the partner's list from KV after the response. */
@@ -51,7 +51,7 @@ export interface SignIn {
 export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', number>, clock: () => number = Date.now) {
   const d1 = createD1State(clock)
   const checks = createPartnerChecks(bounds.maxPartners, d1, clock)
-  const lists = createPlanLists(bounds.maxBytes, d1)
+  const lists = createPlanLists(bounds.maxBytes, d1, clock)
 
   /** @throws StorageError when D1 does not answer and there is no copy of the partner */
   async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<CatalogEntry> {
@@ -129,14 +129,14 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
           checks.keep(context, clientId, check)
           prefetchList(context, check.partner)
         }
-        return decide({ ...check, isOld: false, accept })
+        return decide({ partner: check.partner, asOfMs: check.checkedAtMs, isOld: false, accept })
       },
       async (_, isPaused) => {
         const old = await checks.readOld(context, clientId, isPaused)
         // Does not keep the copy, which would seem to be an answer of D1.
         const accept = () => prefetchList(context, old?.partner)
-        const copy = { partner: old?.partner, checkedAtMs: old?.checkedAtMs ?? 0 }
-        return decideByCopy({ ...copy, isOld: true, accept }, isPaused)
+        const asOfMs = old ? computeAsOfMs(old.checkedAtMs) : 0
+        return decideByCopy({ partner: old?.partner, asOfMs, isOld: true, accept }, isPaused)
       },
     )
   }

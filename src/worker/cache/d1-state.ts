@@ -50,6 +50,7 @@ export function createD1State(clock: () => number) {
   }
 
   return {
+    getNewestRevision: () => newestRevision,
     /** A list of another revision is outdated. */
     isNewest: (revision: number) => revision === newestRevision,
 

@@ -19,6 +19,18 @@ export const kvRewriteMs = copyRenewalHours * 3600_000
 /** After KV refused a copy, an isolate tries again after this time. */
 export const kvRetryMs = 60_000
 
+/** D1's replicas lag behind its primary by less than this. */
+const maxReplicaLagMs = 60_000
+
+/**
+ * An answer of D1 has the changes from before this time. Checks and copies don't record who answered, so each counts as the
+ * answer of a replica that lags behind.
+ * @param askedAtMs Unix milliseconds at which D1 was asked
+ */
+export function computeAsOfMs(askedAtMs: number): number {
+  return askedAtMs - maxReplicaLagMs
+}
+
 /** Clocks differ and can step back: a time up to a minute ahead counts as now, a time further ahead as infinitely old. */
 export function computeAgeMs(timeMs: number, nowMs: number): number {
   const ageMs = nowMs - timeMs

@@ -4,7 +4,7 @@ import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
 import { renewCopy, type Copied } from './copy-renewal.ts'
 import type { D1State } from './d1-state.ts'
-import { computeAgeMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
+import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
@@ -25,7 +25,7 @@ interface KnownClient extends Copied {
 /** @param clock the time in Unix milliseconds */
 export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () => number) {
   const clients = createBoundedMap<KnownClient>(maxPartners)
-  const shareCheck = createSharedWork<Check>()
+  const shareCheck = createSharedWork<Check>(clock)
   let lastOrder = 0
 
   /** Reads KV once a minute. */
@@ -48,15 +48,18 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     return { partner, changeId, checkedAtMs: context.nowMs, order }
   }
 
-  /** Keeps an answer of D1 in memory and in KV, unless a later question was answered first. It wins over any copy read before. */
+  /**
+   * Keeps an answer of D1 in memory and in KV, unless a later question was answered first. It wins over any copy read before,
+   * and over a mark unless its source may have lacked the change.
+   */
   function keep(context: CacheContext, clientId: string, check: Check): Check {
     const known = clients.get(clientId)
     if (known?.check && known.check.order >= check.order) return known.check
     const client: KnownClient = known ?? { check, stored: undefined, storedAtMs: 0 }
-    const isMarked = (client.stored?.endedAtMs ?? 0) > 0
-    if (isMarked || !isSamePartner(client.check?.partner, check.partner)) client.storedAtMs = 0
+    const endedAtMs = client.stored?.endedAtMs ?? 0
+    if (endedAtMs > 0 || !isSamePartner(client.check?.partner, check.partner)) client.storedAtMs = 0
     client.check = check
-    client.stored = undefined
+    if (endedAtMs <= computeAsOfMs(check.checkedAtMs)) client.stored = undefined
     clients.set(clientId, client)
     renewPartnerCopy(context, clientId, client, check)
     return check
@@ -97,14 +100,14 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       if (check && isPaused && computeAgeMs(check.checkedAtMs, context.nowMs) <= staleWhileRevalidateMs) return check
       const { copy, endedAtMs } = await readStored(context, clientId)
       const isUsable = (old: Check | PartnerCopy | undefined) =>
-        old && old.checkedAtMs >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
+        old && computeAsOfMs(old.checkedAtMs) >= endedAtMs && isUsableInOutage(old.checkedAtMs, context.nowMs)
       const [held, stored] = [isUsable(check) ? check : undefined, isUsable(copy) ? copy : undefined]
       return held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored
     },
   }
 }
 
-/** Never writes an answer of D1 that a newer one contradicts, or that is older than an operator's mark. */
+/** Never writes an answer of D1 that a newer one contradicts, or that may lack the change of an operator's mark. */
 function renewPartnerCopy(
   context: CacheContext,
   clientId: string,
@@ -120,7 +123,7 @@ function renewPartnerCopy(
   }
   const write = async () =>
     isSamePartner(client.check?.partner, partner) &&
-    markedAtMs <= checkedAtMs &&
+    markedAtMs <= computeAsOfMs(checkedAtMs) &&
     writePartnerCopy(context, clientId, { partner, checkedAtMs })
   renewCopy(context, client, checkedAtMs, readTime, write)
 }

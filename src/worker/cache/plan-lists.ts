@@ -47,10 +47,10 @@ export interface Prefetched {
   copy: Promise<HeldList | undefined>
 }
 
-export function createPlanLists(maxBytes: number, d1: D1State) {
+export function createPlanLists(maxBytes: number, d1: D1State, clock: () => number) {
   const lists = createBoundedMap<HeldList>(maxBytes, measureBytes)
-  const shareLoad = createSharedWork<HeldList>()
-  const shareCopy = createSharedWork<HeldList | undefined>()
+  const shareLoad = createSharedWork<HeldList>(clock)
+  const shareCopy = createSharedWork<HeldList | undefined>(clock)
 
   /** Reads KV, once for all requests of the isolate, so that they hold one copy of the bytes. */
   function readCopy({ context, key }: ListName): Promise<HeldList | undefined> {
@@ -104,9 +104,10 @@ export function createPlanLists(maxBytes: number, d1: D1State) {
     return { list, tier: 'd1', ageSeconds: 0, isOld: false, cacheStatus }
   }
 
-  /** Shared by all requests of the isolate that need the same list. */
+  /** Shared by all requests of the isolate that need the same list, unless a newer revision became known since it began. */
   function load({ context, key, country, filter }: ListName, minRevision: number): Promise<HeldList> {
-    return shareLoad(key, context, async () => {
+    const knownRevision = Math.max(minRevision, d1.getNewestRevision())
+    return shareLoad(`${knownRevision} ${key}`, context, async () => {
       const { body, isEmpty, revision } = await d1.readNearest(
         context,
         (from) => from.loadList(country, filter),

@@ -12,7 +12,7 @@ type ClientRefusal = 'unknown_client' | 'suspended_partner' | 'wrong_secret'
 
 /** `partner` is given if the client ID exists and was looked up. */
 export type ClientAuthentication =
-  | { kind: 'authenticated'; partner: PartnerAccess; checkedAtMs: number }
+  | { kind: 'authenticated'; partner: PartnerAccess; asOfMs: number }
   | { kind: 'rate_limited'; partner?: PartnerAccess | undefined }
   | { kind: 'refused'; reason: ClientRefusal; partner: PartnerAccess | undefined }
 
@@ -52,12 +52,12 @@ export async function authenticateClient(
     return decision.reason === 'suspended_partner' && !isPaused ? decision : undefined
   })
 
-  async function decide({ partner, checkedAtMs, isOld, accept }: SignIn): Promise<ClientAuthentication> {
+  async function decide({ partner, asOfMs, isOld, accept }: SignIn): Promise<ClientAuthentication> {
     const hashes = listLiveHashes(partner, nowMs / 1000)
     if (partner && known !== undefined && hashes.includes(known.hash)) {
       known.renew()
       accept()
-      return { kind: 'authenticated', partner, checkedAtMs }
+      return { kind: 'authenticated', partner, asOfMs }
     }
     // The remembered secret was replaced. From now on it costs derivations, and counts as a stranger's.
     if (!isOld) known?.forget()
@@ -68,7 +68,7 @@ export async function authenticateClient(
     if (partner && matchingHash !== undefined) {
       await verifiedSecrets.remember(credentials, matchingHash, nowMs)
       accept()
-      return { kind: 'authenticated', partner, checkedAtMs }
+      return { kind: 'authenticated', partner, asOfMs }
     }
     if (partner?.isSuspended) return { kind: 'refused', reason: 'suspended_partner', partner }
     return { kind: 'refused', reason: partner ? 'wrong_secret' : 'unknown_client', partner }

@@ -42,9 +42,9 @@ export function createTokenRoute({ readConfig, verifiedSecrets, openSignIn }: To
         }
 
         const { shortName, country, tokensValidFrom } = client.partner
-        // The time of the check or copy: a change of the partner that it does not know yet ends the token. D1's clock may be
-        // ahead, and a token that is issued right after a lockdown must be valid.
-        const iat = Math.max(Math.floor(client.checkedAtMs / 1000), tokensValidFrom ?? 0)
+        // A lockdown that the check or copy does not know yet ends the token. D1's clock may be ahead, and a token that is
+        // issued right after a lockdown must be valid.
+        const iat = Math.max(Math.floor(client.asOfMs / 1000), tokensValidFrom ?? 0)
         const nowSeconds = Math.floor(context.nowMs / 1000)
         const exp = nowSeconds + tokenLifetimeSeconds
         const claims = { sub: credentials.clientId, partner: shortName, country, iat, exp }

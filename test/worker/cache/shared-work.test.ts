@@ -1,19 +1,27 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { StorageError } from '../../../src/db/database.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createSharedWork } from '../../../src/worker/cache/shared-work.ts'
 
+const second = 1000
 const request = { waitUntil: () => {} }
+const hang = () => new Promise<never>(() => {})
+const takeMs =
+  <T>(ms: number, value: T) =>
+  () =>
+    new Promise<T>((resolve) => setTimeout(resolve, ms, value))
+
+let shareWork: ReturnType<typeof createSharedWork<string>>
 
 beforeEach(() => {
   vi.useFakeTimers()
+  shareWork = createSharedWork(Date.now)
 })
 afterEach(() => {
+  vi.restoreAllMocks()
   vi.useRealTimers()
 })
 
 test('runs the work once for requests that want it at the same time', async () => {
-  const shareWork = createSharedWork<string>()
-  const work = vi.fn<() => Promise<string>>(() => new Promise((resolve) => setTimeout(resolve, 100, 'done')))
+  const work = vi.fn<() => Promise<string>>(takeMs(100, 'done'))
   const results = Promise.all(Array.from({ length: 30 }, () => shareWork('key', request, work)))
   await vi.advanceTimersByTimeAsync(100)
   expect(new Set(await results)).toEqual(new Set(['done']))
@@ -21,7 +29,6 @@ test('runs the work once for requests that want it at the same time', async () =
 })
 
 test('shares a failure, and runs the work again afterwards', async () => {
-  const shareWork = createSharedWork<string>()
   const fail = vi.fn<() => Promise<string>>(() => Promise.reject(new Error('down')))
   const results = await Promise.allSettled(Array.from({ length: 30 }, () => shareWork('key', request, fail)))
   expect(results.every(({ status }) => status === 'rejected')).toBe(true)
@@ -31,15 +38,93 @@ test('shares a failure, and runs the work again afterwards', async () => {
 
 test('keeps the work alive with waitUntil', async () => {
   const waitUntil = vi.fn<(work: Promise<unknown>) => void>()
-  await createSharedWork<string>()('key', { waitUntil }, async () => 'done')
+  await shareWork('key', { waitUntil }, async () => 'done')
   expect(waitUntil).toHaveBeenCalledTimes(1)
 })
 
-test('work whose request was cancelled fails for its waiters after 11 s, and runs again afterwards', async () => {
-  const shareWork = createSharedWork<string>()
-  void shareWork('key', request, () => new Promise<never>(() => {}))
-  const failure = shareWork('key', request, async () => 'shared').catch((error: unknown) => error)
-  await vi.advanceTimersByTimeAsync(11_000)
-  expect(await failure).toBeInstanceOf(StorageError)
-  expect(await shareWork('key', request, async () => 'done')).toBe('done')
+describe('work whose request was cancelled', () => {
+  test('is taken over by one waiter when it is 11 s old, however late the waiters came, and the others join', async () => {
+    void shareWork('key', request, hang)
+    const takeOver = vi.fn<() => Promise<string>>(takeMs(100, 'done'))
+    const results: Promise<string>[] = []
+    for (const waitMs of [0, 4 * second, 6 * second]) {
+      await vi.advanceTimersByTimeAsync(waitMs)
+      results.push(shareWork('key', request, takeOver))
+    }
+    await vi.advanceTimersByTimeAsync(second - 1)
+    expect(takeOver).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    results.push(shareWork('key', request, takeOver))
+    await vi.advanceTimersByTimeAsync(100)
+    expect(await Promise.all(results)).toEqual(['done', 'done', 'done', 'done'])
+    expect(takeOver).toHaveBeenCalledTimes(1)
+  })
+
+  test('is taken over at once by a request that comes an hour later', async () => {
+    void shareWork('key', request, hang)
+    await vi.advanceTimersByTimeAsync(3600 * second)
+    expect(await shareWork('key', request, async () => 'done')).toBe('done')
+  })
+
+  test('is kept alive by the request that took it over', async () => {
+    void shareWork('key', request, hang)
+    const waitUntil = vi.fn<(work: Promise<unknown>) => void>()
+    const result = shareWork('key', { waitUntil }, async () => 'done')
+    await vi.advanceTimersByTimeAsync(11 * second)
+    expect([await result, waitUntil.mock.calls.length]).toEqual(['done', 1])
+  })
+
+  test('is taken over again when that request is cancelled, too', async () => {
+    void shareWork('key', request, hang)
+    void shareWork('key', request, hang)
+    const result = shareWork('key', request, async () => 'done')
+    await vi.advanceTimersByTimeAsync(22 * second)
+    expect(await result).toBe('done')
+  })
+
+  test('and settles late all the same does not end the work that took its place', async () => {
+    const late = Promise.withResolvers<string>()
+    const original = shareWork('key', request, () => late.promise)
+    await vi.advanceTimersByTimeAsync(11 * second)
+    const successor = shareWork('key', request, takeMs(second, 'second'))
+    late.resolve('first')
+    expect(await original).toBe('first')
+    const joined = shareWork('key', request, async () => 'third')
+    await vi.advanceTimersByTimeAsync(second)
+    expect(await Promise.all([successor, joined])).toEqual(['second', 'second'])
+  })
+
+  test('and fails late is no unhandled rejection', async () => {
+    const late = Promise.withResolvers<string>()
+    const original = shareWork('key', request, () => late.promise).catch(String)
+    const waiter = shareWork('key', request, async () => 'done')
+    await vi.advanceTimersByTimeAsync(11 * second)
+    late.reject(new Error('late'))
+    // Vitest fails on unhandled rejections.
+    expect([await original, await waiter]).toEqual(['Error: late', 'done'])
+  })
+
+  test('leaves nothing behind: calls for other keys drop it', async () => {
+    const setEntry = vi.spyOn(Map.prototype, 'set')
+    for (let key = 0; key < 30; key++) void shareWork(`cancelled-${key}`, request, hang)
+    const running = setEntry.mock.contexts.at(-1) as Map<unknown, unknown>
+    expect(running.size).toBe(30)
+    await vi.advanceTimersByTimeAsync(11 * second)
+    await shareWork('key', request, async () => 'done')
+    expect(running.size).toBe(0)
+  })
+
+  test('is taken over within 11 s of a step back of the clock, and calls afterwards drop it', async () => {
+    void shareWork('key', request, hang)
+    vi.setSystemTime(Date.now() - 3600 * second)
+    const waiter = shareWork('key', request, async () => 'done')
+    await vi.advanceTimersByTimeAsync(11 * second)
+    expect(await waiter).toBe('done')
+
+    void shareWork('other', request, hang)
+    vi.setSystemTime(Date.now() - 3600 * second)
+    await shareWork('key', request, async () => 'done')
+    await vi.advanceTimersByTimeAsync(11 * second)
+    expect(await shareWork('other', request, async () => 'done')).toBe('done')
+  })
 })

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { hashSecret } from '../../../src/crypto/client-secret.ts'
 import { formatKeyName, generateKey } from '../../../src/crypto/signing-keys.ts'
 import { getPartnerKey } from '../../../src/api/cache-keys.ts'
+import { parseConfig } from '../../../src/api/config.ts'
+import { writePartnerCopy } from '../../../src/worker/cache/kv-copies.ts'
 import { updatePartner } from '../../support/insert-partner.ts'
 import { d1Down, failWith } from '../../support/unreliable-stores.ts'
 import { breakD1 } from '../support/broken-bindings.ts'
@@ -438,6 +440,52 @@ describe('while D1 fails', () => {
     await expectRefusal(await requestPlans({ shortName: partner.shortName, token }), 401, 'invalid_token')
     const renewed = await fetchToken({ ...partner, clientSecret: 'new' })
     expect((await requestPlans({ shortName: partner.shortName, token: renewed })).status).toBe(200)
+  })
+
+  test('a token of a copy that a lagging replica answered ends with the lockdown that the replica lacked', async () => {
+    // What the replica knows: the first answer about the partner, and the list.
+    const known: unknown[] = []
+    await signIn()
+    breakD1(async (call) => {
+      const answer = await call()
+      known.push(answer)
+      return answer
+    })
+    const token = await fetchToken(partner)
+    startNewIsolate()
+    await requestPlans({ shortName: partner.shortName, token })
+    vi.restoreAllMocks()
+    const secretHash = await hashSecret('new', 1000)
+    await updatePartner(env.DB, partner.shortName, { kind: 'lockdown', secretHash })
+    await env.CATALOG_CACHE.delete(getPartnerKey(partner.clientId))
+    vi.setSystemTime(Date.now() + 10_000)
+    startNewIsolate()
+    known.shift()
+    breakD1(async () => known.shift() as never)
+    expect((await requestPlans({ shortName: partner.shortName, token })).status).toBe(200)
+    vi.restoreAllMocks()
+    breakStores()
+    const stolen = await fetchToken(partner)
+    vi.restoreAllMocks()
+    startNewIsolate()
+    await expectRefusal(await requestPlans({ shortName: partner.shortName, token: stolen }), 401, 'invalid_token')
+  })
+
+  test('credentials that no copy confirms stay remembered, so that they cost nothing when D1 answers again', async () => {
+    await signIn()
+    const other = { shortName: partner.shortName, country: partner.country, isSuspended: false, tokensValidFrom: null }
+    const { seal } = await parseConfig(env)
+    const kv = env.CATALOG_CACHE
+    const unused = (): never => expect.fail()
+    const context = { kv, nowMs: Date.now(), seal, openSession: unused, waitUntil: unused, warn: unused }
+    const copy = { partner: { ...other, secrets: [] }, checkedAtMs: Date.now() + 1000 }
+    await writePartnerCopy(context, partner.clientId, copy)
+    breakStores()
+    expect((await signIn()).status).toBe(503)
+    vi.restoreAllMocks()
+    const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
+    expect((await signIn()).status).toBe(200)
+    expect(deriveBits).not.toHaveBeenCalled()
   })
 
   test('a secret that D1 refused gets no token from an older check', async () => {
