@@ -10,14 +10,18 @@ import {
   rotateKeys,
   type KeyEntry,
 } from '../core/key-ring.ts'
-import type { Store } from '../store/store.ts'
+import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../core/leaked-key.ts'
+import { describePlace } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
+import type { Store } from '../store/store.ts'
 import { readLog } from './change-log.ts'
+import { readQuickly } from './read-quickly.ts'
 import type { Output, Run } from './run.ts'
 import { sinceFlag } from './shared-flags.ts'
-import { verb } from './verb.ts'
+import { verb, type ChangeRun } from './verb.ts'
 
 const json = 'an array of the keys'
+const refusal = 'Tokens that it signed will be refused.'
 
 export const keys = {
   rotate: verb({
@@ -36,7 +40,7 @@ export const keys = {
     example: 'keys list',
     store: 'itself',
     json,
-    run: async (_, run) => describeKeys(await readEntries(run), run),
+    run: async (_, run) => describeKeys(await readEntries(run), run.clock.nowMs() / 1000, run),
   }),
 
   drop: verb({
@@ -47,12 +51,13 @@ export const keys = {
     changes: 'at-once',
     asks: true,
     json,
-    async run({ kid, leaked }, { store, attribution, ...run }) {
-      const secrets = await run.openSecrets(run.target)
-      await checkDroppable(secrets, store, kid, leaked)
-      const successor = leaked ? ' A new key will sign at once.' : ''
-      await run.confirm(`The key ${kid} will be deleted. Tokens that it signed will be refused.${successor}`)
-      await dropKey(secrets, store, attribution, kid, leaked)
+    async run({ kid, leaked }, run) {
+      if (leaked) return dropLeaked(kid, run)
+      const { store, attribution, target } = run
+      const secrets = await run.openSecrets(target)
+      await checkDroppable(secrets, store, kid)
+      await run.confirm(`The key ${kid} will be deleted. ${refusal}`)
+      await dropKey(secrets, store, attribution, kid)
       return describeChanged(store, run)
     },
   }),
@@ -66,9 +71,35 @@ export const keys = {
   }),
 }
 
-async function describeKeys(entries: readonly KeyEntry[], { target, clock, openSecrets, warn }: Run): Promise<Output> {
+/** @returns the keys after the change, or after a run that only records it. */
+async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
+  const { store, attribution, target } = run
+  const secrets = await run.openSecrets(target)
+  if (await isInUse(secrets, store, kid)) {
+    await run.confirm(`The key ${kid} will be deleted. ${refusal} A new key will sign at once.`)
+    const next = await replaceLeakedKey(secrets, store, kid)
+    // Before the record: a database that hangs takes minutes.
+    run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${next} signs in its place.`)
+    await recordLeakedDrop(store, attribution, kid, [next])
+    return describeChanged(store, run)
+  }
+  const made = await findUnrecorded(secrets, store, kid)
+  if (made === undefined) {
+    return { ...(await describeChanged(store, run)), note: 'It was so before: nothing was recorded.' }
+  }
+  const missing = ['its drop', ...made.map((one) => `the new key ${one}`)].join(', ')
+  await run.confirm(`The key ${kid} is not in use. To be recorded: ${missing}.`)
+  await recordLeakedDrop(store, attribution, kid, made)
+  return { ...(await describeChanged(store, run)), note: `The key ${kid} was not in use. Recorded: ${missing}.` }
+}
+
+async function describeKeys(
+  entries: readonly KeyEntry[],
+  nowSeconds: number,
+  { target, openSecrets, warn }: Run,
+): Promise<Output> {
   const { live } = await (await openSecrets(target)).list()
-  const known = listKeys(live, clock.nowMs() / 1000, entries)
+  const known = listKeys(live, nowSeconds, entries)
   for (const key of known) {
     const problem = describeRevived(key, target)
     if (problem !== undefined) warn(`Warning: ${problem}`)
@@ -87,17 +118,17 @@ async function describeKeys(entries: readonly KeyEntry[], { target, clock, openS
 
 /** Wrangler reads .dev.vars only when it starts. */
 async function describeChanged(store: Store, run: Run): Promise<Output> {
-  const output = await describeKeys(await listKeyEntries(store), run)
+  const output = await describeKeys(await listKeyEntries(store), (await store.askServerTimeMs()) / 1000, run)
   return run.target.remote ? output : { ...output, note: 'Restart npm run dev to use the change.' }
 }
 
 /** The keys themselves are not in the database, so they are listed without it, too. */
-async function readEntries({ target, withStore, warn }: Run): Promise<KeyEntry[]> {
+async function readEntries(run: Run): Promise<KeyEntry[]> {
   try {
-    return await withStore(target, (store) => listKeyEntries(store))
+    return await readQuickly(run, listKeyEntries)
   } catch (error) {
     if (!(error instanceof UserError)) throw error
-    warn(`Warning: it is not known whether a key was dropped before: ${error.message}`)
+    run.warn(`Warning: it is not known whether a key was dropped before: ${error.message}`)
     return []
   }
 }

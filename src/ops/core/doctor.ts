@@ -159,7 +159,9 @@ async function checkKeys(
     ),
     ...unrecorded.map(({ kid }) => {
       const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
-      return warning(`The key ${kid} is not in the record. If nobody knows who set it, run: ${drop}`)
+      return warning(
+        `The key ${kid} is not in the record. If keys drop --leaked made it, run that command again. If nobody knows who set it, run: ${drop}`,
+      )
     }),
     ...(isOutdated
       ? [

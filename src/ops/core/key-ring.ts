@@ -26,6 +26,7 @@ export interface Key {
 }
 
 type KeyChange = Pick<KeyEntry, 'kind' | 'kid' | 'changedAt'>
+type KeyChangeKind = 'keys-rotate' | 'keys-drop'
 
 /** Every location knows a new secret within a minute, and clocks differ by less than another one. */
 const spreadSeconds = 120
@@ -51,7 +52,7 @@ export function listKeys(names: readonly string[], nowSeconds: number, entries: 
 }
 
 /** @returns the ID of a new key that signs from then on: another one than those that are there. */
-function findFreeKid(names: readonly string[], fromSeconds: number): string {
+export function findFreeKid(names: readonly string[], fromSeconds: number): string {
   const kid = String(fromSeconds)
   return names.includes(formatKeyName(kid)) ? findFreeKid(names, fromSeconds + 1) : kid
 }
@@ -62,28 +63,17 @@ export async function rotateKeys(secrets: WorkerSecrets, store: Store, attributi
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
   const mustSpread = store.target.remote && listKeys(live, nowSeconds).length > 0
   const kid = findFreeKid(live, mustSpread ? nowSeconds + spreadSeconds : nowSeconds)
-  await changeRecorded(store, attribution, { 'keys-rotate': kid }, () =>
+  await changeRecorded(store, attribution, 'keys-rotate', kid, () =>
     secrets.put({ [formatKeyName(kid)]: generateKey() }),
   )
 }
 
-/**
- * @param isLeaked whether the key must go at once, whatever it is used for.
- * @throws UserError when there is no such key, or it can't be dropped yet.
- */
-export async function checkDroppable(
-  secrets: WorkerSecrets,
-  { db, target }: Store,
-  kid: string,
-  isLeaked: boolean,
-): Promise<void> {
+/** @throws UserError when there is no such key, or it can't be dropped yet. */
+export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
   const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
   const kids = listKeys(live, nowSeconds).map((key) => key.kid)
-  if (!kids.includes(kid)) {
-    throw new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
-  }
+  if (!kids.includes(kid)) throw describeUnknown(kid, target)
   await secrets.checkEditable()
-  if (isLeaked) return
   const leaked = `If it leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
   const successor = kids[kids.indexOf(kid) - 1]
   if (successor === undefined) {
@@ -98,32 +88,24 @@ export async function checkDroppable(
   )
 }
 
-/** Deletes a key, and records it. In the place of one that leaked, a new key signs at once. */
-export async function dropKey(
-  secrets: WorkerSecrets,
-  store: Store,
-  attribution: Attribution,
-  kid: string,
-  isLeaked: boolean,
-): Promise<void> {
-  const dropped = { [formatKeyName(kid)]: null }
-  if (!isLeaked) return changeRecorded(store, attribution, { 'keys-drop': kid }, () => secrets.put(dropped))
-  const next = findFreeKid((await secrets.list()).live, await selectNowSeconds(store.db))
-  await changeRecorded(store, attribution, { 'keys-rotate': next, 'keys-drop': kid }, () =>
-    secrets.put({ [formatKeyName(next)]: generateKey(), ...dropped }),
-  )
+export function describeUnknown(kid: string, target: Target): UserError {
+  return new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
 }
 
-/** Keys are outside the database. Their entries come before the change, so that nothing changes unrecorded. */
+/** Deletes a key, and records it. */
+export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attribution, kid: string): Promise<void> {
+  return changeRecorded(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
+}
+
+/** Keys are outside the database. The entry comes before the change, so that nothing changes unrecorded. */
 async function changeRecorded(
   store: Store,
   attribution: Attribution,
-  changes: { 'keys-rotate'?: string; 'keys-drop'?: string },
+  kind: KeyChangeKind,
+  kid: string,
   change: () => Promise<void>,
 ): Promise<void> {
-  for (const [kind, kid] of Object.entries(changes)) {
-    await recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
-  }
+  await recordKey(store, attribution, kind, kid)
   store.changes.outcome = 'unknown'
   await change().catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
@@ -131,6 +113,11 @@ async function changeRecorded(
     throw new UserError([error.message, `The record shows the change all the same. See which keys there are: ${list}`])
   })
   store.changes.outcome = 'changed'
+}
+
+/** Records that a key was made or dropped. */
+export function recordKey(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
+  return recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
 }
 
 /** The newest first. */

@@ -8,6 +8,7 @@ import {
   listKeys,
   rotateKeys,
 } from '../../../src/ops/core/key-ring.ts'
+import { isInUse, replaceLeakedKey } from '../../../src/ops/core/leaked-key.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { emptyDatabase } from '../support/test-database.ts'
@@ -73,7 +74,7 @@ describe('the record', () => {
     await rotateKeys({ ...secrets, put }, store, attribution)
     const kid = [...secrets.values.keys()].at(-1)?.slice(-10)
     expect(entries).toEqual([`keys-rotate ${kid}`])
-    await dropKey({ ...secrets, put }, store, attribution, first, false)
+    await dropKey({ ...secrets, put }, store, attribution, first)
     expect(entries).toEqual([`keys-drop ${first}`, `keys-rotate ${kid}`])
     expect([...secrets.values.keys()]).toEqual([`JWT_KEY_${kid}`])
     const [entry] = await listKeyEntries(store)
@@ -88,7 +89,7 @@ describe('the record', () => {
     const broken = interceptChanges(d1Down)
     const failure = { cause: { message: 'D1_ERROR: down' } }
     await expect(rotateKeys(secrets, broken, attribution)).rejects.toMatchObject(failure)
-    await expect(dropKey(secrets, broken, attribution, first, true)).rejects.toMatchObject(failure)
+    await expect(dropKey(secrets, broken, attribution, first)).rejects.toMatchObject(failure)
     expect(put).not.toHaveBeenCalled()
   })
 
@@ -104,7 +105,7 @@ describe('the record', () => {
   test('has the entry of a change that fails, and the message says so', async () => {
     const on: Store = { ...store, changes: { outcome: 'unchanged' } }
     const failing = { ...createMemorySecrets(), put: () => Promise.reject(new UserError('Can’t write.')) }
-    await expect(dropKey(failing, on, attribution, first, false)).rejects.toEqual(
+    await expect(dropKey(failing, on, attribution, first)).rejects.toEqual(
       new UserError([
         'Can’t write.',
         'The record shows the change all the same. See which keys there are: npm run -s ops -- keys list',
@@ -117,12 +118,12 @@ describe('the record', () => {
 
 describe('a drop', () => {
   const flags = '--remote --env staging'
-  const check = (kids: (number | string)[], kid: number | string, isLeaked = false) =>
-    checkDroppable(createMemorySecrets(...kids.map((one) => secret(one))), deployed, String(kid), isLeaked)
+  const check = (kids: (number | string)[], kid: number | string) =>
+    checkDroppable(createMemorySecrets(...kids.map((one) => secret(one))), deployed, String(kid))
   const expectRefusal = (refused: Promise<void>, message: string) =>
     expect(refused).rejects.toThrow(new UserError(message))
 
-  test('is refused for the newest key, and for 30 hours after the next one signs, unless the key leaked', async () => {
+  test('is refused for the newest key, and for 30 hours after the next one signs', async () => {
     const soon = nowSeconds() + 60
     const started = nowSeconds() - 30 * hour + 60
     const leaked = `If it leaked: npm run -s ops -- keys drop ${second} --leaked ${flags}`
@@ -137,25 +138,27 @@ describe('a drop', () => {
         `The key ${second} is needed until ${until}: without it, partners without a copy get 503 while D1 fails. ${leaked}`,
       )
       await check([first, second, successor], first)
-      await check([first, second, successor], second, true)
     }
     await check([first, second, nowSeconds() - 30 * hour], second)
   })
 
   test('is refused for an unknown key, and while Cloudflare would refuse it', async () => {
-    await expectRefusal(check([first], 'x', true), `There is no key "x". See: npm run -s ops -- keys list ${flags}`)
+    await expectRefusal(check([first], 'x'), `There is no key "x". See: npm run -s ops -- keys list ${flags}`)
     const secrets = { ...createMemorySecrets(secret(first)), checkEditable: () => Promise.reject(new UserError('No.')) }
-    await expectRefusal(checkDroppable(secrets, deployed, first, true), 'No.')
+    await expectRefusal(checkDroppable(secrets, deployed, first), 'No.')
+    await expect(isInUse(secrets, deployed, first)).rejects.toThrow('No.')
   })
 
   test('of a leaked key lets a new key sign at once, in the same call', async () => {
     const secrets = createMemorySecrets(secret(first))
     const put = vi.spyOn(secrets, 'put')
-    await dropKey(secrets, deployed, attribution, first, true)
+    expect(await isInUse(secrets, deployed, first)).toBe(true)
+    const next = await replaceLeakedKey(secrets, deployed, first)
     expect(put).toHaveBeenCalledTimes(1)
-    const [name = '', ...others] = secrets.values.keys()
-    expect([others, [0, 1, 2].includes(Number(name.slice(-10)) - nowSeconds() + 1)]).toEqual([[], true])
-    expect(await listEntries()).toEqual([`keys-drop ${first}`, `keys-rotate ${name.slice(-10)}`])
+    expect([[...secrets.values.keys()], [0, 1, 2].includes(Number(next) - nowSeconds() + 1)]).toEqual([
+      [secret(next)],
+      true,
+    ])
   })
 })
 
