@@ -1,60 +1,98 @@
+// src/db/schema.ts names what migrations/*.sql creates.
 import { env } from 'cloudflare:workers'
+import { is } from 'drizzle-orm'
+import { getTableConfig, SQLiteAsyncDialect, SQLiteInteger, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, test } from 'vitest'
+import * as schema from '../../src/db/schema.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { seedPartner, seedPlans } from '../worker/support/seed.ts'
 
-async function pragma<Row>(call: string): Promise<Row[]> {
-  const { results } = await env.DB.prepare(`select * from ${call}`).all<Row>()
+async function select<Row>(source: string): Promise<Row[]> {
+  const { results } = await env.DB.prepare(`select * from ${source}`).all<Row>()
   return results
 }
 
-const names = ['catalog', 'change_record', 'partner_contacts', 'plan_versions', 'publications']
+const tables = Object.values(schema)
+  .filter((value) => is(value, SQLiteTable))
+  .map((table) => getTableConfig(table))
 
-test('the migrated database has exactly these tables, all of them STRICT', async () => {
-  const rows = await pragma<{ name: string; type: string; strict: number }>('pragma_table_list')
-  const migrated = rows.filter(({ name, type }) => type === 'table' && !/^(sqlite_|_cf_|d1_)/.test(name))
-  expect(migrated.map(({ name }) => name).toSorted()).toEqual(names)
-  expect(migrated.filter(({ strict }) => strict !== 1)).toEqual([])
+test('the migrated database has exactly the tables of the schema, all of them STRICT, no trigger and no view', async () => {
+  const rows = await select<{ name: string; type: string; strict: number }>('pragma_table_list')
+  const migrated = rows.filter(({ name }) => !/^(sqlite_|_cf_|d1_)/.test(name))
+  const expected = tables.map(({ name }) => ({ name, type: 'table', strict: 1 }))
+  expect(new Set(migrated.map(({ name, type, strict }) => ({ name, type, strict })))).toEqual(new Set(expected))
+  expect(await select(`sqlite_master where type in ('trigger', 'view')`)).toEqual([])
 })
 
-test('the primary keys and indexes; there is nothing else, no trigger, view or foreign key', async () => {
-  const found: string[] = []
-  for (const name of names) {
-    const columns = await pragma<{ name: string; pk: number }>(`pragma_table_xinfo('${name}')`)
-    const key = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
-    found.push(`${name} key ${key.map((column) => column.name).join(',')}`)
-    expect(await pragma(`pragma_foreign_key_list('${name}')`)).toEqual([])
-    for (const { name: index, unique, origin, partial } of await pragma<{
-      name: string
-      unique: number
-      origin: string
-      partial: number
-    }>(`pragma_index_list('${name}')`)) {
-      const parts = await pragma<{ name: string }>(`pragma_index_info('${index}')`)
-      if (origin !== 'pk')
-        found.push(
-          `${name}${partial ? ' partial' : ''} ${unique ? 'unique' : 'index'} ${parts.map((part) => part.name).join(',')}`,
-        )
-    }
+describe.each(tables)('the table $name', ({ name, columns, indexes, primaryKeys, uniqueConstraints, foreignKeys }) => {
+  const readStatement = async (object: string) => {
+    const [found] = await select<{ sql: string | null }>(`sqlite_master where name = '${object}'`)
+    return found?.sql ?? ''
   }
-  expect(found.toSorted()).toEqual([
-    'catalog key id',
-    'change_record index client_id',
-    'change_record index partner',
-    'change_record key id',
-    'change_record partial index partner',
-    'change_record partial unique client_id',
-    'change_record partial unique partner',
-    'change_record unique request_id',
-    'partner_contacts key partner',
-    'plan_versions index plan_id',
-    'plan_versions key publication_id,plan_id',
-    'plan_versions partial index plan_id,publication_id',
-    'publications index state,due_at',
-    'publications key id',
-    'publications unique revision',
-  ])
-  expect(await pragma(`sqlite_master where type in ('trigger', 'view')`)).toEqual([])
+
+  test('has the columns of the schema in their order, with their types, defaults and keys, and no foreign key', async () => {
+    const [key] = primaryKeys
+    const statement = await readStatement(name)
+    const found = await select<{ name: string; type: string; notnull: number; dflt_value: string | null; pk: number }>(
+      `pragma_table_xinfo('${name}')`,
+    )
+    expect(
+      found.map((column) => ({
+        name: column.name,
+        type: column.type.toLowerCase(),
+        // A key of a STRICT table can't be null.
+        isRequired: column.notnull === 1 || column.pk > 0,
+        default: column.dflt_value ?? undefined,
+        key: column.pk,
+      })),
+    ).toEqual(
+      columns.map((column) => ({
+        name: column.name,
+        type: column.getSQLType(),
+        isRequired: column.notNull,
+        default: column.default === undefined ? undefined : String(column.mapToDriverValue(column.default)),
+        key: key ? key.columns.indexOf(column) + 1 : Number(column.primary),
+      })),
+    )
+    const isIncremented = columns.some((column) => is(column, SQLiteInteger) && column.autoIncrement)
+    expect(/AUTOINCREMENT/i.test(statement)).toBe(isIncremented)
+    expect(await select(`pragma_foreign_key_list('${name}')`)).toEqual(foreignKeys)
+  })
+
+  test('has the values of the schema for a state, and a CHECK of 0 and 1 for a boolean', async () => {
+    const statement = (await readStatement(name)).replaceAll(/\s+/g, ' ')
+    for (const { name: column, enumValues, dataType } of columns) {
+      const values = (enumValues ?? []).map((value: string) => `'${value}'`)
+      if (dataType === 'boolean') values.push('0', '1')
+      const check = new RegExp(`CHECK \\(${column} IN \\(([^)]*)\\)`).exec(statement)
+      expect([column, check?.[1] ?? '']).toEqual([column, values.join(', ')])
+    }
+  })
+
+  test('has the indexes of the schema', async () => {
+    type Index = { name: string; unique: number; origin: 'c' | 'u' | 'pk'; partial: number }
+    const found = []
+    for (const { name: index, unique, origin } of await select<Index>(`pragma_index_list('${name}')`)) {
+      const parts = await select<{ name: string }>(`pragma_index_info('${index}')`)
+      const [, where] = (await readStatement(index)).split(' WHERE ')
+      if (origin === 'pk') continue
+      const isNamed = origin === 'c'
+      const on = parts.map((part) => part.name)
+      found.push({ name: isNamed ? index : undefined, isUnique: unique === 1, on, where: where?.toLowerCase() })
+    }
+    const dialect = new SQLiteAsyncDialect()
+    const named = indexes.map(({ config }) => ({
+      name: config.name,
+      isUnique: config.unique,
+      on: config.columns.map((column) => ('name' in column ? column.name : '')),
+      where: config.where && dialect.sqlToQuery(config.where, 'indexes').sql.replaceAll('"', '').toLowerCase(),
+    }))
+    const unnamed = columns
+      .filter(({ isUnique }) => isUnique)
+      .map((column) => ({ name: undefined, isUnique: true, on: [column.name], where: undefined }))
+    expect(new Set(found)).toEqual(new Set([...named, ...unnamed]))
+    expect(uniqueConstraints).toEqual([])
+  })
 })
 
 describe('the database refuses', () => {
