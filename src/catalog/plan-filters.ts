@@ -87,13 +87,7 @@ export function setFilter<Name extends FilterName>(filter: PlanFilter, name: Nam
   return true
 }
 
-/** The rule in SQL, for the service: a condition on a plan's `document`, with a `?` for the value. */
-export function writeCondition({ path, schema }: PlanFilterDefinition): string {
-  // A member of a document has no affinity, and the HTTP API sends every parameter as text.
-  return `document ->> '${path}' = cast(? as ${schema.type === 'string' ? 'text' : 'integer'})`
-}
-
-/** The rule for everything else: the only value with which a filter of the table selects the plan, undefined if no value does. */
+/** The only value with which a filter of the table selects the plan, undefined if no value does. */
 export function getValue(plan: Plan, { path, parse }: PlanFilterDefinition): FilterValue | undefined {
   const text = readText(plan, path)
   return text === '' ? undefined : parse(text)

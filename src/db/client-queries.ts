@@ -1,5 +1,9 @@
-// The Worker's SQL about a client.
-import { readRows } from './database.ts'
+// The Worker's query about a client.
+import { sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
+import { readRows, writeQuery } from './database.ts'
+import { newestRevision } from './plan-queries.ts'
+import { changeRecord, type StoredSecret } from './schema.ts'
 
 /** What the Worker reads about a partner: to authenticate its client, and to decide what its tokens give access to. */
 export interface PartnerAccess {
@@ -9,7 +13,7 @@ export interface PartnerAccess {
   /** Unix seconds. Tokens that were issued earlier are refused. */
   tokensValidFrom: number | null
   /** Those that have ended included. `expiresAt` is in Unix seconds, null for the current secret. */
-  secrets: { hash: string; expiresAt: number | null }[]
+  secrets: Pick<StoredSecret, 'hash' | 'expiresAt'>[]
 }
 
 /** A partner and the catalog's revision, read at the same moment. */
@@ -22,10 +26,15 @@ export interface PartnerCheck {
   revision: number
 }
 
-const checkQuery = `
-  select catalog.revision, newest.id, newest.partner, newest.country, newest.suspended_at, newest.tokens_valid_from, newest.secrets
-  from (select coalesce(max(revision), 0) as revision from publications) as catalog
-  left join change_record as newest on newest.id = (select max(id) from change_record where client_id = ?)`
+const newest = alias(changeRecord, 'newest')
+
+const checkQuery = writeQuery(sql`
+  select checked.revision, ${newest.id}, ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
+    ${newest.tokensValidFrom}, ${newest.secrets}
+  from (select ${newestRevision} as revision) as checked
+  left join ${changeRecord} as ${newest} on ${newest.id} = (
+    select max(${changeRecord.id}) from ${changeRecord} where ${changeRecord.clientId} = ${sql.placeholder('clientId')}
+  )`)
 
 /**
  * One query, by indexes, for the token endpoint and the plan list: a copy of its answer never has old hashes.
@@ -37,11 +46,11 @@ export async function selectPartnerCheck(
 ): Promise<PartnerCheck> {
   // Without a partner, all but the revision are null.
   type Row = [revision: number, id: number | null, string, string, number | null, number | null, secrets: string]
-  const [row] = await readRows<Row>(d1, { sql: checkQuery, params: [clientId] })
+  const [row] = await readRows<Row>(d1, checkQuery, { clientId })
   if (row === undefined) throw new Error('D1 returned no row')
   const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json] = row
   if (changeId === null) return { revision, changeId: 0, partner: undefined }
-  const stored: PartnerAccess['secrets'] = JSON.parse(json)
+  const stored: StoredSecret[] = JSON.parse(json)
   const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
   const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }
   return { revision, changeId, partner }

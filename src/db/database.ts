@@ -1,9 +1,10 @@
-// The handle on D1, for the Worker and for the command line. The HTTP API sends numbers as text: a comparison with a column turns
-// them back into numbers, one with any other expression needs a CAST.
-import { sql, type Query, type SQL } from 'drizzle-orm'
-import { CasingCache, toCamelCase } from 'drizzle-orm/casing'
+// The handle on D1 for statements in SQL: those of the Worker, and those that the command line shares with its schedule. The HTTP API
+// sends numbers as text: a comparison with a column turns them back into numbers, one with any other expression needs a CAST.
+import { fillPlaceholders, sql, type Query, type SQL } from 'drizzle-orm'
+import { toCamelCase } from 'drizzle-orm/casing'
+import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core'
 
-/** D1 as a Worker's binding, or through Cloudflare's HTTP API. It runs SQL that is written out. */
+/** D1 as a Worker's binding, or through Cloudflare's HTTP API. */
 export interface Database {
   /** @throws StorageError when D1 fails */
   values: <Row extends unknown[]>(query: SQL) => Promise<Row[]>
@@ -13,16 +14,20 @@ export interface Database {
 
 type QueriedD1 = Pick<D1DatabaseSession, 'prepare'>
 
-const escape = (text: string) => `"${text}"`
-const config = { casing: new CasingCache(), escapeName: escape, escapeParam: () => '?', escapeString: escape }
+const dialect = new SQLiteAsyncDialect()
+
+/** Writes a query out, with a `?` for each parameter and placeholder. */
+export function writeQuery(query: SQL): Query {
+  return dialect.sqlToQuery(query)
+}
 
 /** @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
 export function createDatabase(
   execute: <Row extends unknown[]>(query: Query, method: 'values' | 'run') => Promise<Row[]>,
 ): Database {
   return {
-    values: async (query) => execute(query.toQuery(config), 'values'),
-    run: async (query) => execute(query.toQuery(config), 'run'),
+    values: async (query) => execute(writeQuery(query), 'values'),
+    run: async (query) => execute(writeQuery(query), 'run'),
   }
 }
 
@@ -38,10 +43,14 @@ export async function selectObjects<Row>(db: Database, columns: readonly string[
   return rows.map((values) => Object(Object.fromEntries(names.map((name, index) => [name, values[index]]))))
 }
 
-/** @throws StorageError when D1 fails */
-export async function readRows<Row extends unknown[]>(d1: QueriedD1, query: Query): Promise<Row[]> {
+/** @param values of the placeholders. @throws StorageError when D1 fails */
+export async function readRows<Row extends unknown[]>(
+  d1: QueriedD1,
+  query: Query,
+  values: Record<string, unknown> = {},
+): Promise<Row[]> {
   // Outside: an error here is a bug.
-  const statement = d1.prepare(query.sql).bind(...query.params)
+  const statement = d1.prepare(query.sql).bind(...fillPlaceholders(query.params, values))
   try {
     return await statement.raw<Row>()
   } catch (error) {
@@ -51,7 +60,7 @@ export async function readRows<Row extends unknown[]>(d1: QueriedD1, query: Quer
 
 /** The HTTP API takes no null. */
 export function orNull(value: string | number | null): SQL {
-  return value === null ? sql.raw('null') : sql`${value}`
+  return value === null ? sql`null` : sql`${value}`
 }
 
 /** The members of a JSON array. D1 allows 100 parameters. */

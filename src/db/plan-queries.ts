@@ -1,13 +1,15 @@
 // The SQL of the Worker's plan list, and what the current catalog is.
-import { sql, type SQL } from 'drizzle-orm'
+import { sql, type Placeholder, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
 import type { StoredPlan } from '../catalog/plan-document.ts'
-import { filterNames, planFilters, writeCondition, type PlanFilter } from '../catalog/plan-filters.ts'
-import type { Database } from './database.ts'
+import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
+import { readRows, writeQuery } from './database.ts'
+import { planVersions, publications } from './schema.ts'
 
 /** A plan after a publication. */
 export type Version = [planId: number, ...StoredPlan]
 
-export const newestRevision = sql`(select coalesce(max(revision), 0) from publications)`
+export const newestRevision = sql`(select coalesce(max(${publications.revision}), 0) from ${publications})`
 
 /**
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
@@ -15,47 +17,67 @@ export const newestRevision = sql`(select coalesce(max(revision), 0) from public
  */
 export function selectNewestVersions(isCandidate: SQL): SQL {
   return sql`
-    select plan_versions.rowid as version, plan_versions.plan_id, plan_versions.document, plan_versions.viewable_in,
-      max(publications.revision) as revision
-    from plan_versions cross join publications on publications.id = plan_versions.publication_id
-    where publications.revision is not null and ${isCandidate}
-    group by plan_versions.plan_id`
+    select ${planVersions}.rowid as version, ${planVersions.planId}, ${planVersions.document}, ${planVersions.viewableIn},
+      max(${publications.revision}) as revision
+    from ${planVersions} cross join ${publications} on ${publications.id} = ${planVersions.publicationId}
+    where ${publications.revision} is not null and ${isCandidate}
+    group by ${planVersions.planId}`
 }
 
-/** Reads the history only as far as it isn't marked yet. */
-export const isNotSuperseded = sql`plan_versions.superseded = 0`
+/** Reads the history only as far as it isn't marked yet. No parameter: with one, SQLite could not use the partial index. */
+export const isNotSuperseded = sql`${planVersions.superseded} = 0`
+
+/** The versions of one publication. */
+export const own = alias(planVersions, 'own')
+const version = alias(planVersions, 'version')
+const made = alias(publications, 'made')
 
 /** The version of a plan of `own` that was current at a revision. */
 export function selectVersionAt(revision: SQL): SQL {
   return sql`(
-    select version.rowid from plan_versions as version join publications as made on made.id = version.publication_id
-    where version.plan_id = own.plan_id and made.revision <= ${revision} order by made.revision desc limit 1
+    select ${version}.rowid from ${planVersions} as ${version}
+    join ${publications} as ${made} on ${made.id} = ${version.publicationId}
+    where ${version.planId} = ${own.planId} and ${made.revision} <= ${revision} order by ${made.revision} desc limit 1
   )`
 }
+
+const newest = alias(planVersions, 'newest')
+
+/** Whether the countries of a version, a JSON array, contain a code. */
+export function isViewableIn(viewableIn: SQLWrapper, country: string | Placeholder): SQL {
+  return sql`instr(${viewableIn}, '"' || ${country} || '"') > 0`
+}
+
+/** A filter whose parameter is null selects every plan. */
+const isSelected = sql.join(
+  filterNames.map((name) => {
+    const value = sql.placeholder(name)
+    return sql`(${value} is null or ${newest.document} ->> ${sql.raw(`'${planFilters[name].path}'`)} = ${value})`
+  }),
+  sql` and `,
+)
+
+const listQuery = writeQuery(sql`
+  select null as id, ${newestRevision} as value
+  union all
+  select ${newest.planId}, ${newest.document} from (${selectNewestVersions(isNotSuperseded)}) as ${newest}
+  where ${isViewableIn(newest.viewableIn, sql.placeholder('country'))} and ${isSelected}
+  order by 1`)
+
+const noFilter = Object.fromEntries(filterNames.map((name) => [name, null]))
 
 /**
  * Lists the documents of the plans that are viewable in a country, in ascending ID, with the revision of the catalog that they
  * belong to. One statement, so that both come from the same moment.
+ * @throws StorageError when D1 fails
  */
 export async function selectPlanList(
-  db: Database,
+  d1: Pick<D1DatabaseSession, 'prepare'>,
   country: string,
   filter: PlanFilter,
 ): Promise<{ documents: string[]; revision: number }> {
-  const matches = filterNames.map((name) => {
-    const value = filter[name]
-    if (value === undefined) return sql.empty()
-    // The HTTP API takes no boolean.
-    const param = typeof value === 'boolean' ? Number(value) : value
-    const [before = '', after = ''] = writeCondition(planFilters[name]).split('?')
-    return sql` and ${sql.raw(before)}${param}${sql.raw(after)}`
-  })
-  const [first, ...listed] = await db.values<[id: number | null, value: string]>(sql`
-    select null as id, coalesce(max(revision), 0) as value from publications
-    union all
-    select plan_id, document from (${selectNewestVersions(isNotSuperseded)})
-    where instr(viewable_in, ${`"${country}"`}) > 0${sql.join(matches)}
-    order by 1`)
+  type Row = [id: number | null, value: string]
+  const [first, ...listed] = await readRows<Row>(d1, listQuery, { ...noFilter, ...filter, country })
   if (first === undefined) throw new Error('D1 returned no revision')
   return { documents: listed.map(([, document]) => document), revision: Number(first[1]) }
 }

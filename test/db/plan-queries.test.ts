@@ -32,8 +32,8 @@ test.each([0, 1, 10])('a list reads at most 3 rows for each of %s plans, however
   const db = openDatabase(env.DB)
   await publishPlans(db, listPlans(count))
   for (let number = 0; number < 10; number++) await publishPlans(db, listPlans(count, `Name ${number}`))
-  expect(await countRowsRead((d1) => selectPlanList(openDatabase(d1), 'KE', {}))).toBeLessThanOrEqual(3 * count + 3)
-  expect(await countRowsRead((d1) => selectPlanList(openDatabase(d1), 'RW', {}))).toBeLessThanOrEqual(2 * count + 3)
+  expect(await countRowsRead((d1) => selectPlanList(d1, 'KE', {}))).toBeLessThanOrEqual(3 * count + 3)
+  expect(await countRowsRead((d1) => selectPlanList(d1, 'RW', {}))).toBeLessThanOrEqual(2 * count + 3)
 })
 
 test('a check reads 3 rows, and the schedule at most three for each partner, however long the record is', async () => {

@@ -73,8 +73,7 @@ async function select<Row>(sql: string): Promise<Row[]> {
 
 /** What partners of every country see, without the plan that the next command changes. */
 async function readLists(): Promise<string> {
-  const read = openDatabase(bindings().DB)
-  const lists = await Promise.all(countries.map((country) => selectPlanList(read, country, {})))
+  const lists = await Promise.all(countries.map((country) => selectPlanList(bindings().DB, country, {})))
   return JSON.stringify(
     lists.map(({ documents }) => documents.filter((document) => JSON.parse(document).id !== other.id)),
   )

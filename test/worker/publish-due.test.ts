@@ -61,7 +61,7 @@ async function schedule(
 const readState = async (id: number) => (await selectPublication(db, id))?.state
 const readRevision = async (id: number) => (await selectPublication(db, id))?.revision
 const listNames = async () =>
-  (await selectPlanList(db, 'KE', {})).documents.map((document) => JSON.parse(document).name)
+  (await selectPlanList(env.DB, 'KE', {})).documents.map((document) => JSON.parse(document).name)
 
 const published = async (id: number) => [
   'info',
@@ -130,7 +130,7 @@ test('merges a publication with what others changed since, and the others of thi
   const merged = await selectLatest(db, merging)
   expect(line).toEqual(['info', { event: 'publication_published', id: merged?.id, revision: merged?.revision }])
   expect([await readState(merging), await readState(other)]).toEqual(['replaced', 'scheduled'])
-  const { documents } = await selectPlanList(db, 'UG', {})
+  const { documents } = await selectPlanList(env.DB, 'UG', {})
   expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Theirs' }])
   expect(merged).toMatchObject({
     actor: 'test',
@@ -152,7 +152,7 @@ test('tries a merge again in the next run when another publication came between'
   expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
   expect(await readState(id)).toBe('scheduled')
   await logOf(runSchedule)
-  const { documents } = await selectPlanList(db, 'KE', {})
+  const { documents } = await selectPlanList(env.DB, 'KE', {})
   expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ name: 'Scheduled', hint: 'Second' }])
   await env.DB.prepare("update publications set created_at = 0 where state = 'staging'").run()
   await runSchedule()

@@ -8,8 +8,8 @@ import {
   setContact,
   type SecretReplacement,
 } from '../../db/partner-changes.ts'
+import { countListedPlans } from '../../db/health-queries.ts'
 import { selectEntries, selectPartner, selectPartners, type Partner } from '../../db/partner-queries.ts'
-import { selectPlanList } from '../../db/plan-queries.ts'
 import { readPbkdf2Iterations } from '../../api/config.ts'
 import { isCausedBy } from '../store/failure.ts'
 import type { Store } from '../store/store.ts'
@@ -143,8 +143,7 @@ export async function findEmptyList(
   { db }: Store,
   { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
 ): Promise<string | undefined> {
-  const { documents } = await selectPlanList(db, country, {})
-  if (documents.length > 0) return undefined
+  if ((await countListedPlans(db, country)) > 0) return undefined
   return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
 }
 

@@ -3,7 +3,6 @@ import type { Context } from 'hono'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Seal } from '../../crypto/seal.ts'
 import { selectPartnerCheck } from '../../db/client-queries.ts'
-import { openDatabase } from '../../db/database.ts'
 import { selectPlanList } from '../../db/plan-queries.ts'
 import { queryD1 } from '../deadline.ts'
 import { createWarn, type AppEnv } from '../app-env.ts'
@@ -51,7 +50,7 @@ function createSession(session: D1DatabaseSession) {
     checkPartner: (clientId: string) => queryD1(selectPartnerCheck(session, clientId)),
     /** The list's JSON, and the revision that it belongs to, read at the same moment. */
     loadList: async (country: string, filter: PlanFilter) => {
-      const { documents, revision } = await queryD1(selectPlanList(openDatabase(session), country, filter))
+      const { documents, revision } = await queryD1(selectPlanList(session, country, filter))
       return { body: joinDocuments(documents), isEmpty: documents.length === 0, revision }
     },
   }

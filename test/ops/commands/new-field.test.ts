@@ -33,7 +33,7 @@ const ops = async (words: string, stdin = '') => {
 const { benchmark: _, ...example } = { benchmark: '', ...makePlan() }
 const makeOlder = (id: number) => ({ ...example, id, identifier: `plan-${id}` })
 const listFields = async () => {
-  const { documents } = await selectPlanList(openDatabase(bindings().DB), 'KE', {})
+  const { documents } = await selectPlanList(bindings().DB, 'KE', {})
   return documents.map((document) => [
     JSON.parse(document).id,
     JSON.parse(document).benchmark,

@@ -273,7 +273,7 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[
   expect([await upTo(60_000), await upTo(first), await upTo(4e12)]).toEqual([0, first, revision])
   expect(await selectRecordedPlanIds(db, 'plan-1')).toEqual([1])
   expect(
-    await selectPlanList(db, 'KE', { categoryId: examplePlan.category?.id ?? 0, currency: examplePlan.currency }),
+    await selectPlanList(d1, 'KE', { categoryId: examplePlan.category?.id ?? 0, currency: examplePlan.currency }),
   ).toMatchObject({
     documents: [expect.any(String)],
   })
@@ -286,7 +286,9 @@ async function runEveryStatement(db: Database, d1: D1Database): Promise<unknown[
   const { plansHash } = (await selectPublication(db, replacement)) ?? {}
   const hashes = await hashStoredPlans(db)
   expect([hashes.get(replacement), hashes.has(abandoned)]).toEqual([plansHash, false])
-  expect(await countListedPlans(db)).toBe(1)
+  expect([await countListedPlans(db), await countListedPlans(db, 'KE'), await countListedPlans(db, 'ZZ')]).toEqual([
+    1, 1, 0,
+  ])
   await expect(selectMigrations(db)).rejects.toThrow('no such table: d1_migrations')
 
   // Partners and keys.

@@ -12,8 +12,6 @@ import {
 } from '../../../src/catalog/plan-filters.ts'
 import type { FilterName, PlanFilter } from '../../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { openDatabase } from '../../../src/db/database.ts'
-import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import openapi from '../../../src/openapi/openapi.json'
 import { InvestmentPlansClient } from '../../../src/site/client/investment-plans.mts'
 import { formatFilter } from '../../../src/api/cache-keys.ts'
@@ -74,19 +72,6 @@ describe.each(filterNames)('%s', (name) => {
       expect(await listIds({})).toEqual([1, 2])
       startNewIsolate()
       for (const plan of order) expect(await listIds(makeFilter(name, plan)), 'from KV').toEqual([plan.id])
-    }
-  })
-
-  test('selects the same over the HTTP API, which takes only text and numbers, and sends text', async () => {
-    await seedPlans(one, two)
-    const bind = (sql: string, params: unknown[]) => {
-      if (!params.every((param) => typeof param === 'string' || typeof param === 'number')) throw new TypeError(sql)
-      return env.DB.prepare(sql).bind(...params.map(String))
-    }
-    const db = openDatabase({ prepare: (sql) => ({ bind: (...params) => bind(sql, params) }) as D1PreparedStatement })
-    for (const plan of [one, two]) {
-      const { documents } = await selectPlanList(db, 'KE', makeFilter(name, plan))
-      expect(documents.map((document) => JSON.parse(document))).toMatchObject([{ id: plan.id }])
     }
   })
 
