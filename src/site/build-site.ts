@@ -100,7 +100,6 @@ async function writeSite(folder: string, origin: string): Promise<void> {
         'browser/every-page': join(source, 'browser/every-page.ts'),
         'browser/try': join(source, 'browser/try.ts'),
         styles: join(source, 'static/styles.css'),
-        search: join(source, 'static/search.css'),
       },
       outdir: folder,
       chunkNames: 'browser/[name]-[hash]',

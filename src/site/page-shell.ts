@@ -64,7 +64,7 @@ export async function renderPage(page: Page, sections: Section[], origin: string
             ${pages.filter(({ path }) => shortcuts.has(path)).map((each) => renderLink(each, page))}
           </nav>
           <button class="menu" type="button" popovertarget="pages">Menu</button>
-          <button class="search" type="button"><span>Search</span> <kbd>Ctrl K</kbd></button>
+          <button class="search" type="button">Search <kbd>Ctrl K</kbd></button>
         </header>
         <div class="frame">
           <nav class="pages" id="pages" aria-label="Pages" popover>

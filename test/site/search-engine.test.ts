@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createSearchEngine, cutExcerpt } from '../../src/site/search-engine.ts'
+import { createSearchEngine } from '../../src/site/search-engine.ts'
+import { cutExcerpt } from '../../src/site/search-excerpt.ts'
 import { buildSearchIndex } from '../../src/site/search-index.ts'
 import { listSections } from '../../src/site/table-of-contents.ts'
 

@@ -1,5 +1,6 @@
 // Runs on every page: puts the site's address into the examples, opens the search and adds the copy buttons.
 import { exampleOrigin } from '../example-origin.ts'
+import { createSearchDialog } from './search.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
 
@@ -8,25 +9,14 @@ const contents = document.querySelector<HTMLDetailsElement>('nav.contents detail
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
 
 // Ctrl+K and Command+K open the search. No key without a modifier does: speech input would press it (WCAG 2.1.4).
-const searchButton = document.querySelector('button.search')
-const searchLabel = document.querySelector<HTMLElement>('button.search span')
 const searchKey = document.querySelector('button.search kbd')
 if (searchKey && navigator.userAgent.includes('Mac')) searchKey.textContent = '⌘ K'
-let openSearch: (() => void) | undefined
-async function startSearch(): Promise<void> {
-  try {
-    openSearch ??= (await import('./search.ts')).createSearchDialog()
-    openSearch()
-  } catch {
-    // For example after a deploy that replaced the script.
-    if (searchLabel) announce(searchLabel, 'Search', 'Can’t load: reload the page')
-  }
-}
-searchButton?.addEventListener('click', () => void startSearch())
+const openSearch = createSearchDialog()
+document.querySelector('button.search')?.addEventListener('click', openSearch)
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
   event.preventDefault()
-  void startSearch()
+  openSearch()
 })
 
 const liveRegion = document.createElement('p')

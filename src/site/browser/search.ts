@@ -1,6 +1,7 @@
-// The search dialog. every-page.ts loads it, and this loads the index and the styles, when the reader opens it.
+// The search dialog. The engine and the index load when the reader opens it, and what the reader types before is kept.
 import { support } from '../../api/promises.ts'
-import { createSearchEngine, cutExcerpt, type SearchEntry, type SearchResult } from '../search-engine.ts'
+import type { SearchEntry, SearchResult } from '../search-engine.ts'
+import { cutExcerpt } from '../search-excerpt.ts'
 
 const maxResults = 12
 const excerptLength = 140
@@ -16,10 +17,9 @@ export function createSearchDialog(): () => void {
   const dialog = make('dialog', { className: 'search-dialog' })
   dialog.setAttribute('aria-label', 'Search')
   dialog.append(input, status, list)
-  document.head.append(make('link', { rel: 'stylesheet', href: '/search.css' }))
   document.body.append(dialog)
 
-  let engine: Promise<ReturnType<typeof createSearchEngine>> | undefined
+  let engine: ReturnType<typeof loadEngine> | undefined
 
   /** Shows the results of the input's text. */
   async function show(): Promise<void> {
@@ -35,7 +35,8 @@ export function createSearchDialog(): () => void {
     } catch {
       engine = undefined
       list.replaceChildren()
-      status.textContent = 'The search index can’t be loaded. Check your connection and type again.'
+      // For example after a deploy that replaced the script.
+      status.textContent = 'The search can’t be loaded. Check your connection, or reload the page.'
     }
   }
 
@@ -65,8 +66,11 @@ export function createSearchDialog(): () => void {
   }
 }
 
-async function loadEngine(): Promise<ReturnType<typeof createSearchEngine>> {
-  const response = await fetch('/search-index.json')
+async function loadEngine() {
+  const [{ createSearchEngine }, response] = await Promise.all([
+    import('../search-engine.ts'),
+    fetch('/search-index.json'),
+  ])
   if (!response.ok) throw new Error(`status ${response.status}`)
   const entries: SearchEntry[] = await response.json()
   return createSearchEngine(entries)

@@ -29,6 +29,23 @@ test('the keyboard alone finds a field and opens it; nothing is loaded before', 
   })
 })
 
+test('keeps what the reader types at once, before the engine and the index have come', async () => {
+  await visit('/', async ({ page }) => {
+    await page.waitForLoadState('networkidle')
+    const arrived = Promise.withResolvers<void>()
+    // The scripts of the page itself are there.
+    await page.route(/\/search|\/browser\//, async (route) => {
+      await arrived.promise
+      await route.continue()
+    })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('rate limit')
+    expect(await page.getByRole('searchbox').inputValue()).toBe('rate limit')
+    arrived.resolve()
+    await page.getByRole('link', { name: '429 rate_limited Errors' }).waitFor()
+  })
+})
+
 test('Enter opens the best result, also on the same page; Escape gives the focus back', async () => {
   await visit('/errors', async ({ page }) => {
     await page.waitForLoadState('networkidle')
@@ -63,7 +80,7 @@ test('says when nothing matches, and when the index can’t be loaded', async ()
   await visit('/', async ({ page }) => {
     await page.route('**/search-index.json', (route) => route.abort(), { times: 1 })
     await page.getByRole('button', { name: 'Search' }).click()
-    await page.getByText('The search index can’t be loaded.').waitFor()
+    await page.getByText('The search can’t be loaded.').waitFor()
     await page.getByRole('searchbox').fill('zebra')
     await page.getByText('No page matches.').waitFor()
     const address = page.getByRole('dialog').getByRole('link', { name: support.email })

@@ -1,0 +1,12 @@
+// Cuts the excerpts of search results. Apart from the engine, which loads later. Pure.
+
+/** Cuts `text` to some `length` characters around the first of the `terms`, at spaces. */
+export function cutExcerpt(text: string, terms: readonly string[], length: number): string {
+  if (text.length <= length) return text
+  const lower = text.toLowerCase()
+  const positions = terms.map((term) => lower.indexOf(term)).filter((position) => position >= 0)
+  const first = positions.length > 0 ? Math.min(...positions) : 0
+  const from = first < length / 2 ? 0 : text.indexOf(' ', first - length / 3) + 1
+  const to = from + length >= text.length ? text.length : text.lastIndexOf(' ', from + length)
+  return `${from > 0 ? '… ' : ''}${text.slice(from, to)}${to < text.length ? ' …' : ''}`
+}
