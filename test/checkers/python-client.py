@@ -5,6 +5,7 @@ All tests but the first answer with a server of their own.
 """
 
 import contextlib
+import gzip
 import json
 import os
 import pickle
@@ -47,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body.encode())
+        self.wfile.write(body if isinstance(body, bytes) else body.encode())
 
     do_POST = do_GET
 
@@ -151,6 +152,39 @@ class ClientTest(unittest.TestCase):
         client.list_plans()
         self.assertIsNone(self.server.last.headers["If-None-Match"])
         self.assertEqual(self.server.requests, ["auth", "plans", "plans", "plans"])
+
+    def test_begins_with_the_list_that_an_earlier_process_kept_in_a_file(self):
+        kept = json.loads(json.dumps(self.create_client().fetch_list()))
+        self.assertEqual(kept, {"etag": '"1"', "plans": PLANS})
+        self.server.outcomes["plans"] = [(304, {}, "")]
+        client = self.create_client()
+        self.assertIs(client.fetch_list({}, kept), kept)
+        self.assertEqual(self.server.last.headers["If-None-Match"], '"1"')
+        client.list_plans()
+        self.assertEqual(self.server.last.headers["If-None-Match"], '"1"')
+        # A list belongs to its filters.
+        client.list_plans({"currency": "USD"})
+        self.assertIsNone(self.server.last.headers["If-None-Match"])
+        self.assertEqual(self.create_client().fetch_list({}, {"etag": '"0"', "plans": []}), kept)
+        self.server.outcomes["plans"] = [(200, {}, LIST[2])]
+        without = self.create_client().fetch_list({}, {"etag": None, "plans": []})
+        self.assertEqual(without, {"etag": None, "plans": PLANS})
+        self.assertIsNone(self.server.last.headers["If-None-Match"])
+
+    def test_accepts_gzip(self):
+        compressed = gzip.compress(LIST[2].encode())
+        headers = {"Content-Encoding": "gzip", "ETag": 'W/"1"'}
+        self.server.outcomes["plans"] = [(200, headers, compressed), (304, headers, "")]
+        client = self.create_client(retry_delays_seconds=())
+        for _ in range(2):
+            self.assertEqual(client.list_plans(), PLANS)
+        last = self.server.last.headers
+        self.assertEqual([last["Accept-Encoding"], last["If-None-Match"]], ["gzip", 'W/"1"'])
+        self.server.outcomes["plans"] = [(403, headers, gzip.compress(refuse(403)[2].encode()))]
+        self.assert_fails(client, status=403, code="y", message="x")
+        for broken in (compressed[:-9], b"x" + compressed, compressed[:12] + b"\xff" + compressed[13:]):
+            self.server.outcomes["plans"] = [(200, headers, broken)]
+            self.assert_fails(client, status=None, code="connection_failed")
 
     def test_keeps_the_lists_of_a_hundred_filters_at_most(self):
         client = self.create_client()

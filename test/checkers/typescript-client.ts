@@ -42,8 +42,8 @@ async function check(): Promise<void> {
   await write('list.ts', program.replace(/^try [^]*/m, 'void client.listPlans()'))
   const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node', '--lib', 'es2023']
   for (const compiler of compilers) {
-    const settings = ['--strict', '--noEmit', '--module', 'nodenext', ...types]
-    await run(process.execPath, join(root, compiler, 'bin/tsc'), ...settings, 'list.mts', 'list.ts')
+    const settings = ['--strict', '--noEmit', '--module', 'nodenext', '--allowImportingTsExtensions', ...types]
+    await run(process.execPath, join(root, compiler, 'bin/tsc'), ...settings, 'list.mts', 'list.ts', 'list-file.mts')
   }
 }
 

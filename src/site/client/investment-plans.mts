@@ -53,6 +53,13 @@ export class InvestmentPlansError extends Error {
   }
 }
 
+/** A list as the service sent it. Keep both in a file to begin with them in another process. */
+export interface ListWithEtag {
+  /** Null if the response had none, for example because a proxy removed it. */
+  etag: string | null
+  plans: Plan[]
+}
+
 interface Token {
   value: string
   renewAtMs: number
@@ -71,7 +78,7 @@ export class InvestmentPlansClient {
   readonly #options: ClientOptions
   #token: Token | undefined
   #tokenRequest: Promise<Token> | undefined
-  readonly #lists = new Map<string, { etag: string; plans: Plan[] }>()
+  readonly #lists = new Map<string, ListWithEtag>()
 
   /** @throws TypeError for a wrong address or credential, such as an environment variable that is not set */
   constructor(options: ClientOptions) {
@@ -92,8 +99,17 @@ export class InvestmentPlansClient {
    * @throws TypeError for an unknown filter, which the service would ignore
    */
   async listPlans(filter: PlanFilter = {}): Promise<Plan[]> {
+    return (await this.fetchList(filter)).plans
+  }
+
+  /**
+   * The same, with the ETag of the list.
+   * @param known the last list with the same filters, for example from a file: you get it back if it has not changed
+   */
+  async fetchList(filter: PlanFilter = {}, known?: ListWithEtag): Promise<ListWithEtag> {
     const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
     const query = formatQuery(filter)
+    if (known) this.#keep(query, known)
     const endMs = performance.now() + deadlineMs
     for (let retries = 0; ; retries++) {
       try {
@@ -108,7 +124,7 @@ export class InvestmentPlansClient {
     }
   }
 
-  async #fetchPlans(query: string, endMs: number): Promise<Plan[]> {
+  async #fetchPlans(query: string, endMs: number): Promise<ListWithEtag> {
     const token = await this.#getToken(endMs)
     try {
       return await this.#requestPlans(query, token, endMs)
@@ -120,20 +136,23 @@ export class InvestmentPlansClient {
     return this.#requestPlans(query, await this.#getToken(endMs), endMs)
   }
 
-  async #requestPlans(query: string, token: Token, endMs: number): Promise<Plan[]> {
+  async #requestPlans(query: string, token: Token, endMs: number): Promise<ListWithEtag> {
     const known = this.#lists.get(query)
-    const headers = { Authorization: `Bearer ${token.value}`, ...(known && { 'If-None-Match': known.etag }) }
+    const headers = { Authorization: `Bearer ${token.value}`, ...(known?.etag && { 'If-None-Match': known.etag }) }
     const path = `/${encodeURIComponent(this.#options.shortName)}/plans${query}`
     const { response, body } = await this.#send(path, { headers }, endMs)
-    if (response.status === 304 && known) return known.plans
+    if (response.status === 304 && known) return known
     const { data }: { data?: { total?: number; plans?: Plan[] } } = Object(body)
     const plans = data?.plans
     if (!Array.isArray(plans) || plans.length !== data?.total)
       throw new InvestmentPlansError(foreignResponse, 'unknown', response)
-    const etag = response.headers.get('ETag')
+    return this.#keep(query, { etag: response.headers.get('ETag'), plans })
+  }
+
+  #keep(query: string, list: ListWithEtag): ListWithEtag {
     if (this.#lists.size >= maxLists) this.#lists.clear()
-    if (etag !== null) this.#lists.set(query, { etag, plans })
-    return plans
+    this.#lists.set(query, list)
+    return list
   }
 
   /** Concurrent calls share one token request. A token that can't be renewed just now is used until it expires. */
@@ -208,7 +227,7 @@ function formatQuery(filter: PlanFilter): string {
   const unknown = Object.keys(filter).find((name) => !names.includes(name))
   if (unknown !== undefined) throw new TypeError(`There is no filter ${unknown}. The filters are ${names.join(', ')}.`)
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+  const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
   return given.length > 0 ? `?${query.toString()}` : ''
 }
 

@@ -10,6 +10,7 @@ customer's device, your client secret would not stay secret.
 from __future__ import annotations
 
 import base64
+import gzip
 import http.client
 import json
 import re
@@ -18,6 +19,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import zlib
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypedDict
 
 from plan_types import Plan, PlanFilter
@@ -32,6 +34,14 @@ RENEWAL_PAUSE_SECONDS = 60.0
 MAX_LISTS = 100
 """Forgets all lists when there are this many, one per set of filters."""
 FOREIGN_RESPONSE = "The response did not come from the service, or is incomplete."
+
+
+class ListWithEtag(TypedDict):
+    """A list as the service sent it. Keep both in a file to begin with them in another process."""
+
+    etag: Optional[str]
+    """None if the response had none, for example because a proxy removed it."""
+    plans: List[Plan]
 
 
 class InvestmentPlansError(Exception):
@@ -102,7 +112,7 @@ class InvestmentPlansClient:
         self._token: Optional[str] = None
         self._renew_at = 0.0
         self._expires_at = 0.0
-        self._lists: Dict[str, Tuple[str, List[Plan]]] = {}
+        self._lists: Dict[str, ListWithEtag] = {}
         self._opener = urllib.request.build_opener(_RefuseRedirects)
 
     def list_plans(self, filter: PlanFilter = {}) -> List[Plan]:
@@ -111,7 +121,16 @@ class InvestmentPlansClient:
         Every call asks the service, which sends the list only if it has changed. Raises InvestmentPlansError when the service
         refuses the request, or fails until the last retry, and ValueError for an unknown filter, which the service would ignore.
         """
+        return self.fetch_list(filter)["plans"]
+
+    def fetch_list(self, filter: PlanFilter = {}, known: Optional[ListWithEtag] = None) -> ListWithEtag:
+        """The same, with the ETag of the list.
+
+        known is the last list with the same filters, for example from a file: you get it back if it has not changed.
+        """
         query = _format_query(filter)
+        if known:
+            self._keep(query, known)
         end = time.monotonic() + self._deadline_seconds
         delays = iter(self._retry_delays_seconds)
         while True:
@@ -126,7 +145,7 @@ class InvestmentPlansClient:
                     raise
             time.sleep(pause)
 
-    def _fetch_plans(self, query: str, end: float) -> List[Plan]:
+    def _fetch_plans(self, query: str, end: float) -> ListWithEtag:
         token = self._get_token(end)
         try:
             return self._request_plans(query, token, end)
@@ -137,23 +156,26 @@ class InvestmentPlansClient:
         self._token = None
         return self._request_plans(query, self._get_token(end), end)
 
-    def _request_plans(self, query: str, token: str, end: float) -> List[Plan]:
-        known_etag, known_plans = self._lists.get(query, (None, []))
+    def _request_plans(self, query: str, token: str, end: float) -> ListWithEtag:
+        known = self._lists.get(query)
         headers = {"Authorization": f"Bearer {token}"}
-        if known_etag:
-            headers["If-None-Match"] = known_etag
+        if known and known["etag"]:
+            headers["If-None-Match"] = known["etag"]
         path = f"/{urllib.parse.quote(self._short_name, safe='')}/plans{query}"
         status, answer_headers, body = self._send("GET", path, headers, end)
-        if status == 304 and known_etag:
-            return known_plans
+        if status == 304 and known:
+            return known
         data = _read(body, "data")
         plans = _read(data, "plans")
         if not isinstance(plans, list) or len(plans) != _read(data, "total"):
             raise InvestmentPlansError(FOREIGN_RESPONSE, "unknown", status, answer_headers)
+        return self._keep(query, {"etag": answer_headers.get("ETag"), "plans": plans})
+
+    def _keep(self, query: str, known: ListWithEtag) -> ListWithEtag:
         if len(self._lists) >= MAX_LISTS:
             self._lists.clear()
-        self._lists[query] = (answer_headers.get("ETag", ""), plans)
-        return plans
+        self._lists[query] = known
+        return known
 
     def _get_token(self, end: float) -> str:
         """A token that can't be renewed just now is used until it expires."""
@@ -180,7 +202,7 @@ class InvestmentPlansClient:
 
     def _send(self, method: str, path: str, headers: Dict[str, str], end: float) -> Tuple[int, Mapping[str, str], Any]:
         """Returns a response with a status of 2xx or 304: status, headers, and body as JSON."""
-        headers = {"User-Agent": f"investment-plans-python/{CLIENT_VERSION}", **headers}
+        headers = {"User-Agent": f"investment-plans-python/{CLIENT_VERSION}", "Accept-Encoding": "gzip", **headers}
         request = urllib.request.Request(f"{self._base_url}/api/v3/partners{path}", method=method, headers=headers)
         end = min(end, time.monotonic() + self._timeout_seconds)
         text = bytearray()
@@ -195,17 +217,18 @@ class InvestmentPlansClient:
                     text += part
                     if time.monotonic() >= end:
                         raise socket.timeout("timed out")
-        except (OSError, http.client.HTTPException, UnicodeError) as error:
+                content = gzip.decompress(text) if response.headers.get("Content-Encoding") == "gzip" else text
+        except (OSError, http.client.HTTPException, UnicodeError, EOFError, zlib.error) as error:
             reason = getattr(error, "reason", error)
             code = "timeout" if isinstance(reason, socket.timeout) else "connection_failed"
             raise InvestmentPlansError(f"There was no complete response: {reason}", code) from error
         try:
-            body = json.loads(text)
+            body = json.loads(content)
         except ValueError:
             body = None
         if 200 <= response.status < 300 or response.status == 304:
             return response.status, response.headers, body
-        start = text[:100].decode(errors="replace")
+        start = content[:100].decode(errors="replace")
         message = _read(body, "message") or f"The service answered with status {response.status}: {start}"
         raise InvestmentPlansError(message, _read(body, "error") or "unknown", response.status, response.headers)
 

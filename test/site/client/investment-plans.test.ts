@@ -71,6 +71,21 @@ test('downloads a list again only after it has changed', async () => {
   expect((await client.listPlans())[0]?.name).toBe('New')
 })
 
+test('begins with the list that an earlier process kept in a file, and returns its ETag', async () => {
+  const kept = JSON.stringify(await createClient().fetchList())
+  exchanges = []
+  const client = createClient()
+  expect(JSON.stringify(await client.fetchList({}, JSON.parse(kept)))).toBe(kept)
+  expect(await client.listPlans()).toHaveLength(2)
+  // A list belongs to its filters.
+  expect((await client.fetchList({ currency: 'USD' })).plans).toHaveLength(1)
+  const { etag, plans } = await createClient().fetchList({}, { etag: '"old"', plans: [] })
+  expect({ etag, plans }).toEqual(JSON.parse(kept))
+  expect((await createClient().fetchList({}, { etag: null, plans: [] })).plans).toHaveLength(2)
+  const statuses = exchanges.filter((exchange) => !exchange.startsWith('/auth')).map((exchange) => exchange.slice(-3))
+  expect(statuses).toEqual(['304', '304', '200', '200', '200'])
+})
+
 test('renews a token before it expires', async () => {
   const client = createClient()
   await client.listPlans()
