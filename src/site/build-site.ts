@@ -19,6 +19,7 @@ import { exampleOrigin } from './example-origin.ts'
 import { getMarkdownPath, renderPage, type Page } from './page-shell.ts'
 import { listSections } from './table-of-contents.ts'
 import { sampleFiles } from './blocks/start.ts'
+import { syncFiles } from './blocks/sync-job.ts'
 import { notFoundPage } from './not-found-page.ts'
 
 const source = import.meta.dirname
@@ -88,9 +89,7 @@ async function writeSite(folder: string, origin: string): Promise<void> {
     origin && writeText('sitemap.xml', formatSitemap(origin, sections)),
     origin && writeText('.well-known/oauth-authorization-server', formatAuthorizationServer(origin)),
     writeText('.well-known/security.txt', formatSecurityTxt(origin, new Date())),
-    ...[...sampleFiles.map((file) => `samples/${file}`), 'client/sync.py', 'client/sync.mjs'].map((file) =>
-      cp(join(source, file), join(folder, file)),
-    ),
+    ...[...sampleFiles, ...syncFiles].map((file) => cp(join(source, file), join(folder, file))),
     cp(
       resolvePackaged('@fontsource-variable/figtree', 'files/figtree-latin-wght-normal.woff2'),
       join(folder, 'figtree.woff2'),

@@ -5,7 +5,8 @@ import { formatCaseTable, formatFilterTable } from './blocks/plan-tables.ts'
 import { formatErrorBlocks } from './blocks/error-codes.ts'
 import { formatReferenceBlocks } from './blocks/reference.ts'
 import { promised } from './blocks/promised.ts'
-import { formatCode, readProse, readSiteFile, type Block } from './markdown.ts'
+import { createSyncJob } from './blocks/sync-job.ts'
+import { readProse, type Block } from './markdown.ts'
 import type { Page, Section } from './page-shell.ts'
 
 export function listSections(): Section[] {
@@ -38,8 +39,7 @@ export function listSections(): Section[] {
           filters: formatFilterTable(),
         }),
         readPage('sync', 'How to request a list only if it has changed, and keep your own copy.', {
-          syncPython: formatCode(readSiteFile('client/sync.py'), 'python'),
-          syncJavaScript: formatCode(readSiteFile('client/sync.mjs'), 'js'),
+          job: createSyncJob(),
         }),
         readPage('limits', 'Rate limits, timeouts, TLS, IP addresses, the size of a list and request IDs.'),
         readPage('testing', 'The cases of the sandbox, a mock server, Postman and Bruno, and each error.', {

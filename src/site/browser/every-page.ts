@@ -19,6 +19,16 @@ document.addEventListener('keydown', (event) => {
   openSearch()
 })
 
+// A language that the reader chooses stays chosen, on every page and at the next visit.
+try {
+  for (const input of document.querySelectorAll<HTMLInputElement>('[name=language]')) {
+    input.checked ||= input.value === localStorage.getItem('language')
+    input.addEventListener('change', () => localStorage.setItem('language', input.value))
+  }
+} catch {
+  // The reader's settings forbid storage.
+}
+
 const liveRegion = document.createElement('p')
 liveRegion.className = 'visually-hidden'
 liveRegion.setAttribute('role', 'status')

@@ -6,26 +6,37 @@ import { InvestmentPlansClient } from './investment-plans.mts'
 
 const copyFile = join(import.meta.dirname, 'plans.json')
 const { API: baseUrl, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, SHORT_NAME: shortName } = process.env
-const client = new InvestmentPlansClient({ baseUrl, clientId, clientSecret, shortName })
 
-const copy = existsSync(copyFile) ? JSON.parse(readFileSync(copyFile, 'utf8')) : []
-const offered = new Map(copy.filter((plan) => !plan.removedAt).map((plan) => [plan.identifier, plan]))
-const plans = await client.listPlans()
-const listed = new Set(plans.map((plan) => plan.identifier))
-const gone = [...offered.keys()].filter((identifier) => !listed.has(identifier))
-if (gone.length > offered.size / 2 && !process.argv.includes('--confirmed'))
-  throw new Error('More than half of the plans were removed. Ask support. Then run this again with --confirmed.')
-for (const plan of plans) {
-  const before = offered.get(plan.identifier)
-  if (!before) console.log('show', plan.identifier)
-  else if (!isDeepStrictEqual(before, plan)) console.log('update', plan.identifier)
+function stop(reason) {
+  console.error(reason)
+  process.exit(1)
 }
-for (const identifier of gone) console.log('stop offering', identifier)
 
-// A plan that was removed earlier keeps its time. A plan that is listed again is no longer among the removed ones.
-const removed = copy.filter((plan) => !listed.has(plan.identifier))
-for (const plan of removed) plan.removedAt ??= new Date().toISOString()
+// The list as it was received, with its ETag, and the plans that were removed from it.
+const noCopy = { etag: null, plans: [], removed: [] }
+const copy = existsSync(copyFile) ? JSON.parse(readFileSync(copyFile, 'utf8')) : noCopy
+const client = new InvestmentPlansClient({ baseUrl, clientId, clientSecret, shortName })
+const { etag, plans } = await client.fetchList({}, copy).catch(({ code, message, requestId }) => {
+  stop(`${code}: ${message} (request ${requestId})`)
+})
+
+const before = new Map(copy.plans.map((plan) => [plan.identifier, plan]))
+const listed = new Set(plans.map((plan) => plan.identifier))
+const gone = copy.plans.filter((plan) => !listed.has(plan.identifier))
+if (gone.length > copy.plans.length / 2 && !process.argv.includes('--confirmed'))
+  stop('More than half of the plans were removed. Ask support. Then run this again with --confirmed.')
+for (const plan of plans) {
+  const known = before.get(plan.identifier)
+  if (!known) console.log('show', plan.identifier)
+  else if (!isDeepStrictEqual(known, plan)) console.log('update', plan.identifier)
+}
+for (const plan of gone) console.log('stop offering', plan.identifier)
+
+// A plan that was removed earlier keeps its time, and one that is listed again is no longer removed.
+const removedAt = new Date().toISOString()
+const removed = copy.removed.filter((plan) => !listed.has(plan.identifier))
+for (const plan of gone) removed.push({ ...plan, removedAt })
 
 // At the end, so that the next run repeats all changes of a run that fails. The rename keeps the old file whole until then.
-writeFileSync(`${copyFile}.new`, JSON.stringify([...plans, ...removed]))
+writeFileSync(`${copyFile}.new`, JSON.stringify({ etag, plans, removed }))
 renameSync(`${copyFile}.new`, copyFile)

@@ -4,33 +4,42 @@ import os
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from investment_plans import InvestmentPlansClient
+from investment_plans import InvestmentPlansClient, InvestmentPlansError
 
 copy_file = Path(__file__).resolve().parent / "plans.json"
 client = InvestmentPlansClient(
     os.environ["API"], os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"], os.environ["SHORT_NAME"]
 )
 
-copy = json.loads(copy_file.read_text("utf-8")) if copy_file.exists() else []
-offered = {plan["identifier"]: plan for plan in copy if "removedAt" not in plan}
-plans = client.list_plans()
+# The list as it was received, with its ETag, and the plans that were removed from it.
+copy = {"etag": None, "plans": [], "removed": []}
+if copy_file.exists():
+    copy = json.loads(copy_file.read_text("utf-8"))
+try:
+    received = client.fetch_list({}, copy)
+except InvestmentPlansError as error:
+    sys.exit(str(error))
+
+plans = received["plans"]
+before = {plan["identifier"]: plan for plan in copy["plans"]}
 listed = {plan["identifier"] for plan in plans}
-gone = [identifier for identifier in offered if identifier not in listed]
-if len(gone) > len(offered) / 2 and "--confirmed" not in sys.argv:
+gone = [plan for plan in copy["plans"] if plan["identifier"] not in listed]
+if len(gone) > len(before) / 2 and "--confirmed" not in sys.argv:
     sys.exit("More than half of the plans were removed. Ask support. Then run this again with --confirmed.")
 for plan in plans:
-    if plan["identifier"] not in offered:
+    if plan["identifier"] not in before:
         print("show", plan["identifier"])
-    elif plan != offered[plan["identifier"]]:
+    elif plan != before[plan["identifier"]]:
         print("update", plan["identifier"])
-for identifier in gone:
-    print("stop offering", identifier)
+for plan in gone:
+    print("stop offering", plan["identifier"])
 
-# A plan that was removed earlier keeps its time. A plan that is listed again is no longer among the removed ones.
+# A plan that was removed earlier keeps its time, and one that is listed again is no longer removed.
 now = datetime.now(timezone.utc).isoformat()
-removed = [{"removedAt": now, **plan} for plan in copy if plan["identifier"] not in listed]
+removed = [plan for plan in copy["removed"] if plan["identifier"] not in listed]
+removed += [{**plan, "removedAt": now} for plan in gone]
 
-# At the end, so that the next run repeats all changes of a run that fails.
+# At the end, so that the next run repeats all changes of a run that fails. The rename keeps the old file whole until then.
 draft = copy_file.with_suffix(".new")
-draft.write_text(json.dumps([*plans, *removed]), "utf-8")
+draft.write_text(json.dumps({"etag": received["etag"], "plans": plans, "removed": removed}), "utf-8")
 draft.replace(copy_file)

@@ -10,13 +10,12 @@ const samplesFolder = resolve(import.meta.dirname, '../../../src/site/samples')
 test('every sample can be copied and downloaded exactly as it is in src/site/samples', async () => {
   const files = await readdir(samplesFolder)
   await visit({ path: '/', permissions }, async ({ page }) => {
-    const offered = await page
-      .locator('[name=language]')
-      .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value))
+    const offered = await page.locator('.file').allTextContents()
     expect(offered.toSorted()).toEqual(files)
-    for (const file of files) {
-      await page.locator(`label:has([value='${file}'])`).click()
-      const panel = page.locator(`[data-file='${file}']`)
+    for (const label of await page.locator('.tabs label').all()) {
+      await label.click()
+      const panel = page.locator('.panel:visible')
+      const file = await panel.locator('.file').innerText()
       const copied: string[] = []
       for (const button of await panel.locator('.copy').all()) {
         await button.click()
@@ -43,8 +42,25 @@ test('"Copy page" copies the page as Markdown', async () => {
 
 test('an arrow key selects the next language', async () => {
   await visit('/', async ({ page }) => {
-    await page.locator('[value="curl.sh"]').focus()
+    await page.locator('[value="curl"]').focus()
     await page.keyboard.press('ArrowRight')
-    expect(await page.locator('.panel:visible').getAttribute('data-file')).toBe('javascript.mjs')
+    expect(await page.locator('.panel:visible .file').innerText()).toBe('javascript.mjs')
+  })
+})
+
+test('a language stays chosen at the next visit, and on pages that have it', async () => {
+  await visit('/', async ({ page }) => {
+    const readFiles = () => page.locator('.panel:visible .file').allTextContents()
+    for (const [label, sample, job] of [
+      ['JavaScript', 'javascript.mjs', 'sync.mjs'],
+      ['PHP', 'php.php', 'sync.py'],
+    ] as const) {
+      await page.goto('/')
+      await page.getByText(label, { exact: true }).click()
+      await page.goto('/sync')
+      expect(await readFiles()).toEqual([job])
+      await page.goto('/')
+      expect(await readFiles()).toEqual([sample])
+    }
   })
 })

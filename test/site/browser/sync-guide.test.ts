@@ -1,5 +1,5 @@
 // Runs the sync jobs of the guide as a partner does: downloaded from the site, with the client beside them, from the line for cron.
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { exampleOrigin } from '../../../src/site/example-origin.ts'
@@ -19,14 +19,15 @@ function findBlock(guide: string, language: string, text: string): string {
   return code.replaceAll(exampleOrigin, origin)
 }
 
-interface CopiedPlan {
-  identifier: string
-  removedAt?: string
+interface Copy {
+  etag: string
+  plans: object[]
+  removed: object[]
 }
 
 test.each([
   ['python', 'sync.py', 'python3'],
-  ['js', 'sync.mjs', process.execPath],
+  ['javascript', 'sync.mjs', process.execPath],
 ])(
   'the sync job in %s offers every plan once, keeps removed plans, and stops before it removes most',
   async (...names) => {
@@ -53,42 +54,55 @@ test.each([
       return stdout.split('\n').filter(Boolean)
     }
     const copyFile = join(folder, 'plans.json')
-    const readCopy = async (): Promise<CopiedPlan[]> => JSON.parse(await readFile(copyFile, 'utf8'))
+    const readCopy = async (): Promise<Copy> => JSON.parse(await readFile(copyFile, 'utf8'))
 
-    const plans = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).listPlans()
+    const { etag, plans } = await new InvestmentPlansClient({ baseUrl: origin, ...demo }).fetchList()
     expect(await sync()).toEqual(plans.map(({ identifier }) => `show ${identifier}`))
+    expect(await readCopy()).toEqual({ etag, plans, removed: [] })
+
+    // A 304 writes the file, too.
+    await utimes(copyFile, 0, 0)
     expect(await sync()).toEqual([])
-    expect(await readCopy()).toEqual(plans)
+    expect((await stat(copyFile)).mtimeMs).toBeGreaterThan(0)
+    expect(await readCopy()).toEqual({ etag, plans, removed: [] })
+    // A 304 it was: the job believes that the list is the one of the ETag.
+    await writeFile(copyFile, JSON.stringify({ etag, plans: [], removed: [] }))
+    expect(await sync()).toEqual([])
+    expect(await readCopy()).toEqual({ etag, plans: [], removed: [] })
 
     // A plan that is listed again, one that has changed, one that is being removed, and one that was removed before.
     const [first = { identifier: '' }, second = first, ...others] = plans
     const removedAt = '2026-01-01T00:00:00+00:00'
-    const before = [
-      { ...first, removedAt },
-      { ...second, name: 'Old name' },
-      ...others,
-      { ...first, identifier: 'new' },
-      { ...first, identifier: 'old', removedAt },
-    ]
+    const old = { ...first, identifier: 'old', removedAt }
+    const before = {
+      etag: '"before"',
+      plans: [{ ...second, name: 'Old name' }, ...others, { ...first, identifier: 'new' }],
+      removed: [{ ...first, removedAt }, old],
+    }
     await writeFile(copyFile, JSON.stringify(before))
     expect(await sync()).toEqual([`show ${first.identifier}`, `update ${second.identifier}`, 'stop offering new'])
     const after = await readCopy()
-    expect(after.slice(0, plans.length)).toEqual(plans)
-    expect(after.slice(plans.length)).toEqual([
-      { ...first, identifier: 'new', removedAt: expect.stringMatching(/^20\d\d-.*(\+00:00|Z)$/) as string },
-      { ...first, identifier: 'old', removedAt },
-    ])
+    const now = expect.stringMatching(/^20\d\d-.*(\+00:00|Z)$/) as string
+    expect(after).toEqual({ etag, plans, removed: [old, { ...first, identifier: 'new', removedAt: now }] })
     expect(await sync()).toEqual([])
     expect(await readCopy()).toEqual(after)
 
     // As after a move to a country with other plans.
     const copy = await readFile(copyFile, 'utf8')
-    await writeFile(copyFile, copy.replaceAll(/(?<="identifier": ?")/g, 'old-'))
+    const moved = copy.replace(JSON.stringify(etag), '""').replaceAll(/(?<="identifier": ?")/g, 'old-')
+    await writeFile(copyFile, moved)
     for (let attempt = 1; attempt <= 2; attempt++)
       await expect(sync()).rejects.toThrow('More than half of the plans were removed')
+    expect(await readFile(copyFile, 'utf8')).toBe(moved)
     const confirmed = await sync('--confirmed')
     expect(confirmed).toContain(`show ${first.identifier}`)
     expect(confirmed).toContain(`stop offering old-${first.identifier}`)
     expect((await readdir(folder)).filter((name) => name.startsWith('plans'))).toEqual(['plans.json'])
+
+    // A refusal: one line, and the copy stays.
+    await writeFile(join(folder, 'credentials.env'), 'CLIENT_SECRET=wrong\n', { flag: 'a' })
+    const kept = await readFile(copyFile, 'utf8')
+    await expect(sync()).rejects.toMatchObject({ stderr: expect.stringMatching(/^invalid_client: .*\n$/) as string })
+    expect(await readFile(copyFile, 'utf8')).toBe(kept)
   },
 )
