@@ -19,6 +19,9 @@ export interface PartnerMark {
   withoutSuspensionMs: number
 }
 
+/** A replica of D1 lags behind by less than this: what it says of a partner counts as older by as much. */
+export const maxReplicaLagMs = 60_000
+
 export function getPartnerKey(clientId: string): string {
   return `${partnerKeyPrefix}${clientId}`
 }

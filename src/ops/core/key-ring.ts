@@ -5,6 +5,7 @@ import { staleIfErrorHours } from '../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../crypto/signing-keys.ts'
 import { recordKeyChange } from '../../db/partner-changes.ts'
 import { selectEntries, selectNowSeconds, type KeyEntry } from '../../db/partner-queries.ts'
+import { makeOutsideChange } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import { describeCommand, type Target } from '../shared/target.ts'
@@ -106,13 +107,11 @@ async function changeRecorded(
   change: () => Promise<void>,
 ): Promise<void> {
   await recordKey(store, attribution, kind, kid)
-  store.changes.outcome = 'unknown'
-  await change().catch((error: unknown) => {
+  await makeOutsideChange(store.changes, change).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     const list = describeCommand(store.target, 'keys', 'list')
     throw new UserError([error.message, `The record shows the change all the same. See which keys there are: ${list}`])
   })
-  store.changes.outcome = 'changed'
 }
 
 /** Records that a key was made or dropped. */

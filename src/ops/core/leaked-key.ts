@@ -2,6 +2,7 @@
 // again, adds what the record lacks.
 import { formatKeyName, generateKey, parseKeyName } from '../../crypto/signing-keys.ts'
 import { findCause } from '../store/failure.ts'
+import { makeOutsideChange } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { WorkerSecrets } from '../store/worker-secrets.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -26,13 +27,12 @@ export async function isInUse(secrets: WorkerSecrets, { target }: Store, kid: st
 export async function replaceLeakedKey(secrets: WorkerSecrets, store: Store, kid: string): Promise<string> {
   const nowSeconds = Math.floor((await store.askServerTimeMs()) / 1000)
   const next = findFreeKid((await secrets.list()).live, nowSeconds)
-  store.changes.outcome = 'unknown'
-  await secrets.put({ [formatKeyName(next)]: generateKey(), [formatKeyName(kid)]: null }).catch((error: unknown) => {
+  const replaced = { [formatKeyName(next)]: generateKey(), [formatKeyName(kid)]: null }
+  await makeOutsideChange(store.changes, () => secrets.put(replaced)).catch((error: unknown) => {
     if (!(error instanceof UserError)) throw error
     const repeat = `Nothing was recorded, and the key may be gone all the same. Run the command again: it drops ${kid}, or records that it was dropped.`
     throw new UserError([error.message, repeat])
   })
-  store.changes.outcome = 'changed'
   return next
 }
 

@@ -1,6 +1,6 @@
 // KV's copy of a partner, or the mark in its place. It decides access only while D1 fails. The Worker also reads it after a
 // response, to save a write.
-import { getPartnerKey, partnerKeyPrefix, type PartnerMark } from '../../api/cache-keys.ts'
+import { getPartnerKey, maxReplicaLagMs, partnerKeyPrefix, type PartnerMark } from '../../api/cache-keys.ts'
 import { staleIfErrorHours } from '../../api/promises.ts'
 import type { Partner, PartnerEntry } from '../../db/partner-queries.ts'
 import { readPath } from '../../json.ts'
@@ -39,9 +39,6 @@ export interface CopiedChange {
 
 /** A change must reach KV soon, although Cloudflare's API waits for minutes for a database that hangs. */
 const patienceMs = 5000
-
-/** A copy with an answer of D1 may be from a replica, which lags behind. */
-const maxLagMs = 60_000
 
 /** The kinds of changes, beside a suspension, after which something stops working that worked before. */
 const endingKinds = new Set(['close', 'lockdown', 'end-tokens', 'replace-newest', 'replace-all'])
@@ -178,7 +175,7 @@ function readEarlierEnd(metadata: unknown): number {
   if (typeof withoutSuspensionMs === 'number') return withoutSuspensionMs
   // A copy takes the place of a mark only when it is newer, so it is newer than the last end.
   const checkedAtMs = readPath(metadata, 'checkedAtMs')
-  return typeof checkedAtMs === 'number' ? checkedAtMs - maxLagMs : 0
+  return typeof checkedAtMs === 'number' ? checkedAtMs - maxReplicaLagMs : 0
 }
 
 /** @param recordedEnd when access ended otherwise, as far as the database said it. */

@@ -5,7 +5,7 @@ import { isUncertain } from './failure.ts'
 /** `unknown`: a change was sent, and its answer is not there yet, or lost. */
 export type Outcome = 'unchanged' | 'unknown' | 'changed'
 
-/** Each store has one. `makeChange` writes it. */
+/** Each store has one. The functions of this file write it. */
 export interface Changes {
   outcome: Outcome
 }
@@ -35,6 +35,13 @@ export async function makeChange<T>(
   const made = answer ?? (await find())
   changes.outcome = made === undefined ? before : 'changed'
   return made
+}
+
+/** Makes a change outside the database. When it fails, it may have been made. */
+export async function makeOutsideChange(changes: Changes, change: () => Promise<void>): Promise<void> {
+  changes.outcome = 'unknown'
+  await change()
+  changes.outcome = 'changed'
 }
 
 export function describeOutcome(target: Target, { outcome }: Changes): string {

@@ -1,4 +1,5 @@
 // The ages of the freshness policy, in one place.
+import { maxReplicaLagMs } from '../../api/cache-keys.ts'
 import { copyRenewalHours, freshnessSeconds, staleIfErrorHours } from '../../api/promises.ts'
 
 /** A check of up to this age is used without any I/O. */
@@ -18,9 +19,6 @@ export const outageProbeMs = 6000
 export const kvRewriteMs = copyRenewalHours * 3600_000
 /** After KV refused a copy, an isolate tries again after this time. */
 export const kvRetryMs = 60_000
-
-/** D1's replicas lag behind its primary by less than this. */
-const maxReplicaLagMs = 60_000
 
 /**
  * An answer of D1 has the changes from before this time. Checks and copies don't record who answered, so each counts as the
