@@ -182,7 +182,7 @@ describe('while D1 fails', () => {
   )
 
   test('for one check, the others are made', async () => {
-    const on = interruptedStore(down, /viewable_in <>/)
+    const on = interruptedStore(down, /viewable_in"? <>/)
     expect(await findMistakes({ on })).toEqual(['problem catalog: Cloudflare answered 500: x.'])
     expect(await check({ on })).toHaveLength((await check()).length)
   })
