@@ -6,7 +6,6 @@ import { usageQueries } from '../core/usage-queries.ts'
 import { watch as watchService } from '../core/watch.ts'
 import { listMigrationFiles } from '../store/wrangler.ts'
 import { isReplicated } from '../store/remote-store.ts'
-import { readStatements } from '../store/sql-file.ts'
 import { checkHasUsage, type QueryUsage } from '../store/cloudflare-api.ts'
 import { ownerOnly, writeOutput } from '../store/write-output.ts'
 import type { Output, Run } from './run.ts'
@@ -70,7 +69,7 @@ export const compare = verb({
   args: { file: {} },
   json: 'an array of rows',
   async run({ file }, { store }) {
-    const { lost, counts } = await findLostRows(store, readStatements(file))
+    const { lost, counts } = await findLostRows(store, file)
     const compared = Object.entries(counts).map(([table, count]) => `${count} of ${table}`)
     return {
       data: lost,

@@ -8,7 +8,7 @@ import {
 } from '../../db/copy-queries.ts'
 import type { PublicationRow } from '../../db/publication-queries.ts'
 import { UserError } from '../shared/user-error.ts'
-import { openTemporaryDatabase, type TemporaryDatabase } from '../store/sql-file.ts'
+import { openTemporaryDatabase, readStatements, type TemporaryDatabase } from '../store/sql-file.ts'
 import type { Store } from '../store/store.ts'
 
 /**
@@ -17,13 +17,13 @@ import type { Store } from '../store/store.ts'
  */
 export async function* readCopy(store: Store): AsyncGenerator<string> {
   const fingerprint = await selectFingerprint(store.db)
-  yield* readStatements(store)
+  yield* writeStatements(store)
   if ((await selectFingerprint(store.db)) !== fingerprint) {
     throw new UserError('Somebody changed the database while it was read. Nothing was written: try again.')
   }
 }
 
-async function* readStatements({ db }: Store): AsyncGenerator<string> {
+async function* writeStatements({ db }: Store): AsyncGenerator<string> {
   const schema = await selectSchema(db)
   for (const [type, name, statement] of schema) {
     yield `${statement};\n`
@@ -95,16 +95,17 @@ export interface LostRow {
 
 /**
  * Compares a database with a copy of it from earlier. Rows that were added since are not looked at.
- * @param copy SQL, in pieces of whole statements.
+ * @param copy a file of SQL.
  * @returns the rows that the database lost, and the number of rows of each table that were compared.
  */
-export async function findLostRows(store: Store, copy: AsyncIterable<string>) {
-  const kept = await openTemporaryDatabase(copy)
-  const current = await openTemporaryDatabase(readStatements(store))
+export async function findLostRows(store: Store, copy: string) {
+  const complaint = `${copy} is damaged, or no copy`
+  const kept = await openTemporaryDatabase(readStatements(copy), complaint)
+  const current = await openTemporaryDatabase(writeStatements(store), 'The database is damaged')
   const lost: LostRow[] = []
   const counts: Record<string, number> = {}
   for (const table of Object.keys(comparedTables)) {
-    if (!kept.tables.has(table)) throw new UserError(`The copy is not complete: it has no table ${table}.`)
+    if (!kept.tables.has(table)) throw new UserError(`${complaint}: it has no table ${table}.`)
     const rows = [...compareRows(table, kept, current)]
     counts[table] = rows.length
     lost.push(...rows.filter((row) => row !== undefined))

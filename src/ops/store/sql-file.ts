@@ -1,4 +1,6 @@
 // SQL in a file, and in a temporary database of SQLite.
+import type { SQLInputValue } from 'node:sqlite'
+import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { readPieces } from './read-input.ts'
 
@@ -16,23 +18,67 @@ export async function* readStatements(file: string): AsyncGenerator<string> {
 
 export type TemporaryDatabase = Awaited<ReturnType<typeof openTemporaryDatabase>>
 
+/** What the CHECKs of migrations/*.sql call. */
+const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type', 'json_valid', 'length', 'lower'])
+
 /**
- * Runs statements in a database of its own. SQLite keeps it in memory, and beyond its cache in a file without a name.
+ * Runs statements that may only create tables and indexes, and insert rows: others could write files (ATTACH, VACUUM INTO), never
+ * end, or run later. SQLite keeps the database in memory, and beyond its cache in a file without a name.
  * @param statements pieces of whole statements.
+ * @param complaint begins the message when SQLite refuses one, or a query.
  * @throws UserError when SQLite refuses one.
  */
-export async function openTemporaryDatabase(statements: AsyncIterable<string>) {
+export async function openTemporaryDatabase(statements: AsyncIterable<string>, complaint: string) {
   // Not at the top: other commands start quicker without it, and earlier versions of Node warn of it.
-  const { DatabaseSync } = await import('node:sqlite')
+  const { DatabaseSync, constants } = await import('node:sqlite')
+  const { SQLITE_OK, SQLITE_DENY, SQLITE_READ, SQLITE_FUNCTION, SQLITE_UPDATE, SQLITE_SELECT } = constants
+  const { SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT } = constants
+  if (!('setAuthorizer' in DatabaseSync.prototype)) {
+    throw new UserError(
+      `compare needs Node 24.10 or newer, which can restrict the SQL of a copy. This is ${process.version}.`,
+    )
+  }
   const database = new DatabaseSync('')
-  database.exec('begin')
-  for await (const text of statements) {
+  let denied: string | undefined
+  const permit = (...permitted: number[]) =>
+    database.setAuthorizer((action, subject, detail) => {
+      if (permitted.includes(action) || action === SQLITE_READ) return SQLITE_OK
+      if (action === SQLITE_FUNCTION && checkFunctions.has(detail ?? '')) return SQLITE_OK
+      // CREATE updates it. SQLite itself refuses a statement that updates it.
+      if (action === SQLITE_UPDATE && subject === 'sqlite_master') return SQLITE_OK
+      const [name = ''] = Object.entries(constants).find(([key, code]) => code === action && isAction(key)) ?? []
+      denied = `${name.replace('SQLITE_', '')} ${abbreviate(subject ?? detail)}`
+      return SQLITE_DENY
+    })
+  const attempt = <T>(work: () => T): T => {
     try {
-      database.exec(text)
+      return work()
     } catch (error) {
-      throw new UserError(`The copy is no SQL of SQLite, or damaged: ${String(error)}.`)
+      const reason = denied === undefined ? String(error) : `only tables, indexes and rows are allowed, not ${denied}`
+      throw new UserError(`${complaint}: ${reason}.`)
     }
   }
+  database.exec('begin')
+  permit(SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT)
+  for await (const text of statements) attempt(() => database.exec(text))
+  permit(SQLITE_SELECT)
   const tables = database.prepare(`select name from sqlite_master where type = 'table'`).all()
-  return { tables: new Set(tables.map(({ name }) => name)), prepare: (sql: string) => database.prepare(sql) }
+  return {
+    tables: new Set(tables.map(({ name }) => name)),
+    prepare: (sql: string) => {
+      const statement = attempt(() => database.prepare(sql))
+      return {
+        get: (...key: SQLInputValue[]) => attempt(() => statement.get(...key)),
+        *iterate() {
+          const rows = attempt(() => statement.iterate())
+          for (let row = attempt(() => rows.next()); !row.done; row = attempt(() => rows.next())) yield row.value
+        },
+      }
+    },
+  }
+}
+
+/** The other constants of node:sqlite have the same numbers. */
+function isAction(name: string): boolean {
+  return !/^SQLITE_(?:CHANGESET_|OK$|DENY$|IGNORE$)/.test(name)
 }

@@ -1,5 +1,5 @@
 // A copy is read back by SQLite, and a comparison names what a database lost since.
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -144,13 +144,83 @@ test.each([
   expect(await run(['compare', file])).toMatchObject({ code: 3, stdout: `${line}\n` })
 })
 
+const other = join(folder, 'other.db')
+test.each([
+  [`attach '${other}' as other`, 'ATTACH'],
+  [`vacuum into '${other}'`, 'VACUUM'],
+  [`commit; vacuum into '${other}'`, 'TRANSACTION'],
+  ['rollback', 'TRANSACTION'],
+  ['savepoint a', 'SAVEPOINT'],
+  ['pragma writable_schema = on', 'PRAGMA'],
+  ['create trigger a after insert on catalog begin select 1; end', 'CREATE_TRIGGER'],
+  ['create temp trigger a after insert on catalog begin select 1; end', 'CREATE_TEMP_TRIGGER'],
+  ['create view a as select 1', 'CREATE_VIEW'],
+  ['create temp table a (b)', 'CREATE_TEMP_TABLE'],
+  ['create table a as select 1', 'SELECT'],
+  ['create virtual table a using fts5(b)', 'CREATE_VTABLE'],
+  [`select load_extension('${other}')`, 'SELECT'],
+  [`insert into partner_contacts values (load_extension('${other}'), 'x')`, 'FUNCTION'],
+  ['insert into partner_contacts select 1, hex(value) from json_each(1)', 'SELECT'],
+  [
+    'with recursive a(b) as (select 1 union all select b + 1 from a limit 5) insert into catalog select b, b from a',
+    'SELECT',
+  ],
+  ['create index a on catalog (hex(name))', 'FUNCTION'],
+  ['create table a (b, c as (randomblob(b))); insert into a values (1)', 'FUNCTION'],
+  [`create table a (b default (load_extension('${other}'))); insert into a default values`, 'unsafe'],
+  [`insert into catalog values (1, 'x') on conflict do update set name = 'x'`, 'UPDATE'],
+  ['update catalog set name = 1', 'UPDATE'],
+  ['delete from catalog', 'DELETE'],
+  ['drop table catalog', 'DELETE'],
+  ['alter table catalog rename to a', 'ALTER_TABLE'],
+  ['analyze', 'ANALYZE'],
+  ['explain select 1', 'SELECT'],
+])('a copy may only make tables, indexes and rows: %s', async (statement, action) => {
+  await run(['copy', file])
+  await appendFile(file, `${statement};\n`)
+  expect(await run(['compare', file])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(`^${file} is damaged, or no copy: .* ${action}\\b`),
+  })
+  expect(await readdir(folder)).toEqual(['kept.sql'])
+})
+
+test('a trigger of the database is named, and does not run', async () => {
+  await run(['copy', file])
+  await execute('create trigger secretly after insert on catalog begin select 1; end')
+  const { code, stderr } = await run(['compare', file])
+  await execute('drop trigger secretly')
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/^The database is damaged: .* CREATE_TRIGGER "secretly"/)])
+})
+
+test('without an authorizer, as before Node 24.10, no copy is read', async () => {
+  await run(['copy', file])
+  const name = 'setAuthorizer'
+  const method = Object.getOwnPropertyDescriptor(DatabaseSync.prototype, name)
+  Reflect.deleteProperty(DatabaseSync.prototype, name)
+  const answer = await run(['compare', file])
+  Object.defineProperty(DatabaseSync.prototype, name, method ?? {})
+  expect(answer).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^compare needs Node 24\.10 /) })
+})
+
 test.each([
   [
     'a copy that was cut off',
     `create table catalog (id integer);\n`,
-    'The copy is not complete: it has no table publications.\n',
+    /kept\.sql is damaged, or no copy: it has no table publications\.\n$/,
   ],
-  ['another file', '{"plans": []}\n', /^The copy is no SQL of SQLite, or damaged: /],
+  ['another file', '{"plans": []}\n', /kept\.sql is damaged, or no copy: /],
+  [
+    'a table without its columns',
+    'create table catalog (id);\ncreate table publications (id);\n',
+    /no such column: state/,
+  ],
+  [
+    'a number that is too large',
+    'create table catalog (id, name);\ninsert into catalog values (9223372036854775807, 1);\n',
+    /kept\.sql is damaged, or no copy: /,
+  ],
 ])('%s is refused', async (_, text, message) => {
   await writeFile(file, text)
   expect(await run(['compare', file])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
