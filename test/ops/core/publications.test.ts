@@ -58,6 +58,21 @@ describe('the log', () => {
     await importPlans([gold], true)
     expect(await listPublications(store, { plan: 'cash' })).toHaveLength(3)
   })
+
+  test('since a time lists what was made, approved or decided since', async () => {
+    const { id } = await close('cash', careful, nextMinute())
+    const expectLast = async (column: string, seconds: number) => {
+      await env.DB.prepare(`update publications set ${column} = ? where id = ?`).bind(seconds, id).run()
+      await env.DB.prepare('update publications set created_at = 1, decided_at = 1 where id <> ?').bind(id).run()
+      expect(await listPublications(store, { since: seconds })).toMatchObject([{ id }])
+      expect(await listPublications(store, { since: seconds + 1 })).toEqual([])
+    }
+    await expectLast('created_at', 100)
+    await approvePublication(careful, id, boris)
+    await expectLast('approved_at', 200)
+    await cancelPublication(careful, id, boris)
+    await expectLast('decided_at', 300)
+  })
 })
 
 describe('undo', () => {
