@@ -65,14 +65,37 @@ export function parseCatalog(json: string): CatalogResult {
   return { kind: 'catalog', plans: [...places.keys()], origin }
 }
 
+/** A catalog needs four. */
+const maxLevels = 100
+
 /** JSON.parse keeps the last of two members with the same name. */
 function readJson(text: string): { value?: unknown; defects: Defect[] } {
+  if (isDeeper(text, maxLevels)) {
+    const expected = `at most ${maxLevels} levels of arrays and objects`
+    return { defects: [{ place: { kind: 'file' }, expected, found: 'more' }] }
+  }
   try {
     return { value: JSON.parse(text), defects: [] }
   } catch (error) {
     const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, ' ') : 'unreadable'
     return { defects: [{ place: { kind: 'file' }, expected: 'JSON', found: `an error: ${reason}` }] }
   }
+}
+
+/** Whether arrays and objects nest deeper: JSON.parse would take gigabytes, and JSON.stringify the whole stack. */
+function isDeeper(json: string, levels: number): boolean {
+  let level = 0
+  let isInText = false
+  for (let index = 0; index < json.length; index++) {
+    const character = json[index]
+    if (isInText && character === '\\') index++
+    else if (character === '"') isInText = !isInText
+    else if (isInText) continue
+    else if (character === '{' || character === '[') level++
+    else if (character === '}' || character === ']') level--
+    if (level > levels) return true
+  }
+  return false
 }
 
 /** @param index from 0. */

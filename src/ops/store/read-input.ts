@@ -1,10 +1,12 @@
 // Reading a file that a command names, or standard input.
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import { abbreviate } from '../../abbreviate.ts'
 import { UserError } from '../shared/user-error.ts'
 import { findReason } from './system-error.ts'
+
+/** A file with more bytes, also after it was unpacked, is refused before it fills the memory. */
+export const maxFileBytes = 100_000_000
 
 /** @param file a path, relative to the folder in which the user typed `npm run`. */
 export function resolveFile(file: string): string {
@@ -13,10 +15,18 @@ export function resolveFile(file: string): string {
 
 /**
  * @param file a path as above; or `-` for `stdin`.
- * @throws UserError when it can't be read.
+ * @throws UserError when it can't be read, or has too many bytes.
  */
-export function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
-  return buffer(file === '-' ? stdin : readPieces(file))
+export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  let size = 0
+  for await (const piece of file === '-' ? stdin : readPieces(file)) {
+    const bytes = Buffer.from(piece)
+    size += bytes.length
+    if (size > maxFileBytes) throw new UserError('The file has more than 100 MB.')
+    pieces.push(bytes)
+  }
+  return Buffer.concat(pieces)
 }
 
 /** @throws UserError when the file can't be read. */

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
 import { writeXlsx, type Cell as XlsxCell, type MergeRange } from 'hucre/xlsx'
 import { expect, test } from 'vitest'
 import { formatCatalogSheet, parseCatalogSheets } from '../../../src/catalog/catalog-sheet.ts'
@@ -80,6 +81,54 @@ test('merged cells are refused, because only one of them has the value', async (
   const merge = { startRow: 1, endRow: 2, startCol: 1, endCol: 1 }
   const read = (index: number) => readCell('performanceDate', { value: '2026-11-30' }, [merge], index)
   expect([await read(0), await read(1)]).toEqual(['2026-11-30', 'a part of merged cells: split them'])
+})
+
+test('each cell that merged cells cover is refused, and no other', async () => {
+  const rows = Array.from({ length: 4 }, () => ['a', 'b', 'c', 'd'])
+  const merges = [
+    { startRow: 0, endRow: 2, startCol: 1, endCol: 2 },
+    { startRow: 1, endRow: 1, startCol: 3, endCol: 9 },
+    { startRow: 3, endRow: 3, startCol: 0, endCol: 1 },
+  ]
+  const { sheets } = await parseXlsx(await writeXlsx({ sheets: [{ name: 'Plans', rows, merges }] }))
+  const shown = sheets[0]?.rows.map((cells) =>
+    cells.map((cell) => (cell instanceof UnusableCell ? '-' : cell)).join(''),
+  )
+  expect(shown).toEqual(['ab-d', 'a--d', 'a--d', 'a-cd'])
+})
+
+test('20,000 merged cells are read in seconds', async () => {
+  const rows = Array.from({ length: 20_000 }, () => Array.from({ length: 10 }, () => 1))
+  const merges = rows.map((_, index) => ({ startRow: index, endRow: index, startCol: 0, endCol: 1 }))
+  const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows, merges }] })
+  const before = process.cpuUsage()
+  await parseXlsx(bytes)
+  expect(process.cpuUsage(before).user).toBeLessThan(8e6)
+})
+
+/** Changes the size that the archive declares for the first sheet. */
+async function declareSize(size: number): Promise<Uint8Array> {
+  const bytes = Buffer.from(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
+  // The name is 46 bytes after the start of an entry of the directory, the unpacked size 24.
+  bytes.writeUInt32LE(size, bytes.lastIndexOf('xl/worksheets/sheet1.xml') - 46 + 24)
+  return bytes
+}
+
+test.each([
+  ['that unpacks to more than 100 MB', 100_000_000, /^The file unpacks to more than 100 MB\. Delete /],
+  ['with a part that hides its size', 0, /"xl\/worksheets\/sheet1\.xml" does not say its size/],
+  ['with a part that is larger than it says', 100, /Decompressed size exceeds limit of 100 bytes/],
+])('a file is refused %s', async (_, size, message) => {
+  await expect(parseXlsx(await declareSize(size))).rejects.toThrow(message)
+})
+
+test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
+  const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
+  const path = 'xl/worksheets/sheet1.xml'
+  const sheet = strFromU8(parts[path] ?? new Uint8Array())
+  const lastRow = '<row r="1048576"><c r="T1048576"><v>1</v></c></row></sheetData>'
+  const bytes = zipSync({ ...parts, [path]: strToU8(sheet.replace('</sheetData>', lastRow)) })
+  await expect(parseXlsx(bytes)).rejects.toThrow(/^The file has more than 20 million cells\. Delete /)
 })
 
 test('a damaged file is refused', async () => {
