@@ -1,6 +1,5 @@
 // ops partner …
 import { abbreviate } from '../../abbreviate.ts'
-import { formatTimes } from '../core/iso-time.ts'
 import {
   changePartner,
   createPartner,
@@ -113,33 +112,15 @@ export const partner = {
   }),
 
   identify: verb({
-    help: 'say whose client secret or token a text from standard input is, and which command ends it; never prints it',
+    help: 'say whose the client secrets, tokens and signing keys of a text from standard input are, at most ten, and which command ends each; never prints them',
     example: 'partner identify < FILE',
     store: 'itself',
-    json: 'an object, or null when none matches',
+    json: 'an array: of each secret, its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
     refusesWords:
       'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
     async run(_, run) {
-      const { findLeak, findOwner } = await import('../core/secret-owner.ts')
-      const { target } = run
-      const leak = findLeak(await readSecret(run))
-      const nowSeconds = run.clock.nowMs() / 1000
-      const owned = await run.withStore(target, (store) => findOwner(store, leak, nowSeconds))
-      if (owned === undefined) {
-        const where = target.remote ? `[env.${target.env}]` : 'the local state'
-        return {
-          data: null,
-          findings: `No live ${leak.kind} of ${where} matches: it has ended, or is of another environment.`,
-        }
-      }
-      const { kind, partner: owner, state, createdAt, expiresAt } = owned
-      const { shortName, name, clientId } = owner
-      const flags = kind === 'token' ? ['--tokens-only'] : []
-      const ifItLeaked = describeCommand(target, 'partner', 'lockdown', shortName, ...flags)
-      return {
-        data: { kind, state, ...formatTimes({ createdAt, expiresAt }), shortName, name, clientId, ifItLeaked },
-        note: kind === 'token' ? 'The token says so of itself: its signature was not checked.' : undefined,
-      }
+      const { identifyLeaks } = await import('./identify-leaks.ts')
+      return identifyLeaks(await readSecret(run), run)
     },
   }),
 

@@ -112,7 +112,7 @@ export async function createPartner(
   return made
 }
 
-function findShortNameProblem(shortName: string): string | undefined {
+export function findShortNameProblem(shortName: string): string | undefined {
   if (/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName)) return undefined
   return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
 }

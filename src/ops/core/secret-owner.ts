@@ -1,75 +1,111 @@
-// Whose a leaked text is: of a client secret only a salted hash is stored, so every live one is tried. A token names its partner.
+// Whose the secrets of a leaked text are, and whether they are accepted. Of a client secret only a salted hash is stored, so every
+// live one is tried. A token names its partner. Of a signing key only the name is known.
 import { readPbkdf2Iterations } from '../../api/config.ts'
-import { clientSecretPattern, findMatchingHash, isClientSecret } from '../../crypto/client-secret.ts'
-import { selectPartner, selectStoredSecrets, type LiveSecret } from '../../db/partner-queries.ts'
+import { findMatchingHash } from '../../crypto/client-secret.ts'
+import { selectPartners, selectStoredSecrets, type LiveSecret } from '../../db/partner-queries.ts'
 import { isJsonObject, parseJson } from '../../json.ts'
 import type { Store } from '../store/store.ts'
-import { findPartner, readPartnerStatus, type Partner } from './partner-accounts.ts'
+import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
+import { findSecrets, type FoundSecret } from './secret-forms.ts'
 import { UserError } from '../shared/user-error.ts'
 
 /** A token is what it says of itself: its signature is not checked. */
-export type Leak =
-  | { kind: 'secret'; clientSecret: string }
-  | { kind: 'token'; clientId: string; createdAt: number; expiresAt: number }
+export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
+  clientId: string
+  /** Of the partner; undefined when it has no valid one. */
+  shortName: string | undefined
+  expiresAt: number
+}
+
+export type Leak = Omit<FoundSecret, 'kind'> &
+  ({ kind: 'token'; claims: TokenClaims } | { kind: Exclude<FoundSecret['kind'], 'token'> })
 
 /** Whose a secret or a token is. */
 export interface Owned extends LiveSecret {
-  kind: Leak['kind']
   partner: Partner
   /** `accepted`, or why it is refused. */
   state: string
 }
 
+const order: readonly FoundSecret['kind'][] = ['signing-key', 'secret', 'token', 'key-name', 'possible-key']
+
 /**
- * Finds the only secret with the right checksum in a text, also in Base64 and form-encoded, or else the only access token.
- * @throws UserError when there is none, or several.
+ * Finds what may be of this service in a text, the worst first. Of the tokens of a client, takes the last one.
+ * @throws UserError when there is nothing.
  */
-export function findLeak(text: string): Leak {
-  const decoded = text.replaceAll(/[A-Za-z0-9+/=]{40,}/g, (base64) => Buffer.from(base64, 'base64').toString('latin1'))
-  const matches = `${text} ${decoded}`.replaceAll(/%5f/gi, '_').match(new RegExp(clientSecretPattern, 'g')) ?? []
-  const secrets = new Set(matches.filter(isClientSecret))
-  const payloads = new Set([...text.matchAll(/\beyJ[\w-]+\.(eyJ[\w-]+)/g)].flatMap(([, payload = '']) => payload))
-  const tokens = [...payloads].flatMap(readToken)
-  const [found, ...others] = secrets.size > 0 ? [...secrets].map(toSecret) : tokens
-  if (others.length > 0) throw new UserError('This text has several secrets or tokens. Pass each of them alone.')
-  if (found !== undefined) return found
+export function findLeaks(text: string): Leak[] {
+  const leaks: Leak[] = []
+  const tokens = new Map<string, Extract<Leak, { kind: 'token' }>>()
+  for (const { kind, ...found } of findSecrets(text)) {
+    if (kind !== 'token') leaks.push({ kind, ...found })
+    else {
+      const claims = readToken(found.text)
+      const earlier = claims && tokens.get(claims.clientId)
+      if (claims && (earlier === undefined || earlier.claims.createdAt < claims.createdAt)) {
+        tokens.set(claims.clientId, { kind, ...found, claims })
+      }
+    }
+  }
+  leaks.push(...tokens.values())
+  if (leaks.length > 0) return leaks.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
   throw new UserError(
-    'This is no secret or token of this service: a secret is pcs_ and 36 letters and digits, with the right checksum.',
+    'This is no secret, token or signing key of this service: a secret is pcs_ and 36 letters and digits, with the right checksum.',
   )
 }
 
-const toSecret = (clientSecret: string): Leak => ({ kind: 'secret', clientSecret })
-
-function readToken(payload: string): Leak[] {
+/** @returns undefined for the token of another service. */
+function readToken(payload: string): TokenClaims | undefined {
   const claims = parseJson(Buffer.from(payload, 'base64url').toString())
-  const { sub, iat, exp } = isJsonObject(claims) ? claims : {}
-  if (typeof sub !== 'string' || typeof iat !== 'number' || typeof exp !== 'number') return []
-  return [{ kind: 'token', clientId: sub, createdAt: iat, expiresAt: exp }]
+  const { sub, partner, iat, exp } = isJsonObject(claims) ? claims : {}
+  if (typeof sub !== 'string' || !isUnixSeconds(iat) || !isUnixSeconds(exp)) return undefined
+  const isNamed = typeof partner === 'string' && findShortNameProblem(partner) === undefined
+  return { clientId: sub, shortName: isNamed ? partner : undefined, createdAt: iat, expiresAt: exp }
 }
 
-/** @returns undefined when the secret is no live one, or there is no such partner. */
-export async function findOwner(store: Store, leak: Leak, nowSeconds: number): Promise<Owned | undefined> {
-  if (leak.kind === 'secret') return findSecretOwner(store, leak.clientSecret)
-  const { kind, clientId, createdAt, expiresAt } = leak
-  const partner = await selectPartner(store.db, clientId)
+/** Anybody can make a token with a time that no date has. */
+const isUnixSeconds = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 1e11
+
+/** What the database has about the owners of secrets and tokens. */
+export interface Owners {
+  partners: readonly Partner[]
+  secrets: Awaited<ReturnType<typeof selectStoredSecrets>>
+  iterations: number
+}
+
+export async function readOwners({ db, config }: Store): Promise<Owners> {
+  const partners = await selectPartners(db)
+  return { partners, secrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
+}
+
+/** Costs a derivation for each live secret. @returns undefined when the secret is no live one. */
+export async function findSecretOwner(
+  clientSecret: string,
+  { partners, secrets, iterations }: Owners,
+): Promise<Owned | undefined> {
+  const hashes = secrets.map(({ hash }) => hash)
+  const matching = await findMatchingHash(clientSecret, hashes, iterations)
+  const match = secrets.find(({ hash }) => hash === matching)
+  const partner = partners.find(({ shortName }) => shortName === match?.shortName)
+  if (match === undefined || partner === undefined) return undefined
+  const { createdAt, expiresAt } = match
+  return { partner, createdAt, expiresAt, state: describeAccess(partner) }
+}
+
+/** @returns undefined when there is no such partner. */
+export function findTokenOwner(
+  { clientId, createdAt, expiresAt }: TokenClaims,
+  { partners }: Pick<Owners, 'partners'>,
+  nowSeconds: number,
+): Owned | undefined {
+  const partner = partners.find((one) => one.clientId === clientId)
   if (partner === undefined) return undefined
   const ended = createdAt < (partner.tokensValidFrom ?? 0) && 'refused: all tokens of that time were ended'
   const isAccepted = partner.suspendedAt === null && 'accepted, if a key of now signed it'
   const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || isAccepted || describeAccess(partner)
-  return { kind, partner, createdAt, expiresAt, state }
+  return { partner, createdAt, expiresAt, state }
 }
 
 function describeAccess(partner: Partner): string {
   return partner.suspendedAt === null ? 'accepted' : `refused: the partner is ${readPartnerStatus(partner)}`
-}
-
-async function findSecretOwner(store: Store, clientSecret: string): Promise<Owned | undefined> {
-  const secrets = await selectStoredSecrets(store.db)
-  const hashes = secrets.map(({ hash }) => hash)
-  const matching = await findMatchingHash(clientSecret, hashes, readPbkdf2Iterations(store.config))
-  const match = secrets.find(({ hash }) => hash === matching)
-  if (match === undefined) return undefined
-  const partner = await findPartner(store, match.shortName)
-  const { createdAt, expiresAt } = match
-  return { kind: 'secret', partner, createdAt, expiresAt, state: describeAccess(partner) }
 }

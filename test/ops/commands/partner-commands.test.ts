@@ -1,8 +1,13 @@
 // What the transcript of partners does not show.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
+import { generateClientSecret } from '../../../src/crypto/client-secret.ts'
+import { generateKey } from '../../../src/crypto/signing-keys.ts'
+import type { Credentials } from '../../../src/ops/core/partner-accounts.ts'
+import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
+import { createMemorySecrets } from '../support/memory-secrets.ts'
 import { refused, runCommand, type Terminal } from '../support/run-ops.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 
@@ -78,8 +83,109 @@ describe('partner identify', () => {
       expect(stdout).toMatch(/\nshortName {3}acme\n/)
       expect(stdout).not.toContain(secret)
     }
-    const other = await createSecret('boda')
-    expect((await identify(`${secret}\n${other}\n`)).code).toBe(2)
+  })
+
+  test('answers for each of ten secrets, and counts the rest', async () => {
+    const secrets = [await createSecret('acme'), await createSecret('boda')]
+    const read = async (lines: string[]) => {
+      const { code, stdout, stderr } = await identify(lines.join('\n'), ['--json'])
+      const answers = JSON.parse(stdout) as { line: number; shortName?: string }[]
+      return { code, stderr, answers: answers.map(({ line, shortName = '' }) => `${line} ${shortName}`.trim()) }
+    }
+    expect(await read(['x', ...secrets])).toEqual({ code: 0, stderr: '', answers: ['2 acme', '3 boda'] })
+    const others = Array.from({ length: 11 }, () => generateClientSecret())
+    const { code, stderr, answers } = await read([...others.slice(1), ...secrets])
+    expect([code, stderr, answers]).toEqual([
+      3,
+      expect.stringMatching(/^There are 2 more\. .*\nNo live secret/),
+      Array.from({ length: 10 }, (_, index) => String(index + 1)),
+    ])
+    const { stdout } = await identify([others[0], ...secrets].join('\n'))
+    for (const secret of [...others, ...secrets]) expect(stdout).not.toContain(secret)
+    expect(stdout.split('\n\n').map((block) => /^state +(.*)$/m.exec(block)?.[1])).toEqual([
+      'no live one matches',
+      'accepted',
+      'accepted',
+    ])
+  })
+
+  test('knows signing keys by their names, in use or not, and those that may be one', async () => {
+    const [kid, dropped, mentioned] = ['1700000000', '1600000000', '1700000001']
+    const value = `aB${generateKey().slice(2)}`
+    const text = `JWT_KEY_${kid}=${value}\nJWT_KEY_${dropped}=${value}\n${value}\nJWT_KEY_${mentioned}`
+    const openSecrets = async () => createMemorySecrets(...[kid, mentioned].map((one) => `JWT_KEY_${one}`))
+    const withStore = () => Promise.reject(new Error('the store is not needed'))
+    const run = async (stdin: string) => {
+      const { code, stdout } = await runCommand(
+        ['partner', 'identify', '--json'],
+        { openSecrets, withStore },
+        { stdin },
+      )
+      expect(stdout).not.toContain(value)
+      return { code, answers: JSON.parse(stdout) as unknown }
+    }
+    const drop = (one: string) => `npm run -s ops -- keys drop ${one} --leaked`
+    const inUse = { line: 1, kind: 'signing-key', state: 'in use: it verifies', kid, ifItLeaked: drop(kid) }
+    const possible = { line: 3, kind: 'possible-key', state: expect.stringMatching(/^may be a signing key: /) }
+    expect(await run(text)).toEqual({
+      code: 0,
+      answers: [
+        inUse,
+        { line: 2, kind: 'signing-key', state: 'no live one matches', kid: dropped },
+        {
+          line: 4,
+          kind: 'key-name',
+          state: expect.stringMatching(/^in use: it signs; .* no secret$/),
+          kid: mentioned,
+          ifItLeaked: drop(mentioned),
+        },
+        possible,
+      ],
+    })
+    expect(await run(`\n\n${value}`)).toEqual({ code: 3, answers: [possible] })
+  })
+
+  test('in an outage prints the partner that a token names, and the key, and then fails', async () => {
+    const { stdout } = await create('acme', '--json')
+    const { clientId, clientSecret } = JSON.parse(stdout) as Credentials
+    const issue = (claims: object) =>
+      `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`
+    const times = { iat: 1_795_262_400, exp: 1_795_266_000 }
+    const text = [
+      issue({ sub: clientId, partner: 'acme', ...times }),
+      issue({ sub: 'other', partner: '$(rm)', ...times }),
+      issue({ sub: 'no date', iat: 1e20, exp: 1e20 }),
+      clientSecret,
+      `JWT_KEY_1700000000=${generateKey()}`,
+    ].join('\n')
+    const down = () => Promise.reject(new UserError('Down.'))
+    const outage = { withStore: down, openSecrets: async () => ({ ...createMemorySecrets(), list: down }) }
+    const failed = await runCommand(['partner', 'identify', '--json'], outage, { stdin: text })
+    const named = { state: 'not known', createdAt: '2026-11-21T12:00:00Z', expiresAt: '2026-11-21T13:00:00Z' }
+    const command = 'npm run -s ops --'
+    expect(JSON.parse(failed.stdout)).toEqual([
+      {
+        line: 5,
+        kind: 'signing-key',
+        state: 'not known',
+        kid: '1700000000',
+        ifItLeaked: `${command} keys drop 1700000000 --leaked`,
+      },
+      { line: 4, kind: 'secret', state: 'not known' },
+      {
+        line: 1,
+        kind: 'token',
+        ...named,
+        shortName: 'acme',
+        clientId,
+        ifItLeaked: `${command} partner lockdown acme --tokens-only`,
+      },
+      { line: 2, kind: 'token', ...named },
+    ])
+    expect([failed.code, failed.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^Down\.\nDown\.\nNot everything could be read/),
+    ])
   })
 
   test.each([
@@ -90,7 +196,10 @@ describe('partner identify', () => {
   ])('says at once that %j is none, and does not print it', async (text) => {
     const noStore = () => Promise.reject(new Error('the store is not needed'))
     const { code, stderr } = await runCommand(['partner', 'identify'], { withStore: noStore }, { stdin: text })
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^This is no secret or token of this service: /)])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^This is no secret, token or signing key of this service: /),
+    ])
     expect(stderr).not.toContain(text)
   })
 
