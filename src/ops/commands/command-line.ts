@@ -1,6 +1,6 @@
 // Parses a command line, runs its verb, and decides the exit code.
 import { Command, CommanderError, Option } from 'commander'
-import { checkAttribution, type Attribution } from '../core/attribution.ts'
+import { checkAttribution, refuseSecrets, type Attribution } from '../core/attribution.ts'
 import { readCommit } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
@@ -187,6 +187,8 @@ async function readAttribution(
   const hide = (word: string) => hidden.reduce((rest, text) => rest.replaceAll(text, '…'), word)
   const command = quoteWords(argv.map(hide))
   const actor = values.as ?? (await findActor()) ?? (remote ? undefined : 'local')
+  // Also the words that are hidden: a contact is in the database, if not in the record.
+  refuseSecrets([...argv, actor ?? ''])
   // The record takes one line: a note for partners may have several.
   const note = values.note === undefined ? null : putOnOneLine(hide(values.note)).trim()
   return checkAttribution({ ...(actor !== undefined && { actor }), command, note })

@@ -1,6 +1,7 @@
 // Who changes something, with which command, and why. Every change is recorded with it.
 import { throwProblems, UserError } from '../shared/user-error.ts'
 import { findLineProblem } from './line-problem.ts'
+import { findSecrets } from './secret-forms.ts'
 
 export interface Attribution {
   /** A person or a program, such as an e-mail address. */
@@ -8,6 +9,26 @@ export interface Attribution {
   /** The command line, without `npm run -s ops --`. */
   command: string
   note: string | null
+}
+
+const secretNames = {
+  secret: 'a client secret',
+  token: 'an access token',
+  'signing-key': 'a signing key',
+  'possible-key': 'what may be a signing key',
+} as const
+
+/**
+ * @param texts what the record, or the database, would keep.
+ * @throws UserError, which does not quote it, when one of them has a secret.
+ */
+export function refuseSecrets(texts: readonly string[]): void {
+  for (const { kind } of findSecrets(texts.join('\n'))) {
+    if (kind === 'key-name') continue
+    throw new UserError(
+      `The record would keep ${secretNames[kind]} for ever: leave it out of the command. The history of your shell may have it, too.`,
+    )
+  }
 }
 
 const maxActor = 100

@@ -15,7 +15,7 @@ export interface FoundSecret {
   text: string
 }
 
-const base64 = /[A-Za-z0-9+/=]{40,}/g
+const base64 = /[A-Za-z0-9+/]{40,}={0,2}/g
 const clientSecret = new RegExp(clientSecretPattern, 'g')
 const token = /\beyJ[\w-]+\.(eyJ[\w-]+)(?:\.[\w-]*)?/g
 /** The name of a signing key, and its value as in .dev.vars, in JSON, or in JSON within a string. */

@@ -1,4 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { generateClientSecret } from '../../../src/crypto/client-secret.ts'
+import { generateKey } from '../../../src/crypto/signing-keys.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { ConfigError } from '../../../src/api/config.ts'
 import { nouns, verbs } from '../../../src/ops/commands/ops.ts'
@@ -37,6 +39,41 @@ describe('a mistake on the command line is one line on stderr and exit code 2', 
   ])('%j', async (args, stderr) => {
     const result = await runCommand(args, failWith(new Error('the store was opened')))
     expect(result).toEqual(refused(`${stderr}\n`))
+  })
+})
+
+describe('a text for the record', () => {
+  const secret = generateClientSecret()
+  const key = `aB${generateKey().slice(2)}`
+  const token = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.x'
+  const run = (args: string[], actor = 'amina@example.com') =>
+    runCommand(args, { ...failWith(new UserError('recorded')), findActor: async () => actor })
+
+  test.each([
+    ['a client secret', ['partner', 'suspend', 'acme', '--note', `Found:\n${secret}.`]],
+    ['a client secret', ['partner', 'suspend', 'acme', `--note=${btoa(`acme:${secret}`)}`]],
+    ['an access token', ['catalog', 'approve', '12', '--note', `Bearer ${token}`]],
+    ['an access token', ['plan', 'close', 'gold', '--note', token]],
+    ['a signing key', ['keys', 'rotate', '--note', `JWT_KEY_1795154400=${key}`]],
+    ['what may be a signing key', ['keys', 'rotate', '--note', key]],
+    ['a client secret', ['catalog', 'cancel', '12', '--as', secret]],
+    ['a client secret', ['partner', 'set', 'acme', `name=${secret}`]],
+    ['a client secret', ['partner', 'set', 'acme', `contact=amina@acme.example ${secret}`]],
+    ['a client secret', ['catalog', 'import', `/tmp/${secret}.json`]],
+  ])('is refused with %s (%#)', async (kind, args) => {
+    const { code, stdout, stderr } = await run(args)
+    expect([code, stdout, stderr.split('\n').length]).toEqual([2, '', 2])
+    expect(stderr).toContain(`The record would keep ${kind} for ever: `)
+    for (const one of [secret, key, token]) expect(stderr).not.toContain(one)
+  })
+
+  test('is refused, too, when the environment names the actor', async () => {
+    expect((await run(['keys', 'rotate'], secret)).stderr).toContain('a client secret')
+  })
+
+  test('may name a key, and an address', async () => {
+    const note = `JWT_KEY_1795154400 leaked: https://example.com/${key}`
+    expect((await run(['keys', 'rotate', '--note', note])).stderr).toBe('recorded\n')
   })
 })
 

@@ -114,13 +114,10 @@ describe('partner identify', () => {
     const value = `aB${generateKey().slice(2)}`
     const text = `JWT_KEY_${kid}=${value}\nJWT_KEY_${dropped}=${value}\n${value}\nJWT_KEY_${mentioned}`
     const openSecrets = async () => createMemorySecrets(...[kid, mentioned].map((one) => `JWT_KEY_${one}`))
-    const withStore = () => Promise.reject(new Error('the store is not needed'))
+    const noStore = () => Promise.reject(new Error('the store is not needed'))
     const run = async (stdin: string) => {
-      const { code, stdout } = await runCommand(
-        ['partner', 'identify', '--json'],
-        { openSecrets, withStore },
-        { stdin },
-      )
+      const overrides = { openSecrets, withStore: noStore }
+      const { code, stdout } = await runCommand(['partner', 'identify', '--json'], overrides, { stdin })
       expect(stdout).not.toContain(value)
       return { code, answers: JSON.parse(stdout) as unknown }
     }

@@ -47,8 +47,12 @@ test.each([
   expect(find(text)).toEqual([])
 })
 
+test('a secret is found in Base64 behind its name', () => {
+  expect(find(`AUTH=${btoa(`x:${clientSecret}`)}`)).toEqual([['secret', 1, clientSecret]])
+})
+
 test('each secret is found once, with its first line', () => {
-  const text = `a\n${clientSecret} ${token}\n${btoa(`x:${clientSecret}`)}\n${token}\n${value}\r\n${value}\r\n`
+  const text = `a\n${clientSecret} ${token}\nAUTH=${btoa(`x:${clientSecret}`)}\n${token}\n${value}\r\n${value}\r\n`
   expect(find(text)).toEqual([
     ['secret', 2, clientSecret],
     ['token', 2, 'eyJzdWIiOiJ4In0'],
