@@ -47,3 +47,21 @@ test('a change of secrets that Cloudflare refuses says so, and that the record h
     ),
   ])
 })
+
+test('a leaked key is dropped while D1 fails, also when the answer of Cloudflare is lost', async () => {
+  const [first = ''] = await listKeys()
+  const drop = () => remote('keys', 'drop', String(Number.parseInt(first)), '--leaked', '--yes')
+  cloudflare().failure = { call: /secrets-bulk$/, status: 0, message: '', hasEffect: true, isPermanent: true }
+  const lost = await drop()
+  expect([lost.code, lost.stdout]).toEqual([2, ''])
+  expect(await listKeys()).not.toContainEqual(expect.stringMatching(`^${Number.parseInt(first)} `))
+  cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }
+  expect(await drop()).toEqual(
+    refused(expect.stringMatching(/^Cloudflare answered 500: D1 is down\.\n.* is not recorded: /)),
+  )
+  cloudflare().failure = undefined
+  expect((await drop()).code).toBe(0)
+  const { stdout } = await remote('keys', 'log', '--json')
+  const [entry] = JSON.parse(stdout) as object[]
+  expect(entry).toMatchObject({ change: 'keys-drop', kid: String(Number.parseInt(first)) })
+})
