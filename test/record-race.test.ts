@@ -7,7 +7,9 @@ import type { CatalogPlan } from '../src/catalog/plan-schema.ts'
 import { selectCatalog, selectCatalogAt } from '../src/db/catalog-queries.ts'
 import { selectLastingRows } from '../src/db/copy-queries.ts'
 import { comparedTables, listLostColumns } from '../src/ops/core/database-copy.ts'
-import { openDatabase, StorageError, type Database } from '../src/db/database.ts'
+import { StorageError } from '../src/db/database.ts'
+import { unwrapQueryError, type OperatorDatabase } from '../src/db/operator-database.ts'
+import { openOperatorDatabase } from './support/operator-database.ts'
 import {
   changePartner,
   createPartner,
@@ -89,10 +91,8 @@ function createInterleaving(random: Random, audit: Run) {
 /** Some work, whose answer may be lost at any statement. */
 async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   return work().catch((error: unknown) => {
-    // Somebody published while the catalog was read.
-    if (error instanceof StorageError) return undefined
-    for (let cause = error; cause instanceof Error; cause = cause.cause)
-      if (cause instanceof LostAnswerError) return undefined
+    // Somebody published while the catalog was read, or an answer is lost.
+    if (unwrapQueryError(error) instanceof StorageError) return undefined
     throw error
   })
 }
@@ -103,7 +103,7 @@ function pick<T>(random: Random, items: readonly T[]): T {
   return item
 }
 
-function createActors(db: Database, random: Random, steps: number) {
+function createActors(db: OperatorDatabase, random: Random, steps: number) {
   let texts = 0
   const repeat = (count: number, work: () => Promise<unknown>) => async () => {
     for (let step = 0; step < count; step++) await attempt(work)
@@ -231,7 +231,7 @@ const audit: Run = async (call, sql) => {
 }
 
 async function checkRules(): Promise<void> {
-  const db = openDatabase(d1)
+  const db = openOperatorDatabase(d1)
   const rows = (await selectPublications(db, { states: ['published'] })).toSorted(
     (a, b) => (a.revision ?? 0) - (b.revision ?? 0),
   )

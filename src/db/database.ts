@@ -21,19 +21,12 @@ export function writeQuery(query: SQL): Query {
   return dialect.sqlToQuery(query)
 }
 
-/** @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
-export function createDatabase(
-  execute: <Row extends unknown[]>(query: Query, method: 'values' | 'run') => Promise<Row[]>,
-): Database {
-  return {
-    values: async (query) => execute(writeQuery(query), 'values'),
-    run: async (query) => execute(writeQuery(query), 'run'),
-  }
-}
-
-/** Cheap. Make one per request and never share it between requests. */
+/** For the Worker. */
 export function openDatabase(d1: QueriedD1): Database {
-  return createDatabase((query) => readRows(d1, query))
+  return {
+    values: async (query) => readRows(d1, writeQuery(query)),
+    run: async (query) => readRows(d1, writeQuery(query)),
+  }
 }
 
 /** Selects rows as objects, whose members have the names of the columns in camel case. @param columns may end with an alias. */

@@ -1,6 +1,6 @@
 // What the benchmark compares: a request to the Worker with the same request to a bare Worker.
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { getPlanListKey } from '../../src/api/cache-keys.ts'
 import { largeBodyKey, smallBodyKey, type Bench } from './bench-setup.ts'
 import { defaultConnections, type Target } from './load.ts'
@@ -118,7 +118,7 @@ export async function prepareComparisons(bench: Bench): Promise<Comparison[]> {
 async function storeKvLists({ kv, d1 }: Bench, etag: string, body: ArrayBuffer) {
   const fundTypes = Array.from({ length: kvListCount }, (_, index) => `bench-${index}`)
   const keys = fundTypes.map((fundType) => getPlanListKey('KE', { fundType }))
-  const { revision } = await selectCatalogOrigin(openDatabase(d1))
+  const { revision } = await selectCatalogOrigin(openOperatorDatabase(d1))
   const metadata = { etag, revision, currentAtMs: Date.now(), bytes: body.byteLength }
   for (const key of keys) await kv.put(key, body, { metadata })
   return { queries: fundTypes.map((fundType) => `?fundType=${fundType}`), keys }

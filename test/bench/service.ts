@@ -12,7 +12,7 @@ import { unstable_splitSqlQuery as splitSqlQuery } from 'wrangler'
 import { generateClientId, generateClientSecret, hashSecret } from '../../src/crypto/client-secret.ts'
 import { formatKeyName, generateKey } from '../../src/crypto/signing-keys.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { insertPartner } from '../support/insert-partner.ts'
 import { publishPlans } from '../support/publish-plans.ts'
 
@@ -129,7 +129,7 @@ export async function migrate(d1: D1Database): Promise<void> {
 }
 
 export function importPlans(d1: D1Database, plans: readonly CatalogPlan[]): Promise<void> {
-  return publishPlans(openDatabase(d1), plans)
+  return publishPlans(openOperatorDatabase(d1), plans)
 }
 
 export interface BenchPartner {

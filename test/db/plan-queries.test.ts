@@ -2,7 +2,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test } from 'vitest'
 import { selectPartnerCheck } from '../../src/db/client-queries.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { deleteLeftovers } from '../../src/db/partner-changes.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { selectDue } from '../../src/db/publish.ts'
@@ -29,7 +29,7 @@ const listPlans = (count: number, name = 'Name') =>
   Array.from({ length: count }, (_, index) => makePlan({ id: index + 1, name, viewableIn: ['KE', 'UG'] }))
 
 test.each([0, 1, 10])('a list reads at most 3 rows for each of %s plans, however long the record is', async (count) => {
-  const db = openDatabase(env.DB)
+  const db = openOperatorDatabase(env.DB)
   await publishPlans(db, listPlans(count))
   for (let number = 0; number < 10; number++) await publishPlans(db, listPlans(count, `Name ${number}`))
   expect(await countRowsRead((d1) => selectPlanList(d1, 'KE', {}))).toBeLessThanOrEqual(3 * count + 3)
@@ -37,13 +37,15 @@ test.each([0, 1, 10])('a list reads at most 3 rows for each of %s plans, however
 })
 
 test('a check reads 3 rows, and the schedule at most three for each partner, however long the record is', async () => {
-  await publishPlans(openDatabase(env.DB), listPlans(10))
+  await publishPlans(openOperatorDatabase(env.DB), listPlans(10))
   const partners = [await seedPartner(), await seedPartner(), await seedPartner()]
   for (const { shortName } of [...partners, ...partners]) {
     await updatePartner(env.DB, shortName, { kind: 'replace-all', secretHash: 'hash' })
     await updatePartner(env.DB, shortName, { kind: 'end-tokens' })
   }
   expect(await countRowsRead((d1) => selectPartnerCheck(d1, partners[0]?.clientId ?? ''))).toBe(3)
-  expect(await countRowsRead((d1) => selectDue(openDatabase(d1)))).toBe(1)
-  expect(await countRowsRead((d1) => deleteLeftovers(openDatabase(d1)))).toBeLessThanOrEqual(3 * partners.length)
+  expect(await countRowsRead((d1) => selectDue(openOperatorDatabase(d1)))).toBe(1)
+  expect(await countRowsRead((d1) => deleteLeftovers(openOperatorDatabase(d1)))).toBeLessThanOrEqual(
+    3 * partners.length,
+  )
 })

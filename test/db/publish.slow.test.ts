@@ -2,11 +2,11 @@
 import { env } from 'cloudflare:workers'
 import { expect, test } from 'vitest'
 import { selectCatalog } from '../../src/db/catalog-queries.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { makePlan } from '../support/make-plan.ts'
 import { publishNow, stageChanges } from '../support/publish-plans.ts'
 
-const db = openDatabase(env.DB)
+const db = openOperatorDatabase(env.DB)
 const makeCatalog = (name: string) =>
   Array.from({ length: 10_000 }, (_, id) => makePlan({ id, name, viewableIn: ['KE', 'UG'] }))
 

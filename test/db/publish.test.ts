@@ -10,7 +10,7 @@ import {
   selectCatalogOrigin,
   selectRevisionUpTo,
 } from '../../src/db/catalog-queries.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectChanges, selectPublication } from '../../src/db/publication-queries.ts'
 import {
   approveForLater,
@@ -65,7 +65,7 @@ test('stores any valid catalog unchanged, and remembers it', async () => {
   await fc.assert(
     fc.asyncProperty(arbitraryCatalog, async (catalog) => {
       await emptyDatabase(env)
-      const plain = openDatabase(env.DB)
+      const plain = openOperatorDatabase(env.DB)
       await publishPlans(plain, catalog)
       const { origin, plans } = await selectCatalog(plain)
       expect(plans).toEqual(catalog)

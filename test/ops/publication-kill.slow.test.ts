@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { formatCatalog } from '../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { publish } from '../../src/db/publish.ts'
 import { makePlan } from '../support/make-plan.ts'
@@ -62,7 +62,8 @@ async function run(words: string, stdin = '') {
 /** Makes a catalog with two publications. @returns the ID of the second. */
 async function resetCatalog(plans: readonly CatalogPlan[]): Promise<string> {
   await emptyDatabase(bindings())
-  for (const part of [plans.slice(0, -1), plans.slice(-1)]) await publishPlans(openDatabase(bindings().DB), part)
+  for (const part of [plans.slice(0, -1), plans.slice(-1)])
+    await publishPlans(openOperatorDatabase(bindings().DB), part)
   const [last] = await select<{ id: number }>('select max(id) as id from publications')
   return String(last?.id)
 }
@@ -87,7 +88,7 @@ async function selectRevision(): Promise<number | undefined> {
 /** Publishes what is scheduled, and returns the lists then. */
 async function readListsAfterSchedule(): Promise<string> {
   const { DB } = bindings()
-  const db = openDatabase(DB)
+  const db = openOperatorDatabase(DB)
   await DB.prepare("update publications set due_at = 60 where state = 'scheduled'").run()
   for (const { id } of await selectScheduled()) {
     const decision = { publicationId: id, actor: 'schedule', note: null }

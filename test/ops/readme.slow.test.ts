@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { clientSecretPattern } from '../../src/crypto/client-secret.ts'
 import { createFolder } from '../support/temporary-folder.ts'
 import { readDemoPlans } from '../support/demo-plans.ts'
@@ -79,7 +79,7 @@ test('works on a local state', async () => {
 })
 
 test('works on a deployed environment', async () => {
-  await publishPlans(openDatabase(bindings().DB), await readDemoPlans())
+  await publishPlans(openOperatorDatabase(bindings().DB), await readDemoPlans())
   const commands = await runStory(async (words, terminal) => {
     const command = [...words, '--remote', '--env', 'staging']
     const asks = /^(partner (rotate|lockdown)|catalog (import|update|undo|approve)|keys)/.test(words.join(' '))

@@ -1,5 +1,5 @@
 // A partner with one secret, whichever runtime the test is in.
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from './operator-database.ts'
 import {
   changePartner,
   createPartner,
@@ -20,7 +20,7 @@ export function makeRequest(overrides: Partial<ChangeRequest> = {}): ChangeReque
 }
 
 export async function insertPartner(d1: D1Database, partner: PartnerRow): Promise<void> {
-  await createPartner(openDatabase(d1), makeRequest(), { ...partner, name: partner.shortName })
+  await createPartner(openOperatorDatabase(d1), makeRequest(), { ...partner, name: partner.shortName })
 }
 
 /** Changes a partner, whatever it is now. */
@@ -29,7 +29,7 @@ export async function updatePartner(d1: D1Database, shortName: string, change: P
     .prepare('select max(id) from change_record where partner = ?')
     .bind(shortName)
     .first('max(id)')
-  const id = await changePartner(openDatabase(d1), makeRequest(), Number(newest), change)
+  const id = await changePartner(openOperatorDatabase(d1), makeRequest(), Number(newest), change)
   if (id === undefined) throw new Error(`${shortName} was not changed`)
-  await deleteLeftovers(openDatabase(d1))
+  await deleteLeftovers(openOperatorDatabase(d1))
 }

@@ -1,12 +1,13 @@
 // D1 as Cloudflare's HTTP API shows it: parameters are text.
 import { expect } from 'vitest'
-import { openDatabase, type Database } from '../../src/db/database.ts'
+import type { OperatorDatabase } from '../../src/db/operator-database.ts'
+import { openOperatorDatabase } from './operator-database.ts'
 
 /** Runs a statement. */
 export type Run = <T>(call: () => Promise<T>, sql: string) => Promise<T>
 
 /** @param mutate changes the SQL of each statement. */
-export function openTextDatabase(d1: D1Database, run: Run, mutate = (sql: string) => sql): Database {
+export function openTextDatabase(d1: D1Database, run: Run, mutate = (sql: string) => sql): OperatorDatabase {
   const prepare = (sql: string) => ({
     bind: (...params: unknown[]) => {
       for (const param of params) expect(['string', 'number']).toContain(typeof param)
@@ -15,17 +16,17 @@ export function openTextDatabase(d1: D1Database, run: Run, mutate = (sql: string
     },
   })
   const textD1: D1Database = { prepare } as never
-  return openDatabase(textD1)
+  return openOperatorDatabase(textD1)
 }
 
 /** The writes of an SQL text, such as `update publications`. */
 export function listWrites(text: string): string[] {
-  const writes = text.replaceAll('do update set', '').matchAll(/\b(insert into|update|delete from) (\w+)/g)
+  const writes = text.replaceAll('do update set', '').matchAll(/\b(insert into|update|delete from) "?(\w+)/g)
   return [...writes].map(([, verb, table]) => `${verb} ${table}`)
 }
 
 /** Each write arrives twice. The answer is that of the first time. */
-export function openRepeatingDatabase(d1: D1Database): Database {
+export function openRepeatingDatabase(d1: D1Database): OperatorDatabase {
   return openTextDatabase(d1, async (call, sql) => {
     const answer = await call()
     if (listWrites(sql).length > 0) await call()

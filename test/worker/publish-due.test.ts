@@ -3,7 +3,7 @@ import { createScheduledController } from 'cloudflare:test'
 import { env } from 'cloudflare:workers'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { selectLatest, selectPublication } from '../../src/db/publication-queries.ts'
 import { approveForLater, endPublication, publish, releasePublication } from '../../src/db/publish.ts'
@@ -18,7 +18,7 @@ import { stageChanges } from '../support/publish-plans.ts'
 import { d1Down, interceptD1 } from '../support/unreliable-stores.ts'
 import { seedPartner, seedPlans } from './support/seed.ts'
 
-const db = openDatabase(env.DB)
+const db = openOperatorDatabase(env.DB)
 const past = 60
 const future = 4_102_444_800
 

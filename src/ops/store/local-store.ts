@@ -1,7 +1,7 @@
 // The local D1 and KV that `wrangler dev` uses, also while it runs.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createDatabase } from '../../db/database.ts'
+import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { findCause, isCausedBy, localBusy } from './failure.ts'
@@ -32,7 +32,8 @@ export async function withLocalStore<T>(target: Target, work: (store: Store) => 
     } finally {
       await close()
     }
-  } catch (error) {
+  } catch (thrown) {
+    const error = unwrapQueryError(thrown)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema)) {
       throw new UserError(`The local database in ${state} is not migrated. Run: ${migration}`)
@@ -89,7 +90,7 @@ type Runtime = Awaited<ReturnType<typeof openRuntime>>
 function openBindings(d1: Runtime['db'], kv: Runtime['kv']): Omit<Store, 'target' | 'config'> {
   return {
     changes: { outcome: 'unchanged' },
-    db: createDatabase(({ sql, params }) => {
+    db: createOperatorDatabase(({ sql, params }) => {
       const statement = d1.prepare(sql).bind(...params)
       return retry(() => statement.raw())
     }),

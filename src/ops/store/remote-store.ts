@@ -1,6 +1,6 @@
 // A deployed environment, over Cloudflare's HTTP API. Paths, methods and bodies are those in wrangler's sources and in the
 // API client that it bundles.
-import { createDatabase } from '../../db/database.ts'
+import { createOperatorDatabase, unwrapQueryError } from '../../db/operator-database.ts'
 import { isJsonObject, readPath } from '../../json.ts'
 import { describeMigration, outdatedSchema, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
@@ -20,7 +20,7 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
       `wrangler.toml lacks the ${missing.join(' and the ')} in [env.${target.env}]. See "The first deploy" in src/worker/DEPLOY.md.`,
     )
   }
-  const db = createDatabase(async ({ sql, params }, method) => {
+  const db = createOperatorDatabase(async ({ sql, params }, method) => {
     const body = { sql, params: params.map(formatParameter) }
     return readRows(await call('POST', `/d1/database/${databaseId}/raw`, body), method)
   })
@@ -34,7 +34,8 @@ export async function withRemoteStore<T>(target: Target, work: (store: Store) =>
       ...openCache(call, listPages, `/storage/kv/namespaces/${namespaceId}`),
       config: wrangler.vars,
     })
-  } catch (error) {
+  } catch (thrown) {
+    const error = unwrapQueryError(thrown)
     if (error instanceof UserError) throw error
     if (isCausedBy(error, outdatedSchema))
       throw new UserError(`The database of [env.${target.env}] is not migrated. Run: ${describeMigration(target)}`)

@@ -1,6 +1,6 @@
 // The store that core reads and writes: the local state, or with --remote a deployed environment.
 import type { ConfigSource } from '../../api/config.ts'
-import type { Database } from '../../db/database.ts'
+import type { OperatorDatabase } from '../../db/operator-database.ts'
 import type { Target } from '../shared/target.ts'
 import type { Changes } from './outcome.ts'
 
@@ -14,7 +14,7 @@ export interface Store {
   /** Where this store is. Messages use it for commands to paste. */
   target: Target
   /** Repeats each statement when the store fails: none has an effect twice. */
-  db: Database
+  db: OperatorDatabase
   changes: Changes
   /** Lists the keys of the KV cache that start with `prefix`. */
   listKeys: (prefix: string) => Promise<CachedKey[]>

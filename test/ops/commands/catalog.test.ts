@@ -6,7 +6,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { formatCatalog } from '../../../src/catalog/catalog-file.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { formatDifference } from '../../../src/ops/commands/publication-output.ts'
 import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
 import { makePlan } from '../../support/make-plan.ts'
@@ -29,7 +29,7 @@ beforeEach(async () => {
   await emptyDatabase(bindings())
   await bindings().DB.prepare("delete from sqlite_sequence where name = 'publications'").run()
   approval = 'off'
-  await publishPlans(openDatabase(bindings().DB), before)
+  await publishPlans(openOperatorDatabase(bindings().DB), before)
 })
 
 const ops = (words: string, terminal: Terminal = {}, findActor?: () => Promise<undefined>) =>
@@ -234,7 +234,7 @@ test('an export has the format of its name and of the past, and import and updat
   await ops('catalog undo 2')
   const at = '--at 1970-01-01T00:16:40Z'
   expect(await exportPlans()).toEqual((await readJson(`catalog export ${at}`)).plans)
-  const origin = await selectCatalogOrigin(openDatabase(bindings().DB))
+  const origin = await selectCatalogOrigin(openOperatorDatabase(bindings().DB))
   const { stdout } = await ops('catalog export')
   expect(stdout).toBe(formatCatalog(before, origin))
   for (const file of ['plans.json', 'plans.csv', 'plans.xlsx']) {
@@ -260,7 +260,7 @@ test('an update of a cut or empty file, or of JSON, is refused', async () => {
 })
 
 test('catalog invalidate raises the revision, and changes nothing else', async () => {
-  const readRevision = async () => (await selectCatalogOrigin(openDatabase(bindings().DB))).revision
+  const readRevision = async () => (await selectCatalogOrigin(openOperatorDatabase(bindings().DB))).revision
   const revision = await readRevision()
   const next = await readJson('catalog invalidate --json')
   expect(next).toEqual({ revision: await readRevision() })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { changePartner, deleteLeftovers, setContact, type PartnerChange } from '../../../src/db/partner-changes.ts'
 import { selectPartner } from '../../../src/db/partner-queries.ts'
 import { approveForLater, endPublication, markSuperseded, releasePublication } from '../../../src/db/publish.ts'
@@ -19,7 +19,7 @@ import { emptyDatabase } from '../support/test-database.ts'
 
 const bindings = useMemoryBindings()()
 const { DB } = bindings
-const db = openDatabase(DB)
+const db = openOperatorDatabase(DB)
 const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
 const file = join(folder, 'kept.sql')
 afterAll(() => rm(folder, { recursive: true }))

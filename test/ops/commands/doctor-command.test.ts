@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { makePlan } from '../../support/make-plan.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { recordMigrations, useMemoryBindings } from '../support/memory-bindings.ts'
 import { createMemorySecrets } from '../support/memory-secrets.ts'
@@ -16,7 +16,7 @@ const ops = (...words: string[]) =>
 
 test('doctor prints one line each, and exits with 3 when something needs a fix', async () => {
   await recordMigrations(bindings())
-  await publishPlans(openDatabase(bindings().DB), [makePlan({ id: 1 })])
+  await publishPlans(openOperatorDatabase(bindings().DB), [makePlan({ id: 1 })])
   const fine = await ops('doctor')
   expect([fine.code, fine.stderr]).toEqual([0, ''])
   expect(fine.stdout).toMatch(/^(ok     |warning)  migrations: all \d applied\.\n((ok     |warning)  [a-z]+: .+\.\n)+$/)

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { catalogPlanSchema } from '../../../src/catalog/plan-schema.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { selectPlanList } from '../../../src/db/plan-queries.ts'
 import { openBindingStore } from '../support/binding-store.ts'
 import { useMemoryBindings } from '../support/memory-bindings.ts'
@@ -44,7 +44,7 @@ const year = new Date().getUTCFullYear() + 1
 
 beforeEach(async () => {
   await emptyDatabase(bindings())
-  await publishPlans(openDatabase(bindings().DB), [makeOlder(1), makeOlder(2)])
+  await publishPlans(openOperatorDatabase(bindings().DB), [makeOlder(1), makeOlder(2)])
 })
 
 test('an import of an export adds it to all plans, and an older file keeps it', async () => {

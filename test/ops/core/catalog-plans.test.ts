@@ -11,7 +11,7 @@ import { publishChange } from '../../../src/ops/core/publications.ts'
 import { makePlan } from '../../support/make-plan.ts'
 import { spreadTimes } from '../../support/publish-plans.ts'
 import { interceptD1 } from '../../support/unreliable-stores.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { emptyDatabase } from '../support/test-database.ts'
 import { importPlans, request, store } from '../support/worker-store.ts'
 
@@ -120,7 +120,7 @@ test('a publication between two pages of an export stops it', async () => {
     }
     return call()
   })
-  const exported = readCatalogFile({ ...store, db: openDatabase(interrupted) })
+  const exported = readCatalogFile({ ...store, db: openOperatorDatabase(interrupted) })
   await expect(exported).rejects.toThrow('The catalog changed while it was read. Try again.')
   expect((await readCatalogFile(store)).plans).toEqual(renamed)
 })

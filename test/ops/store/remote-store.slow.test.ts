@@ -1,6 +1,6 @@
 // Publications over Cloudflare's API, when each statement in turn loses its connection or its answer.
 import { beforeAll, expect, test } from 'vitest'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { selectPublication } from '../../../src/db/publication-queries.ts'
 import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
 import { closePlan, openPlan } from '../../../src/ops/core/plan-changes.ts'
@@ -18,7 +18,7 @@ const remote = <T>(work: (store: Store) => Promise<T>) => withRemoteStore({ remo
 const attribution = { actor: 'amina@example.com', command: 'test', note: null }
 const request = { attribution }
 
-beforeAll(() => publishPlans(openDatabase(bindings().DB), [makePlan({ id: 1 })]))
+beforeAll(() => publishPlans(openOperatorDatabase(bindings().DB), [makePlan({ id: 1 })]))
 
 test.each([true, false])('a failure of any statement is repaired (%s: it had its effect)', async (hasEffect) => {
   const dueAt = Math.floor(Date.now() / 1000) + 86_400

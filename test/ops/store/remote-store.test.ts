@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readPath } from '../../../src/json.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { recordKeyChange } from '../../../src/db/partner-changes.ts'
 import { selectEntries } from '../../../src/db/partner-queries.ts'
 import { cancelPublication } from '../../../src/ops/core/publications.ts'
@@ -44,7 +44,7 @@ let warnings: string[]
 const operator = { attribution, warn: (warning: string) => void warnings.push(warning) }
 
 beforeAll(async () => {
-  await publishPlans(openDatabase(bindings().DB), [makePlan({ id: 1 })])
+  await publishPlans(openOperatorDatabase(bindings().DB), [makePlan({ id: 1 })])
   await create('acme')
   await create('kept')
 })
@@ -183,7 +183,7 @@ describe('Cloudflare’s clock', () => {
 
 /** A failure of the statement that changes a partner. */
 const failChange = (failure: Omit<Failure, 'call'>) => {
-  cloudflare().failure = { call: /\/raw$/, body: /insert into change_record/, ...failure }
+  cloudflare().failure = { call: /\/raw$/, body: /insert into \\?"?change_record/, ...failure }
 }
 const countEntries = async () =>
   (await remote((store) => selectEntries(store.db, 'partner', { shortName: 'kept' }))).length
@@ -276,7 +276,7 @@ describe('doctor', () => {
     const kid = String(Math.floor(Date.now() / 1000))
     cloudflare().secrets = new Map([[`JWT_KEY_${kid}`, 'x']])
     const rotation = { actor: 'tester', command: 'keys rotate', note: null, requestId: 'r' }
-    await recordKeyChange(openDatabase(bindings().DB), rotation, 'keys-rotate', kid)
+    await recordKeyChange(openOperatorDatabase(bindings().DB), rotation, 'keys-rotate', kid)
     const { code, stdout, stderr } = await runRemote('doctor')
     const names = 'migrations database catalog publications record cache keys'.split(' ')
     expect([code, stderr, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([

@@ -1,6 +1,6 @@
 // A store over the bindings of a Worker.
 import type { ConfigSource } from '../../../src/api/config.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { listBindingKeys, type Store } from '../../../src/ops/store/store.ts'
 import type { Target } from '../../../src/ops/shared/target.ts'
 
@@ -12,7 +12,7 @@ export function openBindingStore(
 ): Store {
   return {
     target,
-    db: openDatabase(DB),
+    db: openOperatorDatabase(DB),
     changes: { outcome: 'unchanged' },
     listKeys: (prefix) => listBindingKeys(CATALOG_CACHE, prefix),
     putKeys: async (names, metadata, expirationTtl) => {

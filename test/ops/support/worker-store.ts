@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest'
 import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
 import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
 import type { Operator } from '../../../src/ops/core/partner-accounts.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { openBindingStore } from './binding-store.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import type { Store } from '../../../src/ops/store/store.ts'
@@ -28,7 +28,7 @@ function interceptStatements(pattern: RegExp, intercept: Fault): Store {
     return intercept(call)
   })
   onTestFinished(() => expect(isReached, `a statement that ${pattern} matches`).toBe(true))
-  return { ...store, db: openDatabase(intercepted) }
+  return { ...store, db: openOperatorDatabase(intercepted) }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { env } from 'cloudflare:workers'
 import { generateClientId, generateClientSecret, hashSecret } from '../../../src/crypto/client-secret.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { insertPartner } from '../../support/insert-partner.ts'
 import { publishPlans } from '../../support/publish-plans.ts'
 import { keepSecret } from './log-leaks.ts'
@@ -29,5 +29,5 @@ export async function seedPartner(country = 'KE', iterations = 1000): Promise<Te
 
 /** Plans of the same ID are replaced, others stay. */
 export async function seedPlans(...put: CatalogPlan[]): Promise<void> {
-  await publishPlans(openDatabase(env.DB), put)
+  await publishPlans(openOperatorDatabase(env.DB), put)
 }

@@ -1,0 +1,22 @@
+// The handle of the command line: drizzle's query builder over the local state, or over Cloudflare's HTTP API.
+import { DrizzleQueryError, type Query } from 'drizzle-orm'
+import { drizzle, type SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
+
+/** It also runs SQL, as a `Database`. The HTTP API takes no null and no boolean as a parameter. */
+export type OperatorDatabase = SqliteRemoteDatabase
+
+/** @param execute runs SQL with a `?` for each parameter. The answer of `run` is not used. */
+export function createOperatorDatabase(
+  execute: (query: Query, method: 'values' | 'run') => Promise<unknown[][]>,
+): OperatorDatabase {
+  return drizzle(async (text, params, method) => {
+    // Its type has no answer for no row.
+    if (method === 'get') throw new TypeError('Use all() in the place of get()')
+    return { rows: await execute({ sql: text, params }, method === 'run' ? 'run' : 'values') }
+  })
+}
+
+/** @returns the error of the store: drizzle's error around it quotes the parameters of the query, such as a contact. */
+export function unwrapQueryError(error: unknown): unknown {
+  return error instanceof DrizzleQueryError ? error.cause : error
+}
