@@ -67,7 +67,7 @@ const rows: Row[] = [
   { in: 'src/site/client', may: ['src/catalog/plan-filters.ts'], types: ['src/catalog'], packages: ['node:*'] },
   {
     in: 'src/site/browser',
-    may: ['src/api', 'src/catalog/plan-filters.ts', 'src/site', 'src/site/blocks', 'src/site/client'],
+    may: ['src', 'src/api', 'src/catalog/plan-filters.ts', 'src/site', 'src/site/blocks', 'src/site/client'],
     types: ['src/catalog'],
     packages: ['hono'],
   },
@@ -145,6 +145,16 @@ export default defineConfig({
     'import/no-cycle': ['error', { ignoreTypes: false }],
   },
   overrides: [
+    {
+      files: ['src/**/*.{ts,mts}', 'src/ops/main.mjs'],
+      rules: {
+        'typescript/no-unsafe-argument': 'error',
+        'typescript/no-unsafe-assignment': 'error',
+        'typescript/no-unsafe-call': 'error',
+        'typescript/no-unsafe-member-access': 'error',
+        'typescript/no-unsafe-return': 'error',
+      },
+    },
     restrict(['src/**'], {
       patterns: [{ group: ['**', '!./*'], message: 'This folder has no row in oxlint.config.ts.' }],
     }),

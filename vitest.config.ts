@@ -96,7 +96,7 @@ export default defineConfig(({ mode }) => {
           },
         },
         {
-          test: { name: 'mocks', include: mockingTests },
+          test: { name: 'mocks', include: mockingTests, testTimeout },
         },
         {
           test: {

@@ -1,6 +1,6 @@
 // A catalog as a spreadsheet: one row for each plan. Pure.
 import { nameSome } from '../abbreviate.ts'
-import { readPath } from '../json.ts'
+import { isJsonObject, readPath } from '../json.ts'
 import { findConflicts, listDefects, type CatalogFile, type CatalogResult } from './catalog-file.ts'
 import type { Place } from './defect.ts'
 import { fillOlderPlan } from './older-plan.ts'
@@ -77,7 +77,8 @@ function readPlan(table: PlanTable, row: PlanRow): Record<string, unknown> {
   const plan = readFields(table, row, false)
   for (const { name, shape } of planFields) {
     if ('kind' in shape) continue
-    const members = Object.entries(Object(plan[name] ?? {}))
+    const found = plan[name]
+    const members = isJsonObject(found) ? Object.entries(found) : []
     const given = members.filter(([, value]) => value !== null)
     if ('amounts' in shape) plan[name] = Object.fromEntries(given)
     else if (given.length === 0 && members.length > 0) plan[name] = null

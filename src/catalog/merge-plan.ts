@@ -50,7 +50,7 @@ export function mergePlan<Plan extends PlainPlan>(
     if (isConflict && field !== 'isInvestable') conflicts.push({ identifier, field, own: ours, current: theirs })
   }
   merged['isInvestable'] = merged['nonInvestableNote'] === null
-  return { plan: Object(merged), conflicts }
+  return { plan: { ...own, ...merged }, conflicts }
 }
 
 function mergeItems(base: readonly unknown[], own: readonly unknown[], current: readonly unknown[]): unknown[] {

@@ -16,5 +16,7 @@ export function fillOlderPlan<T extends object>(plan: T, shape: z.core.$ZodShape
     if (value !== undefined) filled[name] = value
     isComplete &&= value === found
   }
-  return isComplete ? plan : Object(filled)
+  // The schema has every field of the type.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return isComplete ? plan : (filled as T)
 }

@@ -1,5 +1,6 @@
 // The columns of a spreadsheet of plans, which follow from the schema of a plan. Node only.
 import { z } from 'zod'
+import { isJsonObject, readPath } from '../json.ts'
 import { catalogPlanSchema, unwrap, type CatalogPlan } from './plan-schema.ts'
 
 export type ColumnKind = 'text' | 'number' | 'boolean' | 'date' | 'list'
@@ -45,7 +46,8 @@ export function listColumns(plans: readonly CatalogPlan[]): PlanColumn[] {
   return planFields.flatMap(({ name: field, shape }) => {
     if ('kind' in shape) return makeColumn(field, undefined, shape.kind)
     if ('members' in shape) return [...shape.members].map(([member, kind]) => makeColumn(field, member, kind))
-    const currencies = new Set(plans.flatMap((plan) => Object.keys(Object(Reflect.get(plan, field)))))
+    const amounts = plans.map((plan) => readPath(plan, field)).filter(isJsonObject)
+    const currencies = new Set(amounts.flatMap((amount) => Object.keys(amount)))
     return [...currencies].toSorted().map((currency) => makeColumn(field, currency, 'number'))
   })
 }

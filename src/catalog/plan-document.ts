@@ -1,4 +1,5 @@
 // A plan as the database keeps it: the JSON object that partners get, and beside it the countries where it is viewable.
+import { parseTrusted } from '../json.ts'
 import type { CatalogPlan, Plan } from './plan-schema.ts'
 
 /** The plan as JSON, and a JSON array of country codes. Both are null for a removed plan. */
@@ -13,7 +14,5 @@ export function storePlan(stored: CatalogPlan | null): StoredPlan {
 /** Trusts what an import has checked. A version from before a field was added lacks it. */
 export function readPlan(...[document, viewableIn]: StoredPlan): CatalogPlan | null {
   if (document === null || viewableIn === null) return null
-  const plan: Plan = JSON.parse(document)
-  const countries: string[] = JSON.parse(viewableIn)
-  return { ...plan, viewableIn: countries }
+  return { ...parseTrusted<Plan>(document), viewableIn: parseTrusted<string[]>(viewableIn) }
 }

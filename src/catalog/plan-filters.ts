@@ -1,5 +1,6 @@
 // The filters of the plan list. The parser, the cache key, the SQL, openapi.json, the client, the guides, the site's
-// controls and `plan why` read this table. It has no dependencies: it runs in the Worker, in Node and in browsers.
+// controls and `plan why` read this table. It doesn't load the schema: it runs in the Worker, in Node and in browsers.
+import { readPath } from '../json.ts'
 import type { Plan } from './plan-schema.ts'
 
 /** The path of each field or member whose value is a Value, such as `$.category.id`. */
@@ -96,11 +97,12 @@ export function getValue(plan: Plan, { path, parse }: PlanFilterDefinition): Fil
 /** Returns an empty text when the plan has no value there. */
 export function readText(plan: Plan, path: string): string {
   const [, ...names] = path.split('.')
-  const value: FilterValue | null | undefined = names.reduce(
-    (part, name) => Reflect.get(Object(part), name),
-    Object(plan),
-  )
-  return String(value ?? '')
+  const value = readPath(plan, ...names)
+  return isFilterValue(value) ? String(value) : ''
+}
+
+function isFilterValue(value: unknown): value is FilterValue {
+  return ['string', 'number', 'boolean'].includes(typeof value)
 }
 
 /** Returns every filter that selects the plan, such as `currency=KES`. */

@@ -73,7 +73,7 @@ export function parseAssignments(assignments: readonly string[]): FieldPatch & {
     else {
       const value = decodeCell(column.kind, text)
       if (column.member === undefined) fields[name] = value
-      else fields[column.field] = { ...Object(fields[column.field]), [column.member]: value }
+      else fields[column.field] = { ...readObject(fields[column.field]), [column.member]: value }
     }
     seen.add(name)
   }
@@ -134,7 +134,11 @@ function patchField(name: string, known: unknown, value: unknown, shared: Shared
   const shape = planFields.find((field) => field.name === name)?.shape
   if (!isJsonObject(value) || shape === undefined || 'kind' in shape) return value
   if ('members' in shape) return patchObject(name, known, value, shared)
-  return Object.fromEntries(Object.entries({ ...Object(known), ...value }).filter(([, amount]) => amount !== null))
+  return Object.fromEntries(Object.entries({ ...readObject(known), ...value }).filter(([, amount]) => amount !== null))
+}
+
+function readObject(value: unknown): Record<string, unknown> {
+  return isJsonObject(value) ? value : {}
 }
 
 /** With another ID, the object is the known one with that ID, as far as the patch does not change its members. */
@@ -144,7 +148,7 @@ function patchObject(
   given: Record<string, unknown>,
   shared: SharedObjects,
 ): Record<string, unknown> | null {
-  const before: Record<string, unknown> = { ...Object(known) }
+  const before = readObject(known)
   const patched = { ...before, ...given }
   if (given['id'] === null || Object.values(patched).every((value) => value === null)) return null
   if (given['id'] === undefined || given['id'] === before['id']) return patched

@@ -24,7 +24,8 @@ function isSingle<Value>(value: Value): value is Extract<Value, PathValue | unde
 }
 
 function listMembers(value: FieldValue | undefined): Members {
-  return Array.isArray(value) ? Object.fromEntries(value.map((item) => [item, true])) : Object(value ?? {})
+  if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [item, true]))
+  return isSingle(value) ? {} : value
 }
 
 function isObjectField(field: string): boolean {

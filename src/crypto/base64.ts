@@ -20,10 +20,12 @@ export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefin
   return decodeBase64(base64.padEnd(Math.ceil(base64.length / 4) * 4, '='))
 }
 
+/** Encodes as padded Base64. */
+export function encodeBase64(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+}
+
 /** Encodes as Base64url without padding. */
 export function encodeBase64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
+  return encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }

@@ -1,6 +1,7 @@
 // The Worker's query about a client.
 import { sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
+import { parseTrusted } from '../json.ts'
 import { readRows, writeQuery } from './database.ts'
 import { newestRevision } from './plan-queries.ts'
 import { changeRecord, type StoredSecret } from './schema.ts'
@@ -50,7 +51,7 @@ export async function selectPartnerCheck(
   if (row === undefined) throw new Error('D1 returned no row')
   const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json] = row
   if (changeId === null) return { revision, changeId: 0, partner: undefined }
-  const stored: StoredSecret[] = JSON.parse(json)
+  const stored = parseTrusted<StoredSecret[]>(json)
   const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
   const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }
   return { revision, changeId, partner }

@@ -33,7 +33,8 @@ export function openDatabase(d1: QueriedD1): Database {
 export async function selectObjects<Row>(db: Database, columns: readonly string[], source: SQL): Promise<Row[]> {
   const names = columns.map((column) => toCamelCase(column.replace(/.* as /, '')))
   const rows = await db.values(sql`select ${sql.raw(columns.join(', '))} ${source}`)
-  return rows.map((values) => Object(Object.fromEntries(names.map((name, index) => [name, values[index]]))))
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return rows.map((values) => Object.fromEntries(names.map((name, index) => [name, values[index]])) as Row)
 }
 
 /** @param values of the placeholders. @throws StorageError when D1 fails */

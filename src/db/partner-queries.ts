@@ -1,6 +1,7 @@
 // SQL that reads partners and the change record as operators see them. partner-changes.ts changes them, client-queries.ts is the
 // Worker's. Only `selectStoredSecrets` selects hashes.
 import { and, sql, type SQL } from 'drizzle-orm'
+import { parseTrusted } from '../json.ts'
 import { selectObjects, type Database } from './database.ts'
 import { readAll } from './pages.ts'
 import { partnerColumns } from './partner-changes.ts'
@@ -79,7 +80,7 @@ async function selectRows(db: Database, condition: SQL): Promise<Partner[]> {
   ]
   type Row = Omit<Partner, 'secrets'> & { secrets: string }
   const rows = await selectObjects<Row>(db, columns, sql`from change_record ${condition}`)
-  return rows.map((row) => Object.assign(row, { secrets: JSON.parse(row.secrets) }))
+  return rows.map((row) => Object.assign(row, { secrets: parseTrusted<LiveSecret[]>(row.secrets) }))
 }
 
 /** Selects the secrets of all partners that are still valid by D1's clock, with their hashes. */
@@ -88,7 +89,9 @@ export async function selectStoredSecrets(db: Database): Promise<(LiveSecret & {
     sql`select value, partner from change_record, ${sql.raw(liveSecrets)} and change_record.id in ${newestIds}
       order by change_record.id, json_each.key`,
   )
-  return rows.map(([json, shortName]) => Object.assign(JSON.parse(json), { shortName }))
+  return rows.map(([json, shortName]) =>
+    Object.assign(parseTrusted<LiveSecret & { hash: string }>(json), { shortName }),
+  )
 }
 
 /** Selects the changes of partners, or of keys, the newest first. @param since Unix seconds. */

@@ -36,7 +36,9 @@ export function describePlan() {
   })
   const objects: Record<string, FieldSchema> = {}
   const fields = Object.entries(properties).map(([name, field]): [string, FieldSchema] => {
-    const schema: FieldSchema = { ...Object(field) }
+    // zod writes only this part of JSON Schema for these fields.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const schema = field as FieldSchema
     const variants = schema.anyOf ?? [schema]
     const object = variants.find((variant) => variant.properties)
     if (object === undefined) return [name, schema]

@@ -13,7 +13,7 @@ export async function runProgram(): Promise<void> {
   const { stdin, stdout, stderr } = process
   /** The reader of our output may close it early (| head), and a disk may be full. */
   let writeError: NodeJS.ErrnoException | undefined
-  stdout.on('error', (error) => (writeError = error))
+  stdout.on('error', (error: NodeJS.ErrnoException) => (writeError = error))
   stderr.on('error', () => {})
 
   const context = createCommandContext({ stdin, stdout, stderr }, process.argv.slice(2))

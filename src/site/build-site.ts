@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { readOrigin } from '../api/origin.ts'
+import { parseTrusted } from '../json.ts'
 import type { OpenapiDocument } from '../openapi/openapi-reader.ts'
 import { writeClients } from './client-files.ts'
 import { buildSearchIndex } from './search-index.ts'
@@ -127,7 +128,7 @@ async function readNotices(): Promise<string> {
 
 /** For the deployed copy of openapi.json: some tools don't resolve `/` against the document's own address. */
 function makeAbsolute(openapi: string, origin: string): string {
-  const document: OpenapiDocument = JSON.parse(openapi)
+  const document = parseTrusted<OpenapiDocument>(openapi)
   document.servers = [{ url: origin }]
   for (const { flows } of Object.values(document.components.securitySchemes)) {
     if (flows) flows.clientCredentials.tokenUrl = new URL(flows.clientCredentials.tokenUrl, origin).href

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { parseTrusted } from '../json.ts'
 import { formatClientTypes } from '../openapi/client-types.ts'
 import { describePlan } from '../openapi/plan-json-schema.ts'
 import { formatPythonTypes } from '../openapi/python-types.ts'
@@ -50,7 +51,7 @@ async function packClient(client: string, folder: string): Promise<ClientPackage
     // The home folder may not be writable.
     const words = ['pack', '--json', '--pack-destination', folder, '--cache', 'cache']
     const { stdout } = await run('npm', words, { cwd: draft })
-    const [packed]: [ClientPackage] = JSON.parse(stdout)
+    const [packed] = parseTrusted<[ClientPackage]>(stdout)
     return packed
   } finally {
     await rm(draft, { recursive: true })

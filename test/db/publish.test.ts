@@ -156,7 +156,7 @@ test('what is staged or released while abandoned plans are deleted leaves no pla
     await stageVersions(db, staged, [storeChange({ planId: 2, after: makePlan({ id: 2 }) })])
     return call()
   })
-  await deleteAbandoned(openDatabase(interrupted))
+  await deleteAbandoned(openOperatorDatabase(interrupted))
   expect(releases).toEqual([false, false])
   const count = async (table: string) => (await env.DB.prepare(`select count(*) from ${table}`).raw())[0]
   expect([await count('publications'), await count('plan_versions')]).toEqual([[1], [1]])

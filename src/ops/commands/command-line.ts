@@ -143,8 +143,8 @@ function refuseKeptFlags(typed: readonly TypedVerb[], variables: CommandContext[
 /** @throws UserError when the verb takes no words. */
 function readValues(command: Command, { args = {}, refusesWords }: Verb): Values {
   if (refusesWords !== undefined && command.args.length > 0) throw new UserError(refusesWords)
-  const words = Object.keys(args).map((name, index) => [name, command.processedArgs[index]])
-  return { ...command.opts(), ...Object.fromEntries(words) }
+  const words = Object.keys(args).map((name, index): [string, unknown] => [name, command.processedArgs[index]])
+  return { ...command.opts<Values>(), ...Object.fromEntries(words) }
 }
 
 async function runVerb(verb: Verb, values: Values, context: CommandContext): Promise<ExitCode> {

@@ -89,8 +89,8 @@ async function serve(args: readonly string[], origin: string, target: Target): P
   })
   try {
     await Promise.race([ended, announced])
-    const [exitCode] = await ended
-    if (exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')
+    await ended
+    if (server.exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')
   } catch (error) {
     server.kill()
     if (!isStopped) throw error

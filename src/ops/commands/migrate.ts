@@ -17,8 +17,8 @@ Other flags are passed on to wrangler d1 migrations apply.`,
     if (target.remote) await openAccount(target)
     const place = target.remote || local ? [] : ['--local']
     const wrangler = startWrangler(['d1', 'migrations', 'apply', 'DB', ...place, ...argv.slice(1)], 'inherit')
-    const [exitCode] = await once(wrangler, 'exit')
-    if (exitCode === 0) return
+    await once(wrangler, 'exit')
+    if (wrangler.exitCode === 0) return
     throw new UserError(
       target.remote
         ? 'The database is not migrated: see the message of wrangler.'

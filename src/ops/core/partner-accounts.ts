@@ -134,7 +134,9 @@ export function parsePartnerFields(assignments: readonly string[]): PartnerField
       value === undefined ? `Write name=…, country=… or contact=…, not ${abbreviate(field)}.` : undefined,
     ),
   )
-  const { contact, ...fields }: PartnerFields = Object.fromEntries(pairs)
+  const { contact, ...fields }: PartnerFields = Object.fromEntries(
+    pairs.map(([field = '', value = '']): [string, string] => [field, value]),
+  )
   return contact === undefined ? fields : { ...fields, contact: contact === 'null' ? null : contact }
 }
 

@@ -1,4 +1,5 @@
 // The smoke test: calls a running service as a partner does.
+import { encodeBase64 } from '../../crypto/base64.ts'
 import { readPath } from '../../json.ts'
 import type { Clock } from './clock.ts'
 import { createCall, maxWaitSeconds, type Answer, type WantedVersion } from './smoke-call.ts'
@@ -129,7 +130,7 @@ async function checkPartner(authorization: string, shortName: string, check: Che
 }
 
 function basic(clientId: string, clientSecret: string): string {
-  return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`
+  return `Basic ${encodeBase64(new TextEncoder().encode(`${clientId}:${clientSecret}`))}`
 }
 
 /** Checks the status and error; the request ID must equal the header. */

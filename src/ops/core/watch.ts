@@ -21,10 +21,12 @@ const pauseMs = 5000
 /** Whatever can't be asked is a problem, too: silence is none. */
 export async function watch({ query, examine, findOrigin, variables, clock }: WatchTools): Promise<HealthCheck[]> {
   const smokePartner = variables['SHORT_NAME'] || 'smoke'
-  const questions = Object.entries(alerts).map(([name, { write, judge }]) => [
-    name,
-    async () => judge(await query(write), smokePartner),
-  ])
+  const questions = Object.entries(alerts).map(
+    ([name, { write, judge }]): [string, () => Promise<Finding | Finding[]>] => [
+      name,
+      async () => judge(await query(write), smokePartner),
+    ],
+  )
   const [usage, health, smoke] = await Promise.all([
     runChecks(Object.fromEntries(questions)),
     examine().catch((error: unknown) => [{ name: 'doctor', ...describeFailure(error) }]),

@@ -44,8 +44,8 @@ export async function findLiveVersion(target: Target): Promise<string | undefine
 export async function runProjectCheck(): Promise<boolean> {
   const without = { CLOUDFLARE_API_TOKEN: undefined, CLIENT_SECRET: undefined }
   const check = spawn('npm', ['run', 'check'], { stdio: 'inherit', env: { ...process.env, ...without } })
-  const [exitCode]: (number | null)[] = await once(check, 'exit')
-  return exitCode === 0
+  await once(check, 'exit')
+  return check.exitCode === 0
 }
 
 /**
@@ -60,8 +60,8 @@ export async function deployWithWrangler(env: string, origin: string): Promise<s
   try {
     const variables = { SITE_ORIGIN: origin, WRANGLER_OUTPUT_FILE_PATH: file, CI: process.env['CI'] || 'false' }
     const wrangler = startWrangler(['deploy', '--env', env], 'inherit', variables)
-    const [exitCode]: (number | null)[] = await once(wrangler, 'exit')
-    if (exitCode !== 0) return undefined
+    await once(wrangler, 'exit')
+    if (wrangler.exitCode !== 0) return undefined
     const lines = (await readFile(file, 'utf8')).split('\n').filter(Boolean)
     const deployed = lines
       .map((line): unknown => JSON.parse(line))

@@ -80,9 +80,14 @@ function formatParameter(param: unknown): string {
 /** `[{ "results": { "columns": […], "rows": [[…], …] } }]`; the rows may be left out when a statement returns none. */
 function readRows<Row extends unknown[]>(result: unknown, method: string): Row[] {
   const rows = readPath(result, 0, 'results', 'rows')
-  if (Array.isArray(rows)) return rows
+  if (isRows<Row>(rows)) return rows
   if (method === 'run') return []
   throw new CloudflareError('Cloudflare answered a query without rows.', { kind: 'unknown' })
+}
+
+/** The columns are those of the query. */
+function isRows<Row extends unknown[]>(rows: unknown): rows is Row[] {
+  return Array.isArray(rows) && rows.every((row) => Array.isArray(row))
 }
 
 /** Whether locations read from a replica of the database nearby. */

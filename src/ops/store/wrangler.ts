@@ -42,8 +42,8 @@ export async function finishWrangler(child: ChildProcess, input = '') {
   }
   // When wrangler ends before it has read its input, its output says why.
   child.stdin?.on('error', () => {}).end(input)
-  const [exitCode]: (number | null)[] = await once(child, 'close')
-  return { exitCode, output: stripVTControlCharacters(output).trim() }
+  await once(child, 'close')
+  return { exitCode: child.exitCode, output: stripVTControlCharacters(output).trim() }
 }
 
 /** @returns the names of the files of this checkout, in their order. */

@@ -2,7 +2,7 @@
 
 /** The terminal, or whatever is in its place. A test passes its own. */
 export interface Io {
-  stdin: AsyncIterable<Uint8Array | string> & { isTTY?: boolean }
+  stdin: AsyncIterable<Uint8Array | string, void> & { isTTY?: boolean }
   /** Columns are those of a terminal. */
   stdout: { write(text: string): unknown; columns?: number | undefined }
   stderr: { write(text: string): unknown; isTTY?: boolean | undefined }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readPath } from '../../json.ts'
+import { parseTrusted } from '../../json.ts'
 import type {
   OpenapiDocument,
   Operation,
@@ -14,9 +15,8 @@ import { exampleOrigin } from '../example-origin.ts'
 import { formatCode, formatTable } from '../markdown.ts'
 
 export function formatReferenceBlocks(): Record<string, string> {
-  const document: OpenapiDocument = JSON.parse(
-    readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8'),
-  )
+  const text = readFileSync(join(import.meta.dirname, '../../openapi/openapi.json'), 'utf8')
+  const document = parseTrusted<OpenapiDocument>(text)
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>
       formatOperation(document, `${method.toUpperCase()} ${path}`, operation),

@@ -1,5 +1,6 @@
 // The search dialog. The engine and the index load when the reader opens it, and what the reader types before is kept.
 import { support } from '../../api/promises.ts'
+import { parseTrusted } from '../../json.ts'
 import type { SearchEntry, SearchResult } from '../search-engine.ts'
 import { cutExcerpt } from '../search-excerpt.ts'
 
@@ -72,8 +73,7 @@ async function loadEngine() {
     fetch('/search-index.json'),
   ])
   if (!response.ok) throw new Error(`status ${response.status}`)
-  const entries: SearchEntry[] = await response.json()
-  return createSearchEngine(entries)
+  return createSearchEngine(parseTrusted<SearchEntry[]>(await response.text()))
 }
 
 function describeCount(query: string, count: number): (string | HTMLElement)[] {

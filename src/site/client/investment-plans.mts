@@ -142,9 +142,8 @@ export class InvestmentPlansClient {
     const path = `/${encodeURIComponent(this.#options.shortName)}/plans${query}`
     const { response, body } = await this.#send(path, { headers }, endMs)
     if (response.status === 304 && known) return known
-    const { data }: { data?: { total?: number; plans?: Plan[] } } = Object(body)
-    const plans = data?.plans
-    if (!Array.isArray(plans) || plans.length !== data?.total)
+    const { total, plans } = readObject(readObject(body)['data'])
+    if (!isPlanList(plans) || plans.length !== total)
       throw new InvestmentPlansError(foreignResponse, 'unknown', response)
     return this.#keep(query, { etag: response.headers.get('ETag'), plans })
   }
@@ -177,7 +176,7 @@ export class InvestmentPlansClient {
     const headers = { Authorization: `Basic ${encodeBase64(`${clientId}:${clientSecret}`)}` }
     const requestedAtMs = Date.now()
     const { response, body } = await this.#send('/auth', { method: 'POST', headers }, endMs)
-    const { access_token: value, expires_in: seconds }: { access_token?: string; expires_in?: number } = Object(body)
+    const { access_token: value, expires_in: seconds } = readObject(body)
     if (typeof value !== 'string' || typeof seconds !== 'number')
       throw new InvestmentPlansError(foreignResponse, 'unknown', response)
     const renewAtMs = requestedAtMs + usableLifetimeShare * 1000 * seconds
@@ -204,9 +203,13 @@ export class InvestmentPlansClient {
     }
     const body = parseJson(text)
     if (response.ok || response.status === 304) return { response, body }
-    const { message, error: code }: { message?: string; error?: string } = Object(body)
+    const { message, error: code } = readObject(body)
     const answer = `The service answered with status ${response.status}: ${text.slice(0, 100)}`
-    throw new InvestmentPlansError(message ?? answer, code ?? 'unknown', response)
+    throw new InvestmentPlansError(
+      typeof message === 'string' ? message : answer,
+      typeof code === 'string' ? code : 'unknown',
+      response,
+    )
   }
 }
 
@@ -229,6 +232,16 @@ function formatQuery(filter: PlanFilter): string {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
   const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
   return given.length > 0 ? `?${query.toString()}` : ''
+}
+
+/** An empty object for any other value. */
+function readObject(value: unknown): Partial<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+/** The service promises what a plan is. */
+function isPlanList(value: unknown): value is Plan[] {
+  return Array.isArray(value)
 }
 
 function parseJson(text: string): unknown {

@@ -1,6 +1,6 @@
 // The copies in KV. KV is optional: when it is missing, fails, is slow or returns data of another shape, the copy counts as
 // missing. So does a copy that is too old, or from a clock that is ahead. Nothing here throws.
-import { isJsonObject } from '../../json.ts'
+import { isJsonObject, parseTrusted } from '../../json.ts'
 import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
 import { withDeadline } from '../deadline.ts'
@@ -85,7 +85,7 @@ export async function readStoredPartner(context: CacheContext, clientId: string)
   const body = new TextDecoder().decode(stored.body)
   if (typeof shortName === 'string' && typeof checkedAtMs === 'number' && typeof mac === 'string') {
     if (await context.seal.verify(formatSealed(key, checkedAtMs, shortName, body), mac)) {
-      const access: Omit<PartnerAccess, 'shortName'> = JSON.parse(body)
+      const access = parseTrusted<Omit<PartnerAccess, 'shortName'>>(body)
       const isUsable = isUsableInOutage(checkedAtMs, context.nowMs)
       return { copy: isUsable ? { partner: { shortName, ...access }, checkedAtMs } : undefined, endedAtMs: 0 }
     }

@@ -1,6 +1,7 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { issueAccessToken } from '../../../src/crypto/access-token.ts'
+import { generateClientSecret } from '../../../src/crypto/client-secret.ts'
 import { findLeaks, findSecretOwner, findTokenOwner, readOwners } from '../../../src/ops/core/secret-owner.ts'
 import { makeSigningKey } from '../../support/signing-key.ts'
 import { emptyDatabase } from '../support/test-database.ts'
@@ -20,6 +21,14 @@ const identify = async (text: string) => {
       : await findSecretOwner(leak?.text ?? '', owners)
   return owned && [owned.partner.shortName, owned.expiresAt !== null, owned.state]
 }
+
+test.each(['', '\n', '\n\n'])('a secret is found in Base64 behind an equals sign, padded or not: %j', (end) => {
+  const clientSecret = generateClientSecret()
+  const base64 = btoa(`${'A'.repeat(16)}:${clientSecret}${end}`)
+  for (const text of [`auth=${base64}`, `auth=${base64.replaceAll('=', '')}`]) {
+    expect(findLeaks(text)).toMatchObject([{ kind: 'secret', text: clientSecret }])
+  }
+})
 
 test('every live secret has its owner: an old one in its grace period, and those of a suspended partner', async () => {
   const boda = await create({ shortName: 'boda' })
