@@ -87,7 +87,7 @@ const rows: Row[] = [
   {
     in: 'src/ops/store',
     may: ['src', 'src/api', 'src/catalog', 'src/db', 'src/ops/shared'],
-    packages: ['csv-parse', 'csv-stringify', 'hucre', 'miniflare', 'smol-toml', 'zod', 'node:*'],
+    packages: ['csv-parse', 'csv-stringify', 'fflate', 'hucre', 'miniflare', 'smol-toml', 'zod', 'node:*'],
   },
   { in: 'src/ops/core', may: [...belowCore, 'src/db'], packages: ['node:path'] },
   { in: 'src/ops/terminal', may: ['src', 'src/ops/shared'], packages: ['node:*'] },

@@ -15,7 +15,7 @@ export interface FoundSecret {
   text: string
 }
 
-const base64 = /[A-Za-z0-9+/]{40,}={0,2}/g
+const base64 = /[A-Za-z0-9+/]{40,}/g
 const clientSecret = new RegExp(clientSecretPattern, 'g')
 const token = /\beyJ[\w-]+\.(eyJ[\w-]+)(?:\.[\w-]*)?/g
 /** The name of a signing key, and its value as in .dev.vars, in JSON, or in JSON within a string. */
@@ -28,7 +28,7 @@ const keyValue = /(?<![\w\-+/.$])[\w-]{43}(?![\w\-+/=])/g
 export function findSecrets(text: string): FoundSecret[] {
   const found = new Map<string, FoundSecret>()
   for (const [index, content] of text.split('\n').entries()) {
-    const decoded = content.replaceAll(base64, (encoded) => Buffer.from(encoded, 'base64').toString('latin1'))
+    const decoded = content.replaceAll(base64, decode)
     const readable = `${content} ${decoded}`.replaceAll(/%5f/gi, '_')
     for (const [kind, value] of findInLine(readable)) {
       const name = `${kind} ${value}`
@@ -36,6 +36,11 @@ export function findSecrets(text: string): FoundSecret[] {
     }
   }
   return [...found.values()].filter(({ kind, text: kid }) => kind !== 'key-name' || !found.has(`signing-key ${kid}`))
+}
+
+/** A lone character at the end of a part of Base64 has no byte. */
+function decode(encoded: string): string {
+  return atob(encoded.length % 4 === 1 ? encoded.slice(0, -1) : encoded)
 }
 
 function findInLine(content: string): [SecretKind, string][] {

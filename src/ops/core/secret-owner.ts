@@ -1,6 +1,7 @@
 // Whose the secrets of a leaked text are, and whether they are accepted. Of a client secret only a salted hash is stored, so every
 // live one is tried. A token names its partner. Of a signing key only the name is known.
 import { readPbkdf2Iterations } from '../../api/config.ts'
+import { decodeBase64Url } from '../../crypto/base64.ts'
 import { findMatchingHash } from '../../crypto/client-secret.ts'
 import { selectPartners, selectStoredSecrets, type LiveSecret } from '../../db/partner-queries.ts'
 import { isJsonObject, parseJson } from '../../json.ts'
@@ -55,7 +56,8 @@ export function findLeaks(text: string): Leak[] {
 
 /** @returns undefined for the token of another service. */
 function readToken(payload: string): TokenClaims | undefined {
-  const claims = parseJson(Buffer.from(payload, 'base64url').toString())
+  const bytes = decodeBase64Url(payload)
+  const claims = bytes && parseJson(new TextDecoder().decode(bytes))
   const { sub, partner, iat, exp } = isJsonObject(claims) ? claims : {}
   if (typeof sub !== 'string' || !isUnixSeconds(iat) || !isUnixSeconds(exp)) return undefined
   const isNamed = typeof partner === 'string' && findShortNameProblem(partner) === undefined

@@ -18,15 +18,15 @@ export function resolveFile(file: string): string {
  * @throws UserError when it can't be read, or has too many bytes.
  */
 export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
+  const pieces: Uint8Array<ArrayBuffer>[] = []
   let size = 0
   for await (const piece of file === '-' ? stdin : readPieces(file)) {
-    const bytes = Buffer.from(piece)
+    const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : new Uint8Array(piece)
     size += bytes.length
     if (size > maxFileBytes) throw new UserError('The file has more than 100 MB.')
     pieces.push(bytes)
   }
-  return Buffer.concat(pieces)
+  return new Uint8Array(await new Blob(pieces).arrayBuffer())
 }
 
 /** @throws UserError when the file can't be read. */

@@ -193,7 +193,7 @@ describe('while D1 fails', () => {
 })
 
 test('after a rollback, a key that was dropped and one that is missing are named with their fix', async () => {
-  await dropKey(createMemorySecrets(), store, attribution, old, false)
+  await dropKey(createMemorySecrets(), store, attribution, old)
   const secrets = makeSecrets([later, old], [kid])
   expect(await findLines('keys', { on: deployed, isReplicated, secrets })).toEqual([
     expect.stringMatching(
