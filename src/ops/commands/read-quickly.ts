@@ -4,9 +4,9 @@ import type { Store } from '../store/store.ts'
 import type { Run } from './run.ts'
 
 /** Cloudflare's API waits for minutes for a database that hangs. */
-const patienceMs = 10_000
+const patienceMs = 20_000
 
-/** @throws UserError when the store can't be used, or does not answer within ten seconds. */
+/** @throws UserError when the store can't be used, or does not answer within twenty seconds. */
 export async function readQuickly<T>({ withStore, target }: Run, read: (store: Store) => Promise<T>): Promise<T> {
   const { promise: deadline, reject } = Promise.withResolvers<never>()
   const problem = `the database does not answer within ${patienceMs / 1000} s.`

@@ -123,12 +123,12 @@ test('keys list does not wait for a database that hangs', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const withStore = () => new Promise<never>(() => {})
   const listed = runCommand(['keys', 'list'], { openSecrets: async () => makeSecrets(), withStore })
-  await vi.advanceTimersByTimeAsync(10_000)
+  await vi.advanceTimersByTimeAsync(20_000)
   const { code, stdout, stderr } = await listed
   expect([code, stdout.split('\n').length, stderr]).toEqual([
     0,
     5,
-    expect.stringMatching(/^Warning: it is not known whether a key was dropped before: .* 10 s\.\n$/),
+    expect.stringMatching(/^Warning: it is not known whether a key was dropped before: .* 20 s\.\n$/),
   ])
 })
 
