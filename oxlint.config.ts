@@ -29,7 +29,7 @@ const rows: Row[] = [
   // What the programs share.
   { in: 'src' },
   { in: 'src/crypto', may: ['src'], packages: ['hono/jwt'] },
-  { in: 'src/catalog', may: ['src'], packages: ['zod', 'currency-codes', 'iso-3166', 'node:util'] },
+  { in: 'src/catalog', may: ['src'], types: ['src/db'], packages: ['zod', 'currency-codes', 'iso-3166', 'node:util'] },
   { in: 'src/catalog', files: lightCatalog, may: ['src', ...lightCatalog], types: ['src/catalog'] },
   { in: 'src/db', may: ['src', ...lightCatalog], types: ['src/catalog'], packages: ['drizzle-orm'] },
   { in: 'src/api', may: ['src/crypto', 'src/catalog/plan-filters.ts'] },

@@ -1,22 +1,15 @@
 // Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
 import { z } from 'zod'
+import type { CatalogOrigin } from '../db/catalog-queries.ts'
 import { isJsonObject, readPath } from '../json.ts'
 import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
 import { describeValue } from './plan-cells.ts'
 import { planFields } from './plan-columns.ts'
 import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from './plan-schema.ts'
 
-/** The catalog that a file was exported from. */
-export interface CatalogOrigin {
-  /** The random ID of its database. */
-  catalog: string
-  /** Its revision at the export. */
-  revision: number
-}
-
 export interface CatalogFile {
   plans: CatalogPlan[]
-  /** undefined when the file was not exported. */
+  /** Where it was exported from; undefined when it was not. */
   origin?: CatalogOrigin | undefined
   /** Columns of a spreadsheet that are no field of a plan. */
   ignored?: readonly string[] | undefined

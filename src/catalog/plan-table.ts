@@ -1,5 +1,6 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
-import type { CatalogFile, CatalogOrigin } from './catalog-file.ts'
+import type { CatalogOrigin } from '../db/catalog-queries.ts'
+import type { CatalogFile } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
 import {
   decodeCell,

@@ -1,65 +1,94 @@
-// SQL that reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
-import { sql, type SQL } from 'drizzle-orm'
-import type { CatalogOrigin } from '../catalog/catalog-file.ts'
+// Reads the catalog as operators see it, now and as it was. The Worker doesn't use it.
+import { and, asc, gt, isNotNull, lte, sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { StorageError, type Database } from './database.ts'
+import { StorageError } from './database.ts'
+import type { OperatorDatabase } from './operator-database.ts'
 import { readAll } from './pages.ts'
-import { isNotSuperseded, newestRevision, selectNewestVersions, type Version } from './plan-queries.ts'
+import { isNotSuperseded, newestRevision, selectNewestVersions } from './plan-queries.ts'
+import { catalog, planVersions, publications } from './schema.ts'
+
+/** The catalog that plans were read from. An exported file has both. */
+export interface CatalogOrigin {
+  /** The random ID of its database. */
+  catalog: string
+  /** Its revision at that time. */
+  revision: number
+}
 
 /** Selects the whole catalog in ascending order of ID, in pages, between which nobody may publish. */
-export async function selectCatalog(db: Database): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
+export async function selectCatalog(db: OperatorDatabase): Promise<{ origin: CatalogOrigin; plans: CatalogPlan[] }> {
   const origin = await selectCatalogOrigin(db)
-  const plans = await selectVersions(db, isNotSuperseded)
+  const plans = await selectPlans(db, isNotSuperseded)
   const { revision } = await selectCatalogOrigin(db)
   if (revision !== origin.revision) throw new StorageError('The catalog changed while it was read. Try again.')
   return { origin, plans }
 }
 
 /** @param name the plan's identifier or ID. */
-export async function selectCatalogPlan(db: Database, name: string): Promise<CatalogPlan | undefined> {
-  const [plan] = await selectVersions(db, isNotSuperseded, isNamed(name))
+export async function selectCatalogPlan(db: OperatorDatabase, name: string): Promise<CatalogPlan | undefined> {
+  const [plan] = await selectPlans(db, isNotSuperseded, name)
   return plan
 }
 
-/** Whether a version is of the plan with this identifier or ID. */
-function isNamed(name: string): SQL {
-  // No identifier is a number.
-  return /^[0-9]{1,16}$/.test(name) ? sql`plan_id = ${Number(name)}` : sql`document ->> '$.identifier' = ${name}`
-}
-
-export async function selectCatalogOrigin(db: Database): Promise<CatalogOrigin> {
-  const [row] = await db.values<[string, number]>(sql`select (select name from catalog), ${newestRevision}`)
-  if (row === undefined) throw new Error('D1 returned no row')
-  return { catalog: row[0], revision: row[1] }
-}
-
-/** Selects the newest of the versions that may count. */
-async function selectVersions(db: Database, isCandidate: SQL, condition = sql`true`): Promise<CatalogPlan[]> {
-  const rows = await readAll<Version>((last, limit) =>
-    db.values(sql`
-      select plan_id, document, viewable_in
-      from (${selectNewestVersions(sql`${isCandidate} and plan_versions.plan_id > ${last?.[0] ?? -1}`)})
-      where document is not null and ${condition} order by plan_id limit ${limit}`),
-  )
-  return rows.flatMap(([, ...texts]) => readPlan(...texts) ?? [])
-}
-
 /** Selects the catalog as it was at a revision, in ascending order of ID. */
-export function selectCatalogAt(db: Database, revision: number): Promise<CatalogPlan[]> {
-  return selectVersions(db, sql`publications.revision <= ${revision}`)
+export function selectCatalogAt(db: OperatorDatabase, revision: number): Promise<CatalogPlan[]> {
+  return selectPlans(db, lte(publications.revision, revision))
+}
+
+export async function selectCatalogOrigin(db: OperatorDatabase): Promise<CatalogOrigin> {
+  const fields = { catalog: catalog.name, revision: sql<number>`${newestRevision}` }
+  const [origin] = await db.select(fields).from(catalog)
+  if (origin === undefined) throw new Error('D1 returned no row')
+  return origin
 }
 
 /** Selects the newest revision up to a number: 0 for none. A revision is at least the Unix millisecond of its publication. */
-export async function selectRevisionUpTo(db: Database, most: number): Promise<number> {
-  const [[revision] = [0]] = await db.values<[number]>(
-    sql`select coalesce(max(revision), 0) from publications where revision <= ${most}`,
-  )
-  return revision
+export async function selectRevisionUpTo(db: OperatorDatabase, max: number): Promise<number> {
+  const { revision } = publications
+  const [newest] = await db
+    .select({ revision: sql<number>`coalesce(max(${revision}), 0)` })
+    .from(publications)
+    .where(lte(revision, max))
+  return newest?.revision ?? 0
 }
 
 /** Selects the IDs of the plans that ever had this identifier, or of the plan with this ID, if it was ever changed. */
-export async function selectRecordedPlanIds(db: Database, name: string): Promise<number[]> {
-  const rows = await db.values<[planId: number]>(sql`select distinct plan_id from plan_versions where ${isNamed(name)}`)
-  return rows.map(([planId]) => planId)
+export async function selectRecordedPlanIds(db: OperatorDatabase, name: string): Promise<number[]> {
+  const { planId } = planVersions
+  const rows = await db.selectDistinct({ planId }).from(planVersions).where(isNamed(planVersions, name))
+  return rows.map((row) => row.planId)
+}
+
+/**
+ * Selects the plans of the newest versions that may count, in ascending order of ID.
+ * @param name only the plan with this identifier or ID.
+ */
+async function selectPlans(db: OperatorDatabase, isCandidate: SQL, name?: string): Promise<CatalogPlan[]> {
+  const rows = await readAll(
+    (last: number | undefined, limit) => {
+      const newest = listNewestVersions(db, and(isCandidate, gt(planVersions.planId, last ?? -1)))
+      return db
+        .with(newest)
+        .select()
+        .from(newest)
+        .where(and(isNotNull(newest.document), name === undefined ? undefined : isNamed(newest, name)))
+        .orderBy(asc(newest.planId))
+        .limit(limit)
+    },
+    (row) => row.planId,
+  )
+  return rows.flatMap(({ document, viewableIn }) => readPlan(document, viewableIn) ?? [])
+}
+
+/** The rows of `selectNewestVersions`, as a source of a query. */
+export function listNewestVersions(db: OperatorDatabase, isCandidate: SQL | undefined) {
+  const { planId, document, viewableIn } = planVersions
+  return db.$with('newest', { planId, document, viewableIn }).as(selectNewestVersions(isCandidate))
+}
+
+/** Whether a version is of the plan with this identifier or ID. */
+function isNamed({ planId, document }: Record<'planId' | 'document', SQLWrapper>, name: string): SQL {
+  // No identifier is a number.
+  return /^[0-9]{1,16}$/.test(name) ? sql`${planId} = ${Number(name)}` : sql`${document} ->> '$.identifier' = ${name}`
 }

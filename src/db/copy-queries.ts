@@ -1,19 +1,26 @@
-// SQL that reads the whole database for a copy.
-import { sql } from 'drizzle-orm'
-import type { Database } from './database.ts'
+// SQL that reads the whole database for a copy. Its tables are those that the database has, whatever the schema says.
+import { getTableName, sql, type SQL } from 'drizzle-orm'
+import { writeQuery, type Database } from './database.ts'
 import { readPages } from './pages.ts'
+import { changeRecord, planVersions, publications } from './schema.ts'
 
 /** The tables are STRICT, and have no column of reals or blobs. */
 export type CopiedValue = string | number | null
+
+const isNotStaging = sql`${publications.state} <> 'staging'`
+
 /** What is staged may change and disappear until it is complete. */
-const lastingRows: Readonly<Record<string, string>> = {
-  publications: `state <> 'staging'`,
-  plan_versions: `publication_id in (select id from publications where state <> 'staging')`,
-}
+const isLasting = new Map<string, SQL>([
+  [getTableName(publications), isNotStaging],
+  [
+    getTableName(planVersions),
+    sql`${planVersions.publicationId} in (select ${publications.id} from ${publications} where ${isNotStaging})`,
+  ],
+])
 
 /** The SQL of a query for the rows of a table that a copy has. */
 export const selectLastingRows = (table: string, columns = '*') =>
-  `select ${columns} from "${table}" where ${lastingRows[table] ?? 'true'}`
+  `select ${columns} from "${table}" where ${writeQuery(isLasting.get(table) ?? sql`true`).sql}`
 
 /** Selects the statements that create the tables, then the indexes. */
 export function selectSchema(db: Database) {
@@ -24,9 +31,11 @@ export function selectSchema(db: Database) {
 
 /** Reads the rows of a table in pages: an export by wrangler stops the database while it runs. */
 export async function* readTable(db: Database, table: string): AsyncGenerator<CopiedValue[][]> {
-  const pages = readPages<CopiedValue[]>((last, limit) =>
-    db.values(sql`
-      ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${Number(last?.[0] ?? 0)} order by rowid limit ${limit}`),
+  const pages = readPages(
+    (last: number | undefined, limit) =>
+      db.values<CopiedValue[]>(sql`
+        ${sql.raw(selectLastingRows(table, 'rowid, *'))} and rowid > ${last ?? 0} order by rowid limit ${limit}`),
+    ([rowid]) => Number(rowid),
   )
   for await (const page of pages) yield page.map(([, ...values]) => values)
 }
@@ -35,7 +44,7 @@ export async function* readTable(db: Database, table: string): AsyncGenerator<Co
 export async function selectFingerprint(db: Database): Promise<string> {
   return JSON.stringify(
     await db.values(sql`
-      select state, count(*) from publications where state <> 'staging' group by state
-      union all select 'changes', max(id) from change_record`),
+      select ${publications.state}, count(*) from ${publications} where ${isNotStaging} group by ${publications.state}
+      union all select 'changes', max(${changeRecord.id}) from ${changeRecord}`),
   )
 }

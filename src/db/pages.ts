@@ -3,22 +3,28 @@
 /** Plans have about 2 kB, and at most some 30 kB. */
 const pageRows = 150
 
-/** @param readAfter reads at most `limit` rows that follow `last`, or the first ones. */
-export async function* readPages<Row>(
-  readAfter: (last: Row | undefined, limit: number) => Promise<Row[]>,
+/**
+ * @param readAfter reads at most `limit` rows that follow the row with a key, or the first ones.
+ * @param getKey of a row.
+ */
+export async function* readPages<Row, Key>(
+  readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
+  getKey: (row: Row) => Key,
 ): AsyncGenerator<Row[]> {
   let page: Row[] = []
   do {
-    page = await readAfter(page.at(-1), pageRows)
+    const last = page.at(-1)
+    page = await readAfter(last && getKey(last), pageRows)
     yield page
   } while (page.length === pageRows)
 }
 
 /** Reads all pages. */
-export async function readAll<Row>(
-  readAfter: (last: Row | undefined, limit: number) => Promise<Row[]>,
+export async function readAll<Row, Key>(
+  readAfter: (last: Key | undefined, limit: number) => PromiseLike<Row[]>,
+  getKey: (row: Row) => Key,
 ): Promise<Row[]> {
   const rows: Row[] = []
-  for await (const page of readPages(readAfter)) rows.push(...page)
+  for await (const page of readPages(readAfter, getKey)) rows.push(...page)
   return rows
 }

@@ -101,11 +101,18 @@ export function selectEntries<Subject extends 'partner' | 'kid'>(
   { shortName, since = 0 }: { shortName?: string | undefined; since?: number | undefined } = {},
 ): Promise<{ partner: PartnerEntry; kid: KeyEntry }[Subject][]> {
   const ofSubject = shortName === undefined ? sql`${sql.raw(subject)} is not null` : sql`partner = ${shortName}`
-  return readAll((last, limit) => {
-    const isNext = sql`id < ${last?.id ?? Number.MAX_SAFE_INTEGER}`
-    const source = sql`from change_record where ${ofSubject} and changed_at >= ${since} and ${isNext} order by id desc`
-    return selectObjects(db, entryColumns[subject], sql`${source} limit ${limit}`)
-  })
+  return readAll(
+    (last: number | undefined, limit) => {
+      const isNext = sql`id < ${last ?? Number.MAX_SAFE_INTEGER}`
+      const source = sql`from change_record where ${ofSubject} and changed_at >= ${since} and ${isNext} order by id desc`
+      return selectObjects<{ partner: PartnerEntry; kid: KeyEntry }[Subject]>(
+        db,
+        entryColumns[subject],
+        sql`${source} limit ${limit}`,
+      )
+    },
+    ({ id }) => id,
+  )
 }
 
 /** D1's clock, in Unix seconds. */

@@ -1,5 +1,5 @@
 // The SQL of the Worker's plan list, and what the current catalog is.
-import { sql, type Placeholder, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { and, isNotNull, sql, type Placeholder, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
 import type { StoredPlan } from '../catalog/plan-document.ts'
 import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
@@ -15,12 +15,12 @@ export const newestRevision = sql`(select coalesce(max(${publications.revision})
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.
  * @param isCandidate which versions may count. With max(), SQLite takes the other columns from the row that has the maximum.
  */
-export function selectNewestVersions(isCandidate: SQL): SQL {
+export function selectNewestVersions(isCandidate: SQL | undefined): SQL {
   return sql`
     select ${planVersions}.rowid as version, ${planVersions.planId}, ${planVersions.document}, ${planVersions.viewableIn},
       max(${publications.revision}) as revision
     from ${planVersions} cross join ${publications} on ${publications.id} = ${planVersions.publicationId}
-    where ${publications.revision} is not null and ${isCandidate}
+    where ${and(isNotNull(publications.revision), isCandidate)}
     group by ${planVersions.planId}`
 }
 
@@ -33,7 +33,7 @@ const version = alias(planVersions, 'version')
 const made = alias(publications, 'made')
 
 /** The version of a plan of `own` that was current at a revision. */
-export function selectVersionAt(revision: SQL): SQL {
+export function selectVersionAt(revision: SQLWrapper): SQL {
   return sql`(
     select ${version}.rowid from ${planVersions} as ${version}
     join ${publications} as ${made} on ${made.id} = ${version.publicationId}

@@ -1,40 +1,16 @@
-// SQL that reads the publications of the catalog, for the command line.
-import { and, sql, type SQL } from 'drizzle-orm'
-import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
+// Reads the publications of the catalog, for the command line.
+import { and, asc, desc, eq, gt, gte, inArray, lt, ne, or, sql, type SQL } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
+import { readPlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { listOf, selectObjects, type Database } from './database.ts'
+import { listOf } from './database.ts'
+import type { OperatorDatabase } from './operator-database.ts'
 import { readAll } from './pages.ts'
-import { selectVersionAt, type Version } from './plan-queries.ts'
+import { own, selectVersionAt } from './plan-queries.ts'
+import { planVersions, publications } from './schema.ts'
 
 /** migrations/*.sql explains the columns. Times are Unix seconds. */
-export interface PublicationRow {
-  id: number
-  state: 'staging' | 'waiting' | 'scheduled' | 'published' | 'conflicted' | 'cancelled' | 'replaced'
-  actor: string
-  command: string
-  note: string | null
-  createdAt: number
-  baseRevision: number
-  planCount: number
-  plansHash: string | null
-  undoneId: number | null
-  replacesId: number | null
-  dueAt: number | null
-  approvedBy: string | null
-  approvedAt: number | null
-  approvedNote: string | null
-  decidedBy: string | null
-  decidedAt: number | null
-  decidedNote: string | null
-  conflict: string | null
-  /** Null until it is published. */
-  revision: number | null
-}
-
-const columns = (
-  'id state actor command note created_at base_revision plan_count plans_hash undone_id replaces_id due_at ' +
-  'approved_by approved_at approved_note decided_by decided_at decided_note conflict revision'
-).split(' ')
+export type PublicationRow = typeof publications.$inferSelect
 
 /** A plan before and after a publication; null where it does not exist. */
 export interface PlanChange {
@@ -43,16 +19,17 @@ export interface PlanChange {
   after: CatalogPlan | null
 }
 
-export const pendingStates = ['waiting', 'scheduled'] as const
+export const pendingStates = ['waiting', 'scheduled'] as const satisfies PublicationRow['state'][]
 
-export async function selectPublication(db: Database, id: number): Promise<PublicationRow | undefined> {
-  const [row] = await selectWhere(db, sql`id = ${id}`)
+export async function selectPublication(db: OperatorDatabase, id: number): Promise<PublicationRow | undefined> {
+  const [row] = await selectWhere(db, eq(publications.id, id))
   return row
 }
 
 /** Selects the publication that replaced this one, or this one. */
-export async function selectLatest(db: Database, id: number): Promise<PublicationRow | undefined> {
-  const [row] = await selectWhere(db, sql`(id = ${id} or (replaces_id = ${id} and state = 'published'))`)
+export async function selectLatest(db: OperatorDatabase, id: number): Promise<PublicationRow | undefined> {
+  const { replacesId, state } = publications
+  const [row] = await selectWhere(db, or(eq(publications.id, id), and(eq(replacesId, id), eq(state, 'published'))))
   return row
 }
 
@@ -68,40 +45,67 @@ export interface PublicationFilter {
 
 /** Selects the latest first. */
 export function selectPublications(
-  db: Database,
+  db: OperatorDatabase,
   { planIds, since, afterRevision, states }: PublicationFilter,
 ): Promise<PublicationRow[]> {
-  const isTouching =
-    planIds && sql`id in (select publication_id from plan_versions where plan_id in ${listOf(planIds)})`
-  const isRecent =
-    since === undefined ? undefined : sql`(created_at >= ${since} or approved_at >= ${since} or decided_at >= ${since})`
-  const isLater = afterRevision === undefined ? undefined : sql`revision > ${afterRevision}`
-  return selectWhere(db, and(isTouching, isRecent, isLater, states && sql`state in ${listOf(states)}`))
+  const { id, state, createdAt, approvedAt, decidedAt, revision } = publications
+  const conditions = [
+    planIds && inArray(id, selectPublicationIds(db, planIds)),
+    since === undefined ? undefined : or(gte(createdAt, since), gte(approvedAt, since), gte(decidedAt, since)),
+    afterRevision === undefined ? undefined : gt(revision, afterRevision),
+    states && inArray(state, states),
+  ]
+  return selectWhere(db, and(...conditions))
+}
+
+/** Selects the publications that touch one of these plans. */
+function selectPublicationIds(db: OperatorDatabase, planIds: readonly number[]) {
+  const { publicationId, planId } = planVersions
+  return db
+    .select({ publicationId })
+    .from(planVersions)
+    .where(inArray(planId, listOf(planIds)))
 }
 
 /** Staged publications are hidden. */
-function selectWhere(db: Database, condition: SQL = sql`true`): Promise<PublicationRow[]> {
-  return readAll<PublicationRow>((last, limit) => {
-    const isNext = sql`id < ${last?.id ?? Number.MAX_SAFE_INTEGER}`
-    const source = sql`from publications where state <> 'staging' and ${isNext} and ${condition} order by id desc`
-    return selectObjects(db, columns, sql`${source} limit ${limit}`)
-  })
+function selectWhere(db: OperatorDatabase, condition: SQL | undefined): Promise<PublicationRow[]> {
+  const { id, state } = publications
+  return readAll(
+    (last: number | undefined, limit) =>
+      db
+        .select()
+        .from(publications)
+        .where(and(ne(state, 'staging'), lt(id, last ?? Number.MAX_SAFE_INTEGER), condition))
+        .orderBy(desc(id))
+        .limit(limit),
+    (row) => row.id,
+  )
 }
 
 /** Selects what a publication changes, in ascending order of the plans. @param planIds only these plans. */
-export async function selectChanges(db: Database, id: number, planIds?: readonly number[]): Promise<PlanChange[]> {
-  const isWanted = planIds === undefined ? sql`true` : sql`own.plan_id in ${listOf(planIds)}`
-  const rows = await readAll<[...Version, ...before: StoredPlan]>((last, limit) =>
-    db.values(sql`
-      select own.plan_id, own.document, own.viewable_in, base.document, base.viewable_in
-      from publications join plan_versions as own on own.publication_id = publications.id
-      left join plan_versions as base on base.rowid = ${selectVersionAt(sql`publications.base_revision`)}
-      where publications.id = ${id} and own.plan_id > ${last?.[0] ?? -1} and ${isWanted}
-      order by own.plan_id limit ${limit}`),
+export async function selectChanges(
+  db: OperatorDatabase,
+  id: number,
+  planIds?: readonly number[],
+): Promise<PlanChange[]> {
+  const base = alias(planVersions, 'base')
+  const { planId, document, viewableIn } = own
+  const isWanted = and(eq(publications.id, id), planIds && inArray(planId, listOf(planIds)))
+  const rows = await readAll(
+    (last: number | undefined, limit) =>
+      db
+        .select({ planId, document, viewableIn, documentBefore: base.document, viewableInBefore: base.viewableIn })
+        .from(publications)
+        .innerJoin(own, eq(own.publicationId, publications.id))
+        .leftJoin(base, sql`${base}.rowid = ${selectVersionAt(publications.baseRevision)}`)
+        .where(and(isWanted, gt(planId, last ?? -1)))
+        .orderBy(asc(planId))
+        .limit(limit),
+    (row) => row.planId,
   )
-  return rows.map(([planId, document, viewableIn, ...before]) => ({
-    planId,
-    before: readPlan(...before),
-    after: readPlan(document, viewableIn),
+  return rows.map((row) => ({
+    planId: row.planId,
+    before: readPlan(row.documentBefore, row.viewableInBefore),
+    after: readPlan(row.document, row.viewableIn),
   }))
 }

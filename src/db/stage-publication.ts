@@ -85,11 +85,13 @@ export async function hashStoredPlans(
 ): Promise<Map<number, string>> {
   const isWanted = id === undefined ? sql`true` : sql`publication_id = ${id}`
   const hashes = new Map<number, string>()
-  const pages = readPages<[id: number, ...Version]>(([lastId, lastPlanId] = [-1, -1, null, null], limit) =>
-    db.values(sql`
-      select publication_id, plan_id, document, viewable_in from plan_versions
-      where ${isWanted} and (publication_id, plan_id) > (${lastId}, ${lastPlanId})
-      order by publication_id, plan_id limit ${limit}`),
+  const pages = readPages(
+    ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
+      db.values<[id: number, ...Version]>(sql`
+        select publication_id, plan_id, document, viewable_in from plan_versions
+        where ${isWanted} and (publication_id, plan_id) > (${lastId}, ${lastPlanId})
+        order by publication_id, plan_id limit ${limit}`),
+    ([publicationId, planId]): [number, number] => [publicationId, planId],
   )
   for await (const page of pages) {
     for (const [publicationId, ...version] of page) {

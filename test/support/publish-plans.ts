@@ -1,13 +1,13 @@
 // Publishes plans without the command line.
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { selectCatalogOrigin } from '../../src/db/catalog-queries.ts'
-import type { Database } from '../../src/db/database.ts'
+import type { OperatorDatabase } from '../../src/db/operator-database.ts'
 import type { PlanChange } from '../../src/db/publication-queries.ts'
 import { markSuperseded, publish, type PublishOutcome } from '../../src/db/publish.ts'
 import { stagePublication, storeChange, type NewPublication } from '../../src/db/stage-publication.ts'
 
 /** Adds plans. A plan with the ID of a stored plan replaces it. */
-export async function publishPlans(db: Database, plans: readonly CatalogPlan[]): Promise<void> {
+export async function publishPlans(db: OperatorDatabase, plans: readonly CatalogPlan[]): Promise<void> {
   const id = await stageChanges(
     db,
     plans.map((after) => ({ planId: after.id, before: null, after })),
@@ -33,7 +33,7 @@ export async function spreadTimes(d1: D1Database): Promise<void> {
 }
 
 export async function stageChanges(
-  db: Database,
+  db: OperatorDatabase,
   changes: readonly Pick<PlanChange, 'planId' | 'after'>[],
   overrides: Partial<NewPublication> = {},
 ): Promise<number> {
@@ -42,6 +42,6 @@ export async function stageChanges(
   return stagePublication(db, { ...publication, undoneId: null, ...overrides }, changes.map(storeChange))
 }
 
-export function publishNow(db: Database, publicationId: number): Promise<PublishOutcome> {
+export function publishNow(db: OperatorDatabase, publicationId: number): Promise<PublishOutcome> {
   return publish(db, { publicationId, actor: 'test', note: null }, 'now')
 }

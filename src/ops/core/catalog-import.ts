@@ -1,6 +1,6 @@
 // Importing and updating from a file: read it, and compare it with the catalog.
 import { abbreviate, nameSome } from '../../abbreviate.ts'
-import { findStrangers, parseCatalog, type CatalogFile, type CatalogOrigin } from '../../catalog/catalog-file.ts'
+import { findStrangers, parseCatalog, type CatalogFile } from '../../catalog/catalog-file.ts'
 import { parseCatalogSheets } from '../../catalog/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../../catalog/plan-patch.ts'
 import { isSameJson } from '../../catalog/merge-plan.ts'
@@ -8,8 +8,8 @@ import { fillOlderPlan } from '../../catalog/older-plan.ts'
 import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import type { Spreadsheet } from '../../catalog/plan-table.ts'
-import { selectCatalog, selectCatalogAt, selectRevisionUpTo } from '../../db/catalog-queries.ts'
-import type { Database } from '../../db/database.ts'
+import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin } from '../../db/catalog-queries.ts'
+import type { OperatorDatabase } from '../../db/operator-database.ts'
 import { selectChanges, selectPublications } from '../../db/publication-queries.ts'
 import type { Store } from '../store/store.ts'
 import { checkConsistency, refuseDefects } from './defects.ts'
@@ -155,7 +155,7 @@ async function prepareMerge(
 }
 
 /** @throws UserError when the record does not know the revision of the file. */
-async function selectBase(db: Database, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
+async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
   const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
   if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
   const reason = 'The file was exported from another catalog, or the database was restored since.'

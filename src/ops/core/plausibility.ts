@@ -4,7 +4,7 @@ import { nameConflicts } from '../../catalog/merge-plan.ts'
 import { comparePlans } from '../../catalog/plan-paths.ts'
 import type { CatalogPlan } from '../../catalog/plan-schema.ts'
 import { selectCatalog } from '../../db/catalog-queries.ts'
-import type { Database } from '../../db/database.ts'
+import type { OperatorDatabase } from '../../db/operator-database.ts'
 import { selectNowSeconds, selectPartners, type Partner } from '../../db/partner-queries.ts'
 import { pendingStates, selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 import { findConflict } from '../../db/publish.ts'
@@ -39,7 +39,7 @@ export async function findDoubts(
 
 /** The operator must know which pending publications change the same fields. */
 async function findPendingConflicts(
-  db: Database,
+  db: OperatorDatabase,
   catalog: readonly CatalogPlan[],
   changes: readonly PlanChange[],
   ownId: number | undefined,

@@ -1,6 +1,6 @@
 // Makes a change of a partner or a signing key once, also when an answer was lost.
 import { findChange, type ChangeRequest, type MadeChange } from '../../db/partner-changes.ts'
-import type { Database } from '../../db/database.ts'
+import type { OperatorDatabase } from '../../db/operator-database.ts'
 import { makeChange } from '../store/outcome.ts'
 import type { Store } from '../store/store.ts'
 import type { Attribution } from './attribution.ts'
@@ -12,7 +12,7 @@ import type { Attribution } from './attribution.ts'
 export function recordChange(
   store: Pick<Store, 'db' | 'changes'>,
   attribution: Attribution,
-  insert: (db: Database, request: ChangeRequest) => Promise<MadeChange | undefined>,
+  insert: (db: OperatorDatabase, request: ChangeRequest) => Promise<MadeChange | undefined>,
 ): Promise<MadeChange | undefined> {
   const request = { ...attribution, requestId: crypto.randomUUID() }
   return makeChange(

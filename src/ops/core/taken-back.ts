@@ -1,7 +1,7 @@
 // What a file takes back of recent publications: an old copy of the catalog silently undoes the work of others.
 import { nameSome } from '../../abbreviate.ts'
 import { comparePlans } from '../../catalog/plan-paths.ts'
-import type { Database } from '../../db/database.ts'
+import type { OperatorDatabase } from '../../db/operator-database.ts'
 import { selectNowSeconds } from '../../db/partner-queries.ts'
 import { selectChanges, selectPublications, type PlanChange } from '../../db/publication-queries.ts'
 
@@ -10,7 +10,7 @@ const recentSeconds = 30 * 86_400
 const maxPublications = 30
 
 /** @returns a warning, if a change brings back values from before publications of the last 30 days. */
-export async function findTakenBack(db: Database, changes: readonly PlanChange[]): Promise<string[]> {
+export async function findTakenBack(db: OperatorDatabase, changes: readonly PlanChange[]): Promise<string[]> {
   const changesById = new Map(changes.map((change) => [change.planId, change]))
   const planIds = [...changesById.keys()]
   const since = (await selectNowSeconds(db)) - recentSeconds

@@ -214,7 +214,7 @@ test.each([
   [
     'a table without its columns',
     'create table catalog (id);\ncreate table publications (id);\n',
-    /no such column: state/,
+    /no such column: publications.state/,
   ],
   [
     'a number that is too large',

@@ -1,10 +1,10 @@
 // No import silently undoes somebody else's work.
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { CatalogFile, CatalogOrigin } from '../../../src/catalog/catalog-file.ts'
+import type { CatalogFile } from '../../../src/catalog/catalog-file.ts'
 import type { CatalogUpdate } from '../../../src/catalog/plan-patch.ts'
 import type { CatalogPlan } from '../../../src/catalog/plan-schema.ts'
-import { selectCatalogOrigin } from '../../../src/db/catalog-queries.ts'
+import { selectCatalogOrigin, type CatalogOrigin } from '../../../src/db/catalog-queries.ts'
 import { findPlan, listPlans, readCatalogFile } from '../../../src/ops/core/catalog-plans.ts'
 import { prepareImport, prepareUpdate, type ImportChoice } from '../../../src/ops/core/catalog-import.ts'
 import { closePlan, setFields, setViewable } from '../../../src/ops/core/plan-changes.ts'

@@ -337,7 +337,7 @@ test('the test above calls every function of src/db with a statement', () => {
   const names = sources.flatMap((source) =>
     [...source.matchAll(/^export (?:async )?function\*? (\w+)\(\s*(?:db|d1)\b/gm)].map(([, name = '']) => name),
   )
-  const openers = ['openDatabase', 'readRows', 'selectObjects']
+  const openers = ['openDatabase', 'readRows', 'selectObjects', 'listNewestVersions']
   // publishPending calls the next two, and stageChanges the last two.
   const others = new Set([...openers, 'mergePending', 'stageReplacement', 'stagePublication', 'stageVersions'])
   const calls = readFileSync(import.meta.filename, 'utf8')
