@@ -138,8 +138,15 @@ function describe({ primary_location_hint: hint, ...database }: Database) {
   return { ...database, created_in_region: region, running_in_region: region, num_tables: 0, file_size: 0 }
 }
 
+/** D1's limit. */
+const maxParameterBytes = 2_000_000
+
 function prepare(db: D1Database, { sql, params = [] }: Query): D1PreparedStatement {
   // The API documents parameters as strings.
   if (params.some((param) => typeof param !== 'string')) throw new Refusal(400, 7400, 'Expected string')
+  // The local runtime allows more than twice as much.
+  if (params.some((param) => Buffer.byteLength(param) > maxParameterBytes)) {
+    throw new Refusal(400, 7500, 'string or blob too big: SQLITE_TOOBIG')
+  }
   return db.prepare(sql).bind(...params)
 }

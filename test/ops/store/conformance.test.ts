@@ -197,6 +197,20 @@ describe.each(['local', 'remote', 'memory'] as const)('a %s store', (kind) => {
     expect(isCausedBy(error, 'too many SQL variables')).toBe(true)
   })
 
+  test('a parameter has at most 2,000,000 bytes, except in the local runtime', async () => {
+    const read = (bytes: number) => catchError(({ db }) => db.values(sql`select 1 where ${'x'.repeat(bytes)} <> ''`))
+    expect(await read(2_000_000)).toEqual([[1]])
+    const larger = await read(2_000_001)
+    expect(isCausedBy(larger, 'string or blob too big')).toBe(kind !== 'local')
+  })
+
+  test('a publication of plans with large texts is staged whole', async () => {
+    const about = '☕'.repeat(10_000)
+    const changes = Array.from({ length: 150 }, (_, planId) => ({ planId, after: makePlan({ id: planId, about }) }))
+    await open(({ db }) => stageChanges(db, changes))
+    expect(await open(({ db }) => db.values(sql`select count(*) from plan_versions`))).toEqual([[150]])
+  })
+
   test('lists the keys of the cache on every page, with their metadata, and deletes one', async () => {
     const { CATALOG_CACHE } = bindings[kind]()
     const names = Array.from({ length: 25 }, (_, index) => `some:${String(index).padStart(2, '0')}`)

@@ -20,9 +20,12 @@ export async function recordMigrations({ DB }: Bindings): Promise<void> {
   for (const file of files) await DB.prepare('insert into d1_migrations values (?)').bind(file).run()
 }
 
+/** D1's: bytes of a text or a row, and parameters. */
+const limits = { length: 2_000_000, variableNumber: 100 }
+
 /** Opens a migrated database and an empty namespace, and closes them after the last test of a file. */
 export function useMemoryBindings(): () => Bindings {
-  const database = new DatabaseSync(':memory:')
+  const database = new DatabaseSync(':memory:', { limits })
   afterAll(() => database.close())
   // A fake clock is SQL's, too.
   database.function('unixepoch', { varargs: true }, (...args) =>
@@ -32,9 +35,6 @@ export function useMemoryBindings(): () => Bindings {
   const bindings = { DB: createD1(database), CATALOG_CACHE: createKv() }
   return () => bindings
 }
-
-/** D1's limit. */
-const maxParameters = 100
 
 interface Statement {
   bind: (...params: SQLInputValue[]) => Statement
@@ -49,7 +49,6 @@ function createD1(database: DatabaseSync): D1Database {
   const prepare = (sql: string, params: SQLInputValue[] = []): Statement => {
     const execute = <T>(read: (statement: StatementSync) => T): T => {
       try {
-        if (params.length > maxParameters) throw new Error('too many SQL variables')
         const statement = database.prepare(sql)
         // SQLite ignores what follows the first statement.
         if (statement.sourceSQL.length < sql.trimEnd().length) throw new Error('more than one statement')
@@ -90,11 +89,16 @@ function createD1(database: DatabaseSync): D1Database {
   return { prepare, batch } as never
 }
 
+const codeNames = new Map([
+  [18, 'SQLITE_TOOBIG'],
+  [19, 'SQLITE_CONSTRAINT'],
+])
+
 /** D1 adds the name of SQLite's error, and repeats the text in the cause. */
 function describeError(error: unknown): Error {
   const { message, errcode = 1 } = error as Error & { errcode?: number }
-  // The lowest byte of an extended code is the primary one. 19 is a constraint.
-  const text = `${message}: ${(errcode & 0xff) === 19 ? 'SQLITE_CONSTRAINT' : 'SQLITE_ERROR'}`
+  // The lowest byte of an extended code is the primary one.
+  const text = `${message}: ${codeNames.get(errcode & 0xff) ?? 'SQLITE_ERROR'}`
   return new Error(`D1_ERROR: ${text}`, { cause: new Error(text) })
 }
 
