@@ -4,7 +4,7 @@ import { listChanges } from '../../catalog/plan-paths.ts'
 import type { Attribution } from '../core/attribution.ts'
 import { compareChange, type PlanDifference } from '../core/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../core/iso-time.ts'
-import { findDoubts } from '../core/plausibility.ts'
+import { findDoubts, type ReviewedPublication } from '../core/plausibility.ts'
 import { isPending } from '../core/publication-log.ts'
 import {
   type PlanChange,
@@ -46,7 +46,7 @@ export function createRequest(
     async review(store, changes) {
       run.report(...(lines ?? []))
       run.warn(...notes.map((note) => `Note: ${note}`))
-      const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null }, warnings)
+      const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null, undoneId }, warnings)
       if (dryRun || (effect === undefined && !isDoubtful)) return
       if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
       const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
@@ -56,7 +56,6 @@ export function createRequest(
 }
 
 /**
- * @param publication `dueAt` is null for now; a change that is pending has an ID.
  * @param known warnings that come first.
  * @returns whether there is a warning.
  */
@@ -64,10 +63,10 @@ export async function printDoubts(
   { warn }: Pick<Run, 'warn'>,
   store: Store,
   changes: readonly PlanChange[],
-  { id, dueAt }: { id?: number; dueAt: number | null },
+  publication: ReviewedPublication,
   known: readonly string[] = [],
 ): Promise<boolean> {
-  const warnings = [...known, ...(await findDoubts(store, changes, dueAt, id))]
+  const warnings = [...known, ...(await findDoubts(store, changes, publication))]
   warn(...warnings.map((warning) => `Warning: ${warning}`))
   return warnings.length > 0
 }

@@ -6,7 +6,7 @@ export interface Finding {
   /** `error`: wrong in nearly every case. */
   level: 'error' | 'warning'
   /** What many findings have in common. */
-  rule: 'return' | 'jump' | 'future' | 'old' | 'currency' | 'name' | 'hidden' | 'list'
+  rule: 'return' | 'jump' | 'lost' | 'stale' | 'back' | 'future' | 'old' | 'currency' | 'name' | 'hidden' | 'list'
   /** The identifier of a plan, the code of a country, or the short name of a partner. */
   subject: string
   message: string
@@ -42,6 +42,8 @@ const minShuffledChange = 2
 const minShuffledShare = 1 / 4
 /** Fewer different values may well change places. */
 const minMoved = 4
+/** Fewer plans may well be corrections of a month that is published. */
+const minRedated = 4
 
 function isPlausibleReturn(value: number): boolean {
   return value >= plausibleReturn.min && value <= plausibleReturn.max
@@ -76,6 +78,35 @@ export function findJumps(subject: string, changes: PlanChanges): Finding[] {
     const message = `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
     return isJump ? [{ level: 'warning', rule: 'jump', subject, message }] : []
   })
+}
+
+/** Finds returns that lose their value, and dates that do not fit the returns beside them. */
+export function findLostFigures(before: CatalogPlan, after: CatalogPlan): Finding[] {
+  const subject = after.identifier
+  const found = returns.flatMap((field): Finding[] => {
+    const message = `${field} was ${before[field]}, and becomes null.`
+    return before[field] !== null && after[field] === null ? [{ level: 'warning', rule: 'lost', subject, message }] : []
+  })
+  const dates = `performanceDate changes from ${before.performanceDate} to ${after.performanceDate}`
+  if (after.performanceDate < before.performanceDate) {
+    found.push({ level: 'warning', rule: 'back', subject, message: `${dates}, which is earlier.` })
+  }
+  const known = returns.filter((field) => after[field] !== null)
+  const isStale = known.length > 0 && known.every((field) => after[field] === before[field])
+  if (after.performanceDate > before.performanceDate && isStale) {
+    found.push({ level: 'warning', rule: 'stale', subject, message: `${dates}, and no return changes.` })
+  }
+  return found
+}
+
+/** Finds a month whose returns are new while its date was forgotten. */
+export function findForgottenDates(plans: readonly PlanChanges[]): string[] {
+  const forgotten = plans.filter(
+    (changes) => !changes.has('performanceDate') && returns.some((field) => (changes.get(field)?.to ?? null) !== null),
+  )
+  return plans.length >= minRedated && forgotten.length > plans.length / 2
+    ? [`${forgotten.length} of ${plans.length} changed plans have new returns, but their earlier performanceDate.`]
+    : []
 }
 
 function isReturnJump(from: number, to: number): boolean {

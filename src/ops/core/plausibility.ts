@@ -12,29 +12,45 @@ import type { Store } from '../store/store.ts'
 import { applyChanges, mergeChanges } from './catalog-merge.ts'
 import { formatIsoTime } from './iso-time.ts'
 import { checkListSizes } from './list-size.ts'
-import { findImplausibleFigures, findJumps, findMovedColumns, foldFindings, type Finding } from './plan-rules.ts'
+import {
+  findForgottenDates,
+  findImplausibleFigures,
+  findJumps,
+  findLostFigures,
+  findMovedColumns,
+  foldFindings,
+  type Finding,
+} from './plan-rules.ts'
 
 /** More than this share of a catalog, or of a country's list, is hardly ever removed on purpose. */
 const maxRemovedShare = 1 / 5
 
+export interface ReviewedPublication {
+  /** Of a change that is pending. */
+  id?: number | undefined
+  /** Unix seconds; null for now. */
+  dueAt: number | null
+  /** The publication that this one undoes. */
+  undoneId?: number | null | undefined
+}
+
 /**
- * @param dueAt Unix seconds: when the change is published; null for now. @param ownId of a change that is pending.
  * @returns what an operator should confirm before partners see the change.
  * @throws UserError when a list would be too large for the service.
  */
 export async function findDoubts(
   { db }: Store,
   changes: readonly PlanChange[],
-  dueAt: number | null,
-  ownId?: number,
+  { id, dueAt, undoneId }: ReviewedPublication,
 ): Promise<string[]> {
   const [{ plans: catalog }, partners, now] = await Promise.all([
     selectCatalog(db),
     selectPartners(db),
     selectNowSeconds(db),
   ])
-  const doubts = describeDoubts({ catalog, partners, today: formatIsoTime(dueAt ?? now).slice(0, 10), changes })
-  return [...(await findPendingConflicts(db, catalog, changes, ownId)), ...doubts]
+  const today = formatIsoTime(dueAt ?? now).slice(0, 10)
+  const doubts = describeDoubts({ catalog, partners, today, changes, isUndo: undoneId != null })
+  return [...(await findPendingConflicts(db, catalog, changes, id)), ...doubts]
 }
 
 /** The operator must know which pending publications change the same fields. */
@@ -66,22 +82,26 @@ export interface DoubtInput {
   /** The day of the publication, as YYYY-MM-DD. */
   today: string
   changes: readonly PlanChange[]
+  /** An undo brings back earlier figures and dates. */
+  isUndo: boolean
 }
 
-export function describeDoubts({ catalog, partners, today, changes }: DoubtInput): string[] {
+export function describeDoubts({ catalog, partners, today, changes, isUndo }: DoubtInput): string[] {
   const next = applyChanges(catalog, changes)
   checkListSizes(catalog, next.values())
   const changed = changes.flatMap(({ before, after }) =>
-    before && after ? { identifier: after.identifier, paths: comparePlans(before, after) } : [],
+    before && after ? { before, after, paths: comparePlans(before, after) } : [],
   )
   const findings = [
     ...changes.flatMap((change) => findNewFigures(change, today)),
-    ...changed.flatMap(({ identifier, paths }) => findJumps(identifier, paths)),
+    ...changed.flatMap(({ after, paths }) => findJumps(after.identifier, paths)),
+    ...(isUndo ? [] : changed.flatMap(({ before, after }) => findLostFigures(before, after))),
   ]
   return [
     ...describeRemovals('the catalog', catalog, (id) => next.has(id)),
     ...describeLists(catalog, next, partners),
     ...findMovedColumns(changed.map(({ paths }) => paths)),
+    ...(isUndo ? [] : findForgottenDates(changed.map(({ paths }) => paths))),
     ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),
   ]
 }

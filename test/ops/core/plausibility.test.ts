@@ -6,7 +6,7 @@ import { makePlan } from '../../support/make-plan.ts'
 const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, performance3: -0.25 }))
 const [first = makePlan()] = plans
 const find = (input: Partial<DoubtInput>) =>
-  describeDoubts({ catalog: plans, partners: [], today: '2026-11-22', changes: [], ...input })
+  describeDoubts({ catalog: plans, partners: [], today: '2026-11-22', changes: [], isUndo: false, ...input })
 const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
 const remove = (...ids: number[]) =>
   ids.map((id) => ({ planId: id, before: plans.find((plan) => plan.id === id) ?? null, after: null }))
@@ -53,12 +53,66 @@ test('the same doubt about many plans is a few lines', () => {
   const changes = plans.map((plan) => ({
     planId: plan.id,
     before: plan,
-    after: { ...plan, performanceDate: '2062-10-30' },
+    after: { ...plan, performance1: 13.2, performanceDate: '2062-10-30' },
   }))
   expect(find({ changes })).toEqual([
     ...[1, 2, 3].map((id) => `plan-${id}: performanceDate 2062-10-30 is in the future.`),
     '2 more: Like those above.',
   ])
+})
+
+describe('returns and their date', () => {
+  const next = '2026-11-20'
+
+  test.each<[string, Partial<CatalogPlan>, string[]]>([
+    [
+      'a later date without a new return',
+      { performanceDate: next, hint: 'New' },
+      ['to 2026-11-20, and no return changes'],
+    ],
+    ['a later date with one new return', { performanceDate: next, performance1: 13.2 }, []],
+    ['an earlier date', { performanceDate: '2026-09-30', performance1: 13.2 }, ['to 2026-09-30, which is earlier']],
+    [
+      'a return that becomes null',
+      { performanceDate: next, performance1: 13.2, performance5: null },
+      ['performance5 was 10.6, and becomes null'],
+    ],
+    [
+      'a later date, and fewer returns',
+      { performanceDate: next, performance5: null },
+      ['becomes null', 'no return changes'],
+    ],
+    ['new returns, and the earlier date', { performance1: 13.2 }, []],
+  ])('%s', (_, overrides, doubts) => {
+    const changes = change(overrides)
+    expect(find({ changes })).toEqual(doubts.map((doubt) => expect.stringMatching(`^plan-1: .*${doubt}\\.$`)))
+    expect(find({ changes, isUndo: true })).toEqual([])
+  })
+
+  test('a later date of a plan without any return is not doubted, and neither is a new plan', () => {
+    const none = { performance1: null, performance3: null, performance5: null, performance10: null }
+    const before = { ...first, ...none }
+    expect(find({ changes: [{ planId: 1, before, after: { ...before, performanceDate: next } }] })).toEqual([])
+    expect(find({ changes: [{ planId: 6, before: null, after: makePlan({ id: 6, ...none }) }] })).toEqual([])
+  })
+
+  test.each<[string, Partial<CatalogPlan>[], number | undefined]>([
+    ['three of four plans', [{}, {}, {}, { performance1: 14, performanceDate: next }], 3],
+    ['two of four plans', [{}, {}, { hint: 'New' }, { hint: 'New' }], undefined],
+    ['all of three plans', [{}, {}, {}], undefined],
+  ])('new returns with the earlier date of %s', (_, edits, count) => {
+    const changes = edits.map((edit, index) => {
+      const before = plans[index] ?? first
+      return {
+        planId: before.id,
+        before,
+        after: { ...before, ...('hint' in edit ? {} : { performance1: 13.5 }), ...edit },
+      }
+    })
+    const doubts = [`${count} of 4 changed plans have new returns, but their earlier performanceDate.`]
+    expect(find({ changes })).toEqual(count === undefined ? [] : doubts)
+    expect(find({ changes, isUndo: true })).toEqual([])
+  })
 })
 
 describe('a column that was sorted without the others', () => {

@@ -160,7 +160,7 @@ describe('a change that a pending publication will conflict with', () => {
   const readWarnings = async (identifier: string, fields: object, id?: number) => {
     const before = await findPlan(store, identifier)
     const change = { planId: before.id, before, after: { ...before, ...fields } }
-    return findDoubts(store, [change], null, id)
+    return findDoubts(store, [change], { id, dueAt: null })
   }
 
   test('is named with the fields, before it is made', async () => {
