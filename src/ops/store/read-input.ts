@@ -18,15 +18,21 @@ export function resolveFile(file: string): string {
  * @throws UserError when it can't be read, or has too many bytes.
  */
 export async function readInput(file: string, stdin: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
-  const pieces: Uint8Array<ArrayBuffer>[] = []
+  const pieces: Uint8Array[] = []
   let size = 0
   for await (const piece of file === '-' ? stdin : readPieces(file)) {
-    const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : new Uint8Array(piece)
+    const bytes = typeof piece === 'string' ? new TextEncoder().encode(piece) : piece
     size += bytes.length
     if (size > maxFileBytes) throw new UserError('The file has more than 100 MB.')
     pieces.push(bytes)
   }
-  return new Uint8Array(await new Blob(pieces).arrayBuffer())
+  const joined = new Uint8Array(size)
+  let offset = 0
+  for (const piece of pieces) {
+    joined.set(piece, offset)
+    offset += piece.length
+  }
+  return joined
 }
 
 /** @throws UserError when the file can't be read. */
