@@ -16,6 +16,8 @@ const bindings = {
 }
 
 const workerTests = ['test/{worker,api,crypto,db,ops/core,site/client}/**/*.test.ts']
+/** The tests of src/ops/core run in workerd, where D1 is in the same process, but for those that need Node or no database. */
+const nodeCoreTests = ['test/ops/core/**/*.node.test.ts']
 const nodeTests = ['test/{account,ops,catalog}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 const listFilesWith = (text: string, glob: string) =>
@@ -66,7 +68,7 @@ export default defineConfig(({ mode }) => {
             include: isSlow
               ? [...onlySlow(workerTests), ...listProperties('test/{worker,crypto}/**/*.test.ts')]
               : workerTests,
-            exclude: isSlow ? [] : onlySlow(workerTests),
+            exclude: [...nodeCoreTests, ...(isSlow ? [] : onlySlow(workerTests))],
             // Starting workerd takes longer than most files. fresh-stores.ts keeps the files apart.
             isolate: false,
             setupFiles: ['test/worker/support/fresh-stores.ts', 'test/support/properties.ts'],
@@ -80,12 +82,12 @@ export default defineConfig(({ mode }) => {
             include: isSlow
               ? [
                   ...onlySlow(nodeTests),
-                  ...listProperties('test/catalog/*.test.ts'),
+                  ...listProperties('test/{catalog,ops/core/{files,changes}}/*.test.ts'),
                   'test/site/samples.test.ts',
                   'test/ops/store/conformance.test.ts',
                 ]
               : nodeTests,
-            exclude: ['test/ops/core/**', ...mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
+            exclude: ['test/ops/core/**/!(*.node).test.ts', ...mockingTests, ...(isSlow ? [] : onlySlow(nodeTests))],
             // Importing takes longer than most files.
             isolate: false,
             restoreMocks: true,

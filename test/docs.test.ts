@@ -2,7 +2,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { alerts } from '../src/ops/core/usage-queries.ts'
+import { alerts } from '../src/ops/core/service/usage-queries.ts'
 import { clientSecretPattern } from '../src/crypto/client-secret.ts'
 
 const root = join(import.meta.dirname, '..')

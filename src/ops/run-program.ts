@@ -1,6 +1,6 @@
 // Runs the command line as this process.
 import { resolve } from 'node:path'
-import { createCommandContext } from './commands/command-context.ts'
+import { createCommandContext } from './commands/frame/command-context.ts'
 import { runCommandLine } from './commands/command-line.ts'
 
 /**

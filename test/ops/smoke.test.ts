@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { runSmokeTest } from '../../src/ops/core/smoke-test.ts'
+import { runSmokeTest } from '../../src/ops/core/service/smoke-test.ts'
 import { runCommand } from './support/run-ops.ts'
 
 const refusals: Record<string, [status: number, error: string]> = {

@@ -1,17 +1,17 @@
 // Parses a command line, runs its verb, and decides the exit code.
 import { Command, CommanderError, Option } from 'commander'
-import { checkAttribution, refuseSecrets, type Attribution } from '../core/attribution.ts'
+import { checkAttribution, refuseSecrets, type Attribution } from '../core/record/attribution.ts'
 import { readCommit } from '../store/checkout.ts'
 import type { Store } from '../store/store.ts'
 import { describeStart, quoteWords, type Target } from '../shared/target.ts'
 import { UserError } from '../shared/user-error.ts'
 import { escapeOutput } from '../terminal/io.ts'
 import { putOnOneLine } from '../terminal/table.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext } from './frame/command-context.ts'
 import { footer, help, nouns, verbs } from './ops.ts'
-import { createRun } from './run.ts'
-import { listFlags } from './shared-flags.ts'
-import { toKebabCase, type Flag, type SharedInput, type Verb } from './verb.ts'
+import { createRun } from './frame/run.ts'
+import { listFlags } from './frame/shared-flags.ts'
+import { toKebabCase, type Flag, type SharedInput, type Verb } from './frame/verb.ts'
 
 /** 0; 2 for a mistake or a service that can't be used, 3 for findings: stderr has them line by line; 1 for a bug. */
 export type ExitCode = 0 | 1 | 2 | 3

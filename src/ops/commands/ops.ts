@@ -1,5 +1,5 @@
 // The operators' program: its nouns, the verbs without a noun, and where their code is. It is loaded when they are typed.
-import type { Verb, Verbs } from './verb.ts'
+import type { Verb, Verbs } from './frame/verb.ts'
 
 interface Entry<Loaded> {
   help: string
@@ -21,39 +21,45 @@ Without the -- before them, npm keeps flags such as --dry-run for itself.
 export const nouns: Readonly<Record<string, Entry<Verbs>>> = {
   partner: {
     help: 'onboard partners, and manage their credentials',
-    load: async () => (await import('./partner.ts')).partner,
+    load: async () => (await import('./partners/partner.ts')).partner,
   },
   catalog: {
     help: 'import and export the plan catalog, and its record of changes',
-    load: async () => (await import('./catalog.ts')).catalog,
+    load: async () => (await import('./catalog/catalog.ts')).catalog,
   },
   plan: {
     help: 'see and change single plans, and who sees them; ID is the identifier of a plan, or its id',
-    load: async () => (await import('./plan.ts')).plan,
+    load: async () => (await import('./plans/plan.ts')).plan,
   },
-  keys: { help: 'the keys that sign access tokens', load: async () => (await import('./keys.ts')).keys },
+  keys: { help: 'the keys that sign access tokens', load: async () => (await import('./keys/keys.ts')).keys },
 }
 
 export const verbs: Readonly<Record<string, Entry<Verb>>> = {
-  doctor: { help: 'check what an operator must fix', load: async () => (await import('./service.ts')).doctor },
+  doctor: { help: 'check what an operator must fix', load: async () => (await import('./service/service.ts')).doctor },
   watch: {
     help: 'check whether a deployed environment keeps its promises',
-    load: async () => (await import('./service.ts')).watch,
+    load: async () => (await import('./service/service.ts')).watch,
   },
-  copy: { help: 'write the whole database to a file', load: async () => (await import('./service.ts')).copy },
+  copy: { help: 'write the whole database to a file', load: async () => (await import('./service/service.ts')).copy },
   compare: {
     help: 'name what a copy has and the database lacks',
-    load: async () => (await import('./service.ts')).compare,
+    load: async () => (await import('./service/service.ts')).compare,
   },
-  dev: { help: 'serve the API and the site on this machine', load: async () => (await import('./dev.ts')).dev },
+  dev: { help: 'serve the API and the site on this machine', load: async () => (await import('./service/dev.ts')).dev },
   'prepare-dev': {
     help: 'create the local state for a bare wrangler dev',
-    load: async () => (await import('./dev.ts')).prepareDev,
+    load: async () => (await import('./service/dev.ts')).prepareDev,
   },
-  migrate: { help: 'apply the migrations to a database', load: async () => (await import('./migrate.ts')).migrate },
+  migrate: {
+    help: 'apply the migrations to a database',
+    load: async () => (await import('./service/migrate.ts')).migrate,
+  },
   deploy: {
     help: 'deploy the Worker and its site, and test them',
-    load: async () => (await import('./deploy.ts')).deploy,
+    load: async () => (await import('./service/deploy.ts')).deploy,
   },
-  smoke: { help: 'call a running service as a partner does', load: async () => (await import('./smoke.ts')).smoke },
+  smoke: {
+    help: 'call a running service as a partner does',
+    load: async () => (await import('./service/smoke.ts')).smoke,
+  },
 }

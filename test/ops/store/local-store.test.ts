@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { listPartners } from '../../../src/ops/core/partner-accounts.ts'
+import { listPartners } from '../../../src/ops/core/partners/partner-accounts.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { withLocalStore } from '../../../src/ops/store/local-store.ts'
 

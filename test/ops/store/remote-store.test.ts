@@ -8,16 +8,16 @@ import { readPath } from '../../../src/json.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { recordKeyChange } from '../../../src/db/partner-changes.ts'
 import { selectEntries } from '../../../src/db/partner-queries.ts'
-import { cancelPublication } from '../../../src/ops/core/publications.ts'
-import { findPlan } from '../../../src/ops/core/catalog-plans.ts'
+import { cancelPublication } from '../../../src/ops/core/publications/publications.ts'
+import { findPlan } from '../../../src/ops/core/catalog/catalog-plans.ts'
 import {
   createPartner,
   findPartner,
   listPartners,
   changePartner,
   type PartnerRequest,
-} from '../../../src/ops/core/partner-accounts.ts'
-import { closePlan, openPlan } from '../../../src/ops/core/plan-changes.ts'
+} from '../../../src/ops/core/partners/partner-accounts.ts'
+import { closePlan, openPlan } from '../../../src/ops/core/plans/plan-changes.ts'
 import { UserError } from '../../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'
 import { withRemoteStore } from '../../../src/ops/store/remote-store.ts'

@@ -8,7 +8,7 @@ import {
   type Operator,
   type PartnerFields,
   type PartnerRequest,
-} from '../../../src/ops/core/partner-accounts.ts'
+} from '../../../src/ops/core/partners/partner-accounts.ts'
 import type { SecretReplacement } from '../../../src/db/partner-changes.ts'
 import { operator, store } from './worker-store.ts'
 

@@ -1,8 +1,8 @@
 // Runs a command line in this process.
-import { createCommandContext, type CommandContext } from '../../../src/ops/commands/command-context.ts'
+import { createCommandContext, type CommandContext } from '../../../src/ops/commands/frame/command-context.ts'
 import { runCommandLine } from '../../../src/ops/commands/command-line.ts'
 import { nouns, verbs } from '../../../src/ops/commands/ops.ts'
-import { toKebabCase, type Verb } from '../../../src/ops/commands/verb.ts'
+import { toKebabCase, type Verb } from '../../../src/ops/commands/frame/verb.ts'
 
 export interface Terminal {
   stdin?: string | Uint8Array

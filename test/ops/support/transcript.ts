@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import { clientSecretPattern } from '../../../src/crypto/client-secret.ts'
-import type { CommandContext } from '../../../src/ops/commands/command-context.ts'
+import type { CommandContext } from '../../../src/ops/commands/frame/command-context.ts'
 import { createFolder } from '../../support/temporary-folder.ts'
 import { runCommand } from './run-ops.ts'
 

@@ -1,9 +1,9 @@
 // A store on the D1 and KV of the test's own Worker: core needs no terminal, and here not even Node.
 import { env } from 'cloudflare:workers'
 import { expect, onTestFinished } from 'vitest'
-import { prepareImport } from '../../../src/ops/core/catalog-import.ts'
-import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications.ts'
-import type { Operator } from '../../../src/ops/core/partner-accounts.ts'
+import { prepareImport } from '../../../src/ops/core/catalog/catalog-import.ts'
+import { publishChange, type PublicationRequest } from '../../../src/ops/core/publications/publications.ts'
+import type { Operator } from '../../../src/ops/core/partners/partner-accounts.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { openBindingStore } from './binding-store.ts'
 import { CloudflareError } from '../../../src/ops/store/failure.ts'

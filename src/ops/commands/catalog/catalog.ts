@@ -1,0 +1,333 @@
+// ops catalog …
+import { abbreviate } from '../../../abbreviate.ts'
+import { checkCatalog } from '../../core/rules/catalog-check.ts'
+import { compareChange } from '../../core/changes/catalog-difference.ts'
+import { chooseExportFormat, formatCatalogFile, parseCatalogInput } from '../../core/catalog/catalog-formats.ts'
+import {
+  prepareImport,
+  prepareUpdate,
+  readCatalog,
+  readUpdate,
+  type CatalogImport,
+} from '../../core/catalog/catalog-import.ts'
+import { readCatalogFile } from '../../core/catalog/catalog-plans.ts'
+import { foldFindings } from '../../core/rules/plan-rules.ts'
+import {
+  findPlanChange,
+  isPending,
+  listPublications,
+  readPublication,
+} from '../../core/publications/publication-log.ts'
+import { prepareRedo, prepareUndo } from '../../core/publications/publication-undo.ts'
+import {
+  approvePublication,
+  cancelPublication,
+  countPlans,
+  invalidateLists,
+  publishChange,
+  readNeedsApproval,
+  type PreparedChange,
+  type PublicationRow,
+} from '../../core/publications/publications.ts'
+import { formatLocalTime } from '../../core/record/time-arguments.ts'
+import { readInput } from '../../store/read-input.ts'
+import { writeOutput } from '../../store/write-output.ts'
+import { freshness } from '../../shared/freshness-phrase.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { formatFields } from '../../terminal/table.ts'
+import {
+  createRequest,
+  formatDifference,
+  listParts,
+  printDoubts,
+  printPublication,
+  publicationToJson,
+  rowToJson,
+  toLogRow,
+  type Question,
+} from './publication-output.ts'
+import type { Output } from '../frame/run.ts'
+import { timeFlag, sinceFlag } from '../frame/shared-flags.ts'
+import { verb, type ChangeRun } from '../frame/verb.ts'
+
+/** The log shows people as many publications: the latest. */
+const maxShown = 10
+
+const dryRun = { help: 'show what would change for partners, and change nothing' } as const
+
+const fileFlags = {
+  dryRun,
+  overwrite: { help: 'what the file says replaces what the catalog says, also what others changed since the export' },
+} as const
+
+/** What verbs share that publish a file. */
+const fileVerb = {
+  args: { file: {} },
+  changes: 'publication',
+  json: 'an object: how many plans are unchanged, how each other plan changes, and the publication',
+} as const
+
+/** @throws UserError unless it is the number of a publication. */
+function parseNumber(text: string): number {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
+  throw new UserError(`The number of a publication is a whole number, such as 12; it is ${abbreviate(text)}.`)
+}
+
+const number = { number: { parse: parseNumber } } as const
+
+/** What verbs share that compute a change from the record. */
+const recordVerb = {
+  args: number,
+  changes: 'publication',
+  json: 'an object: how each plan changes, and the publication',
+} as const
+
+const decisionVerb = { args: number, changes: 'at-once', json: 'the publication as an object' } as const
+
+export const catalog = {
+  import: verb({
+    ...fileVerb,
+    help: 'import plans from a catalog file (- for standard input), all or none; plans that are not in the file stay',
+    example: 'catalog import src/catalog/demo.json --dry-run',
+    flags: {
+      ...fileFlags,
+      prune: { help: 'remove the plans that are not in the file' },
+    },
+    async run(input, run) {
+      const { prune: isPruning, overwrite: isOverwriting } = input
+      const file = await readCatalog(await readFile(input, run), run.store)
+      return publishFile(await prepareImport(run.store, file, { isPruning, isOverwriting }), input, run)
+    },
+  }),
+
+  update: verb({
+    ...fileVerb,
+    help: 'change some fields of some plans from a file: rows with identifier and any other columns; an empty cell changes nothing',
+    example: 'catalog update performance.xlsx --dry-run',
+    flags: fileFlags,
+    async run(input, run) {
+      const file = readUpdate(await readFile(input, run))
+      return publishFile(await prepareUpdate(run.store, file, { isOverwriting: input.overwrite }), input, run)
+    },
+  }),
+
+  export: verb({
+    help: 'write the catalog as a file that import reads back unchanged',
+    example: 'catalog export --output plans.xlsx',
+    flags: {
+      for: {
+        value: '<purpose>',
+        help: 'figures: only the columns with the figures of a month, for update',
+        choices: ['figures'],
+      },
+      at: { ...timeFlag, help: 'as it was then, such as yesterday, "2026-10-03 12:00" or -2h; now by default' },
+      output: {
+        value: '<file>',
+        help: 'the file to write, or to replace: .xlsx, .csv or .json; JSON on standard output by default',
+      },
+    },
+    async run({ for: purpose, at, output }, { store }) {
+      const format = chooseExportFormat(output, purpose)
+      const file = await readCatalogFile(store, at)
+      const content = await formatCatalogFile(file, format, purpose)
+      if (output === undefined) return { text: String(content) }
+      await writeOutput(output, content)
+      return { text: `Wrote ${countPlans(file.plans.length)} to ${output}.\n` }
+    },
+  }),
+
+  invalidate: verb({
+    help: 'invalidate every cached plan list; every change of the catalog does it by itself',
+    example: 'catalog invalidate',
+    changes: 'at-once',
+    json: 'an object with the new revision of the catalog',
+    async run(_, { store, attribution }) {
+      const { revision } = await invalidateLists(store, attribution)
+      const sentence = `Every cached plan list is invalid. Requests read the database within ${freshness}.`
+      return { data: { revision }, text: `${sentence}\n` }
+    },
+  }),
+
+  check: verb({
+    help: 'find implausible figures, old dates, empty lists and the like; exits with 3 when there are errors',
+    example: 'catalog check',
+    json: 'an array of all findings',
+    async run(_, { store }) {
+      const findings = await checkCatalog(store)
+      const errors = findings.filter(({ level }) => level === 'error').length
+      return {
+        data: findings,
+        text: foldFindings(findings).map(({ level, subject, message: finding }) => ({ level, subject, finding })),
+        note: findings.length === 0 ? 'Nothing to look at.' : undefined,
+        findings: errors === 0 ? undefined : `${errors === 1 ? '1 error needs' : `${errors} errors need`} a fix.`,
+      }
+    },
+  }),
+
+  log: verb({
+    help: 'list the publications: who changed the catalog, when and why, the latest first',
+    example: 'catalog log --since 7d',
+    flags: {
+      plan: { value: '<id>', help: 'only publications that changed this plan, and what they changed' },
+      since: sinceFlag,
+      pending: { help: 'only publications that wait for their time or for approval' },
+    },
+    json: 'an array of all of them, the latest first',
+    async run({ plan, since, pending, json }, { store }) {
+      const rows = await listPublications(store, { plan, since, onlyPending: pending })
+      const shown = await Promise.all(
+        rows.slice(0, json ? rows.length : maxShown).map(async (row) => {
+          const change = plan === undefined ? undefined : await findPlanChange(store, row.id, plan)
+          return { row, change: change && compareChange(change) }
+        }),
+      )
+      const others = rows.length - shown.length
+      const note = others === 0 ? undefined : `Earlier publications that are not shown: ${others}. --json lists all.`
+      return {
+        data: shown.map(({ row, change }) => ({ ...rowToJson(row), ...(change && { change }) })),
+        text: shown.map(({ row, change }) => toLogRow(row, change)),
+        note: rows.length === 0 ? 'No publication matches.' : note,
+      }
+    },
+  }),
+
+  show: verb({
+    help: 'show a publication, and what it changes for partners',
+    example: 'catalog show 12',
+    args: number,
+    flags: { plan: { value: '<id>', help: 'show every change of this plan, one field a line' } },
+    json: 'an object, with each plan before and after',
+    async run({ number: id, plan, json }, { store, warn }) {
+      const { row, changes } = await readPublication(store, id)
+      // The approver reads what the author was warned of.
+      if (isPending(row) && !json) await printDoubts({ warn }, store, changes, row)
+      const details = Object.entries(rowToJson(row)).filter(([, value]) => value !== null)
+      const shown = plan === undefined ? changes : [await findPlanChange(store, id, plan)]
+      const fields = plan === undefined ? [] : shown.flatMap((change) => listParts(compareChange(change), true))
+      const lines = plan === undefined ? formatDifference(shown).map((line) => `${line}\n`) : []
+      return {
+        data: { ...rowToJson(row), plans: shown },
+        text: [formatFields(Object.fromEntries([...details, ...fields])), ...lines].join(''),
+      }
+    },
+  }),
+
+  undo: verb({
+    ...recordVerb,
+    help: 'take a publication back, unless later ones changed the same fields',
+    example: 'catalog undo 12',
+    flags: {
+      dryRun,
+      plan: { value: '<id>', help: 'take back only the change of this plan; may be repeated', isList: true },
+      exceptChanged: { help: 'leave the plans with a field that was changed later, and name them' },
+    },
+    async run({ number: id, plan: plans, exceptChanged, ...input }, run) {
+      const prepared = await prepareUndo(run.store, id, { plans, exceptChanged })
+      const effect = `${countPlans(prepared.changes.length)} will be as before publication ${id}.`
+      return publishShown(prepared, input, run, { effect, undoneId: id })
+    },
+  }),
+
+  redo: verb({
+    ...recordVerb,
+    help: 'make a conflicted publication again: its values replace those of others',
+    example: 'catalog redo 12',
+    flags: { dryRun },
+    async run({ number: id, ...input }, run) {
+      const prepared = await prepareRedo(run.store, id)
+      const effect = `Publication ${id} will be made again.`
+      const output = await publishShown(prepared, input, run, { effect })
+      const made = output.data.publication
+      const note = `Made again as publication ${made?.id}.`
+      if (made) {
+        await cancelPublication(run.store, id, { ...run.attribution, note }).catch((error: unknown) => {
+          // Others closed the case first. It was made again all the same.
+          if (!(error instanceof UserError)) throw error
+          run.warn(error.message)
+        })
+      }
+      return output
+    },
+  }),
+
+  approve: verb({
+    ...decisionVerb,
+    help: 'let a publication of another operator be published',
+    example: 'catalog approve 12',
+    asks: true,
+    async run({ number: id }, run) {
+      const { row, changes } = await readPublication(run.store, id)
+      if (row.state === 'waiting') {
+        run.report(...formatDifference(changes))
+        const conflict = row.conflict === null ? [] : [`It can’t be published: ${row.conflict}.`]
+        await printDoubts(run, run.store, changes, row, conflict)
+        const effect = row.conflict === null ? 'be published' : 'end as conflicted, for catalog redo'
+        await run.confirm(`Publication ${id} will ${effect}.`)
+      }
+      return describeDecided(id, await approvePublication(run.store, id, run.attribution))
+    },
+  }),
+
+  cancel: verb({
+    ...decisionVerb,
+    help: 'end a publication that waits, is scheduled, or conflicted',
+    example: 'catalog cancel 12',
+    run: async ({ number: id }, { store, attribution }) =>
+      describeDecided(id, await cancelPublication(store, id, attribution)),
+  }),
+}
+
+interface FileInput {
+  file: string
+  dryRun: boolean
+  at: number | undefined
+}
+
+async function readFile({ file }: FileInput, { io }: ChangeRun) {
+  return parseCatalogInput(file, await readInput(file, io.stdin))
+}
+
+async function publishFile(prepared: CatalogImport, input: FileInput, run: ChangeRun): Promise<Output> {
+  const { changes, unchanged, isMerged } = prepared
+  const added = changes.filter(({ before }) => before === null).length
+  const removed = changes.filter(({ after }) => after === null).length
+  const changed = changes.length - added - removed
+  const losses = changed + removed
+  const { data } = await publishShown(prepared, input, run, {
+    effect: losses === 0 ? undefined : `${countPlans(losses)} will be changed or removed.`,
+    lines: [`Plans: ${added} added, ${changed} changed, ${removed} removed, ${unchanged} unchanged.`],
+  })
+  return { data: { added, changed, removed, unchanged, isMerged, ...data }, text: '' }
+}
+
+/** Shows a change, asks, and publishes it. @param question its lines are those after the difference. */
+async function publishShown(
+  prepared: PreparedChange,
+  input: { at: number | undefined; dryRun: boolean },
+  run: ChangeRun,
+  question: Question,
+) {
+  const { changes, notes } = prepared
+  const lines = [...formatDifference(changes), ...(question.lines ?? [])]
+  const request = createRequest(run, input, { ...prepared, ...question, lines })
+  const publication = await publishChange(run.store, prepared, request)
+  if (changes.length === 0) {
+    run.warn(...notes.map((note) => `Note: ${note}`))
+    run.report(...lines, 'Nothing was changed.')
+  } else if (input.dryRun) run.report(describeDryRun(input, run))
+  printPublication(run, publication)
+  const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
+  return { data, text: '' }
+}
+
+function describeDryRun({ at }: { at: number | undefined }, { store }: ChangeRun): string {
+  const when = at === undefined ? 'at once' : `at ${formatLocalTime(at)}`
+  const approval = readNeedsApproval(store) ? ', after the approval of another operator' : ''
+  return `A dry run: nothing was changed. It would be published ${when}${approval}.`
+}
+
+function describeDecided(id: number, row: PublicationRow): Output {
+  const when = row.state === 'scheduled' ? ` for ${formatLocalTime(row.dueAt ?? 0)}` : ''
+  const merged = row.id === id ? '' : ` as publication ${row.id}, merged with later changes`
+  return { data: rowToJson(row), text: `Publication ${id} is ${row.state}${merged}${when}.\n` }
+}

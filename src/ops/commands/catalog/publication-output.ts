@@ -1,0 +1,175 @@
+// What commands print that change the catalog, or show its record: the difference, the warnings, and the publication.
+import { abbreviatePair, nameSome } from '../../../abbreviate.ts'
+import { listChanges } from '../../core/changes/plan-paths.ts'
+import type { Attribution } from '../../core/record/attribution.ts'
+import { compareChange, type PlanDifference } from '../../core/changes/catalog-difference.ts'
+import { formatIsoTime, formatOptionalTime, formatTimes } from '../../core/record/iso-time.ts'
+import { findDoubts, type ReviewedPublication } from '../../core/rules/plausibility.ts'
+import { isPending } from '../../core/publications/publication-log.ts'
+import {
+  type PlanChange,
+  type Publication,
+  type PublicationRequest,
+  type PublicationRow,
+} from '../../core/publications/publications.ts'
+import { formatLocalTime } from '../../core/record/time-arguments.ts'
+import type { Store } from '../../store/store.ts'
+import { describeCommand, describePlace } from '../../shared/target.ts'
+import type { Run } from '../frame/run.ts'
+
+/** With more lines, the difference has one for each field, not for each plan. */
+const maxLines = 50
+
+export interface Question {
+  /** What a verb shows of the change. Without it, the difference is shown before a question. */
+  lines?: readonly string[]
+  notes?: readonly string[]
+  /** Doubts besides those about the plans, such as the work of others that is taken back. */
+  warnings?: readonly string[]
+  /** What the question names even without a warning, such as plans that are removed. */
+  effect?: string | undefined
+  /** The publication that this one undoes. */
+  undoneId?: number
+}
+
+/** Before a change is written, it is shown, with what is doubtful about it, and a question comes. A no throws. */
+export function createRequest(
+  run: Run & { attribution: Attribution },
+  { at, dryRun = false }: { at: number | undefined; dryRun?: boolean },
+  { lines, notes = [], warnings = [], effect, undoneId }: Question = {},
+): PublicationRequest {
+  return {
+    attribution: run.attribution,
+    dueAt: at,
+    undoneId,
+    isDryRun: dryRun,
+    async review(store, changes) {
+      run.report(...(lines ?? []))
+      run.warn(...notes.map((note) => `Note: ${note}`))
+      const isDoubtful = await printDoubts(run, store, changes, { dueAt: at ?? null, undoneId }, warnings)
+      if (dryRun || (effect === undefined && !isDoubtful)) return
+      if (run.target.remote && lines === undefined && run.io.stdin.isTTY) run.warn(...formatDifference(changes))
+      const question = [effect, isDoubtful && 'Are the warnings above intended?'].filter(Boolean).join(' ')
+      await run.confirm(question)
+    },
+  }
+}
+
+/**
+ * @param known warnings that come first.
+ * @returns whether there is a warning.
+ */
+export async function printDoubts(
+  { warn }: Pick<Run, 'warn'>,
+  store: Store,
+  changes: readonly PlanChange[],
+  publication: ReviewedPublication,
+  known: readonly string[] = [],
+): Promise<boolean> {
+  const warnings = [...known, ...(await findDoubts(store, changes, publication))]
+  warn(...warnings.map((warning) => `Warning: ${warning}`))
+  return warnings.length > 0
+}
+
+/** Says what became of a change, and how to take it back. */
+export function printPublication({ target, report }: Run, publication: Publication | undefined): void {
+  if (publication === undefined) return
+  const { id, state, dueAt, replacesId } = publication
+  const time = dueAt === null ? undefined : formatLocalTime(dueAt)
+  const command = (verb: string) => describeCommand(target, 'catalog', verb, String(id))
+  const say = (text: string) => report(`${describePlace(target)} ${text}`)
+  const merged = replacesId === null ? '' : ', merged with later changes'
+  if (state === 'published') say(`Published as publication ${id}${merged}. To take it back: ${command('undo')}`)
+  else if (state === 'scheduled') say(`Publication ${id} is scheduled for ${time}. To stop it: ${command('cancel')}`)
+  else {
+    const when = time === undefined ? '' : ` It is then published at ${time}.`
+    say(`Publication ${id} needs the approval of another operator: ${command('approve')}${when}`)
+  }
+}
+
+export function publicationToJson(publication: Publication | undefined) {
+  if (publication === undefined) return null
+  return { ...publication, dueAt: formatOptionalTime(publication.dueAt) }
+}
+
+/** What a change does to each plan, then the numbers of each country. */
+export function formatDifference(changes: readonly Omit<PlanChange, 'planId'>[]): string[] {
+  const plans = changes.map(compareChange)
+  if (plans.length === 0) return []
+  // Plans with the same change share a line.
+  const lines = formatAlike(plans.map((plan) => ({ plan, name: describeChange(plan), text: describeChange(plan) })))
+  if (lines.length <= maxLines) return [...lines, formatCountries(plans)]
+  const fields = plans.flatMap((plan) =>
+    listParts(plan).map(([name, change]) => ({
+      plan,
+      name,
+      text: change === '' ? name : `${name}, such as ${change}`,
+    })),
+  )
+  return [...formatAlike(fields), formatCountries(plans)]
+}
+
+const marks = { added: '+', changed: '~', removed: '-' }
+
+function formatAlike(parts: readonly { plan: PlanDifference; name: string; text: string }[]): string[] {
+  const groups = Map.groupBy(parts, ({ plan, name }) => `${marks[plan.kind]} ${name}`)
+  return [...groups.values()].flatMap((group) => {
+    const names = nameSome(group.map(({ plan }) => plan.identifier))
+    return group.slice(0, 1).map(({ plan, text }) => `${marks[plan.kind]} ${names}: ${text}`)
+  })
+}
+
+export function describeChange(plan: PlanDifference): string {
+  const parts = listParts(plan)
+  return parts.map((words) => words.join(' ').trim()).join(', ')
+}
+
+/** What happens to a plan, and to its fields, unless it is new or removed. @param isWhole lists the fields of these, too. */
+export function listParts(
+  { kind, appears, disappears, fields }: PlanDifference,
+  isWhole = kind === 'changed',
+): [name: string, change: string][] {
+  const parts: [string, string][] = []
+  if (kind !== 'changed') parts.push([kind === 'added' ? 'new' : 'removed', ''])
+  if (appears.length > 0) parts.push(['appears in', appears.join(' ')])
+  if (disappears.length > 0) parts.push(['disappears from', disappears.join(' ')])
+  for (const [path, { from, to }] of isWhole ? listChanges(new Map(Object.entries(fields))) : []) {
+    parts.push([path, abbreviatePair(from, to).join(' → ')])
+  }
+  return parts
+}
+
+const lists = { appears: 'new', disappears: 'gone', stays: 'changed' } as const
+
+/** `KE: 1 new, 12 changed; UG: 1 gone` */
+function formatCountries(plans: readonly PlanDifference[]): string {
+  const countries = new Set(plans.flatMap(({ appears, disappears, stays }) => [...appears, ...disappears, ...stays]))
+  const parts = [...countries].toSorted().map((country) => {
+    const numbers = (['appears', 'disappears', 'stays'] as const).map((list) => {
+      const size = plans.filter((plan) => plan[list].includes(country)).length
+      return size === 0 ? '' : `${size} ${lists[list]}`
+    })
+    return `${country}: ${numbers.filter(Boolean).join(', ')}`
+  })
+  return parts.length === 0 ? 'Partners see no difference.' : parts.join('; ')
+}
+
+/** A row of the log. @param change what it did to the plan that the operator named. */
+export function toLogRow(row: PublicationRow, change?: PlanDifference) {
+  const { id: number, state, planCount: plans, actor: by, note, approvedNote, decidedNote, conflict } = row
+  const problem = conflict !== null && isPending(row) ? `will conflict: ${conflict}` : conflict
+  const notes = new Set([note, approvedNote, decidedNote, problem].filter((text) => text !== null))
+  const time = formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt)
+  return {
+    number,
+    state,
+    time,
+    by,
+    ...(change ? { change: describeChange(change) } : { plans }),
+    note: [...notes].join('; '),
+  }
+}
+
+export function rowToJson({ baseRevision: _revision, plansHash: _hash, ...row }: PublicationRow) {
+  return formatTimes(row)
+}

@@ -1,0 +1,83 @@
+// What a verb gets besides its input. It prints and asks.
+import { describePlace, type Target } from '../../shared/target.ts'
+import { confirm } from '../../terminal/confirm.ts'
+import { formatFields, formatTable } from '../../terminal/table.ts'
+import type { CommandContext } from './command-context.ts'
+
+export interface Output {
+  /** What --json prints. People get rows as a table, and an object as a line for each field, */
+  data?: unknown
+  /** unless people get other lines, or other rows. */
+  text?: string | readonly object[]
+  /** For people, on stderr. */
+  note?: string | undefined
+  /** Somebody must act: what is said on stderr, with exit code 3. */
+  findings?: string | undefined
+}
+
+export interface Run extends CommandContext {
+  target: Target
+  /** Prints lines for people on stdout: nothing with --json. */
+  report: (...lines: string[]) => void
+  /** Prints lines on stderr. */
+  warn: (...lines: string[]) => void
+  /** Prints before the command has ended, such as a secret that must not be lost. */
+  print: (output: Omit<Output, 'findings'>) => void
+  /**
+   * Asks before a change of a deployed environment that can't be undone, unless --yes was given.
+   * @throws UserError when the answer is not yes, or nobody can be asked.
+   */
+  confirm: (effect: string) => Promise<void>
+}
+
+interface Manner {
+  isJson: boolean
+  /** Whether --yes was given. */
+  isSure: boolean
+  /** Whether what is printed reports a change, and says where it was made. */
+  isChange: boolean
+}
+
+/** On a terminal, a command that works on a store for this long without a word says that it does. */
+const patienceMs = 1000
+
+export function createRun(context: CommandContext, target: Target, { isJson, isSure, isChange }: Manner): Run {
+  const { stdout, stderr } = context.io
+  let patience: NodeJS.Timeout | undefined
+  const write = (stream: typeof stderr, text: string) => {
+    clearTimeout(patience)
+    stream.write(text)
+  }
+  return {
+    ...context,
+    target,
+    withStore: (place, work) => {
+      if (stderr.isTTY) patience = setTimeout(() => stderr.write('Working …\n'), patienceMs)
+      return context.withStore(place, work).finally(() => clearTimeout(patience))
+    },
+    report: (...lines) => isJson || write(stdout, toLines(lines)),
+    warn: (...lines) => write(stderr, toLines(lines)),
+    print: ({ data, text, note }) => {
+      if (isJson) return write(stdout, `${JSON.stringify(data)}\n`)
+      const isSentence = typeof text === 'string' && text.indexOf('\n') === text.length - 1
+      const place = isChange ? `${describePlace(target)} ` : ''
+      write(stdout, isSentence ? `${place}${text}` : formatText(text ?? data, stdout.columns || Infinity))
+      const said = isChange && !isSentence ? `${place}${note ?? 'Done.'}` : note
+      if (said !== undefined) write(stderr, `${said}\n`)
+    },
+    confirm: async (effect) => {
+      clearTimeout(patience)
+      if (target.remote && !isSure) await confirm(context.io, target, effect)
+    },
+  }
+}
+
+function toLines(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+function formatText(content: unknown, columns: number): string {
+  if (typeof content === 'string') return content
+  if (Array.isArray(content)) return formatTable(content, columns)
+  return typeof content === 'object' && content !== null ? formatFields(content) : ''
+}

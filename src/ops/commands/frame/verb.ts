@@ -1,0 +1,113 @@
+// What a verb is: its flags and its code, in one object. The parser, --help, the record and the tests of the examples read it.
+import type { Attribution } from '../../core/record/attribution.ts'
+import type { Store } from '../../store/store.ts'
+import type { Output, Run } from './run.ts'
+
+export interface Flag {
+  help: string
+  /** The name of its value; a flag without one is true or false. */
+  value?: `<${string}>`
+  default?: string
+  isRequired?: true
+  /** It may be given several times; any other flag only once. */
+  isList?: true
+  choices?: readonly string[]
+  conflicts?: readonly string[]
+  /** Not for lists. @throws UserError when the text is no such value. */
+  parse?: (text: string, nowSeconds: number) => unknown
+}
+
+/** A list takes all remaining words. */
+export interface Argument extends Pick<Flag, 'isList' | 'parse'> {
+  isOptional?: true
+}
+
+export type Arguments = Readonly<Record<string, Argument>>
+export type Flags = Readonly<Record<string, Flag>>
+type Changes = 'at-once' | 'publication'
+type Opens = 'itself' | 'none'
+
+/** Names are in camel case: the flag `replaceNewest` is --replace-newest, and the argument `shortName` is <short-name>. */
+interface Definition<A, F, C, S, I, R> {
+  help: string
+  /** Its words, from the noun on. */
+  example: string
+  args?: A
+  flags?: F
+  /** What --json prints; without it, there is no such flag. */
+  json?: string
+  /** A change is recorded with its author, --as, and its reason, --note. A publication can also wait for a time, --at. */
+  changes?: C
+  /** With --remote it asks, unless --yes is given. A publication always may. */
+  asks?: true
+  /** Where it works: on a local or deployed store that is opened for it, on one that it opens itself, or on none. */
+  store?: S
+  /** @returns texts that the record must not hold, such as a person's address. */
+  hides?: (input: I) => string[]
+  /** Why it takes no words but flags, instead of quoting them. */
+  refusesWords?: string
+  /** It hands its words to wrangler, which reports the wrong ones. */
+  passesOn?: true
+  /** @returns what to print, unless it has printed by itself. @throws UserError for a mistake. */
+  run: (input: I, run: R) => Promise<Output | void>
+}
+
+/** A verb whose flags are known only at run time. */
+export type Verb = Definition<Arguments, Flags, Changes | undefined, Opens | undefined, never, never>
+export type Verbs = Readonly<Record<string, Verb>>
+
+/** Flags that verbs share. They are absent from verbs without them, and false or undefined there. */
+export interface SharedInput {
+  json: boolean
+  as: string | undefined
+  note: string | undefined
+  /** Unix seconds. */
+  at: number | undefined
+}
+
+type ValueOf<One> = One extends { parse: (text: string, nowSeconds: number) => infer Value }
+  ? Value
+  : One extends { choices: readonly (infer Choice)[] }
+    ? Choice
+    : string
+
+type FlagValue<One> = One extends { value: string }
+  ?
+      | (One extends { isList: true } ? ValueOf<One>[] : ValueOf<One>)
+      | (One extends { default: string } | { isRequired: true } ? never : undefined)
+  : boolean
+
+type ArgumentValue<One> = One extends { isList: true }
+  ? ValueOf<One>[]
+  : ValueOf<One> | (One extends { isOptional: true } ? undefined : never)
+
+/** What a verb gets: its arguments, its flags, and the flags that verbs share. */
+export type Input<A, F> = { [Name in keyof A]: ArgumentValue<A[Name]> } & {
+  [Name in keyof F]: FlagValue<F[Name]>
+} & Omit<SharedInput, keyof A | keyof F>
+
+/** What a verb that changes something gets besides its input. */
+export type ChangeRun = Run & { store: Store; attribution: Attribution }
+
+type RunOf<C, S> = Run &
+  (S extends Opens ? unknown : { store: Store }) &
+  (C extends Changes ? { attribution: Attribution } : unknown)
+
+/** The type of no arguments, or of no flags. */
+// oxlint-disable-next-line typescript/no-generated-empty-object-type
+type None = Record<never, never>
+
+/** Lets the compiler find out what `run` gets. */
+export function verb<
+  const A extends Arguments = None,
+  const F extends Flags = None,
+  C extends Changes | undefined = undefined,
+  S extends Opens | undefined = undefined,
+>(definition: Definition<A, F, C, S, Input<A, F>, RunOf<C, S>>): Verb {
+  return definition
+}
+
+/** `replaceNewest` is `replace-newest`. */
+export function toKebabCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}

@@ -1,0 +1,134 @@
+// ops keys …
+import { staleIfErrorHours } from '../../../api/promises.ts'
+import { formatIsoTime, formatOptionalTime } from '../../core/record/iso-time.ts'
+import {
+  checkDroppable,
+  describeRevived,
+  dropKey,
+  listKeyEntries,
+  listKeys,
+  rotateKeys,
+  type KeyEntry,
+} from '../../core/keys/key-ring.ts'
+import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../../core/keys/leaked-key.ts'
+import { describePlace } from '../../shared/target.ts'
+import { UserError } from '../../shared/user-error.ts'
+import type { Store } from '../../store/store.ts'
+import { readLog } from '../partners/change-log.ts'
+import { readQuickly } from '../frame/read-quickly.ts'
+import type { Output, Run } from '../frame/run.ts'
+import { sinceFlag } from '../frame/shared-flags.ts'
+import { verb, type ChangeRun } from '../frame/verb.ts'
+
+const json = 'an array of the keys'
+const refusal = 'Tokens that it signed will be refused.'
+
+export const keys = {
+  rotate: verb({
+    help: 'let a new key sign, with --remote in two minutes; earlier keys still verify, so that live tokens stay valid',
+    example: 'keys rotate',
+    changes: 'at-once',
+    json,
+    async run(_, { store, attribution, ...run }) {
+      await rotateKeys(await run.openSecrets(run.target), store, attribution)
+      return describeChanged(store, run)
+    },
+  }),
+
+  list: verb({
+    help: 'list the keys and from when they sign, the newest first; never a key itself',
+    example: 'keys list',
+    store: 'itself',
+    json,
+    run: async (_, run) => describeKeys(await readEntries(run), run.clock.nowMs() / 1000, run),
+  }),
+
+  drop: verb({
+    help: `delete a key whose successor has signed for ${staleIfErrorHours} hours: tokens that it signed are refused from then on`,
+    example: 'keys drop KID',
+    args: { kid: {} },
+    flags: { leaked: { help: 'delete any key at once, and let a new key sign at once' } },
+    changes: 'at-once',
+    asks: true,
+    json,
+    async run({ kid, leaked }, run) {
+      if (leaked) return dropLeaked(kid, run)
+      const { store, attribution, target } = run
+      const secrets = await run.openSecrets(target)
+      await checkDroppable(secrets, store, kid)
+      await run.confirm(`The key ${kid} will be deleted. ${refusal}`)
+      await dropKey(secrets, store, attribution, kid)
+      return describeChanged(store, run)
+    },
+  }),
+
+  log: verb({
+    help: 'show who changed keys, when and why',
+    example: 'keys log',
+    flags: { since: sinceFlag },
+    json: 'an array, the newest entry first',
+    run: (input, { store }) => readLog('kid', input, store),
+  }),
+}
+
+/** @returns the keys after the change, or after a run that only records it. */
+async function dropLeaked(kid: string, run: ChangeRun): Promise<Output> {
+  const { store, attribution, target } = run
+  const secrets = await run.openSecrets(target)
+  if (await isInUse(secrets, store, kid)) {
+    await run.confirm(`The key ${kid} will be deleted. ${refusal} A new key will sign at once.`)
+    const next = await replaceLeakedKey(secrets, store, kid)
+    // Before the record: a database that hangs takes minutes.
+    run.warn(`${describePlace(target)} The key ${kid} is dropped, and ${next} signs in its place.`)
+    await recordLeakedDrop(store, attribution, kid, [next])
+    return describeChanged(store, run)
+  }
+  const made = await findUnrecorded(secrets, store, kid)
+  if (made === undefined) {
+    return { ...(await describeChanged(store, run)), note: 'It was so before: nothing was recorded.' }
+  }
+  const missing = ['its drop', ...made.map((one) => `the new key ${one}`)].join(', ')
+  await run.confirm(`The key ${kid} is not in use. To be recorded: ${missing}.`)
+  await recordLeakedDrop(store, attribution, kid, made)
+  return { ...(await describeChanged(store, run)), note: `The key ${kid} was not in use. Recorded: ${missing}.` }
+}
+
+async function describeKeys(
+  entries: readonly KeyEntry[],
+  nowSeconds: number,
+  { target, openSecrets, warn }: Run,
+): Promise<Output> {
+  const { live } = await (await openSecrets(target)).list()
+  const known = listKeys(live, nowSeconds, entries)
+  for (const key of known) {
+    const problem = describeRevived(key, target)
+    if (problem !== undefined) warn(`Warning: ${problem}`)
+  }
+  const rows = known.map(({ kid, use, droppedAt }) => {
+    return { kid, use, signsFrom: formatIsoTime(Number(kid)), droppedAt: formatOptionalTime(droppedAt) }
+  })
+  return {
+    data: rows,
+    text: rows.map(({ kid, use, signsFrom, droppedAt }) => {
+      return { kid, use: droppedAt === null ? use : `${use}, though dropped`, from: signsFrom }
+    }),
+    note: rows.length === 0 ? 'There is no key.' : undefined,
+  }
+}
+
+/** Wrangler reads .dev.vars only when it starts. */
+async function describeChanged(store: Store, run: Run): Promise<Output> {
+  const output = await describeKeys(await listKeyEntries(store), (await store.askServerTimeMs()) / 1000, run)
+  return run.target.remote ? output : { ...output, note: 'Restart npm run dev to use the change.' }
+}
+
+/** The keys themselves are not in the database, so they are listed without it, too. */
+async function readEntries(run: Run): Promise<KeyEntry[]> {
+  try {
+    return await readQuickly(run, listKeyEntries)
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error
+    run.warn(`Warning: it is not known whether a key was dropped before: ${error.message}`)
+    return []
+  }
+}

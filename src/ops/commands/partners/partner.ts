@@ -1,0 +1,297 @@
+// ops partner …
+import { abbreviate } from '../../../abbreviate.ts'
+import {
+  changePartner,
+  createPartner,
+  findEmptyList,
+  findPartner,
+  isRotationDue,
+  listPartners,
+  parsePartnerFields,
+  type Credentials,
+  type PartnerRequest,
+} from '../../core/partners/partner-accounts.ts'
+import { formatLocalTime, parseDuration } from '../../core/record/time-arguments.ts'
+import { freshness } from '../../shared/freshness-phrase.ts'
+import { describeCommand } from '../../shared/target.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { readInput } from '../../store/read-input.ts'
+import { decodeLeniently } from '../../store/text-encoding.ts'
+import { readLog } from './change-log.ts'
+import {
+  describePartner,
+  describeSecret,
+  formatLockdownMessage,
+  formatWelcome,
+  partnerToJson,
+  toSummaryRow,
+} from './partner-output.ts'
+import type { Output, Run } from '../frame/run.ts'
+import { timeFlag, sinceFlag } from '../frame/shared-flags.ts'
+import { verb, type ChangeRun } from '../frame/verb.ts'
+
+/** Each verb that reads takes a client ID, too. */
+const args = { shortName: {} } as const
+const json = 'the partner as an object'
+/** A change that prints the partner. */
+const change = { args, changes: 'at-once', json } as const
+const credentials = 'an object with clientId, clientSecret, shortName and country'
+const maxGraceDays = 30
+
+/** @throws UserError unless it is a time from 0 to 30 days. */
+function parseGrace(text: string): { text: string; seconds: number } {
+  const seconds = parseDuration(text)
+  if (seconds !== undefined && seconds <= maxGraceDays * 86_400) return { text, seconds }
+  throw new UserError(
+    `--grace must be 0 or a time of at most ${maxGraceDays} days, such as 30m, 24h or 7d; it is ${abbreviate(text)}.`,
+  )
+}
+
+export const partner = {
+  create: verb({
+    help: 'onboard a partner; prints its client ID and, only this once, its client secret, and a text to send',
+    example: 'partner create --short-name acme --name "Acme Wallet" --country KE',
+    flags: {
+      shortName: { value: '<name>', help: 'its name in paths: 2 to 32 of a-z, 0-9 and -' },
+      name: { value: '<name>', help: 'its name for people' },
+      country: { value: '<code>', help: 'the country whose plans it lists, ISO 3166-1 alpha-2' },
+      contact: {
+        value: '<text>',
+        help: 'how to reach it; it is in no record, and is deleted when the partner is closed',
+      },
+    },
+    changes: 'at-once',
+    json: credentials,
+    hides: ({ contact = '' }) => [contact],
+    async run({ shortName = '', name = '', country = '', contact }, { store, attribution, ...run }) {
+      const origin = run.target.remote ? await run.findOrigin(run.target).catch(() => undefined) : undefined
+      // Read first: after a secret was made, nothing may fail before it is printed.
+      const warning = await findEmptyList(store, { shortName, country })
+      await createPartner(store, { shortName, name, country, contact }, attribution, (made) => {
+        run.print(describeSecret(made, formatWelcome(made, origin)))
+        if (warning !== undefined) run.warn(warning)
+      })
+    },
+  }),
+
+  list: verb({
+    help: 'list all partners',
+    example: 'partner list --json',
+    json: 'an array',
+    async run(_, { store, target, clock }) {
+      const partners = await listPartners(store)
+      const nowMs = clock.nowMs()
+      const create = describeCommand(target, 'partner', 'create', '--help')
+      return {
+        data: partners.map((known) => ({ ...partnerToJson(known), isRotationDue: isRotationDue(known, nowMs) })),
+        text: partners.map((known) => toSummaryRow(known, nowMs)),
+        note: partners.length === 0 ? `There is no partner yet. To create one: ${create}` : undefined,
+      }
+    },
+  }),
+
+  show: verb({
+    help: 'show a partner, by short name or client ID, and when its secrets were made, never a secret',
+    example: 'partner show acme',
+    args,
+    json,
+    run: async ({ shortName }, { store }) => describePartner(await findPartner(store, shortName)),
+  }),
+
+  why: verb({
+    help: 'say why its requests are refused: its state, and who ended which secrets and tokens, and when',
+    example: 'partner why acme',
+    args,
+    json: 'the partner as an object, with sentences',
+    async run({ shortName }, { store }) {
+      const { explainPartner } = await import('../../core/partners/partner-explanation.ts')
+      const found = await findPartner(store, shortName)
+      const sentences = await explainPartner(store, found)
+      return { data: { ...partnerToJson(found), sentences }, text: `${sentences.join('\n')}\n` }
+    },
+  }),
+
+  identify: verb({
+    help: 'say whose the client secrets, tokens and signing keys of a text from standard input are, at most ten, and which command ends each; never prints them',
+    example: 'partner identify < FILE',
+    store: 'itself',
+    json: 'an array: of each secret, its line, kind and state, its partner or kid if known, and ifItLeaked, the command that ends it',
+    refusesWords:
+      'Never pass a secret as an argument: process lists and the history of your shell show it. It is read from standard input.',
+    async run(_, run) {
+      const { identifyLeaks } = await import('./identify-leaks.ts')
+      return identifyLeaks(await readSecret(run), run)
+    },
+  }),
+
+  rotate: verb({
+    help: 'make a new client secret, printed only this once; the old one works for a grace period',
+    example: 'partner rotate acme --grace 24h',
+    args,
+    flags: {
+      grace: {
+        value: '<time>',
+        help: 'how long the old secret still works, such as 30m, 24h or 7d; 0 ends it now',
+        default: '24h',
+        parse: parseGrace,
+      },
+      replaceNewest: {
+        help: 'the newest secret was lost: end it now, and let the older one work as long as it would have',
+        conflicts: ['grace'],
+      },
+    },
+    changes: 'at-once',
+    asks: true,
+    json: credentials,
+    async run({ shortName, grace, replaceNewest }, run) {
+      const graceEnd =
+        grace.seconds === 0 ? 'Earlier ones stop working now.' : `The old one works for another ${grace.text}.`
+      const effect = replaceNewest ? 'The newest one stops working now, and the older one at its time.' : graceEnd
+      await run.confirm(`${shortName} gets a new secret. ${effect}`)
+      const show = (made: Credentials) => run.print(describeSecret(made, effect))
+      const graceRotation = { kind: 'rotate', graceSeconds: grace.seconds } as const
+      const kind = replaceNewest ? 'replace-newest' : 'replace-all'
+      const replacement = replaceNewest || grace.seconds === 0 ? ({ kind } as const) : graceRotation
+      const { suspendedAt } = await changePartner(run.store, shortName, { ...replacement, show }, run)
+      if (suspendedAt !== null) run.warn(`${shortName} is suspended: its secrets work after partner resume.`)
+    },
+  }),
+
+  lockdown: verb({
+    help: 'for a leak: end every secret and every token now, and make a new secret, printed only this once',
+    example: 'partner lockdown acme --note "Secret on GitHub."',
+    args,
+    flags: { tokensOnly: { help: 'only a token leaked: its secrets still work, and get new tokens at once' } },
+    changes: 'at-once',
+    asks: true,
+    json: credentials,
+    async run({ shortName, tokensOnly }, run) {
+      const effect = tokensOnly
+        ? `all tokens of ${shortName} end now; its secrets still work.`
+        : `${shortName} gets a new secret; all earlier ones, and all its tokens, end now.`
+      await run.confirm(effect)
+      if (tokensOnly) return makeChange(run, shortName, { kind: 'end-tokens' })
+      const show = (made: Credentials, tokensValidFrom: number | null) =>
+        run.print(describeSecret(made, formatLockdownMessage(made, tokensValidFrom)))
+      const { suspendedAt } = await changePartner(run.store, shortName, { kind: 'lockdown', show }, run)
+      if (suspendedAt !== null) run.warn(`${shortName} is still suspended: it gets no token.`)
+      return undefined
+    },
+  }),
+
+  suspend: verb({
+    help: 'block a partner, its live tokens included; resume unblocks it',
+    example: 'partner suspend acme',
+    ...change,
+    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'suspend' }),
+  }),
+
+  resume: verb({
+    help: 'end a suspension',
+    example: 'partner resume acme',
+    ...change,
+    run: ({ shortName }, run) => makeChange(run, shortName, { kind: 'resume' }),
+  }),
+
+  set: verb({
+    help: 'change its name for people, its country or its contact, which is in no record; contact=null deletes it',
+    example: 'partner set acme country=UG "name=Acme Pay" contact=integrations@acme.example',
+    ...change,
+    args: { shortName: {}, assignments: { isList: true } },
+    hides: ({ assignments }) =>
+      assignments.flatMap((text) => (text.startsWith('contact=') ? text.slice('contact='.length) : [])),
+    async run({ shortName, assignments }, run) {
+      const fields = parsePartnerFields(assignments)
+      const output = await makeChange(run, shortName, { kind: 'set', ...fields })
+      const warning = fields.country && (await findEmptyList(run.store, { shortName, country: fields.country }))
+      if (warning) run.warn(warning)
+      return output
+    },
+  }),
+
+  close: verb({
+    help: 'close a partner for good: deletes its secrets and its contact, and keeps its short name and its record',
+    example: 'partner close acme --note "Contract ended."',
+    ...change,
+    asks: true,
+    async run({ shortName }, run) {
+      await run.confirm(`${shortName} will be closed for good, and its secrets deleted.`)
+      return makeChange(run, shortName, { kind: 'close' })
+    },
+  }),
+
+  log: verb({
+    help: 'show who changed partners, when and why',
+    example: 'partner log acme',
+    args: { shortName: { isOptional: true } },
+    flags: { since: sinceFlag },
+    json: 'an array, the newest entry first',
+    async run({ shortName, since }, { store }) {
+      const found = shortName === undefined ? undefined : await findPartner(store, shortName)
+      return readLog('partner', { shortName: found?.shortName, since }, store)
+    },
+  }),
+
+  preview: verb({
+    help: 'show the plans that a partner gets, or got, or will get with what is scheduled',
+    example: 'partner preview acme',
+    args,
+    flags: { at: timeFlag },
+    json: 'the plans as an array, as in the response',
+    async run({ shortName, at }, { store }) {
+      const { previewPlans } = await import('../../core/plans/partner-preview.ts')
+      const plans = await previewPlans(store, shortName, at)
+      const text = plans.map(({ id, identifier, coolName, currency, performance1, isInvestable }) => ({
+        id,
+        identifier,
+        coolName,
+        currency,
+        performance1,
+        open: isInvestable,
+      }))
+      return { data: plans, text, note: plans.length === 0 ? `${shortName} gets no plan.` : undefined }
+    },
+  }),
+
+  usage: verb({
+    help: 'show how a partner uses a deployed environment',
+    example: 'partner usage acme --since 30d --remote --env production',
+    args,
+    flags: {
+      // https://developers.cloudflare.com/analytics/analytics-engine/limits/
+      since: { ...sinceFlag, help: `${sinceFlag.help}; Cloudflare keeps three months`, default: '30d' },
+    },
+    store: 'itself',
+    json: 'an array, the latest first',
+    async run({ shortName, since }, { target, openUsage, withStore }) {
+      const { readPartnerUsage } = await import('../../core/partners/partner-usage.ts')
+      const query = await openUsage(target)
+      return withStore(target, async (store) => {
+        const usage = await readPartnerUsage(store, query, shortName, since)
+        const note = usage.length === 0 ? `It made no request since ${formatLocalTime(since)}.` : undefined
+        return { data: usage, note }
+      })
+    },
+  }),
+}
+
+/** Makes a change without a new secret. */
+async function makeChange(run: ChangeRun, name: string, request: PartnerRequest): Promise<Output> {
+  const before = await changePartner(run.store, name, request, run)
+  const after = await findPartner(run.store, name)
+  const isRecorded = after.id !== before.id
+  const note = isRecorded
+    ? `Every data center knows it within ${freshness}.`
+    : 'It was so before: nothing was recorded.'
+  return { ...describePartner(after), note }
+}
+
+/** @throws UserError when nothing is piped in: a terminal would show the secret. */
+async function readSecret({ io: { stdin }, target }: Run): Promise<string> {
+  const text = stdin.isTTY ? '' : decodeLeniently(await readInput('-', stdin))
+  if (text.trim() !== '') return text
+  const identify = describeCommand(target, 'partner', 'identify')
+  throw new UserError(
+    `There is no secret on standard input. Pass it in a file that only you can read, or through a pipe: ${identify} < FILE`,
+  )
+}

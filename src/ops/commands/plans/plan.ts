@@ -1,0 +1,161 @@
+// ops plan …
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { compareChange } from '../../core/changes/catalog-difference.ts'
+import { findPlan, listPlans } from '../../core/catalog/catalog-plans.ts'
+import { closePlan, openPlan, setFields, setViewable, type PlanResult } from '../../core/plans/plan-changes.ts'
+import { explainPlan, selectPendingChanges, type PendingChange } from '../../core/plans/plan-explanation.ts'
+import { formatLocalTime } from '../../core/record/time-arguments.ts'
+import { freshness } from '../../shared/freshness-phrase.ts'
+import {
+  createRequest,
+  describeChange,
+  formatDifference,
+  printPublication,
+  publicationToJson,
+} from '../catalog/publication-output.ts'
+import type { Output, Run } from '../frame/run.ts'
+import { timeFlag } from '../frame/shared-flags.ts'
+import { verb } from '../frame/verb.ts'
+
+const args = { id: {} } as const
+const country = {
+  value: '<code>',
+  help: 'the country, ISO 3166-1 alpha-2; may be repeated',
+  isRequired: true,
+  isList: true,
+} as const
+const json = 'an object with plan and publication'
+
+export const plan = {
+  list: verb({
+    help: 'list all plans, or the plans that are viewable in a country, now, in the past, or with what is scheduled',
+    example: 'plan list --country KE',
+    flags: {
+      country: { value: '<code>', help: 'only the plans that are viewable in this country' },
+      at: timeFlag,
+    },
+    json: 'an array of the plans as they are in a catalog file',
+    async run({ country: code, at }, { store }) {
+      const plans = await listPlans(store, code, at)
+      return { data: plans, text: plans.map(toRow), note: plans.length === 0 ? 'No plan matches.' : undefined }
+    },
+  }),
+
+  show: verb({
+    help: 'show every field of a plan, and the changes that wait for their time or for approval',
+    example: 'plan show dhahabu-gold-tracker',
+    args,
+    flags: { at: timeFlag },
+    json: 'the plan as it is in a catalog file',
+    async run({ id, at }, { store }) {
+      const data = await findPlan(store, id, at)
+      const pending = at === undefined ? await selectPendingChanges(store, id) : []
+      const note = pending.map(describePending).join('\n')
+      return { data, note: note || undefined }
+    },
+  }),
+
+  offer: verb({
+    help: 'put a plan on the list of a country',
+    example: 'plan offer mwamba-money-market-fund --country KE',
+    args,
+    flags: { country },
+    changes: 'publication',
+    json,
+    async run({ id, country: countries, at }, run) {
+      return report(run, await setViewable(run.store, id, { countries, isViewable: true }, createRequest(run, { at })))
+    },
+  }),
+
+  withdraw: verb({
+    help: 'take a plan off the list of a country',
+    example: 'plan withdraw mwamba-money-market-fund --country KE --note "Wrong country."',
+    args,
+    flags: { country },
+    changes: 'publication',
+    json,
+    async run({ id, country: countries, at }, run) {
+      return report(run, await setViewable(run.store, id, { countries, isViewable: false }, createRequest(run, { at })))
+    },
+  }),
+
+  close: verb({
+    help: 'close a plan to new investment; it stays on its lists',
+    example: 'plan close mwamba-money-market-fund --note "Sold out."',
+    args,
+    flags: {
+      note: { value: '<text>', help: 'the reason, for partners to show, and for the record', isRequired: true },
+    },
+    changes: 'publication',
+    json,
+    async run({ id, note, at }, run) {
+      return report(run, await closePlan(run.store, id, note, createRequest(run, { at })))
+    },
+  }),
+
+  open: verb({
+    help: 'open a plan to new investment, and remove its note',
+    example: 'plan open mwamba-money-market-fund',
+    args,
+    changes: 'publication',
+    json,
+    async run({ id, at }, run) {
+      return report(run, await openPlan(run.store, id, createRequest(run, { at })))
+    },
+  }),
+
+  set: verb({
+    help: 'change fields: name=value, with null for nothing, and a dot for a part, such as category.id=3',
+    example: 'plan set mwamba-money-market-fund performance1=12.4 minTopUpAmounts.KES=500',
+    args: { id: {}, assignments: { isList: true } },
+    changes: 'publication',
+    json,
+    async run({ id, assignments, at }, run) {
+      const result = await setFields(run.store, id, assignments, createRequest(run, { at }))
+      const { before, plan: after, publication } = result
+      const lines = publication ? formatDifference([{ before, after }]) : [`${id} has these values already.`]
+      return report(run, result, lines)
+    },
+  }),
+
+  why: verb({
+    help: `say why a partner sees a plan, or does not, and who took it off the list; partners see a change within ${freshness}`,
+    example: 'plan why mwamba-money-market-fund --partner acme',
+    args,
+    flags: {
+      partner: { value: '<short-name>', help: 'the partner', isRequired: true },
+      at: timeFlag,
+    },
+    json: 'an object with reason and sentence; without --at, also with fix and pending',
+    async run({ id, partner, at }, { store }) {
+      const { fix, ...answer } = await explainPlan(store, { plan: id, partner, at })
+      if (at !== undefined) return { data: answer, text: `As of ${formatLocalTime(at)}, ${answer.sentence}\n` }
+      const pending = (await selectPendingChanges(store, id)).map(describePending)
+      return { data: { ...answer, fix, pending }, text: [`${answer.sentence} ${fix}`, ...pending, ''].join('\n') }
+    },
+  }),
+}
+
+function report(run: Run, result: PlanResult, lines = [describeState(result)]): Output {
+  const { plan: after, publication } = result
+  run.report(...lines)
+  printPublication(run, publication)
+  return { data: { plan: after, publication: publicationToJson(publication) }, text: '' }
+}
+
+function describeState({ plan: { identifier, viewableIn, isInvestable }, publication }: PlanResult): string {
+  const where = viewableIn.length === 0 ? 'nowhere' : `in ${viewableIn.join(', ')}`
+  const verbs = publication === undefined ? 'is still' : publication.state === 'published' ? 'is' : 'will be'
+  return `${identifier} ${verbs} viewable ${where}, and ${isInvestable ? 'open' : 'closed'} to investment.`
+}
+
+function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: CatalogPlan) {
+  return { identifier, fundType, currency, open: isInvestable, viewableIn }
+}
+
+function describePending({ publication, change }: PendingChange): string {
+  const { id, dueAt, conflict } = publication
+  const when = dueAt === null ? 'Once it is approved' : `From ${formatLocalTime(dueAt)}`
+  const problem = conflict === null ? '' : `, which conflicts now: ${conflict}`
+  return `${when}: ${describeChange(compareChange(change))} (publication ${id}${problem}).`
+}

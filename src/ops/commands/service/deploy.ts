@@ -1,0 +1,77 @@
+// npm run deploy
+import { parseVariables } from '../../../api/config.ts'
+import { findDeployObstacles } from '../../core/service/doctor.ts'
+import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
+import { isCleanCheckout } from '../../store/checkout.ts'
+import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../store/deployment.ts'
+import { listMigrationFiles } from '../../store/wrangler.ts'
+import { readWranglerConfig } from '../../store/wrangler-toml.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { parseOrigin } from '../frame/shared-flags.ts'
+import { verb } from '../frame/verb.ts'
+
+export const deploy = verb({
+  help: `Deploy the Worker and its site to an environment of wrangler.toml, then run the smoke test.
+
+It refuses with IDs, migrations or secrets missing, with files that are not committed, and when
+npm run check fails.`,
+  example: 'deploy --env staging',
+  flags: {
+    env: {
+      value: '<name>',
+      help: 'the environment, as in wrangler.toml: staging or production',
+      isRequired: true,
+    },
+    url: {
+      value: '<url>',
+      help: 'the address of the service; otherwise its custom domain, or its address at workers.dev',
+      parse: parseOrigin,
+    },
+    allowDirty: { help: 'deploy files that are not committed' },
+    skipCheck: { help: 'skip npm run check, for example after CI ran it' },
+  },
+  store: 'none',
+  async run({ env, url, allowDirty, skipCheck }, run) {
+    const { variables, clock, report, withStore, openSecrets, findOrigin } = run
+    const target = { remote: true, env }
+    const { name: worker, vars } = await readWranglerConfig(env)
+    parseVariables(vars)
+    const incomplete = findIncompleteCredentials(variables)
+    if (incomplete !== undefined) throw new UserError(incomplete)
+    const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
+    const obstacles = await withStore(target, (store) => findDeployObstacles(store, environment))
+    if (!allowDirty && !(await isCleanCheckout())) {
+      obstacles.push('Not everything here is committed: see git status. Commit it, or add --allow-dirty.')
+    }
+    if (obstacles.length > 0) throw new UserError(obstacles)
+    // The site names it, and the smoke test calls it.
+    const origin = url ?? (await findOrigin(target))
+    if (!skipCheck && !(await runProjectCheck())) {
+      throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
+    }
+    const before = await findLiveVersion(target)
+    const wayBack =
+      before === undefined
+        ? 'It is the first version, so there is none to go back to.'
+        : `To go back to the version before: npx wrangler rollback ${before} --env ${env}`
+    const id = await deployWithWrangler(env, origin)
+    if (id === undefined) {
+      // It may fail after the new version went live, for example when it can't set the schedule.
+      throw new UserError([
+        `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
+        `What is live now: npx wrangler deployments status --env ${env}`,
+        wayBack,
+      ])
+    }
+    report(`Version ${id} is deployed to ${env}: ${origin}`)
+    const outcome = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
+    if (outcome === 'failed') throw new UserError(`The smoke test failed, and version ${id} is live. ${wayBack}`)
+    if (outcome === 'unreachable') {
+      throw new UserError([
+        `Version ${id} is live, and not tested: ${origin} does not answer. A new domain does once it has its certificate.`,
+        wayBack,
+      ])
+    }
+    report(wayBack)
+  },
+})

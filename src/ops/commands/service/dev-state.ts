@@ -1,0 +1,89 @@
+// The local state that `wrangler dev` serves: its key, its database, the demo catalog and a demo partner.
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { demoCases } from '../../../catalog/demo-cases.ts'
+import { formatKeyName, generateKey } from '../../../crypto/signing-keys.ts'
+import { parseConfig } from '../../../api/config.ts'
+import { prepareImport, readCatalog } from '../../core/catalog/catalog-import.ts'
+import { hasPublished } from '../../core/catalog/catalog-plans.ts'
+import { systemClock } from '../../core/record/clock.ts'
+import { listKeys } from '../../core/keys/key-ring.ts'
+import { createPartner, listPartners, type Credentials } from '../../core/partners/partner-accounts.ts'
+import { publishChange } from '../../core/publications/publications.ts'
+import { devVarsFile, openDevVars } from '../../store/dev-vars.ts'
+import { withLocalStore } from '../../store/local-store.ts'
+import { applyLocalMigrations } from '../../store/wrangler.ts'
+import { describeCommand, type Target } from '../../shared/target.ts'
+
+const demoCatalog = resolve(import.meta.dirname, '../../../catalog/demo.json')
+const attribution = { actor: 'npm run dev', command: 'npm run dev', note: 'The demo catalog.' }
+const demoPartner = { shortName: 'demo', name: 'Demo Wallet', country: 'KE' }
+
+/**
+ * Creates what is missing.
+ * @throws UserError when the state can't be used, or the configuration is wrong.
+ */
+export async function prepareState(target: Target): Promise<void> {
+  await ensureSigningKey()
+  await applyLocalMigrations(target.persistTo)
+  await withLocalStore(target, async (store) => {
+    await parseConfig(store.config)
+    // Never again after the first publication: a catalog may be empty on purpose.
+    if (await hasPublished(store)) return
+    const text = await readFile(demoCatalog, 'utf8')
+    const file = await readCatalog({ kind: 'json', text }, store)
+    const prepared = await prepareImport(store, file)
+    await publishChange(store, prepared, { attribution })
+    process.stdout.write(`Loaded the demo catalog: ${file.plans.length} plans.\n`)
+  })
+}
+
+export async function ensureSigningKey(): Promise<void> {
+  const secrets = openDevVars()
+  const nowSeconds = Math.floor(systemClock.nowMs() / 1000)
+  if (listKeys((await secrets.list()).live, nowSeconds).length > 0) return
+  await secrets.put({ [formatKeyName(String(nowSeconds))]: generateKey() })
+  process.stdout.write(`Wrote a new signing key to ${devVarsFile}.\n`)
+}
+
+/** Prints how to use the API, and creates the demo partner when there is no partner. */
+export async function announce(target: Target, origin: string): Promise<void> {
+  const lines = await withLocalStore(target, async (store) => {
+    const names = (await listPartners(store)).map(({ shortName }) => shortName)
+    if (names.length === 0) {
+      const made = await createPartner(store, demoPartner, { ...attribution, note: 'The demo partner.' })
+      return describeDemo(origin, target, made)
+    }
+    const shortName = names.find((name) => name === demoPartner.shortName) ?? names[0] ?? ''
+    return `Plans and partners are as you left them.
+A client secret can't be shown again. For a new one, in another terminal:
+  ${describeCommand(target, 'partner', 'rotate', shortName, '--grace', '0')}`
+  })
+  process.stdout.write(`
+The API is served at ${origin}/api/v3/partners, the site for partners' developers at ${origin}.
+${lines}
+
+`)
+}
+
+function describeDemo(origin: string, target: Target, credentials: Credentials): string {
+  const { shortName, country, clientId, clientSecret } = credentials
+  const api = `${origin}/api/v3/partners`
+  const cases = Object.entries(demoCases).map(([code, { list }]) => `${code} (${list})`)
+  const partner = ['--short-name', 'test-eg', '--name', 'Test', '--country', 'EG']
+  const token = `curl -s -X POST -u ${clientId}:${clientSecret} ${api}/auth | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/'`
+  return `There is a demo catalog and a demo partner:
+  short name     ${shortName}
+  country        ${country}
+  client ID      ${clientId}
+  client secret  ${clientSecret}   (shown this once: only its hash is stored)
+
+Get a token and list the partner's plans, in another terminal:
+  curl -s -H "Authorization: Bearer $(${token})" ${api}/${shortName}/plans
+
+Or set the variables that the samples and npm run smoke read:
+  export API=${origin} CLIENT_ID=${clientId} CLIENT_SECRET=${clientSecret} SHORT_NAME=${shortName}
+
+Countries with cases for tests: ${cases.join(', ')}. Create a partner in one:
+  ${describeCommand(target, 'partner', 'create', ...partner)}`
+}

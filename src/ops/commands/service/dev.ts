@@ -1,0 +1,117 @@
+// npm run dev: prepares the local state, starts `wrangler dev` on it, and creates a demo partner.
+import { once } from 'node:events'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
+import type { Target } from '../../shared/target.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { startWrangler } from '../../store/wrangler.ts'
+import { announce, ensureSigningKey, prepareState } from './dev-state.ts'
+import { verb } from '../frame/verb.ts'
+
+export const dev = verb({
+  help: `Serve the API and the site on this machine, with a demo catalog and a demo partner.
+Other flags, such as --port and --var, are passed on to wrangler dev.`,
+  example: 'dev --port 9000 --persist-to /tmp/state',
+  flags: {
+    persistTo: { value: '<dir>', help: 'the local state folder: relative to the project' },
+  },
+  store: 'none',
+  passesOn: true,
+  async run({ persistTo }, { argv }) {
+    const words = argv.slice(1)
+    const options = {
+      env: { type: 'string', short: 'e' },
+      port: { type: 'string' },
+    } as const
+    const { values } = parseArgs({ args: words, options, strict: false, allowPositionals: true })
+    if (values.env !== undefined) {
+      throw new UserError('npm run dev serves the top level of wrangler.toml: leave --env out.')
+    }
+    const target = persistTo === undefined ? {} : { persistTo }
+    await prepareState(target)
+    // Wrangler's default. Without the flag, wrangler takes another port when that one is taken.
+    const port = String(values.port ?? 8787)
+    const args = values.port === undefined ? [...words, '--port', port] : words
+    await serve(args, `http://localhost:${port}`, target)
+  },
+})
+
+/** Lists the migrations of the state, so that a build doesn't open a state that is served. It goes with the database. */
+const stamp = '.wrangler/state/v3/d1/prepared'
+
+/** Wrangler builds before it reads .dev.vars and opens the database, and again after each change of a source file. */
+export const prepareDev = verb({
+  help: 'create the local state that a bare wrangler dev serves, once for each set of migrations: a part of its build command',
+  example: 'prepare-dev',
+  store: 'none',
+  async run(_, { report, variables }) {
+    if (variables['WRANGLER_COMMAND'] !== 'dev' || variables['DEV_STATE'] === 'prepared') return
+    const migrations = (await readdir('migrations')).join('\n')
+    const found = await readFile(stamp, 'utf8').catch(() => '')
+    await ensureSigningKey()
+    if (found !== migrations) {
+      await prepareState({})
+      // A build doesn't know the port.
+      report('In another terminal, set API to the address that wrangler prints: export API=http://localhost:PORT')
+      await announce({}, '$API')
+      await writeFile(stamp, migrations)
+    }
+    report(
+      'Prepared .wrangler/state for the top level of wrangler.toml. For another folder: npm run dev -- --persist-to DIR',
+    )
+  },
+})
+
+/**
+ * Ends with the server.
+ * @param origin of the server. The site names it, and is built before the server starts.
+ * @throws UserError unless a signal ended it.
+ */
+async function serve(args: readonly string[], origin: string, target: Target): Promise<void> {
+  // With --test-scheduled, wrangler doesn't warn that nothing runs the schedule.
+  const flags = ['dev', '--env', '', '--test-scheduled', ...args]
+  const variables = { DEV_STATE: 'prepared', SITE_ORIGIN: origin }
+  const server = startWrangler(flags, ['inherit', 'inherit', 'inherit', 'ipc'], variables)
+  let isStopped = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      isStopped = true
+      server.kill(signal)
+    })
+  }
+  const ended = once(server, 'exit')
+  // Its only message: it is ready.
+  const announced = once(server, 'message').then(() => {
+    runSchedule(origin, (reason) => {
+      if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
+    })
+    return announce(target, origin)
+  })
+  try {
+    await Promise.race([ended, announced])
+    await ended
+    if (server.exitCode !== 0 && !isStopped) throw new UserError('The server has ended: see the message of wrangler.')
+  } catch (error) {
+    server.kill()
+    if (!isStopped) throw error
+  }
+}
+
+const minuteMs = 60_000
+/** A timer may fire a little early, and nothing is due before its minute. */
+const marginMs = 100
+
+/**
+ * Runs the schedule at the start of every minute: wrangler runs no Cron Trigger by itself. It runs in the Worker, because a second
+ * process on the same database would compete with it. The route exists in wrangler dev only.
+ */
+function runSchedule(origin: string, onFailure: (reason: string) => void): void {
+  const run = () => {
+    runSchedule(origin, onFailure)
+    void fetch(`${origin}/cdn-cgi/local/scheduled`, { signal: AbortSignal.timeout(minuteMs) }).then(
+      ({ ok, status }) => ok || onFailure(`the local Worker answered ${status}`),
+      (error: unknown) => onFailure(String(error)),
+    )
+  }
+  setTimeout(run, minuteMs - (Date.now() % minuteMs) + marginMs).unref()
+}

@@ -1,0 +1,22 @@
+// npm run smoke
+import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { parseOrigin } from '../frame/shared-flags.ts'
+import { verb } from '../frame/verb.ts'
+
+export const smoke = verb({
+  help: `Call a running service as a partner does, and print one line per check. The credentials are in
+CLIENT_ID, CLIENT_SECRET and SHORT_NAME; without them, only refusals and the site are checked.`,
+  example: 'smoke --url https://catalog.example.com',
+  flags: {
+    url: { value: '<url>', help: 'the origin of the service', isRequired: true, parse: parseOrigin },
+  },
+  store: 'none',
+  async run({ url: origin }, { variables, clock, report }) {
+    const incomplete = findIncompleteCredentials(variables)
+    if (incomplete !== undefined) throw new UserError(incomplete)
+    const outcome = await runSmokeTest({ origin, variables }, clock, report)
+    if (outcome === 'unreachable') throw new UserError('The address did not answer, so nothing else was checked.')
+    return outcome === 'failed' ? { findings: 'The smoke test failed: see the lines with FAIL.' } : undefined
+  },
+})

@@ -1,0 +1,68 @@
+// The formats of files that hold a catalog, or a part of it.
+import { extname } from 'node:path'
+import { formatCatalog, type CatalogFile } from '../files/catalog-file.ts'
+import { fillOlderPlan } from '../files/older-plan.ts'
+import { formatCatalogSheet } from '../files/catalog-sheet.ts'
+import { nothingImported, type CatalogInput } from './catalog-import.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { formatCsv, parseCsv } from '../files/csv-file.ts'
+import { decodeText } from '../../store/text-encoding.ts'
+import { formatXlsx, isXlsx, parseXlsx } from '../files/xlsx-file.ts'
+
+const fileFormats = ['json', 'csv', 'xlsx'] as const
+export type FileFormat = (typeof fileFormats)[number]
+
+function findFormat(extension: string): FileFormat | undefined {
+  return fileFormats.find((format) => `.${format}` === extension.toLowerCase())
+}
+
+/** The columns with the figures of a month. */
+const figureColumn = /^(?:identifier|name|performance.*)$/
+
+type Purpose = 'figures'
+
+/**
+ * @param file undefined for standard output.
+ * @throws UserError when the name says another format, or JSON for some columns.
+ */
+export function chooseExportFormat(file = '', purpose?: Purpose): FileFormat {
+  const extension = extname(file)
+  const format = findFormat(extension)
+  if (purpose !== undefined && (format === undefined || format === 'json')) {
+    throw new UserError(`--for ${purpose} writes a spreadsheet: add --output ${purpose}.xlsx, or .csv.`)
+  }
+  if (format !== undefined || extension === '') return format ?? 'json'
+  throw new UserError(`A catalog file can’t be ${extension}: let the name end with .xlsx, .csv or .json.`)
+}
+
+/**
+ * Parses a file as far as its format goes; core checks the plans.
+ * @throws UserError when it is not of that format.
+ */
+export async function parseCatalogInput(file: string, bytes: Uint8Array): Promise<CatalogInput> {
+  if (bytes.length === 0) throw new UserError(['The file is empty.', nothingImported])
+  const named = isXlsx(bytes) ? 'xlsx' : findFormat(extname(file))
+  try {
+    if (named === 'xlsx') return { kind: 'spreadsheet', spreadsheet: await parseXlsx(bytes) }
+    const text = decodeText(bytes)
+    // Standard input has no name, and Excel calls CSV with tabs .txt. JSON has a brace before the first identifier.
+    const isJson = named === 'json' || (named === undefined && !/^[^{]*\bidentifier\b/i.test(text))
+    if (isJson) return { kind: 'json', text }
+    return { kind: 'spreadsheet', spreadsheet: parseCsv(text) }
+  } catch (error) {
+    throw error instanceof UserError ? new UserError([error.message, nothingImported]) : error
+  }
+}
+
+export async function formatCatalogFile(
+  catalog: CatalogFile,
+  format: FileFormat,
+  purpose?: Purpose,
+): Promise<string | Uint8Array> {
+  const file = { ...catalog, plans: catalog.plans.map((plan) => fillOlderPlan(plan)) }
+  if (format === 'json') return formatCatalog(file.plans, file.origin)
+  const isUntyped = format === 'csv'
+  const isWanted = (column: string) => purpose === undefined || figureColumn.test(column)
+  const sheet = formatCatalogSheet(file, { isUntyped }, isWanted)
+  return isUntyped ? formatCsv(sheet) : formatXlsx(sheet)
+}

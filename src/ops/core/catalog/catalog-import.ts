@@ -1,0 +1,192 @@
+// Importing and updating from a file: read it, and compare it with the catalog.
+import { abbreviate, nameSome } from '../../../abbreviate.ts'
+import { findStrangers, parseCatalog, type CatalogFile } from '../files/catalog-file.ts'
+import { parseCatalogSheets } from '../files/catalog-sheet.ts'
+import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../changes/plan-patch.ts'
+import { isSameJson } from '../../../catalog/merge-plan.ts'
+import { fillOlderPlan } from '../files/older-plan.ts'
+import { comparePlans } from '../changes/plan-paths.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import type { Spreadsheet } from '../files/plan-table.ts'
+import { selectCatalog, selectCatalogAt, selectRevisionUpTo, type CatalogOrigin } from '../../../db/catalog-queries.ts'
+import type { OperatorDatabase } from '../../../db/operator-database.ts'
+import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
+import type { Store } from '../../store/store.ts'
+import { checkConsistency, refuseDefects } from '../changes/defects.ts'
+import { formatConflict, mergeCatalog } from '../changes/catalog-merge.ts'
+import { countPlans, type PlanChange, type PreparedChange } from '../publications/publications.ts'
+import { findTakenBack } from '../changes/taken-back.ts'
+import { UserError } from '../../shared/user-error.ts'
+
+export interface CatalogImport extends PreparedChange {
+  /** How many plans of the file are as in the catalog. */
+  unchanged: number
+  /** Whether the file said which revision it was exported at. */
+  isMerged: boolean
+}
+
+export interface ImportChoice {
+  /** Whether plans that are not in the file are removed. */
+  isPruning?: boolean
+  /** Whether to ignore the revision of the file: it replaces what others changed since. */
+  isOverwriting?: boolean
+}
+
+/** A catalog file: JSON, or the sheets of a spreadsheet. */
+export type CatalogInput = { kind: 'json'; text: string } | { kind: 'spreadsheet'; spreadsheet: Spreadsheet }
+
+/** As many conflicts are printed. */
+const maxConflicts = 10
+
+export const nothingImported = 'Nothing was imported.'
+
+/**
+ * Reads the plans of a catalog file.
+ * @param store tells which plans of an invalid file have the ID of another plan.
+ * @throws UserError with one line for each defect.
+ */
+export async function readCatalog(input: CatalogInput, { db }: Store): Promise<CatalogFile> {
+  const result = input.kind === 'json' ? parseCatalog(input.text) : parseCatalogSheets(input.spreadsheet)
+  if (result.kind !== 'invalid') return result
+  const { defects, places } = result
+  const strangers = findStrangers([...places.keys()], (await selectCatalog(db)).plans, places)
+  throw refuseDefects([...defects, ...strangers], nothingImported)
+}
+
+/**
+ * Reads the rows of a file of partial updates. Its defects are in the result: only the catalog tells the others.
+ * @throws UserError for JSON.
+ */
+export function readUpdate(input: CatalogInput): CatalogUpdate {
+  if (input.kind === 'spreadsheet') return parseUpdateSheets(input.spreadsheet)
+  throw new UserError(['catalog update reads .xlsx and .csv: use catalog import for JSON.', nothingImported])
+}
+
+/**
+ * Compares a file with the catalog and changes nothing. When the file says which revision it was exported at, only what
+ * it changes against that revision counts, and what others changed since stays.
+ * @throws UserError when the file and somebody else changed the same field, the file can't be merged, the resulting
+ *   catalog would contradict itself, or a plan would change its ID or identifier.
+ */
+export function prepareImport(store: Store, file: CatalogFile, choice: ImportChoice = {}): Promise<CatalogImport> {
+  return prepareMerge(store, file, choice, (base) => ({ base, plans: file.plans }))
+}
+
+/**
+ * Like `prepareImport`, for a file that only has some fields of some plans: the others stay as they are.
+ * @throws UserError also for a defect of the file, when the catalog has no plan with an identifier, or a plan would become
+ *   invalid.
+ */
+export function prepareUpdate(store: Store, file: CatalogUpdate, choice: ImportChoice = {}): Promise<CatalogImport> {
+  return prepareMerge(store, file, choice, (base, current) => {
+    const baseIds = new Set(base?.map(({ id }) => id))
+    // Plans that were added after the export can be updated, too.
+    const known = base ? [...base, ...current.filter(({ id }) => !baseIds.has(id))] : current
+    const { plans, defects } = applyPatches(file, known)
+    if (defects.length > 0) throw refuseDefects(defects, nothingImported)
+    return { base: base && known, plans }
+  })
+}
+
+type Plans = readonly CatalogPlan[]
+
+/** @param decide returns the plans to put, and what they were edited from: undefined to put them as they are. */
+async function prepareMerge(
+  { db }: Store,
+  { origin, ignored = [] }: Pick<CatalogFile, 'origin' | 'ignored'>,
+  { isPruning = false, isOverwriting = false }: ImportChoice,
+  decide: (base: Plans | undefined, current: Plans) => { base: Plans | undefined; plans: Plans },
+): Promise<CatalogImport> {
+  const { origin: now, plans: before } = await selectCatalog(db)
+  const recorded = origin && !isOverwriting ? await selectBase(db, origin, now) : undefined
+  // Filled for the merge, because the file is; compared below as they are stored, so that an import adds a new field.
+  const current = before.map((plan) => fillOlderPlan(plan))
+  const { base, plans } = decide(
+    recorded?.map((plan) => fillOlderPlan(plan)),
+    current,
+  )
+  const known = new Map(before.map((plan) => [plan.id, plan]))
+  // A field of the catalog that this copy of the code doesn't know stays.
+  const file = plans.map((plan) => Object.assign({}, known.get(plan.id), plan))
+  const merged = mergeCatalog({ base, file, current, isPruning })
+  const conflicts = merged.flatMap((change) => change.conflicts)
+  if (conflicts.length > 0) {
+    const named = new Set(conflicts.map(({ identifier }) => identifier))
+    const planIds = [...(base ?? []), ...before].filter((plan) => named.has(plan.identifier)).map(({ id }) => id)
+    const fields = new Set(conflicts.map(({ field }) => field))
+    const authors: string[] = []
+    for (const { id, actor } of await selectPublications(db, { planIds, afterRevision: origin?.revision })) {
+      const isOfConflict = (await selectChanges(db, id, planIds)).some(({ before: from, after }) =>
+        [...comparePlans(from, after).keys()].some((path) => fields.has(path.split('.')[0])),
+      )
+      if (isOfConflict || fields.has(undefined)) authors.push(`${actor} (publication ${id})`)
+    }
+    const who = authors.length === 0 ? [] : [`The catalog was changed by ${nameSome(authors)}.`]
+    const lines = conflicts.slice(0, maxConflicts).map(formatConflict)
+    const others = conflicts.length - lines.length
+    if (others > 0) lines.push(`${others} more conflicts like these.`)
+    const fix =
+      'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.'
+    throw new UserError([...lines, ...who, fix, nothingImported])
+  }
+  const put = merged.flatMap(({ after }) => after ?? [])
+  const concerned = new Set(merged.map(({ planId }) => planId))
+  const untouched = before.filter(({ id }) => !concerned.has(id))
+  const strangers = findStrangers(put, before)
+  if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
+  checkConsistency([...untouched, ...put], nothingImported)
+
+  const changes = merged
+    .map(({ planId, after }) => ({ planId, before: known.get(planId) ?? null, after }))
+    .filter((change) => !isSameJson(change.before, change.after))
+    .toSorted((a, b) => a.planId - b.planId)
+  return {
+    baseRevision: now.revision,
+    changes,
+    unchanged: merged.length - changes.length,
+    isMerged: base !== undefined,
+    warnings: recorded ? [] : await findTakenBack(db, changes),
+    notes: [
+      ...describeIgnored(ignored),
+      ...(recorded ? describeKept(file, put) : []),
+      ...describeMissing(changes, untouched),
+    ],
+  }
+}
+
+/** @throws UserError when the record does not know the revision of the file. */
+async function selectBase(db: OperatorDatabase, origin: CatalogOrigin, now: CatalogOrigin): Promise<CatalogPlan[]> {
+  const isKnown = (await selectRevisionUpTo(db, origin.revision)) === origin.revision
+  if (origin.catalog === now.catalog && isKnown) return selectCatalogAt(db, origin.revision)
+  const reason = 'The file was exported from another catalog, or the database was restored since.'
+  const fix = 'Export the catalog again, or add --overwrite: the file then replaces also what others changed.'
+  throw new UserError([`${reason} ${fix}`, nothingImported])
+}
+
+function describeKept(file: Plans, merged: Plans): string[] {
+  const mergedById = new Map(merged.map((plan) => [plan.id, plan]))
+  const kept = file.filter((plan) => !isSameJson(plan, mergedById.get(plan.id) ?? plan))
+  return kept.length === 0 ? [] : [`${countPlans(kept.length)} changed since the export: those values stay.`]
+}
+
+function describeIgnored(columns: readonly string[]): string[] {
+  const names = nameSome(columns.map(abbreviate))
+  return columns.length === 0 ? [] : [`No field of a plan has the name ${names}: ignored.`]
+}
+
+/** A row that was forgotten: in a file with the figures of a month, a listed plan with those of an earlier month. */
+function describeMissing(changes: readonly PlanChange[], others: Plans): string[] {
+  const dated = changes.flatMap(({ before, after }) =>
+    before && after && before.performanceDate < after.performanceDate ? after.performanceDate.slice(0, 7) : [],
+  )
+  const month = dated.toSorted().at(-1) ?? ''
+  const listed = others.filter(({ viewableIn }) => viewableIn.length > 0)
+  const older = listed.filter(({ performanceDate }) => performanceDate.slice(0, 7) < month)
+  if (older.length === 0) return []
+  const months = new Set(older.map(({ performanceDate }) => performanceDate.slice(0, 7)).toSorted())
+  const [is, have] = [listed.length === 1 ? 'plan is' : 'plans are', older.length === 1 ? 'has' : 'have']
+  const names = nameSome(older.map(({ identifier }) => identifier))
+  return [
+    `${listed.length} listed ${is} not in the file; ${older.length} of them ${have} figures from ${[...months].join(', ')}: ${names}.`,
+  ]
+}

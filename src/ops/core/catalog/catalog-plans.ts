@@ -1,0 +1,89 @@
+// Reading the catalog: as it is, and as it was. Times are Unix seconds, now by default. A publication counts from the
+// second in which it was published.
+import type { CatalogFile } from '../files/catalog-file.ts'
+import { abbreviate } from '../../../abbreviate.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import {
+  selectCatalog,
+  selectCatalogAt,
+  selectCatalogOrigin,
+  selectCatalogPlan,
+  selectRevisionUpTo,
+} from '../../../db/catalog-queries.ts'
+import { selectNowSeconds } from '../../../db/partner-queries.ts'
+import { selectChanges } from '../../../db/publication-queries.ts'
+import type { Store } from '../../store/store.ts'
+import { describeCommand } from '../../shared/target.ts'
+import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
+import { checkCountry } from '../record/country.ts'
+import { listPublications } from '../publications/publication-log.ts'
+import { formatLocalTime } from '../record/time-arguments.ts'
+import { UserError } from '../../shared/user-error.ts'
+
+/**
+ * Lists all plans, or those that are viewable in a country, in ascending ID.
+ * @param atSeconds in the past, or in the future: then with the changes that are scheduled until then.
+ * @throws UserError when the country is none, or there was no catalog then.
+ */
+export async function listPlans(store: Store, country?: string, atSeconds?: number): Promise<CatalogPlan[]> {
+  if (country !== undefined) checkCountry(country)
+  const isAhead = atSeconds !== undefined && (await isFuture(store, atSeconds))
+  const plans = isAhead ? await foresee(store, atSeconds) : (await readCatalogFile(store, atSeconds)).plans
+  return country === undefined ? plans : plans.filter(({ viewableIn }) => viewableIn.includes(country))
+}
+
+/** The catalog of now with what is scheduled until then. */
+async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
+  const scheduled = (await listPublications(store, { onlyPending: true }))
+    .filter(({ state, dueAt, conflict }) => state === 'scheduled' && (dueAt ?? 0) <= atSeconds && !conflict)
+    .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
+  let plans = applyChanges((await selectCatalog(store.db)).plans, [])
+  for (const { id } of scheduled) {
+    const changes = mergeChanges(plans, await selectChanges(store.db, id))
+    // Otherwise it will conflict with one before it.
+    if (changes.every(({ conflicts }) => conflicts.length === 0)) plans = applyChanges(plans.values(), changes)
+  }
+  return [...plans.values()].toSorted((a, b) => a.id - b.id)
+}
+
+async function isFuture({ db }: Store, atSeconds: number): Promise<boolean> {
+  return atSeconds > (await selectNowSeconds(db))
+}
+
+/**
+ * Reads the catalog for a file that `prepareImport` can merge, as it is or as it was.
+ * @throws UserError when the time is in the future or before the first publication.
+ */
+export async function readCatalogFile(store: Store, atSeconds?: number): Promise<CatalogFile> {
+  if (atSeconds === undefined) return selectCatalog(store.db)
+  if (await isFuture(store, atSeconds)) {
+    throw new UserError(
+      `--at is in the future: ${formatLocalTime(atSeconds)}. A file has the catalog of now, or of the past.`,
+    )
+  }
+  const past = await selectRevisionUpTo(store.db, (atSeconds + 1) * 1000 - 1)
+  if (past === 0) throw new UserError(`There was no catalog at ${formatLocalTime(atSeconds)}. Name a later time.`)
+  const [plans, { catalog }] = await Promise.all([selectCatalogAt(store.db, past), selectCatalogOrigin(store.db)])
+  return { plans, origin: { catalog, revision: past } }
+}
+
+/** Whether the catalog was ever published. */
+export async function hasPublished({ db }: Store): Promise<boolean> {
+  return (await selectCatalogOrigin(db)).revision > 0
+}
+
+/** @param name the plan's identifier or ID. @returns undefined when there is none. */
+export async function selectPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan | undefined> {
+  if (atSeconds === undefined) return selectCatalogPlan(store.db, name)
+  const plans = await listPlans(store, undefined, atSeconds)
+  return plans.find(({ id, identifier }) => identifier === name || String(id) === name)
+}
+
+/** @throws UserError when there is no such plan, or was none then. */
+export async function findPlan(store: Store, name: string, atSeconds?: number): Promise<CatalogPlan> {
+  const plan = await selectPlan(store, name, atSeconds)
+  if (plan) return plan
+  const see = (...words: string[]) => `See: ${describeCommand(store.target, ...words)}`
+  if (atSeconds === undefined) throw new UserError(`There is no plan ${abbreviate(name)}. ${see('plan', 'list')}`)
+  throw new UserError(`There is no plan ${abbreviate(name)} at ${formatLocalTime(atSeconds)}. ${see('catalog', 'log')}`)
+}

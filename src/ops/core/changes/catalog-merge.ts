@@ -1,0 +1,68 @@
+// Merges a catalog file into a catalog that may have changed since the file was exported. Pure.
+import { abbreviate, abbreviatePair } from '../../../abbreviate.ts'
+import { mergePlan, type FieldConflict } from '../../../catalog/merge-plan.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import type { PlanChange } from '../../../db/publication-queries.ts'
+
+export interface MergeInput {
+  /** The whole catalog at the file's revision; undefined for a file without one, whose plans are put as they are. */
+  base: readonly CatalogPlan[] | undefined
+  /** The plans of the file. */
+  file: readonly CatalogPlan[]
+  /** The whole catalog now. */
+  current: readonly CatalogPlan[]
+  /** Whether plans that are not in the file are removed, unless they were added after the export. */
+  isPruning: boolean
+}
+
+/** @returns how the plans of the file change, if at all, and what pruning changes. With a conflict, nothing may be written. */
+export function mergeCatalog({ base, file, current, isPruning }: MergeInput): MergedChange[] {
+  const old = base ?? current
+  // A plan with the same ID and another identifier is another plan: its fields must not be merged.
+  const names = new Map([...old, ...file].map(({ id, identifier }) => [id, identifier]))
+  const index = (plans: readonly CatalogPlan[]) =>
+    new Map(plans.filter(({ id, identifier }) => names.get(id) === identifier).map((plan) => [plan.id, plan]))
+  const [known, now] = [index(old), index(current)]
+  const changes: PlanChange[] = file.map((after) => ({ planId: after.id, before: known.get(after.id) ?? null, after }))
+  const kept = new Set(file.map(({ id }) => id))
+  for (const before of isPruning ? old : []) {
+    if (now.has(before.id) && !kept.has(before.id)) changes.push({ planId: before.id, before, after: null })
+  }
+  // A plan of the file that was removed stays so. Its ID may be another plan's now.
+  return mergeChanges(now, changes).filter(({ before, after }) => before !== null || after !== null)
+}
+
+export interface MergedChange extends PlanChange {
+  conflicts: FieldConflict[]
+}
+
+/** Merges changes that were computed from an earlier catalog. */
+export function mergeChanges(
+  current: ReadonlyMap<number, CatalogPlan>,
+  changes: readonly PlanChange[],
+): MergedChange[] {
+  return changes.map(({ planId, before, after }) => {
+    const known = current.get(planId) ?? null
+    const { plan, conflicts } = mergePlan(before, after, known)
+    return { planId, before: known, after: plan, conflicts }
+  })
+}
+
+/** @returns the plans after the changes, by ID. */
+export function applyChanges(plans: Iterable<CatalogPlan>, changes: readonly PlanChange[]): Map<number, CatalogPlan> {
+  const changed = new Map([...plans].map((plan) => [plan.id, plan]))
+  for (const { planId, after } of changes) {
+    if (after) changed.set(planId, after)
+    else changed.delete(planId)
+  }
+  return changed
+}
+
+/** Formats a conflict as one line. */
+export function formatConflict({ identifier, field, own, current }: FieldConflict): string {
+  const plan = `Plan ${abbreviate(identifier)}`
+  if (own === null && field === undefined) return `${plan}: the file removes it; it was changed in the catalog.`
+  if (field === undefined) return `${plan}: the file changes it; it was removed from the catalog.`
+  const [ours, theirs] = abbreviatePair(own, current)
+  return `${plan}: ${field}: the file says ${ours}; the catalog says ${theirs}.`
+}

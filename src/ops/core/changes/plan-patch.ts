@@ -1,0 +1,185 @@
+// Changes of some fields of known plans: from the rows of a spreadsheet, or from a command line. Pure.
+import { isDeepStrictEqual } from 'node:util'
+import { isJsonObject } from '../../../json.ts'
+import { listDefects, listShared, makeSharedKey, type CatalogFile } from '../files/catalog-file.ts'
+import { findUnknownName, type Defect, type Place } from '../files/defect.ts'
+import { decodeCell, describeValue } from '../files/plan-cells.ts'
+import { findColumn, listColumns, planFields } from '../files/plan-columns.ts'
+import { catalogPlanSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { findPlanTable, readFields, type Spreadsheet } from '../files/plan-table.ts'
+
+export interface FieldPatch {
+  /** Such as `{ performance1: 12.4, category: { id: 5 }, minTopUpAmounts: { KES: null } }`. */
+  fields: Readonly<Record<string, unknown>>
+  place: Place
+}
+
+export interface PlanPatch extends FieldPatch {
+  identifier: string
+}
+
+/** The patches of a file, and its defects so far: `applyPatches` finds the others. */
+export interface CatalogUpdate extends Pick<CatalogFile, 'origin' | 'ignored'> {
+  patches: PlanPatch[]
+  defects: Defect[]
+}
+
+/** Reads the rows of a spreadsheet. Empty cells change nothing. */
+export function parseUpdateSheets(spreadsheet: Spreadsheet): CatalogUpdate {
+  const table = findPlanTable(spreadsheet)
+  if (!('rows' in table)) return { patches: [], ...table }
+  const defects = [...table.defects]
+  const patches = new Map<string, PlanPatch>()
+  for (const row of table.rows) {
+    const fields = readFields(table, row, true)
+    const place: Place = { ...row.place, field: 'identifier' }
+    const { identifier } = fields
+    if (typeof identifier !== 'string') {
+      defects.push({ place, expected: 'the identifier of a plan', found: describeValue(identifier) })
+      continue
+    }
+    const other = patches.get(identifier)
+    if (other) {
+      defects.push({ place, expected: 'each plan once', found: describeValue(identifier), alsoAt: other.place })
+    } else patches.set(identifier, { identifier, fields, place: row.place })
+  }
+  return { patches: [...patches.values()], defects, origin: table.origin, ignored: table.ignored }
+}
+
+/** Reads `name=value` words of a command line. */
+export function parseAssignments(assignments: readonly string[]): FieldPatch & { defects: Defect[] } {
+  const command: Place = { kind: 'command' }
+  const defects: Defect[] = []
+  const fields: Record<string, unknown> = {}
+  const seen = new Set<string>()
+  for (const assignment of assignments) {
+    const [, name, text = ''] = /^([^=]*)=(.*)$/s.exec(assignment) ?? []
+    const complain = (expected: string, found: string) =>
+      defects.push({ place: { ...command, field: name }, expected, found })
+    if (name === undefined) {
+      complain('a field and its value, as name=value', describeValue(assignment))
+      continue
+    }
+    const column = findColumn(name)
+    if (column === undefined) {
+      const names = listColumns([]).map((known) => known.name)
+      defects.push(findUnknownName(command, 'field', name, names))
+    } else if ('expected' in column) {
+      defects.push({ place: command, expected: `${column.expected} after the dot`, found: describeValue(name) })
+    } else if (name === 'id' || name === 'identifier') {
+      complain('no value, because partners know the plan by it', describeValue(text))
+    } else if (seen.has(name)) complain('one value', 'a second')
+    else if (text === '') complain('a value after the equals sign, or null for no value', 'nothing')
+    else {
+      const value = decodeCell(column.kind, text)
+      if (column.member === undefined) fields[name] = value
+      else fields[column.field] = { ...readObject(fields[column.field]), [column.member]: value }
+    }
+    seen.add(name)
+  }
+  return { fields, place: command, defects }
+}
+
+type SharedObjects = ReadonlyMap<string, object>
+
+/** Indexes the objects that plans share. */
+export function indexShared(plans: readonly CatalogPlan[]): SharedObjects {
+  return new Map(plans.flatMap((plan) => listShared(plan).map(({ key, value }) => [key, value])))
+}
+
+/**
+ * Applies a patch to the plan that it names, and checks the result.
+ * @returns the plan, the same object when nothing changes, or all defects.
+ */
+export function applyPatch(
+  known: CatalogPlan,
+  { fields, place }: FieldPatch,
+  shared: SharedObjects,
+): { plan: CatalogPlan } | { defects: Defect[] } {
+  const patched: Record<string, unknown> = { ...known }
+  const changed = new Set<string>()
+  for (const [name, value] of Object.entries(fields)) {
+    const before: unknown = Reflect.get(known, name)
+    const after = patchField(name, before, value, shared)
+    if (isDeepStrictEqual(before, after)) continue
+    patched[name] = after
+    changed.add(name)
+  }
+  if (changed.size === 0) return { plan: known }
+  const defects: Defect[] = []
+  if (changed.has('id')) {
+    const [expected, found] = [`${known.id}, the id of this plan`, describeValue(patched['id'])]
+    defects.push({ place: { ...place, field: 'id' }, expected, found })
+    patched['id'] = known.id
+  }
+  // The note decides, unless the patch says otherwise.
+  if (changed.has('nonInvestableNote') && !changed.has('isInvestable')) {
+    patched['isInvestable'] = patched['nonInvestableNote'] === null
+  }
+  const { data, error } = catalogPlanSchema.safeParse(patched)
+  if (data) return defects.length > 0 ? { defects } : { plan: data }
+  const newer = Object.keys(known).find((name) => !(name in catalogPlanSchema.shape))
+  if (newer !== undefined) {
+    const fix = 'Update this copy of the code.'
+    return { defects: [{ place, expected: 'fields that this code knows', found: describeValue(newer), fix }] }
+  }
+  return { defects: [...defects, ...listDefects(error, patched, place)] }
+}
+
+function patchField(name: string, known: unknown, value: unknown, shared: SharedObjects): unknown {
+  if (Array.isArray(known) && Array.isArray(value)) {
+    const isSame = known.length === value.length && known.every((part) => value.includes(part))
+    return isSame ? known : value
+  }
+  const shape = planFields.find((field) => field.name === name)?.shape
+  if (!isJsonObject(value) || shape === undefined || 'kind' in shape) return value
+  if ('members' in shape) return patchObject(name, known, value, shared)
+  return Object.fromEntries(Object.entries({ ...readObject(known), ...value }).filter(([, amount]) => amount !== null))
+}
+
+function readObject(value: unknown): Record<string, unknown> {
+  return isJsonObject(value) ? value : {}
+}
+
+/** With another ID, the object is the known one with that ID, as far as the patch does not change its members. */
+function patchObject(
+  field: string,
+  known: unknown,
+  given: Record<string, unknown>,
+  shared: SharedObjects,
+): Record<string, unknown> | null {
+  const before = readObject(known)
+  const patched = { ...before, ...given }
+  if (given['id'] === null || Object.values(patched).every((value) => value === null)) return null
+  if (given['id'] === undefined || given['id'] === before['id']) return patched
+  const other = shared.get(makeSharedKey(field, given['id']))
+  const changed = Object.entries(given).filter(([member, value]) => value !== before[member])
+  return other ? { ...other, ...Object.fromEntries(changed) } : given
+}
+
+/**
+ * Applies patches to the plans that they name.
+ * @returns the plans that patches name, and the defects of the file: with any, the plans are not complete.
+ */
+export function applyPatches(
+  { patches, defects: found }: Pick<CatalogUpdate, 'patches' | 'defects'>,
+  known: readonly CatalogPlan[],
+): { plans: CatalogPlan[]; defects: Defect[] } {
+  const plansByIdentifier = new Map(known.map((plan) => [plan.identifier, plan]))
+  const shared = indexShared(known)
+  const plans: CatalogPlan[] = []
+  const defects = [...found]
+  for (const { identifier, ...patch } of patches) {
+    const plan = plansByIdentifier.get(identifier)
+    if (plan === undefined) {
+      const expected = 'the identifier of a plan in the catalog'
+      const place: Place = { ...patch.place, field: 'identifier' }
+      defects.push({ place, expected, found: describeValue(identifier), fix: 'To add a plan, use catalog import.' })
+      continue
+    }
+    const applied = applyPatch(plan, patch, shared)
+    if ('plan' in applied) plans.push(applied.plan)
+    else defects.push(...applied.defects)
+  }
+  return { plans, defects }
+}

@@ -1,0 +1,76 @@
+// A plan as paths and values, such as `name`, `category.id`, `minTopUpAmounts.KES` or `viewableIn.KE`. Pure. Node only.
+import { planFields } from '../files/plan-columns.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+
+type PathValue = string | number | boolean | null
+
+/** A value at a path, before and after; undefined where the path does not exist. */
+export interface ValueChange {
+  from: PathValue | undefined
+  to: PathValue | undefined
+}
+
+/** By path, in the order of the schema. */
+export type PlanChanges = ReadonlyMap<string, ValueChange>
+
+const shapes = new Map(planFields.map(({ name, shape }) => [name, shape]))
+
+type FieldValue = CatalogPlan[keyof CatalogPlan]
+type Fields = Readonly<Record<string, FieldValue>>
+type Members = Readonly<Record<string, PathValue>>
+
+function isSingle<Value>(value: Value): value is Extract<Value, PathValue | undefined> {
+  return typeof value !== 'object' || value === null
+}
+
+function listMembers(value: FieldValue | undefined): Members {
+  if (Array.isArray(value)) return Object.fromEntries(value.map((item) => [item, true]))
+  return isSingle(value) ? {} : value
+}
+
+function isObjectField(field: string): boolean {
+  const shape = shapes.get(field)
+  return shape !== undefined && 'members' in shape
+}
+
+/**
+ * Finds the paths whose values differ. Null is a plan that does not exist, and has no path.
+ * - A field with one value has one path. It always exists, and its value may be null: `performance1`, `nonInvestableNote`.
+ * - An object with fixed members has a path for each: `category.id`, `category.name`. An object that is null has none.
+ * - Amounts have a path for each currency, `minTopUpAmounts.KES`; empty amounts have none.
+ * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.
+ */
+export function comparePlans(from: CatalogPlan | null, to: CatalogPlan | null): Map<string, ValueChange> {
+  const changes = new Map<string, ValueChange>()
+  const [old, next]: [Fields, Fields] = [from ?? {}, to ?? {}]
+  for (const field of new Set([...Object.keys(old), ...Object.keys(next)])) {
+    const [before, after] = [old[field], next[field]]
+    if (before === after) continue
+    if (!isSingle(before) || !isSingle(after)) compareMembers(field, listMembers(before), listMembers(after), changes)
+    else if (!isObjectField(field)) changes.set(field, { from: before, to: after })
+  }
+  return changes
+}
+
+function compareMembers(field: string, from: Members, to: Members, changes: Map<string, ValueChange>): void {
+  for (const member of [...Object.keys(from), ...Object.keys(to)]) {
+    const [before, after] = [from[member], to[member]]
+    if (before !== after) changes.set(`${field}.${member}`, { from: before, to: after })
+  }
+}
+
+/** Returns the object of a member, such as `category` for `category.id`, and else the path itself. */
+export function partOf(path: string): string {
+  const end = path.indexOf('.')
+  return end > 0 && isObjectField(path.slice(0, end)) ? path.slice(0, end) : path
+}
+
+/** Lists changes for a message: an object that became another one is one change, from its name to the other's. */
+export function listChanges(changes: PlanChanges): [path: string, ValueChange][] {
+  return [...changes].flatMap(([path, change]): [string, ValueChange][] => {
+    const part = partOf(path)
+    const names = part !== path && changes.has(`${part}.id`) ? changes.get(`${part}.name`) : undefined
+    if (names === undefined) return [[path, change]]
+    return path === `${part}.name` ? [[part, names]] : []
+  })
+}

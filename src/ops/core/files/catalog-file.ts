@@ -1,0 +1,199 @@
+// Reads and writes catalog files, `{ "plans": [ … ] }`. An exported file also says where its plans come from. Node only.
+import { z } from 'zod'
+import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
+import { isJsonObject, readPath } from '../../../json.ts'
+import { findUnknownName, type Defect, type Invalid, type Place } from './defect.ts'
+import { describeValue } from './plan-cells.ts'
+import { planFields } from './plan-columns.ts'
+import { catalogPlanSchema, nonNegativeInteger, type CatalogPlan } from '../../../catalog/plan-schema.ts'
+
+export interface CatalogFile {
+  plans: CatalogPlan[]
+  /** Where it was exported from; undefined when it was not. */
+  origin?: CatalogOrigin | undefined
+  /** Columns of a spreadsheet that are no field of a plan. */
+  ignored?: readonly string[] | undefined
+}
+
+export type CatalogResult = ({ kind: 'catalog' } & CatalogFile) | Invalid
+
+const catalogId = '16 hexadecimal digits in lower case'
+
+const fileSchema = z.strictObject(
+  {
+    catalog: z
+      .string(catalogId)
+      .regex(/^[0-9a-f]{16}$/, catalogId)
+      .optional(),
+    revision: nonNegativeInteger.optional(),
+    plans: z.array(z.unknown(), 'an array of plans'),
+  },
+  'a JSON object with an array "plans"',
+)
+
+export function formatCatalog(plans: readonly CatalogPlan[], origin?: CatalogOrigin): string {
+  return `${JSON.stringify({ ...origin, plans }, null, 2)}\n`
+}
+
+/** Finds all defects of a file at once. */
+export function parseCatalog(json: string): CatalogResult {
+  const { value, defects } = readJson(json)
+  const places = new Map<CatalogPlan, Place>()
+  if (value === undefined) return { kind: 'invalid', defects, places }
+  const { data, error } = fileSchema.safeParse(value)
+  if (error) defects.push(...listDefects(error, value, { kind: 'file' }, Object.keys(fileSchema.shape)))
+  const plans = readPath(value, 'plans')
+  for (const [index, candidate] of (Array.isArray(plans) ? plans : []).entries()) {
+    const plan = catalogPlanSchema.safeParse(candidate)
+    if (plan.data) places.set(plan.data, { kind: 'plan', identifier: plan.data.identifier, number: index + 1 })
+    if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
+  }
+  defects.push(...findConflicts([...places.keys()], places))
+  if (data && (data.catalog === undefined) !== (data.revision === undefined)) {
+    defects.push({ place: { kind: 'file' }, expected: 'both catalog and revision, or neither', found: 'one of them' })
+  }
+  if (defects.length > 0) return { kind: 'invalid', defects, places }
+  const { catalog, revision } = data ?? {}
+  const origin = catalog === undefined || revision === undefined ? undefined : { catalog, revision }
+  return { kind: 'catalog', plans: [...places.keys()], origin }
+}
+
+/** A catalog needs four. */
+const maxLevels = 100
+
+/** JSON.parse keeps the last of two members with the same name. */
+function readJson(text: string): { value?: unknown; defects: Defect[] } {
+  if (isDeeper(text, maxLevels)) {
+    const expected = `at most ${maxLevels} levels of arrays and objects`
+    return { defects: [{ place: { kind: 'file' }, expected, found: 'more' }] }
+  }
+  try {
+    return { value: JSON.parse(text), defects: [] }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, ' ') : 'unreadable'
+    return { defects: [{ place: { kind: 'file' }, expected: 'JSON', found: `an error: ${reason}` }] }
+  }
+}
+
+/** Whether arrays and objects nest deeper: JSON.parse would take gigabytes, and JSON.stringify the whole stack. */
+function isDeeper(json: string, levels: number): boolean {
+  let level = 0
+  let isInText = false
+  for (let index = 0; index < json.length; index++) {
+    const character = json[index]
+    if (isInText && character === '\\') index++
+    else if (character === '"') isInText = !isInText
+    else if (isInText) continue
+    else if (character === '{' || character === '[') level++
+    else if (character === '}' || character === ']') level--
+    if (level > levels) return true
+  }
+  return false
+}
+
+/** @param index from 0. */
+function locatePlan(plan: unknown, index: number): Place {
+  const identifier = readPath(plan, 'identifier')
+  return { kind: 'plan', ...(typeof identifier === 'string' ? { identifier } : { number: index + 1 }) }
+}
+
+/**
+ * Lists the defects that the schema finds.
+ * @param names the known fields.
+ */
+export function listDefects(
+  { issues }: z.ZodError,
+  value: unknown,
+  place: Place,
+  names: readonly string[] = planFields.map(({ name }) => name),
+): Defect[] {
+  return issues.flatMap((issue): Defect[] => {
+    // For an invalid key, zod's path ends with the key.
+    const path = issue.code === 'invalid_key' ? issue.path.slice(0, -1) : issue.path
+    // A list is one value: it is in one cell.
+    const field = path.filter((part) => typeof part === 'string').join('.')
+    const there: Place = field === '' ? place : { ...place, field }
+    if (issue.code === 'unrecognized_keys') {
+      const shape = planFields.find(({ name }) => name === path[0])?.shape
+      const candidates = shape && 'members' in shape ? [...shape.members.keys()] : names
+      return issue.keys.map((key) => findUnknownName(there, 'field', key, candidates))
+    }
+    const found = issue.code === 'invalid_key' ? issue.path.at(-1) : (readPath(value, ...path) ?? undefined)
+    const hasComma = place.kind === 'row' && typeof found === 'string' && /^[+-]?[0-9]+,[0-9]/.test(found)
+    const fix = hasComma ? 'Write numbers such as 12.4 and 1000, in .xlsx as numbers, not as text.' : undefined
+    return [{ place: there, expected: issue.message, found: describeValue(found), fix }]
+  })
+}
+
+type Plans = readonly CatalogPlan[]
+type Places = ReadonlyMap<CatalogPlan, Place>
+
+/**
+ * Finds plans that can't be stored together: two plans with the same ID or identifier, or with different objects of the same
+ * ID, such as a category. Names the later plan.
+ */
+export function findConflicts(plans: Plans, places: Places = new Map()): Defect[] {
+  return [...findDuplicates(plans, places), ...findDifferences(plans, places)]
+}
+
+function placeOf(plan: CatalogPlan, places: Places): Place {
+  return places.get(plan) ?? { kind: 'plan', identifier: plan.identifier }
+}
+
+function findDuplicates(plans: Plans, places: Places): Defect[] {
+  const owners = new Map<string | number, CatalogPlan>()
+  return plans.flatMap((plan) =>
+    (['id', 'identifier'] as const).flatMap((field): Defect[] => {
+      const owner = owners.get(plan[field])
+      owners.set(plan[field], owner ?? plan)
+      const place = { ...placeOf(plan, places), field }
+      const found = describeValue(plan[field])
+      return owner
+        ? [{ place, expected: `an ${field} that no other plan has`, found, alsoAt: placeOf(owner, places) }]
+        : []
+    }),
+  )
+}
+
+/** @returns such as `category.id 3`. */
+export function makeSharedKey(field: string, id: unknown): string {
+  return `${field}.id ${String(id)}`
+}
+
+/** Lists the objects of a plan that have an ID. Plans with the same key share the values. */
+export function listShared(plan: CatalogPlan): { key: string; field: string; value: Record<string, unknown> }[] {
+  return Object.entries(plan).flatMap(([field, value]) =>
+    isJsonObject(value) && 'id' in value ? [{ key: makeSharedKey(field, value['id']), field, value }] : [],
+  )
+}
+
+function findDifferences(plans: Plans, places: Places): Defect[] {
+  const owners = new Map<string, { owner: CatalogPlan; known: Record<string, unknown> }>()
+  return plans.flatMap((plan) =>
+    listShared(plan).flatMap(({ key, field, value }) => {
+      const { owner, known } = owners.get(key) ?? { owner: plan, known: value }
+      owners.set(key, { owner, known })
+      const changed = Object.keys(value).filter((member) => value[member] !== known[member])
+      return changed.map((member) => ({
+        place: { ...placeOf(plan, places), field: `${field}.${member}` },
+        expected: `${describeValue(known[member])}, as in plan ${describeValue(owner.identifier)}`,
+        found: describeValue(value[member]),
+        fix: `Plans with the same ${field}.id share its values: change all of them together.`,
+      }))
+    }),
+  )
+}
+
+/** Finds plans that have the ID or the identifier of another plan of the catalog: partners know a plan by both. */
+export function findStrangers(plans: Plans, catalog: Plans, places: Places = new Map()): Defect[] {
+  const identifiers = new Map(catalog.map(({ id, identifier }) => [id, identifier]))
+  const ids = new Map(catalog.map(({ id, identifier }) => [identifier, id]))
+  const fix = 'A plan keeps both. To begin anew, first import { "plans": [] } with --prune.'
+  return plans.flatMap((plan): Defect[] => {
+    const [owner, id] = [identifiers.get(plan.id) ?? plan.identifier, ids.get(plan.identifier) ?? plan.id]
+    if (id === plan.id && owner === plan.identifier) return []
+    const expected = id === plan.id ? 'an id that no other plan of the catalog has' : `${id}, its id in the catalog`
+    const found = `${plan.id}${owner === plan.identifier ? '' : `, the id of plan ${describeValue(owner)}`}`
+    return [{ place: { ...placeOf(plan, places), field: 'id' }, expected, found, fix }]
+  })
+}

@@ -1,0 +1,38 @@
+// CSV files as spreadsheets write and read them.
+import { CsvError, parse } from 'csv-parse/sync'
+import { stringify } from 'csv-stringify/sync'
+import type { Cell } from './plan-cells.ts'
+import type { Sheet, Spreadsheet } from './plan-table.ts'
+import { UserError } from '../../shared/user-error.ts'
+
+const delimiters = [',', ';', '\t']
+
+/** Formats text cells. Excel reads UTF-8 only with the byte order mark. */
+export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
+  return stringify(
+    rows.map((row) => [...row]),
+    { bom: true, record_delimiter: '\r\n', quoted_match: /[\r\n]/ },
+  )
+}
+
+/** @throws UserError when a quote is missing or too many. */
+export function parseCsv(text: string): Spreadsheet {
+  try {
+    const rows: Cell[][] = parse(text, {
+      delimiter: detectDelimiter(text),
+      record_delimiter: ['\r\n', '\n', '\r'],
+      relax_column_count: true,
+    })
+    return { sheets: [{ name: undefined, rows }], format: { isUntyped: true } }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    throw new UserError(`The file is not CSV: ${error.message}.`)
+  }
+}
+
+/** The most frequent delimiter in the line with the names of the columns, which contain none. */
+function detectDelimiter(text: string): string {
+  const [header = ''] = /^.*identifier.*$/im.exec(text) ?? []
+  const count = (delimiter: string) => header.split(delimiter).length
+  return delimiters.toSorted((a, b) => count(b) - count(a))[0] ?? ','
+}

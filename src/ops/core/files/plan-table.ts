@@ -1,0 +1,155 @@
+// Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
+import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
+import type { CatalogFile } from './catalog-file.ts'
+import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
+import {
+  decodeCell,
+  describeValue,
+  emptyValue,
+  isEmptyCell,
+  showCell,
+  type Cell,
+  type CellFormat,
+} from './plan-cells.ts'
+import { findColumn, listColumns, planFields, type PlanColumn } from './plan-columns.ts'
+import { abbreviate } from '../../../abbreviate.ts'
+
+export interface Sheet {
+  /** undefined when the format has no names, as CSV. */
+  name: string | undefined
+  rows: readonly (readonly Cell[])[]
+}
+
+export interface Spreadsheet {
+  sheets: readonly Sheet[]
+  format: CellFormat
+}
+
+export interface PlanRow {
+  place: RowPlace
+  cells: readonly Cell[]
+}
+
+export interface PlanTable extends Pick<CatalogFile, 'origin' | 'ignored'> {
+  /** With the position of the column in the rows. */
+  columns: readonly (PlanColumn & { index: number })[]
+  rows: readonly PlanRow[]
+  /** The place of the column names. */
+  headerPlace: Place
+  defects: readonly Defect[]
+}
+
+export const plansSheetName = 'Plans'
+
+/** The column that says where the plans were exported from. Every row has it, so that rows can be sorted and deleted. */
+export const sourceColumn = 'exportedFrom'
+
+export function formatSource({ catalog, revision }: CatalogOrigin): string {
+  return `catalog ${catalog}, revision ${revision}`
+}
+
+/** @returns undefined when the text is not one that `formatSource` writes. */
+function parseSource(text: string): CatalogOrigin | undefined {
+  const [, catalog, revision] = /^catalog ([0-9a-f]{16}), revision ([0-9]{1,15})$/.exec(text) ?? []
+  return catalog === undefined ? undefined : { catalog, revision: Number(revision) }
+}
+
+/** @returns the table, or why there is none. */
+export function findPlanTable({ sheets, format }: Spreadsheet): PlanTable | { defects: Defect[] } {
+  const found = sheets.flatMap((sheet) => {
+    const headerIndex = sheet.rows.findIndex((row) => row.some(isIdentifierColumn))
+    return headerIndex === -1 ? [] : [{ sheet, headerIndex }]
+  })
+  const chosen = found.length === 1 ? found[0] : found.find(({ sheet }) => sheet.name === plansSheetName)
+  if (chosen) {
+    const table = readTable(chosen.sheet, chosen.headerIndex, format)
+    // Named in another way, as the defects say.
+    return table.columns.some(({ name }) => name === 'identifier') ? table : { defects: [...table.defects] }
+  }
+  const place: Place = { kind: 'file' }
+  if (found.length === 0) {
+    const expected = 'a row with the names of the columns, one of them identifier'
+    return { defects: [{ place, expected, found: 'none' }] }
+  }
+  const names = found.map(({ sheet }) => abbreviate(sheet.name)).join(' and ')
+  return { defects: [{ place, expected: `plans in the sheet ${plansSheetName}`, found: `plans in ${names}` }] }
+}
+
+function isIdentifierColumn(cell: Cell): boolean {
+  return typeof cell === 'string' && cell.trim().toLowerCase() === 'identifier'
+}
+
+function readTable({ name, rows }: Sheet, headerIndex: number, format: CellFormat): PlanTable {
+  const placeOf = (index: number, field?: string): RowPlace => ({ kind: 'row', sheet: name, row: index + 1, field })
+  const headerPlace = placeOf(headerIndex)
+  const body = rows.slice(headerIndex + 1)
+  const defects: Defect[] = []
+  const columns: PlanTable['columns'][number][] = []
+  const ignored: string[] = []
+  let sourceIndex: number | undefined
+  const width = rows.slice(headerIndex).reduce((widest, row) => Math.max(widest, row.length), 0)
+  for (let index = 0; index < width; index++) {
+    const cell = rows[headerIndex]?.[index] ?? null
+    const title = showCell(cell).trim()
+    const column = findColumn(title)
+    const complain = (expected: string, found: string) => defects.push({ place: headerPlace, expected, found })
+    if (title === '') {
+      const used = body.find((row) => !isEmptyCell(row[index]))?.[index]
+      if (used !== undefined) complain('a name for each column with values', `none for that of ${describeValue(used)}`)
+    } else if (title === sourceColumn) sourceIndex = index
+    else if (column === undefined) {
+      const known = [...listColumns([]).map((other) => other.name), sourceColumn]
+      const defect = findUnknownName(headerPlace, 'column', title, known)
+      const isPart = planFields.some(({ name: field }) => field === title.split('.')[0])
+      if (defect.fix === undefined && !isPart) ignored.push(title)
+      else defects.push(defect)
+    } else if ('expected' in column) complain(`${column.expected} after the dot`, abbreviate(title))
+    else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)
+    else columns.push({ ...column, index })
+  }
+
+  const named = Math.max(sourceIndex ?? 0, ...columns.map(({ index }) => index)) + 1
+  const planRows: PlanRow[] = []
+  const sources = new Map<string, Place>()
+  for (const [offset, cells] of body.entries()) {
+    const place = placeOf(headerIndex + 1 + offset)
+    const source = sourceIndex === undefined ? undefined : cells[sourceIndex]
+    if (!isEmptyCell(source)) sources.set(showCell(source).trim(), place)
+    if (!columns.some(({ index }) => !isEmptyCell(cells[index]))) continue
+    // Each row of a text has all its separators.
+    if (!format.isUntyped || cells.length >= named) planRows.push({ place, cells })
+    else {
+      const expected = `a cell for each of ${named} columns`
+      defects.push({ place, expected, found: String(cells.length), fix: 'Was the file cut?' })
+    }
+  }
+  defects.push(...checkSources(sources))
+  const [source = ''] = sources.keys()
+  return { origin: parseSource(source), ignored, columns, rows: planRows, headerPlace, defects }
+}
+
+function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {
+  return [...sources].flatMap(([text, row], index): Defect[] => {
+    const [place, found]: [Place, string] = [{ ...row, field: sourceColumn }, abbreviate(text)]
+    if (!parseSource(text)) return [{ place, expected: 'the text of an export, or nothing', found }]
+    const fix = 'Import each export by itself, or delete this column.'
+    return index === 0 ? [] : [{ place, expected: 'rows of one export', found, fix }]
+  })
+}
+
+/**
+ * Reads the cells of a row as fields of a plan: an object with members or amounts has those that the row has.
+ * @param isPartial leaves out empty cells; otherwise they have no value.
+ */
+export function readFields({ columns }: PlanTable, { cells }: PlanRow, isPartial: boolean) {
+  const fields: Record<string, unknown> = {}
+  for (const { field, member, kind, index } of columns) {
+    const cell = cells[index] ?? null
+    const isEmpty = isEmptyCell(cell)
+    if (isEmpty && isPartial) continue
+    const value = isEmpty ? emptyValue(kind) : decodeCell(kind, cell)
+    if (member === undefined) fields[field] = value
+    else Object.assign((fields[field] ??= {}), { [member]: value })
+  }
+  return fields
+}

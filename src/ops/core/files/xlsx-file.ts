@@ -1,0 +1,110 @@
+// .xlsx files, which Excel, LibreOffice and Google Sheets write.
+import { unzipSync } from 'fflate'
+import { readXlsx, writeXlsx, type Cell as XlsxCell, type MergeRange, type Sheet as XlsxSheet } from 'hucre/xlsx'
+import { abbreviate } from '../../../abbreviate.ts'
+import { showCell, UnusableCell, type Cell } from './plan-cells.ts'
+import type { Sheet, Spreadsheet } from './plan-table.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { maxFileBytes } from '../../store/read-input.ts'
+
+const widthInCharacters = 20
+
+/** A ZIP archive starts so. */
+export function isXlsx(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4
+}
+
+export function formatXlsx({ name = 'Sheet1', rows }: Sheet): Promise<Uint8Array> {
+  const [header = []] = rows
+  const columns = header.map(() => ({ width: widthInCharacters }))
+  const values = rows.map((row) => row.map((cell) => (cell instanceof UnusableCell ? null : escapeText(cell))))
+  // Keeps the names of the columns and the identifiers in sight.
+  const freezePane = { rows: 1, columns: Math.max(0, header.indexOf('identifier') + 1) }
+  return writeXlsx({ sheets: [{ name, rows: values, columns, freezePane }] })
+}
+
+/** Spreadsheets read _xHHHH_ as a character. */
+function escapeText<Value>(value: Value): Value | string {
+  return typeof value === 'string' ? value.replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_') : value
+}
+
+/** @throws UserError when the bytes are no readable .xlsx file, or it is too large. */
+export async function parseXlsx(bytes: Uint8Array): Promise<Spreadsheet> {
+  try {
+    checkUnpackedSize(bytes)
+    const { sheets } = await readXlsx(bytes, { readStyles: true })
+    return { sheets: sheets.map(readSheet), format: { isUntyped: false } }
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    const reason = error instanceof Error ? error.message : 'it is damaged'
+    // hucre's limit of 20 million cells, which a single cell in the last row can reach.
+    if (/cells\), over the \d+ limit/.test(reason)) throw refuseSize('has more than 20 million cells')
+    throw new UserError(`The file is not a readable .xlsx file: ${reason}. Save it again as .xlsx.`)
+  }
+}
+
+function refuseSize(reason: string): UserError {
+  return new UserError(`The file ${reason}. Delete the rows and columns after the plans, and save it again.`)
+}
+
+/**
+ * Reads what each part of the archive says about its size. hucre unpacks no part beyond that, but for a part that says
+ * nothing it has a limit of 2 GiB.
+ */
+function checkUnpackedSize(bytes: Uint8Array): void {
+  let total = 0
+  unzipSync(bytes, {
+    filter: ({ name, size, originalSize }) => {
+      const isFolder = name.endsWith('/')
+      if (!isFolder && (size === 0 || originalSize === 0)) throw new Error(`${abbreviate(name)} does not say its size`)
+      total += Math.max(size, originalSize)
+      return false
+    },
+  })
+  if (total > maxFileBytes) throw refuseSize('unpacks to more than 100 MB')
+}
+
+const mergedCell = new UnusableCell('a part of merged cells: split them')
+
+function readSheet({ name, rows, cells, merges = [] }: XlsxSheet): Sheet {
+  const mergesByRow = Map.groupBy(merges, ({ startRow }) => startRow)
+  let open: MergeRange[] = []
+  return {
+    name,
+    rows: rows.map((row, index) => {
+      open = [...open, ...(mergesByRow.get(index) ?? [])].filter(({ endRow }) => endRow >= index)
+      const covered = listCovered(open, index, row.length)
+      return row.map((value, column) =>
+        covered.has(column) ? mergedCell : readCell(value, cells?.get(`${index},${column}`)),
+      )
+    }),
+  }
+}
+
+/** Lists the columns of a row that merged cells cover. The first of merged cells has their value. */
+function listCovered(merges: readonly MergeRange[], row: number, width: number): Set<number> {
+  const covered = new Set<number>()
+  for (const { startRow, startCol, endCol } of merges) {
+    const first = row === startRow ? startCol + 1 : startCol
+    for (let column = first; column <= Math.min(endCol, width - 1); column++) covered.add(column)
+  }
+  return covered
+}
+
+/** Of a formula, takes the value that the spreadsheet computed. */
+function readCell(value: Cell, cell: XlsxCell | undefined): Cell {
+  if (cell?.type === 'error') return new UnusableCell(`${showCell(value)}, the error of a formula`)
+  if (cell?.formula !== undefined && value === null) {
+    return new UnusableCell('a formula without a value, which the spreadsheet computes when it saves the file')
+  }
+  // 12.4 % is stored as 0.124.
+  if (typeof value === 'number' && isPercentage(cell?.style?.numFmt)) {
+    return new UnusableCell(`${Number((value * 100).toPrecision(15))} %, in a cell that is formatted as a percentage`)
+  }
+  return value
+}
+
+/** Ignores quoted and escaped characters of the number format. */
+function isPercentage(format = ''): boolean {
+  return format.replaceAll(/"[^"]*"|\\./g, '').includes('%')
+}

@@ -1,0 +1,132 @@
+// The keys that sign access tokens, as operators work with them. Cloudflare never returns the value of a secret, so everything
+// about a key is in the name of its secret: from when it signs. Each key verifies as long as it is there.
+import { abbreviate } from '../../../abbreviate.ts'
+import { staleIfErrorHours } from '../../../api/promises.ts'
+import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
+import { recordKeyChange } from '../../../db/partner-changes.ts'
+import { selectEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
+import { makeOutsideChange } from '../../store/outcome.ts'
+import type { Store } from '../../store/store.ts'
+import type { WorkerSecrets } from '../../store/worker-secrets.ts'
+import { describeCommand, type Target } from '../../shared/target.ts'
+import type { Attribution } from '../record/attribution.ts'
+import { formatIsoTime } from '../record/iso-time.ts'
+import { recordChange } from '../record/recorded-change.ts'
+import { UserError } from '../../shared/user-error.ts'
+
+export type { KeyEntry }
+
+/** A key without its value. */
+export interface Key {
+  /** The Unix second from which it signs. */
+  kid: string
+  /** The time of `next` has not come. */
+  use: 'signs' | 'verifies' | 'next'
+  /** The Unix second in which it was dropped: a rollback of the Worker brings its secrets back. Null for other keys. */
+  droppedAt: number | null
+}
+
+type KeyChange = Pick<KeyEntry, 'kind' | 'kid' | 'changedAt'>
+type KeyChangeKind = 'keys-rotate' | 'keys-drop'
+
+/** Every location knows a new secret within a minute, and clocks differ by less than another one. */
+const spreadSeconds = 120
+
+/**
+ * @param names of secrets.
+ * @param entries of the keys, the newest first.
+ * @returns the keys among the secrets, the newest first.
+ */
+export function listKeys(names: readonly string[], nowSeconds: number, entries: readonly KeyChange[] = []): Key[] {
+  const newestFirst = names
+    .flatMap((name) => parseKeyName(name) ?? [])
+    .toSorted()
+    .toReversed()
+    .map((kid) => ({ kid }))
+  const [first, ...rest] = newestFirst
+  const signing = first && findSigningKey([first, ...rest], nowSeconds)
+  return newestFirst.map((key) => {
+    const use = key === signing ? 'signs' : Number(key.kid) > nowSeconds ? 'next' : 'verifies'
+    const last = entries.find(({ kid }) => kid === key.kid)
+    return { kid: key.kid, use, droppedAt: last?.kind === 'keys-drop' ? last.changedAt : null }
+  })
+}
+
+/** @returns the ID of a new key that signs from then on: another one than those that are there. */
+export function findFreeKid(names: readonly string[], fromSeconds: number): string {
+  const kid = String(fromSeconds)
+  return names.includes(formatKeyName(kid)) ? findFreeKid(names, fromSeconds + 1) : kid
+}
+
+/** Adds a key, and records it. It signs in two minutes; a local one, and the first one, at once. */
+export async function rotateKeys(secrets: WorkerSecrets, store: Store, attribution: Attribution): Promise<void> {
+  await secrets.checkEditable()
+  const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(store.db)])
+  const mustSpread = store.target.remote && listKeys(live, nowSeconds).length > 0
+  const kid = findFreeKid(live, mustSpread ? nowSeconds + spreadSeconds : nowSeconds)
+  await changeRecorded(store, attribution, 'keys-rotate', kid, () =>
+    secrets.put({ [formatKeyName(kid)]: generateKey() }),
+  )
+}
+
+/** @throws UserError when there is no such key, or it can't be dropped yet. */
+export async function checkDroppable(secrets: WorkerSecrets, { db, target }: Store, kid: string): Promise<void> {
+  const [{ live }, nowSeconds] = await Promise.all([secrets.list(), selectNowSeconds(db)])
+  const kids = listKeys(live, nowSeconds).map((key) => key.kid)
+  if (!kids.includes(kid)) throw describeUnknown(kid, target)
+  await secrets.checkEditable()
+  const leaked = `If it leaked: ${describeCommand(target, 'keys', 'drop', kid, '--leaked')}`
+  const successor = kids[kids.indexOf(kid) - 1]
+  if (successor === undefined) {
+    const rotate = describeCommand(target, 'keys', 'rotate')
+    throw new UserError(`The key ${kid} is the newest. Rotate first: ${rotate}. ${leaked}`)
+  }
+  // KV keeps the copies of partners that a key sealed for as long.
+  const untilSeconds = Number(successor) + staleIfErrorHours * 3600
+  if (nowSeconds >= untilSeconds) return
+  throw new UserError(
+    `The key ${kid} is needed until ${formatIsoTime(untilSeconds)}: without it, partners without a copy get 503 while D1 fails. ${leaked}`,
+  )
+}
+
+export function describeUnknown(kid: string, target: Target): UserError {
+  return new UserError(`There is no key ${abbreviate(kid)}. See: ${describeCommand(target, 'keys', 'list')}`)
+}
+
+/** Deletes a key, and records it. */
+export function dropKey(secrets: WorkerSecrets, store: Store, attribution: Attribution, kid: string): Promise<void> {
+  return changeRecorded(store, attribution, 'keys-drop', kid, () => secrets.put({ [formatKeyName(kid)]: null }))
+}
+
+/** Keys are outside the database. The entry comes before the change, so that nothing changes unrecorded. */
+async function changeRecorded(
+  store: Store,
+  attribution: Attribution,
+  kind: KeyChangeKind,
+  kid: string,
+  change: () => Promise<void>,
+): Promise<void> {
+  await recordKey(store, attribution, kind, kid)
+  await makeOutsideChange(store.changes, change).catch((error: unknown) => {
+    if (!(error instanceof UserError)) throw error
+    const list = describeCommand(store.target, 'keys', 'list')
+    throw new UserError([error.message, `The record shows the change all the same. See which keys there are: ${list}`])
+  })
+}
+
+/** Records that a key was made or dropped. */
+export function recordKey(store: Store, attribution: Attribution, kind: KeyChangeKind, kid: string) {
+  return recordChange(store, attribution, (db, request) => recordKeyChange(db, request, kind, kid))
+}
+
+/** The newest first. */
+export function listKeyEntries({ db }: Store): Promise<KeyEntry[]> {
+  return selectEntries(db, 'kid')
+}
+
+/** @returns what to do about a key that is in use although it was dropped; undefined for other keys. */
+export function describeRevived({ kid, droppedAt }: Key, target: Target): string | undefined {
+  if (droppedAt === null) return undefined
+  const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
+  return `The key ${kid} was dropped at ${formatIsoTime(droppedAt)}, and is in use. Drop it again: ${drop}`
+}

@@ -1,0 +1,255 @@
+// Partners and their credentials.
+import { abbreviate } from '../../../abbreviate.ts'
+import { generateClientId, generateClientSecret, hashSecret } from '../../../crypto/client-secret.ts'
+import {
+  changePartner as insertChange,
+  createPartner as insertPartner,
+  deleteLeftovers,
+  setContact,
+  type SecretReplacement,
+} from '../../../db/partner-changes.ts'
+import { countListedPlans } from '../../../db/health-queries.ts'
+import { selectEntries, selectPartner, selectPartners, type Partner } from '../../../db/partner-queries.ts'
+import { readPbkdf2Iterations } from '../../../api/config.ts'
+import { isCausedBy } from '../../store/failure.ts'
+import type { Store } from '../../store/store.ts'
+import { describeCommand } from '../../shared/target.ts'
+import type { Attribution } from '../record/attribution.ts'
+import { findCountryProblem } from '../record/country.ts'
+import { formatIsoTime } from '../record/iso-time.ts'
+import { findLineProblem } from '../record/line-problem.ts'
+import { changeWithCopy, type OutageEffect, type RecordedPartner, type Warn } from './partner-copy.ts'
+import { recordChange } from '../record/recorded-change.ts'
+import { formatLocalTime } from '../record/time-arguments.ts'
+import { throwProblems, UserError } from '../../shared/user-error.ts'
+
+export type { Partner }
+
+export type NewPartner = Pick<Partner, 'shortName' | 'name' | 'country'> & { contact?: string | undefined }
+
+/** The secret can't be shown again: only its hash is stored. */
+export interface Credentials {
+  clientId: string
+  clientSecret: string
+  shortName: string
+  country: string
+}
+
+/** Who changes a partner, and hears what is left of the change. */
+export interface Operator {
+  attribution: Attribution
+  warn: Warn
+}
+
+/** What `set` changes. A contact of null deletes it. */
+export interface PartnerFields {
+  name?: string
+  country?: string
+  contact?: string | null
+}
+
+/** Gets a new secret as soon as it is made: the copy in KV is deleted afterwards, and that can take minutes. */
+type Show = (made: Credentials, tokensValidFrom: number | null) => void
+
+export type PartnerRequest =
+  | (SecretReplacement & { show: Show })
+  | { kind: 'suspend' | 'resume' | 'close' | 'end-tokens' }
+  | ({ kind: 'set' } & PartnerFields)
+
+/** A secret is replaced once a year, also when nobody knows of a leak. */
+const maxSecretAgeMs = 365 * 86_400_000
+const maxLineLength = 200
+
+export function isRotationDue({ secrets: [oldest] }: Pick<Partner, 'secrets'>, nowMs: number): boolean {
+  return oldest !== undefined && nowMs - oldest.createdAt * 1000 > maxSecretAgeMs
+}
+
+export function readPartnerStatus({ suspendedAt, closedAt }: Pick<Partner, 'suspendedAt' | 'closedAt'>): string {
+  if (closedAt !== null) return 'closed'
+  return suspendedAt === null ? 'active' : 'suspended'
+}
+
+/** In the order of their short names. */
+export function listPartners({ db }: Store): Promise<Partner[]> {
+  return selectPartners(db)
+}
+
+/**
+ * @param name the short name or the client ID.
+ * @param atSeconds Unix seconds: as it was at the end of that second, except for its contact and its secrets.
+ * @throws UserError when there is no such partner, or was none then.
+ */
+export async function findPartner({ db, target }: Store, name: string, atSeconds?: number): Promise<Partner> {
+  const partner = await selectPartner(db, name, atSeconds)
+  if (partner) return partner
+  const [verb, when] = atSeconds === undefined ? ['is', ''] : ['was', ` at ${formatLocalTime(atSeconds)}`]
+  const list = describeCommand(target, 'partner', 'list')
+  throw new UserError(`There ${verb} no partner ${abbreviate(name)}${when}. See: ${list}`)
+}
+
+/** @throws UserError when the new partner is not valid, or its short name is taken. */
+export async function createPartner(
+  store: Store,
+  { contact, ...partner }: NewPartner,
+  attribution: Attribution,
+  show: (made: Credentials) => void = () => {},
+): Promise<Credentials> {
+  const { shortName, name, country } = partner
+  throwProblems([findShortNameProblem(shortName), ...findFieldProblems({ name, country, ...(contact && { contact }) })])
+  const clientId = generateClientId()
+  const { clientSecret, secretHash } = await generateSecret(store)
+  const row = { ...partner, clientId, secretHash }
+  try {
+    await recordChange(store, attribution, (db, request) => insertPartner(db, request, row))
+  } catch (error) {
+    if (!isCausedBy(error, 'change_record.partner')) throw error
+    const list = describeCommand(store.target, 'partner', 'list')
+    throw new UserError(`The short name ${shortName} is taken. Choose another, or see: ${list}`)
+  }
+  const made = { shortName, country, clientId, clientSecret }
+  show(made)
+  if (contact) await setContact(store.db, shortName, contact)
+  return made
+}
+
+export function findShortNameProblem(shortName: string): string | undefined {
+  if (/^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$/.test(shortName)) return undefined
+  return `The short name must be 2 to 32 of a-z, 0-9 and -, with no - at either end; it is ${abbreviate(shortName)}.`
+}
+
+function findFieldProblems({ name, country, contact = null }: PartnerFields): (string | undefined)[] {
+  return [
+    name === 'null' ? 'A partner needs a name: only its contact can be null.' : undefined,
+    name === undefined ? undefined : findLineProblem('name', name, maxLineLength),
+    country === undefined ? undefined : findCountryProblem(country),
+    contact === null ? undefined : findLineProblem('contact', contact, maxLineLength),
+  ]
+}
+
+/** @param assignments such as `country=UG`. @throws UserError that names what is no field. */
+export function parsePartnerFields(assignments: readonly string[]): PartnerFields {
+  const pairs = assignments.map((text) => /^(name|country|contact)=(.*)$/s.exec(text)?.slice(1) ?? [text])
+  throwProblems(
+    pairs.map(([field = '', value]) =>
+      value === undefined ? `Write name=…, country=… or contact=…, not ${abbreviate(field)}.` : undefined,
+    ),
+  )
+  const { contact, ...fields }: PartnerFields = Object.fromEntries(
+    pairs.map(([field = '', value = '']): [string, string] => [field, value]),
+  )
+  return contact === undefined ? fields : { ...fields, contact: contact === 'null' ? null : contact }
+}
+
+/** @returns a warning when a partner of this country would see no plan. */
+export async function findEmptyList(
+  { db }: Store,
+  { shortName, country }: Pick<Partner, 'shortName' | 'country'>,
+): Promise<string | undefined> {
+  if ((await countListedPlans(db, country)) > 0) return undefined
+  return `No plan is viewable in ${country}: the list of ${shortName} is empty.`
+}
+
+/**
+ * Changes a partner, and ends or deletes KV's copy of it, also when there is nothing to change, because an earlier run may have
+ * stopped before.
+ *
+ * - `rotate`: makes a new secret; the old one works for another `graceSeconds`.
+ * - `replace-all`: makes a new secret; every other one ends.
+ * - `replace-newest`: the newest secret was lost; the older one works as long as it would have.
+ * - `lockdown`, for a leak: every secret and every token ends. A suspended partner stays suspended.
+ * - `end-tokens`: every token that was issued until now ends.
+ * - `close` is for good: secrets and contact are deleted; the short name stays taken, and the history stays.
+ * @param name the short name or the client ID.
+ * @returns the partner before the change.
+ * @throws UserError when a value is not valid, there is no such partner, it is closed, its secrets don't fit, or somebody else
+ * changes it at the same time.
+ */
+export async function changePartner(
+  store: Store,
+  name: string,
+  request: PartnerRequest,
+  { attribution, warn }: Operator,
+): Promise<Partner> {
+  if (request.kind === 'set') throwProblems(findFieldProblems(request))
+  const before = await changeWithCopy(store, warn, {
+    name,
+    effect: outageEffects[request.kind],
+    find: () => findRecordedPartner(store, name),
+    change: ({ partner, entries }) => makeChange(store, partner, entries, request, attribution),
+  })
+  // The schedule does it when this fails.
+  await deleteLeftovers(store.db).catch(() => {})
+  return before
+}
+
+/** A move, or a rotation with a grace period, ends no access at once. */
+const outageEffects: Record<PartnerRequest['kind'], OutageEffect> = {
+  suspend: 'suspend',
+  resume: 'resume',
+  close: 'end',
+  lockdown: 'end',
+  'end-tokens': 'end',
+  'replace-all': 'end',
+  'replace-newest': 'end',
+  rotate: 'nothing',
+  set: 'nothing',
+}
+
+async function findRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
+  const partner = await findPartner(store, name)
+  return { partner, entries: await selectEntries(store.db, 'partner', { shortName: partner.shortName }) }
+}
+
+/** @returns the entries of the partner after the change, the newest first. */
+async function makeChange(
+  store: Store,
+  before: Partner,
+  entries: RecordedPartner['entries'],
+  request: PartnerRequest,
+  attribution: Attribution,
+): Promise<RecordedPartner['entries']> {
+  if (isDone(before, request)) return entries
+  const { shortName, country, clientId } = before
+  throwProblems([findMisfit(store, before, request)])
+  const wanted = request.kind === 'set' ? { name: before.name, country, ...request } : request
+  const row = 'show' in wanted ? { ...wanted, ...(await generateSecret(store)) } : wanted
+  const made = await recordChange(store, attribution, (db, recorded) => insertChange(db, recorded, before.id, row))
+  if (made === undefined) {
+    const see = describeCommand(store.target, 'partner', 'show', shortName)
+    throw new UserError(
+      `Somebody else changed ${shortName} at the same time, so this change was not made. Check before you try again: ${see}`,
+    )
+  }
+  if ('show' in row) row.show({ shortName, country, clientId, clientSecret: row.clientSecret }, made.tokensValidFrom)
+  if (request.kind === 'set' && request.contact !== undefined) await setContact(store.db, shortName, request.contact)
+  return [{ kind: request.kind, ...made }, ...entries]
+}
+
+/** A repeated suspension is no change: the record would name a second author. */
+function isDone({ suspendedAt, closedAt }: Partner, { kind }: PartnerRequest): boolean {
+  if (kind === 'close') return closedAt !== null
+  return closedAt === null && (kind === 'suspend' ? suspendedAt !== null : kind === 'resume' && suspendedAt === null)
+}
+
+/** There are at most two live secrets, and `replace-newest` ends the newest of two. */
+function findMisfit({ target }: Store, partner: Partner, change: PartnerRequest): string | undefined {
+  const { shortName, closedAt, secrets } = partner
+  const olderExpiresAt = secrets[0]?.expiresAt ?? null
+  const partnerCommand = (...words: string[]) => describeCommand(target, 'partner', ...words)
+  if (closedAt !== null) {
+    return `${shortName} was closed at ${formatIsoTime(closedAt)}, for good. To onboard it again, create it under another short name: ${partnerCommand('create', '--help')}`
+  }
+  const rotate = (...flags: string[]) => partnerCommand('rotate', shortName, ...flags)
+  if (change.kind === 'replace-newest' && olderExpiresAt === null) {
+    return `${shortName} has only one secret. To keep it for a grace period: ${rotate()}`
+  }
+  if (change.kind === 'rotate' && olderExpiresAt !== null) {
+    return `${shortName} has two live secrets, and the older one works until ${formatIsoTime(olderExpiresAt)}. If the newer one is lost, replace it: ${rotate('--replace-newest')}; to end both now: ${rotate('--grace', '0')}`
+  }
+  return undefined
+}
+
+async function generateSecret({ config }: Store) {
+  const clientSecret = generateClientSecret()
+  return { clientSecret, secretHash: await hashSecret(clientSecret, readPbkdf2Iterations(config)) }
+}

@@ -1,0 +1,37 @@
+// Why a partner's requests are refused since some time: its state, and the changes that ended secrets or tokens.
+import { selectEntries, type Partner, type PartnerEntry } from '../../../db/partner-queries.ts'
+import type { Store } from '../../store/store.ts'
+import { formatIsoTime, formatOptionalTime } from '../record/iso-time.ts'
+import { readPartnerStatus } from './partner-accounts.ts'
+
+/** @param at Unix seconds: explains the partner as it was then. @returns sentences. */
+export async function explainPartner({ db }: Store, partner: Partner, at = Infinity): Promise<string[]> {
+  const { shortName, country, suspendedAt, tokensValidFrom, secrets, secretEndedAt } = partner
+  const entries = await selectEntries(db, 'partner', { shortName })
+  const findLast = (...kinds: string[]) =>
+    entries.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= at)
+  const newSecret = findLast('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')
+  const endedAtOnce = newSecret?.kind === 'create' ? null : newSecret?.changedAt
+  const earlierEnd = formatOptionalTime(secrets[0]?.expiresAt ?? secretEndedAt ?? endedAtOnce ?? null)
+  const effect = secrets.length > 1 ? `works until ${earlierEnd}` : `ended at ${earlierEnd}: it gets 401 invalid_client`
+  const status = `${shortName} is ${readPartnerStatus(partner)}`
+  const sentences = [
+    suspendedAt === null
+      ? `${status}, and lists the plans of ${country}.`
+      : `${status} since ${describeEntry(findLast('close', 'suspend'))}: every request gets 401.`,
+    ...(secrets.length === 0 ? [] : [`Its newest secret is of ${describeEntry(newSecret)}.`]),
+    ...(secrets.length === 0 || earlierEnd === null ? [] : [`The secret before it ${effect}.`]),
+  ]
+  const resumed = suspendedAt === null && findLast('resume')
+  if (resumed) sentences.push(`Its last suspension ended at ${describeEntry(resumed)}.`)
+  if (tokensValidFrom === null) return sentences
+  const ended = describeEntry(findLast('lockdown', 'end-tokens'))
+  return [...sentences, `Tokens from before ${formatIsoTime(tokensValidFrom)} get 401 invalid_token: ${ended}.`]
+}
+
+/** `2026-11-21T12:00:00Z (rotate by amina: Yearly.)` */
+function describeEntry(entry: PartnerEntry | undefined): string {
+  if (entry === undefined) return 'a time that the record does not have'
+  const { changedAt, kind, actor, note } = entry
+  return `${formatIsoTime(changedAt)} (${kind} by ${actor}${note === null ? '' : `: ${note}`})`
+}

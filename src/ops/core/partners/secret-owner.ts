@@ -1,0 +1,113 @@
+// Whose the secrets of a leaked text are, and whether they are accepted. Of a client secret only a salted hash is stored, so every
+// live one is tried. A token names its partner. Of a signing key only the name is known.
+import { readPbkdf2Iterations } from '../../../api/config.ts'
+import { decodeBase64Url } from '../../../crypto/base64.ts'
+import { findMatchingHash } from '../../../crypto/client-secret.ts'
+import { selectPartners, selectStoredSecrets, type LiveSecret } from '../../../db/partner-queries.ts'
+import { isJsonObject, parseJson } from '../../../json.ts'
+import type { Store } from '../../store/store.ts'
+import { findShortNameProblem, readPartnerStatus, type Partner } from './partner-accounts.ts'
+import { findSecrets, type FoundSecret } from '../record/secret-forms.ts'
+import { UserError } from '../../shared/user-error.ts'
+
+/** A token is what it says of itself: its signature is not checked. */
+export interface TokenClaims extends Pick<LiveSecret, 'createdAt'> {
+  clientId: string
+  /** Of the partner; undefined when it has no valid one. */
+  shortName: string | undefined
+  expiresAt: number
+}
+
+export type Leak = Omit<FoundSecret, 'kind'> &
+  ({ kind: 'token'; claims: TokenClaims } | { kind: Exclude<FoundSecret['kind'], 'token'> })
+
+/** Whose a secret or a token is. */
+export interface Owned extends LiveSecret {
+  partner: Partner
+  /** `accepted`, or why it is refused. */
+  state: string
+}
+
+const order: readonly FoundSecret['kind'][] = ['signing-key', 'secret', 'token', 'key-name', 'possible-key']
+
+/**
+ * Finds what may be of this service in a text, the worst first. Of the tokens of a client, takes the last one.
+ * @throws UserError when there is nothing.
+ */
+export function findLeaks(text: string): Leak[] {
+  const leaks: Leak[] = []
+  const tokens = new Map<string, Extract<Leak, { kind: 'token' }>>()
+  for (const { kind, ...found } of findSecrets(text)) {
+    if (kind !== 'token') leaks.push({ kind, ...found })
+    else {
+      const claims = readToken(found.text)
+      const earlier = claims && tokens.get(claims.clientId)
+      if (claims && (earlier === undefined || earlier.claims.createdAt < claims.createdAt)) {
+        tokens.set(claims.clientId, { kind, ...found, claims })
+      }
+    }
+  }
+  leaks.push(...tokens.values())
+  if (leaks.length > 0) return leaks.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
+  throw new UserError(
+    'This is no secret, token or signing key of this service: a secret is pcs_ and 36 letters and digits, with the right checksum.',
+  )
+}
+
+/** @returns undefined for the token of another service. */
+function readToken(payload: string): TokenClaims | undefined {
+  const bytes = decodeBase64Url(payload)
+  const claims = bytes && parseJson(new TextDecoder().decode(bytes))
+  const { sub, partner, iat, exp } = isJsonObject(claims) ? claims : {}
+  if (typeof sub !== 'string' || !isUnixSeconds(iat) || !isUnixSeconds(exp)) return undefined
+  const isNamed = typeof partner === 'string' && findShortNameProblem(partner) === undefined
+  return { clientId: sub, shortName: isNamed ? partner : undefined, createdAt: iat, expiresAt: exp }
+}
+
+/** Anybody can make a token with a time that no date has. */
+const isUnixSeconds = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 1e11
+
+/** What the database has about the owners of secrets and tokens. */
+export interface Owners {
+  partners: readonly Partner[]
+  secrets: Awaited<ReturnType<typeof selectStoredSecrets>>
+  iterations: number
+}
+
+export async function readOwners({ db, config }: Store): Promise<Owners> {
+  const partners = await selectPartners(db)
+  return { partners, secrets: await selectStoredSecrets(db), iterations: readPbkdf2Iterations(config) }
+}
+
+/** Costs a derivation for each live secret. @returns undefined when the secret is no live one. */
+export async function findSecretOwner(
+  clientSecret: string,
+  { partners, secrets, iterations }: Owners,
+): Promise<Owned | undefined> {
+  const hashes = secrets.map(({ hash }) => hash)
+  const matching = await findMatchingHash(clientSecret, hashes, iterations)
+  const match = secrets.find(({ hash }) => hash === matching)
+  const partner = partners.find(({ shortName }) => shortName === match?.shortName)
+  if (match === undefined || partner === undefined) return undefined
+  const { createdAt, expiresAt } = match
+  return { partner, createdAt, expiresAt, state: describeAccess(partner) }
+}
+
+/** @returns undefined when there is no such partner. */
+export function findTokenOwner(
+  { clientId, createdAt, expiresAt }: TokenClaims,
+  { partners }: Pick<Owners, 'partners'>,
+  nowSeconds: number,
+): Owned | undefined {
+  const partner = partners.find((one) => one.clientId === clientId)
+  if (partner === undefined) return undefined
+  const ended = createdAt < (partner.tokensValidFrom ?? 0) && 'refused: all tokens of that time were ended'
+  const isAccepted = partner.suspendedAt === null && 'accepted, if a key of now signed it'
+  const state = ended || (expiresAt <= nowSeconds && 'refused: expired') || isAccepted || describeAccess(partner)
+  return { partner, createdAt, expiresAt, state }
+}
+
+function describeAccess(partner: Partner): string {
+  return partner.suspendedAt === null ? 'accepted' : `refused: the partner is ${readPartnerStatus(partner)}`
+}

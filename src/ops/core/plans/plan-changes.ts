@@ -1,0 +1,104 @@
+// Changes of a single plan: where it is viewable, whether it takes new investment, and its fields.
+import { applyPatch, indexShared, parseAssignments } from '../changes/plan-patch.ts'
+import { isSameJson } from '../../../catalog/merge-plan.ts'
+import { abbreviate } from '../../../abbreviate.ts'
+import { planSchema, type CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { selectCatalog, selectCatalogOrigin, selectCatalogPlan } from '../../../db/catalog-queries.ts'
+import type { Store } from '../../store/store.ts'
+import { findPlan } from '../catalog/catalog-plans.ts'
+import { checkCountry } from '../record/country.ts'
+import { checkConsistency, refuseDefects } from '../changes/defects.ts'
+import {
+  nothingChanged,
+  publishChange,
+  type Publication,
+  type PublicationRequest,
+} from '../publications/publications.ts'
+import { UserError } from '../../shared/user-error.ts'
+
+export interface PlanResult {
+  /** The plan before the change. */
+  before: CatalogPlan
+  /** The plan after the change. */
+  plan: CatalogPlan
+  /** undefined when there was nothing to change. */
+  publication: Publication | undefined
+}
+
+/** Puts a plan on the lists of countries, or takes it off. */
+export async function setViewable(
+  store: Store,
+  name: string,
+  { countries, isViewable }: { countries: readonly string[]; isViewable: boolean },
+  request: PublicationRequest,
+): Promise<PlanResult> {
+  countries.forEach(checkCountry)
+  return changePlan(store, name, request, ({ viewableIn }) => {
+    const others = viewableIn.filter((code) => !countries.includes(code))
+    return { viewableIn: isViewable ? [...others, ...new Set(countries)].toSorted() : others }
+  })
+}
+
+/**
+ * Closes a plan to new investment. It stays on its lists.
+ * @param note why, for partners to show.
+ */
+export async function closePlan(
+  store: Store,
+  name: string,
+  note: string,
+  request: PublicationRequest,
+): Promise<PlanResult> {
+  const { error } = planSchema.shape.nonInvestableNote.safeParse(note)
+  if (error) throw new UserError(`The note must be ${error.issues[0]?.message}; it is ${abbreviate(note)}.`)
+  return changePlan(store, name, request, () => ({ isInvestable: false, nonInvestableNote: note }))
+}
+
+/** Opens a plan to new investment, and removes its note. */
+export function openPlan(store: Store, name: string, request: PublicationRequest): Promise<PlanResult> {
+  return changePlan(store, name, request, () => ({ isInvestable: true, nonInvestableNote: null }))
+}
+
+/**
+ * Changes fields of a plan.
+ * @param assignments such as `name=Gold` or `minTopUpAmounts.KES=500`; `null` is null.
+ * @throws UserError that names every field with a value that a plan can't have.
+ */
+export async function setFields(
+  store: Store,
+  name: string,
+  assignments: readonly string[],
+  request: PublicationRequest,
+): Promise<PlanResult> {
+  const patch = parseAssignments(assignments)
+  if (patch.defects.length > 0) throw refuseDefects(patch.defects, nothingChanged)
+  return changePlan(store, name, request, async (before) => {
+    const { plans: catalog } = await selectCatalog(store.db)
+    const patched = applyPatch(before, patch, indexShared(catalog))
+    if ('defects' in patched) throw refuseDefects(patched.defects, nothingChanged)
+    const { plan } = patched
+    checkConsistency([...catalog.filter(({ id }) => id !== plan.id), plan], nothingChanged)
+    return plan
+  })
+}
+
+/** @param decide returns the fields that change. */
+async function changePlan(
+  store: Store,
+  name: string,
+  request: PublicationRequest,
+  decide: (before: CatalogPlan) => Partial<CatalogPlan> | Promise<Partial<CatalogPlan>>,
+): Promise<PlanResult> {
+  // Reads the revision first: when the plan changes in between, publishing is refused.
+  const { revision } = await selectCatalogOrigin(store.db)
+  const before = await findPlan(store, name)
+  const plan = { ...before, ...(await decide(before)) }
+  const changes = isSameJson(before, plan) ? [] : [{ planId: before.id, before, after: plan }]
+  if (changes.length === 0 && request.dueAt !== undefined) {
+    throw new UserError(`${before.identifier} is like that now, so there is nothing to publish at that time.`)
+  }
+  const publication = await publishChange(store, { baseRevision: revision, changes }, request)
+  const isMerged = publication !== undefined && publication.replacesId !== null
+  const merged = isMerged ? await selectCatalogPlan(store.db, String(before.id)) : undefined
+  return { before, plan: merged ?? plan, publication }
+}

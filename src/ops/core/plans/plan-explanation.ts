@@ -1,0 +1,111 @@
+// Why a partner sees a plan, or does not.
+import { abbreviate } from '../../../abbreviate.ts'
+import { listMatchingFilters } from '../../../catalog/plan-filters.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
+import { selectChanges, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { describeCommand } from '../../shared/target.ts'
+import type { Store } from '../../store/store.ts'
+import { selectPlan } from '../catalog/catalog-plans.ts'
+import { formatIsoTime } from '../record/iso-time.ts'
+import { findPartner } from '../partners/partner-accounts.ts'
+import { explainPartner } from '../partners/partner-explanation.ts'
+import { listPublications } from '../publications/publication-log.ts'
+import type { PublicationRow } from '../publications/publications.ts'
+
+export interface PlanExplanation {
+  /** The first reason that applies, in the order in which they must be fixed. */
+  reason: 'partner_closed' | 'partner_suspended' | 'no_such_plan' | 'not_viewable' | 'viewable'
+  sentence: string
+  /** The command that changes it. */
+  fix: string
+}
+
+/**
+ * @param plan its identifier or its ID. @param partner its short name or its client ID.
+ * @param at Unix seconds: asks what was at the end of that second. Now by default.
+ * @throws UserError when there is no such partner, or the record does not answer for that time.
+ */
+export async function explainPlan(
+  store: Store,
+  { plan: name, partner: partnerName, at }: { plan: string; partner: string; at?: number | undefined },
+): Promise<PlanExplanation> {
+  const partner = await findPartner(store, partnerName, at)
+  const { shortName, country, suspendedAt, closedAt } = partner
+  const command = (...words: string[]) => describeCommand(store.target, ...words)
+  if (suspendedAt !== null) {
+    const [sentence = ''] = await explainPartner(store, partner, at)
+    const create = `To create another partner: ${command('partner', 'create', '--help')}`
+    if (closedAt !== null) return { reason: 'partner_closed', sentence, fix: create }
+    const resume = `To end the suspension: ${command('partner', 'resume', shortName)}`
+    return { reason: 'partner_suspended', sentence, fix: resume }
+  }
+  const plan = await selectPlan(store, name, at)
+  if (plan === undefined) {
+    const planIds = await selectRecordedPlanIds(store.db, name)
+    const reason = (await describeWithdrawal(store, planIds, country, at)) || ' Is it mistyped?'
+    return {
+      reason: 'no_such_plan',
+      sentence: `${shortName} does not see ${abbreviate(name)}: there is no plan with this identifier or ID.${reason}`,
+      fix: `To see all plans: ${command('plan', 'list')}; to add it: ${command('catalog', 'import', 'FILE')}`,
+    }
+  }
+  const { identifier, isInvestable, viewableIn } = plan
+  if (!viewableIn.includes(country)) {
+    const where = viewableIn.length === 0 ? 'anywhere' : `there, only in ${viewableIn.join(', ')}`
+    const withdrawal = await describeWithdrawal(store, [plan.id], country, at)
+    return {
+      reason: 'not_viewable',
+      sentence: `${shortName} does not see ${identifier}: it lists the plans of ${country}, and the plan is not viewable ${where}.${withdrawal}`,
+      fix: `To put it on the list: ${command('plan', 'offer', identifier, '--country', country)}`,
+    }
+  }
+  const filters = listMatchingFilters(plan).join(', ')
+  const closed = isInvestable ? '' : ' It is closed to investment, which does not affect the list.'
+  return {
+    reason: 'viewable',
+    sentence: `${shortName} sees ${identifier}: it is viewable in ${country}, without a filter or with any of ${filters}.${closed}`,
+    fix: `To take it off the list: ${command('plan', 'withdraw', identifier, '--country', country)}`,
+  }
+}
+
+/** Names the publication that took a plan off the list of a country, or removed it, for the last time. */
+async function describeWithdrawal(
+  { db }: Store,
+  planIds: readonly number[],
+  country: string,
+  at = Infinity,
+): Promise<string> {
+  const isListed = (plan: CatalogPlan | null) => plan?.viewableIn.includes(country) ?? false
+  for (const { id, decidedAt, actor, note } of await selectPublications(db, { planIds, states: ['published'] })) {
+    if (decidedAt === null || decidedAt > at) continue
+    const changes = await selectChanges(db, id, planIds)
+    if (!changes.some(({ before, after }) => isListed(before) && !isListed(after))) continue
+    const author = note === null ? actor : `${actor} (${note})`
+    return ` Publication ${id} took it off the list of ${country} at ${formatIsoTime(decidedAt)}, by ${author}.`
+  }
+  return ''
+}
+
+export interface PendingChange {
+  /** Its conflict is why it could not be published now. */
+  publication: PublicationRow
+  change: PlanChange
+}
+
+/**
+ * Selects what publications change in a plan that wait for their time or for approval, the earliest first. One may also add it.
+ * @param name the identifier of the plan, or its ID.
+ */
+export async function selectPendingChanges(store: Store, name: string): Promise<PendingChange[]> {
+  const planIds = await selectRecordedPlanIds(store.db, name)
+  if (planIds.length === 0) return []
+  const publications = await listPublications(store, { plan: name, onlyPending: true })
+  const changes = await Promise.all(
+    publications.map(async (publication) => {
+      const touched = await selectChanges(store.db, publication.id, planIds)
+      return touched.map((change) => ({ publication, change }))
+    }),
+  )
+  return changes.flat().toSorted((a, b) => (a.publication.dueAt ?? Infinity) - (b.publication.dueAt ?? Infinity))
+}

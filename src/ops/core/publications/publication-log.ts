@@ -1,0 +1,59 @@
+// Reading the record of the catalog.
+import { abbreviate } from '../../../abbreviate.ts'
+import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
+import { pendingStates, selectChanges, selectPublications } from '../../../db/publication-queries.ts'
+import { findConflict } from '../../../db/publish.ts'
+import type { Store } from '../../store/store.ts'
+import { describeCommand } from '../../shared/target.ts'
+import { findPublication, type PlanChange, type PublicationRow } from './publications.ts'
+import { UserError } from '../../shared/user-error.ts'
+
+export interface LogFilter {
+  /** The identifier of a plan, or its ID. */
+  plan?: string | undefined
+  /** Unix seconds. */
+  since?: number | undefined
+  onlyPending?: boolean | undefined
+}
+
+/**
+ * Lists publications, the latest first. The conflict of a pending one is what it would have now.
+ * @throws UserError when no publication ever touched the plan.
+ */
+export async function listPublications(
+  store: Store,
+  { plan, since, onlyPending = false }: LogFilter,
+): Promise<PublicationRow[]> {
+  const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
+  if (planIds?.length === 0) {
+    const list = describeCommand(store.target, 'plan', 'list')
+    throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
+  }
+  const rows = await selectPublications(store.db, { planIds, since, states: onlyPending ? pendingStates : undefined })
+  return Promise.all(rows.map((row) => addConflict(store, row)))
+}
+
+/** Adds why a pending publication would conflict now. */
+async function addConflict({ db }: Store, row: PublicationRow): Promise<PublicationRow> {
+  return isPending(row) ? { ...row, conflict: (await findConflict(db, row.id)) ?? null } : row
+}
+
+export function isPending({ state }: PublicationRow): boolean {
+  return state === 'waiting' || state === 'scheduled'
+}
+
+/** @throws UserError when there is no such publication. */
+export async function readPublication(
+  store: Store,
+  id: number,
+): Promise<{ row: PublicationRow; changes: PlanChange[] }> {
+  const row = await addConflict(store, await findPublication(store, id))
+  return { row, changes: await selectChanges(store.db, id) }
+}
+
+/** @throws UserError when the publication did not change the plan. @param plan its identifier, then or later, or its ID. */
+export async function findPlanChange({ db }: Store, id: number, plan: string): Promise<PlanChange> {
+  const [change] = await selectChanges(db, id, await selectRecordedPlanIds(db, plan))
+  if (change) return change
+  throw new UserError(`Publication ${id} did not change a plan ${abbreviate(plan)}.`)
+}

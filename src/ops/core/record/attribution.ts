@@ -1,0 +1,45 @@
+// Who changes something, with which command, and why. Every change is recorded with it.
+import { throwProblems, UserError } from '../../shared/user-error.ts'
+import { findLineProblem } from './line-problem.ts'
+import { findSecrets } from './secret-forms.ts'
+
+export interface Attribution {
+  /** A person or a program, such as an e-mail address. */
+  actor: string
+  /** The command line, without `npm run -s ops --`. */
+  command: string
+  note: string | null
+}
+
+const secretNames = {
+  secret: 'a client secret',
+  token: 'an access token',
+  'signing-key': 'a signing key',
+  'possible-key': 'what may be a signing key',
+} as const
+
+/**
+ * @param texts what the record, or the database, would keep.
+ * @throws UserError, which does not quote it, when one of them has a secret.
+ */
+export function refuseSecrets(texts: readonly string[]): void {
+  for (const { kind } of findSecrets(texts.join('\n'))) {
+    if (kind === 'key-name') continue
+    throw new UserError(
+      `The record would keep ${secretNames[kind]} for ever: leave it out of the command. The history of your shell may have it, too.`,
+    )
+  }
+}
+
+const maxActor = 100
+const maxNote = 2000
+const maxCommand = 500
+
+/** @throws UserError when nobody would make the change, or a text can't be recorded. */
+export function checkAttribution({ actor, command, note }: Partial<Attribution> & { command: string }): Attribution {
+  if (actor === undefined) {
+    throw new UserError('Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.')
+  }
+  throwProblems([findLineProblem('actor', actor, maxActor), note ? findLineProblem('note', note, maxNote) : undefined])
+  return { actor, command: command.slice(0, maxCommand), note: note ?? null }
+}

@@ -1,0 +1,14 @@
+import { abbreviate } from '../../../abbreviate.ts'
+import { isCountryCode } from '../../../catalog/country-codes.ts'
+import { throwProblems } from '../../shared/user-error.ts'
+
+/** @returns what is wrong with a country code, or undefined. */
+export function findCountryProblem(country: string): string | undefined {
+  if (isCountryCode(country)) return undefined
+  return `The country must be an ISO 3166-1 alpha-2 code in upper case, such as KE; it is ${abbreviate(country)}.`
+}
+
+/** @throws UserError when this is no country code. */
+export function checkCountry(country: string): void {
+  throwProblems([findCountryProblem(country)])
+}

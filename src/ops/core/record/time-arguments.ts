@@ -1,0 +1,85 @@
+// Times that operators type, and how commands answer: in the zone of the operators and in UTC.
+import { abbreviate } from '../../../abbreviate.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { formatIsoTime } from './iso-time.ts'
+
+const daySeconds = 86_400
+const days: Record<string, number> = { yesterday: -1, today: 0, tomorrow: 1 }
+const secondsByUnit: Record<string, number> = { s: 1, m: 60, h: 3600, d: daySeconds }
+const timePattern =
+  /^(today|tomorrow|yesterday|\d{4}-\d\d-\d\d)(?:[ T]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{3})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/
+
+/** The zone of times without one. */
+function readZone(): string {
+  return process.env['OPS_TIME_ZONE'] || 'Africa/Nairobi'
+}
+
+function createFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const timeZone = readZone()
+  try {
+    return new Intl.DateTimeFormat(locale, { ...options, timeZone })
+  } catch {
+    throw new UserError(`OPS_TIME_ZONE must be a time zone, such as Africa/Nairobi; it is ${abbreviate(timeZone)}.`)
+  }
+}
+
+/** `2026-12-01 06:00` in the zone. */
+function formatWallClock(unixSeconds: number): string {
+  // Sweden writes dates as ISO 8601 does.
+  return createFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' }).format(unixSeconds * 1000)
+}
+
+/** `2026-12-01 06:00 in Africa/Nairobi (2026-12-01T03:00:00Z)` */
+export function formatLocalTime(unixSeconds: number): string {
+  return `${formatWallClock(unixSeconds)} in ${readZone()} (${formatIsoTime(unixSeconds)})`
+}
+
+/** `+03:00`: the offset of the zone about that time. */
+function findOffset(unixSeconds: number): string {
+  const parts = createFormat('en', { timeZoneName: 'longOffset' }).formatToParts(unixSeconds * 1000)
+  return parts.find(({ type }) => type === 'timeZoneName')?.value.replace('GMT', '') || 'Z'
+}
+
+/** @returns Unix seconds; undefined when it is no time, such as February 30. */
+function readTime(text: string, nowSeconds: number): number | undefined {
+  const [, sign, duration = ''] = /^([+-])(.*)$/.exec(text) ?? []
+  const seconds = sign === undefined ? undefined : parseDuration(duration)
+  if (seconds !== undefined) return sign === '-' ? nowSeconds - seconds : nowSeconds + seconds
+  const [, day = '', time = '00:00', zone] = timePattern.exec(text) ?? []
+  const shift = days[day]
+  const date = shift === undefined ? day : formatWallClock(nowSeconds + shift * daySeconds).slice(0, 10)
+  const midnight = new Date(`${date}T00:00Z`)
+  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date)) return undefined
+  return Math.floor(Date.parse(`${date}T${time}${zone ?? findOffset(Date.parse(`${date}T${time}Z`) / 1000)}`) / 1000)
+}
+
+const forms = '"tomorrow 06:00", 2026-12-01, "2026-12-01 06:00", 2026-12-01T06:00+03:00 or +2h'
+
+/** @returns Unix seconds of `--at`. @throws UserError unless it is a time. */
+export function parseTime(text: string, nowSeconds: number): number {
+  const seconds = readTime(text, nowSeconds)
+  if (seconds !== undefined) return seconds
+  throw new UserError(`--at must be a time such as ${forms}; it is ${abbreviate(text)}.`)
+}
+
+/** @returns the time of a publication: a whole minute, because the schedule runs once a minute. */
+export function parseDueTime(text: string, nowSeconds: number): number {
+  return Math.ceil(parseTime(text, nowSeconds) / 60) * 60
+}
+
+/** Parses `30m`, `24h` or `7d`. @returns seconds; undefined when it is no duration. */
+export function parseDuration(text: string): number | undefined {
+  const [, count, unit = ''] = /^([0-9]{1,7})([smhd]?)$/.exec(text) ?? []
+  const seconds = Number(count) * (secondsByUnit[unit] ?? (Number(count) === 0 ? 1 : Number.NaN))
+  return Number.isNaN(seconds) ? undefined : seconds
+}
+
+/** Parses `--since`: a duration before now, or a time. @returns Unix seconds. */
+export function parsePast(text: string, nowSeconds: number): number {
+  const duration = parseDuration(text)
+  const seconds = duration === undefined ? readTime(text, nowSeconds) : nowSeconds - duration
+  if (seconds !== undefined) return seconds
+  throw new UserError(
+    `--since must be a duration such as 7d, or a time such as yesterday, 2026-10-03 or 2026-10-03T12:00+03:00; it is ${abbreviate(text)}.`,
+  )
+}

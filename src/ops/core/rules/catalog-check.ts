@@ -1,0 +1,61 @@
+// catalog check: everything about the catalog of now that an operator should look at.
+import { abbreviate, nameSome } from '../../../abbreviate.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { selectCatalog } from '../../../db/catalog-queries.ts'
+import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
+import type { Store } from '../../store/store.ts'
+import { formatIsoTime } from '../record/iso-time.ts'
+import { findImplausibleFigures, type Finding } from './plan-rules.ts'
+
+const maxAgeDays = 45
+
+/** The errors first. */
+export async function checkCatalog({ db }: Store): Promise<Finding[]> {
+  const [{ plans }, partners, now] = await Promise.all([selectCatalog(db), selectPartners(db), selectNowSeconds(db)])
+  const today = formatIsoTime(now).slice(0, 10)
+  return [
+    ...plans.flatMap((plan) => findImplausibleFigures(plan, today)),
+    ...plans.flatMap((plan) => findGaps(plan, today)),
+    ...findDuplicateNames(plans),
+    ...findEmptyLists(plans, partners),
+  ]
+}
+
+function findGaps(plan: CatalogPlan, today: string): Finding[] {
+  const { identifier, performanceDate, currency, minInvestableAmounts, viewableIn } = plan
+  const found: Finding[] = []
+  const add = (rule: Finding['rule'], message: string) =>
+    found.push({ level: 'warning', rule, subject: identifier, message })
+  const ageDays = Math.floor((Date.parse(today) - Date.parse(performanceDate)) / 86_400_000)
+  if (ageDays > maxAgeDays) add('old', `performanceDate ${performanceDate} is ${ageDays} days old.`)
+  if (minInvestableAmounts[currency] === undefined) {
+    add('currency', `minInvestableAmounts has no amount in ${currency}, the currency of the plan.`)
+  }
+  if (viewableIn.length === 0) add('hidden', 'The plan is viewable in no country.')
+  return found
+}
+
+/** Finds plans of one list that partners' customers can't tell apart. */
+function findDuplicateNames(plans: readonly CatalogPlan[]): Finding[] {
+  return (['name', 'coolName'] as const).flatMap((field) => {
+    const groups = Map.groupBy(plans, (plan) => plan[field].trim().toLowerCase())
+    return [...groups.values()].flatMap(([first, ...others]): Finding[] => {
+      const countries = [first, ...others].flatMap((plan) => plan?.viewableIn ?? [])
+      const shared = new Set(countries.filter((code, index) => countries.indexOf(code) < index))
+      if (first === undefined || shared.size === 0) return []
+      const names = nameSome(others.map(({ identifier }) => identifier))
+      const message = `${field} ${abbreviate(first[field])} is also the ${field} of ${names}, on the list of ${[...shared].join(', ')}.`
+      return [{ level: 'warning', rule: 'name', subject: first.identifier, message }]
+    })
+  })
+}
+
+function findEmptyLists(plans: readonly CatalogPlan[], partners: readonly Partner[]): Finding[] {
+  const listed = new Set(plans.flatMap(({ viewableIn }) => viewableIn))
+  const empty = partners.filter(({ country, suspendedAt }) => suspendedAt === null && !listed.has(country))
+  return [...Map.groupBy(empty, ({ country }) => country)].map(([country, there]) => {
+    const names = nameSome(there.map(({ shortName }) => shortName))
+    const message = `No plan is viewable in this country, which has partners: ${names}.`
+    return { level: 'warning', rule: 'list', subject: country, message }
+  })
+}

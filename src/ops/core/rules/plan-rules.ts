@@ -1,0 +1,161 @@
+// What is allowed in a plan, but looks like a mistake. Pure.
+import { partOf, type PlanChanges, type ValueChange } from '../changes/plan-paths.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+
+export interface Finding {
+  /** `error`: wrong in nearly every case. */
+  level: 'error' | 'warning'
+  /** What many findings have in common. */
+  rule: 'return' | 'jump' | 'lost' | 'stale' | 'back' | 'future' | 'old' | 'currency' | 'name' | 'hidden' | 'list'
+  /** The identifier of a plan, the code of a country, or the short name of a partner. */
+  subject: string
+  message: string
+}
+
+/** As many findings of a rule are printed. */
+const maxAlike = 3
+
+/** Counts the findings of a rule after the first ones. */
+export function foldFindings(findings: readonly Finding[]): Finding[] {
+  return [...Map.groupBy(findings, ({ rule }) => rule).values()].flatMap((alike) => {
+    const shown = alike.slice(0, maxAlike)
+    const [first] = alike.slice(maxAlike)
+    const others = { subject: `${alike.length - maxAlike} more`, message: 'Like those above.' }
+    return first ? shown.concat({ ...first, ...others }) : shown
+  })
+}
+
+const returns = ['performance1', 'performance3', 'performance5', 'performance10'] as const
+
+/** Percent per year. */
+const plausibleReturn = { min: -50, max: 100 }
+/** Percentage points. */
+const maxJump = 25
+/** Smaller returns may well change tenfold. */
+const minShifted = 3
+const maxAmountFactor = 100
+/** Fewer numbers may change like that by chance. */
+const minShuffled = 8
+/** Smaller changes, such as two percentage points, are ordinary. */
+const minShuffledChange = 2
+/** In an ordinary month of the demo catalog, a tenth of the figures look like another plan's. */
+const minShuffledShare = 1 / 4
+/** Fewer different values may well change places. */
+const minMoved = 4
+/** Fewer plans may well be corrections of a month that is published. */
+const minRedated = 4
+
+function isPlausibleReturn(value: number): boolean {
+  return value >= plausibleReturn.min && value <= plausibleReturn.max
+}
+
+/** Finds returns and dates of a plan that can hardly be right. @param today as YYYY-MM-DD. */
+export function findImplausibleFigures(plan: CatalogPlan, today: string): Finding[] {
+  const { identifier: subject, performanceDate } = plan
+  const found: Finding[] = []
+  for (const field of returns) {
+    const value = plan[field]
+    if (value === null || isPlausibleReturn(value)) continue
+    const message = `${field} is ${value} % per year. Is it a misplaced decimal point?`
+    found.push({ level: 'error', rule: 'return', subject, message })
+  }
+  if (performanceDate > today) {
+    const message = `performanceDate ${performanceDate} is in the future.`
+    found.push({ level: 'error', rule: 'future', subject, message })
+  }
+  return found
+}
+
+/**
+ * Finds returns and amounts that change much. Leaves out returns that `findImplausibleFigures` finds, and their corrections.
+ * @param subject the identifier of the plan.
+ */
+export function findJumps(subject: string, changes: PlanChanges): Finding[] {
+  return [...changes].flatMap(([path, { from, to }]): Finding[] => {
+    if (typeof from !== 'number' || typeof to !== 'number') return []
+    const isReturn = /^performance\d+$/.test(path)
+    const isJump = isReturn ? isReturnJump(from, to) : /^min\w+Amounts\./.test(path) && isAmountJump(from, to)
+    const message = `${path} jumped from ${from} to ${to}. Is it a misplaced decimal point?`
+    return isJump ? [{ level: 'warning', rule: 'jump', subject, message }] : []
+  })
+}
+
+/** Finds returns that lose their value, and dates that do not fit the returns beside them. */
+export function findLostFigures(before: CatalogPlan, after: CatalogPlan): Finding[] {
+  const subject = after.identifier
+  const found = returns.flatMap((field): Finding[] => {
+    const message = `${field} was ${before[field]}, and becomes null.`
+    return before[field] !== null && after[field] === null ? [{ level: 'warning', rule: 'lost', subject, message }] : []
+  })
+  const dates = `performanceDate changes from ${before.performanceDate} to ${after.performanceDate}`
+  if (after.performanceDate < before.performanceDate) {
+    found.push({ level: 'warning', rule: 'back', subject, message: `${dates}, which is earlier.` })
+  }
+  const known = returns.filter((field) => after[field] !== null)
+  const isStale = known.length > 0 && known.every((field) => after[field] === before[field])
+  if (after.performanceDate > before.performanceDate && isStale) {
+    found.push({ level: 'warning', rule: 'stale', subject, message: `${dates}, and no return changes.` })
+  }
+  return found
+}
+
+/** Finds a month whose returns are new while its date was forgotten. */
+export function findForgottenDates(plans: readonly PlanChanges[]): string[] {
+  const forgotten = plans.filter(
+    (changes) => !changes.has('performanceDate') && returns.some((field) => (changes.get(field)?.to ?? null) !== null),
+  )
+  return plans.length >= minRedated && forgotten.length > plans.length / 2
+    ? [`${forgotten.length} of ${plans.length} changed plans have new returns, but their earlier performanceDate.`]
+    : []
+}
+
+function isReturnJump(from: number, to: number): boolean {
+  return [from, to].every(isPlausibleReturn) && (Math.abs(to - from) > maxJump || isDecimalShift(from, to))
+}
+
+/** A file with 1.000 for a thousand changes 1000 to 1. */
+function isAmountJump(from: number, to: number): boolean {
+  // 0 is no minimum.
+  return from !== 0 && to !== 0 && Math.max(from / to, to / from) >= maxAmountFactor
+}
+
+/**
+ * Finds columns whose values moved between plans: in an ordinary update, most new values are not among the old ones, and each is
+ * near the old one of its plan.
+ */
+export function findMovedColumns(plans: readonly PlanChanges[]): string[] {
+  const columns = Map.groupBy(
+    plans.flatMap((changes) => [...changes]),
+    ([path]) => path,
+  )
+  const warnings = [...columns].flatMap(([path, moved]) => {
+    const old = Map.groupBy(moved, ([, { from }]) => from)
+    const added = Map.groupBy(moved, ([, { to }]) => to)
+    const missing = [...added].map(([value, same]) => Math.max(0, same.length - (old.get(value)?.length ?? 0)))
+    const missingCount = missing.reduce((sum, count) => sum + count, 0)
+    if (old.size < minMoved || (missingCount > moved.length / 10 && !isShuffled(moved))) return []
+    return `The values of ${partOf(path)} moved between ${moved.length} plans: was one column sorted without the others?`
+  })
+  // The members of an object move together.
+  return [...new Set(warnings)]
+}
+
+/** Whether many new figures look more like another plan's earlier figure, that of the same rank, than like their own. */
+function isShuffled(changes: readonly (readonly [string, ValueChange])[]): boolean {
+  const figures = changes.flatMap(([, { from, to }]) =>
+    typeof from === 'number' && typeof to === 'number' ? { from, to } : [],
+  )
+  const earlier = figures.map(({ from }) => from).toSorted((a, b) => a - b)
+  const foreign = figures
+    .toSorted((a, b) => a.to - b.to || a.from - b.from)
+    .filter(({ from, to }, rank) => Math.abs(to - from) > Math.abs(to - (earlier[rank] ?? 0)) + minShuffledChange)
+  return figures.length >= minShuffled && foreign.length >= figures.length * minShuffledShare
+}
+
+/** Whether the change is about a power of ten, such as 12.4 to 1.25 or to 0.124 (a percentage), or to the 0 of an empty cell. */
+function isDecimalShift(from: number, to: number): boolean {
+  if (Math.max(Math.abs(from), Math.abs(to)) < minShifted) return false
+  if (from === 0 || to === 0) return to === 0
+  const digits = Math.abs(Math.log10(to / from))
+  return Math.round(digits) > 0 && Math.abs(digits - Math.round(digits)) < 0.1
+}

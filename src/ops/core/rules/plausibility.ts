@@ -1,0 +1,139 @@
+// Changes of the catalog that look like a mistake. The operator confirms them.
+import { nameSome } from '../../../abbreviate.ts'
+import { nameConflicts } from '../../../catalog/merge-plan.ts'
+import { comparePlans } from '../changes/plan-paths.ts'
+import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
+import { selectCatalog } from '../../../db/catalog-queries.ts'
+import type { OperatorDatabase } from '../../../db/operator-database.ts'
+import { selectNowSeconds, selectPartners, type Partner } from '../../../db/partner-queries.ts'
+import { pendingStates, selectChanges, selectPublications, type PlanChange } from '../../../db/publication-queries.ts'
+import { findConflict } from '../../../db/publish.ts'
+import type { Store } from '../../store/store.ts'
+import { applyChanges, mergeChanges } from '../changes/catalog-merge.ts'
+import { formatIsoTime } from '../record/iso-time.ts'
+import { checkListSizes } from './list-size.ts'
+import {
+  findForgottenDates,
+  findImplausibleFigures,
+  findJumps,
+  findLostFigures,
+  findMovedColumns,
+  foldFindings,
+  type Finding,
+} from './plan-rules.ts'
+
+/** More than this share of a catalog, or of a country's list, is hardly ever removed on purpose. */
+const maxRemovedShare = 1 / 5
+
+export interface ReviewedPublication {
+  /** Of a change that is pending. */
+  id?: number | undefined
+  /** Unix seconds; null for now. */
+  dueAt: number | null
+  /** The publication that this one undoes. */
+  undoneId?: number | null | undefined
+}
+
+/**
+ * @returns what an operator should confirm before partners see the change.
+ * @throws UserError when a list would be too large for the service.
+ */
+export async function findDoubts(
+  { db }: Store,
+  changes: readonly PlanChange[],
+  { id, dueAt, undoneId }: ReviewedPublication,
+): Promise<string[]> {
+  const [{ plans: catalog }, partners, now] = await Promise.all([
+    selectCatalog(db),
+    selectPartners(db),
+    selectNowSeconds(db),
+  ])
+  const today = formatIsoTime(dueAt ?? now).slice(0, 10)
+  const doubts = describeDoubts({ catalog, partners, today, changes, isUndo: undoneId != null })
+  return [...(await findPendingConflicts(db, catalog, changes, id)), ...doubts]
+}
+
+/** The operator must know which pending publications change the same fields. */
+async function findPendingConflicts(
+  db: OperatorDatabase,
+  catalog: readonly CatalogPlan[],
+  changes: readonly PlanChange[],
+  ownId: number | undefined,
+): Promise<string[]> {
+  const changed = applyChanges(catalog, changes)
+  const planIds = changes.map(({ planId }) => planId)
+  const warnings: string[] = []
+  for (const { id, actor } of await selectPublications(db, { planIds, states: pendingStates })) {
+    if (id === ownId) continue
+    const conflicts = mergeChanges(changed, await selectChanges(db, id, planIds)).flatMap((merge) => merge.conflicts)
+    // One that conflicts already was told before.
+    if (conflicts.length === 0 || (await findConflict(db, id)) !== undefined) continue
+    warnings.push(
+      `The pending publication ${id} by ${actor} changes the same: ${nameConflicts(conflicts)}. The later one of both will conflict.`,
+    )
+  }
+  return warnings
+}
+
+export interface DoubtInput {
+  /** The catalog before the change. */
+  catalog: readonly CatalogPlan[]
+  partners: readonly Pick<Partner, 'shortName' | 'country' | 'suspendedAt'>[]
+  /** The day of the publication, as YYYY-MM-DD. */
+  today: string
+  changes: readonly PlanChange[]
+  /** An undo brings back earlier figures and dates. */
+  isUndo: boolean
+}
+
+export function describeDoubts({ catalog, partners, today, changes, isUndo }: DoubtInput): string[] {
+  const next = applyChanges(catalog, changes)
+  checkListSizes(catalog, next.values())
+  const changed = changes.flatMap(({ before, after }) =>
+    before && after ? { before, after, paths: comparePlans(before, after) } : [],
+  )
+  const findings = [
+    ...changes.flatMap((change) => findNewFigures(change, today)),
+    ...changed.flatMap(({ after, paths }) => findJumps(after.identifier, paths)),
+    ...(isUndo ? [] : changed.flatMap(({ before, after }) => findLostFigures(before, after))),
+  ]
+  return [
+    ...describeRemovals('the catalog', catalog, (id) => next.has(id)),
+    ...describeLists(catalog, next, partners),
+    ...findMovedColumns(changed.map(({ paths }) => paths)),
+    ...(isUndo ? [] : findForgottenDates(changed.map(({ paths }) => paths))),
+    ...foldFindings(findings).map(({ subject, message }) => `${subject}: ${message}`),
+  ]
+}
+
+/** Finds the implausible figures that the plan did not have before. */
+function findNewFigures({ before, after }: PlanChange, today: string): Finding[] {
+  const find = (plan: CatalogPlan | null) => (plan ? findImplausibleFigures(plan, today) : [])
+  const known = new Set(find(before).map(({ message }) => message))
+  return find(after).filter(({ message }) => !known.has(message))
+}
+
+function describeLists(
+  catalog: readonly CatalogPlan[],
+  next: ReadonlyMap<number, CatalogPlan>,
+  partners: DoubtInput['partners'],
+): string[] {
+  const countries = new Set(catalog.flatMap(({ viewableIn }) => viewableIn))
+  return [...countries].toSorted().flatMap((country) => {
+    const isListed = (plan: CatalogPlan | undefined) => plan?.viewableIn.includes(country) ?? false
+    if ([...next.values()].some(isListed)) {
+      return describeRemovals(`the list of ${country}`, catalog.filter(isListed), (id) => isListed(next.get(id)))
+    }
+    const there = partners.filter((partner) => partner.country === country && partner.suspendedAt === null)
+    const names = nameSome(there.map(({ shortName }) => shortName))
+    return `${country} loses its last plan: its list will be empty.${names && ` Partners there: ${names}.`}`
+  })
+}
+
+function describeRemovals(place: string, plans: readonly CatalogPlan[], isKept: (id: number) => boolean): string[] {
+  const removed = plans.filter(({ id }) => !isKept(id)).length
+  // One plan is an ordinary change, however short the list is.
+  return removed > 1 && removed > plans.length * maxRemovedShare
+    ? [`${removed} of ${plans.length} plans leave ${place}.`]
+    : []
+}

@@ -1,0 +1,231 @@
+// Whether an environment is healthy: what an operator must fix, and how.
+import { parseKeyName } from '../../../crypto/signing-keys.ts'
+import { countListedPlans, selectMigrations } from '../../../db/health-queries.ts'
+import { selectEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
+import { selectPublications } from '../../../db/publication-queries.ts'
+import { findConflict } from '../../../db/publish.ts'
+import { hashStoredPlans } from '../../../db/stage-publication.ts'
+import { findCloudflareError, isCausedBy } from '../../store/failure.ts'
+import type { Store } from '../../store/store.ts'
+import type { WorkerSecrets } from '../../store/worker-secrets.ts'
+import { staleIfErrorHours } from '../../../api/promises.ts'
+import { describeCommand, describeDeploy, describeMigration, outdatedSchema, type Target } from '../../shared/target.ts'
+import type { Clock } from '../record/clock.ts'
+import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
+import { formatIsoTime } from '../record/iso-time.ts'
+import { describeRevived, listKeys } from '../keys/key-ring.ts'
+
+/** The schedule runs every minute. */
+const maxDelaySeconds = 180
+
+/** A symmetric key signs for two years at most (NIST SP 800-57 part 1, section 5.3.6); operators get a year to react. */
+const maxKeyAgeDays = 365
+const daySeconds = 86_400
+
+/** What surrounds a store. */
+export interface Environment {
+  /** The file names of the migrations of this checkout. */
+  migrations: readonly string[]
+  secrets: Pick<WorkerSecrets, 'list'>
+  /** Only of a deployed environment. */
+  isReplicated?: () => Promise<boolean>
+}
+
+/**
+ * Checks everything that can be checked without a request of a partner. What can't be reached is a problem, too.
+ * @param isThorough whether to read every version of every plan.
+ */
+export async function examine(
+  store: Store,
+  { migrations, secrets, isReplicated }: Environment,
+  { nowMs }: Pick<Clock, 'nowMs'>,
+  isThorough: boolean,
+): Promise<HealthCheck[]> {
+  const { target } = store
+  const schema = await checkSchema(migrations, store)
+  // Without the database, or on an outdated schema, its other checks would fail, and say less.
+  const isUsable = schema.every(({ level }) => level !== 'problem')
+  const checks = {
+    ...(isReplicated && { database: () => checkReplication(isReplicated) }),
+    ...(isUsable && {
+      catalog: () => checkCatalog(store),
+      publications: () => checkPublications(store),
+      ...(isThorough && { record: () => checkRecord(store) }),
+    }),
+    cache: () => checkCache(store),
+    keys: async () => {
+      const entries = isUsable ? await selectEntries(store.db, 'kid') : undefined
+      return checkKeys(secrets, entries, target, nowMs() / 1000)
+    },
+  }
+  return [...schema, ...(await runChecks(checks))]
+}
+
+/** @returns a line for each problem that a deploy would meet or make worse. It keeps the secrets of the latest version. */
+export async function findDeployObstacles(
+  { db, target }: Store,
+  { migrations, secrets }: Environment,
+): Promise<string[]> {
+  const findings = [
+    checkMigrations(migrations, await readApplied(db), target),
+    ...checkSigning(
+      (await secrets.list()).latest,
+      await selectNowSeconds(db),
+      describeCommand(target, 'keys', 'rotate'),
+    ),
+  ]
+  return findings.filter(({ level }) => level === 'problem').map(({ message }) => message)
+}
+
+/** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */
+async function checkSchema(known: readonly string[], { db, target }: Store): Promise<HealthCheck[]> {
+  const name = 'migrations'
+  try {
+    return [{ name, ...checkMigrations(known, await readApplied(db), target) }]
+  } catch (error) {
+    const failure = findCloudflareError(error)
+    if (failure === undefined) throw error
+    const down = { name, ...problem(`${failure.message} Nothing in the database could be checked.`) }
+    if (failure.kind === 'refused') return [down]
+    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "D1 is down" in src/worker/ONCALL.md.`
+    return [down, { name: 'partners', ...warning(fallback) }]
+  }
+}
+
+/** @returns none for an empty database. */
+function readApplied(db: Store['db']): Promise<string[]> {
+  return selectMigrations(db).catch((error: unknown) => {
+    if (isCausedBy(error, outdatedSchema)) return []
+    throw error
+  })
+}
+
+function checkMigrations(known: readonly string[], applied: readonly string[], target: Target): Finding {
+  const missing = known.filter((file) => !applied.includes(file))
+  if (missing.length > 0) {
+    return problem(`${missing.join(', ')} not applied. Run: ${describeMigration(target)}`)
+  }
+  const unknown = applied.filter((file) => !known.includes(file))
+  if (unknown.length === 0) return ok(`all ${known.length} applied.`)
+  return warning(`This checkout lacks ${unknown.join(', ')}, which is applied. Update it before you change data.`)
+}
+
+async function checkReplication(isReplicated: () => Promise<boolean>): Promise<Finding> {
+  if (await isReplicated()) return ok('Read replication is on.')
+  return problem(
+    'Read replication is off: distant partners wait for it. See "The first deploy" in src/worker/DEPLOY.md.',
+  )
+}
+
+async function checkCatalog({ db, target }: Store): Promise<Finding> {
+  const count = await countListedPlans(db)
+  if (count > 0) return ok(`Listed plans: ${count}.`)
+  return problem(`No country lists a plan. Run: ${describeCommand(target, 'catalog', 'import', 'FILE')}`)
+}
+
+/** Deletes a key that no entry has: it shows that KV answers, and that the token may change it. */
+async function checkCache({ deleteKey }: Store): Promise<Finding> {
+  await deleteKey('doctor')
+  return ok('KV answers.')
+}
+
+/** @param fix the command that brings a key. */
+function checkSigning(names: readonly string[], nowSeconds: number, fix: string): Finding[] {
+  const hasBegun = names.some((name) => Number(parseKeyName(name)) <= nowSeconds)
+  return hasBegun ? [] : [problem(`The Worker has no signing key whose time has come. Run: ${fix}`)]
+}
+
+/** @param entries undefined when the record can't be read. */
+async function checkKeys(
+  { list }: Pick<WorkerSecrets, 'list'>,
+  entries: readonly KeyEntry[] | undefined,
+  target: Target,
+  nowSeconds: number,
+): Promise<Finding[]> {
+  const { live, latest } = await list()
+  const keys = listKeys(live, nowSeconds, entries)
+  const strange = live.filter((name) => name.startsWith('JWT_KEY') && parseKeyName(name) === undefined)
+  // npm run dev makes the first local key without an entry.
+  const recorded = new Set(entries?.filter(({ kind }) => kind === 'keys-rotate').map(({ kid }) => kid))
+  const unrecorded = target.remote && entries ? keys.filter(({ kid }) => !recorded.has(kid)) : []
+  const [before, after] = [keys, listKeys(latest, nowSeconds)].map((some) => some.map(({ kid }) => kid).join(', '))
+  const rotate = describeCommand(target, 'keys', 'rotate')
+  const isOutdated = before !== after
+  const findings = [
+    ...checkSigning(live, nowSeconds, isOutdated ? describeDeploy(target) : rotate),
+    ...keys.flatMap((key) => describeRevived(key, target) ?? []).map(problem),
+    ...strange.map((name) =>
+      warning(`The secret ${name} is no key: its name is not JWT_KEY_ and ten digits of Unix seconds. Delete it.`),
+    ),
+    ...unrecorded.map(({ kid }) => {
+      const drop = describeCommand(target, 'keys', 'drop', kid, '--leaked')
+      return warning(
+        `The key ${kid} is not in the record. If keys drop --leaked made it, run that command again. If nobody knows who set it, run: ${drop}`,
+      )
+    }),
+    ...(isOutdated
+      ? [
+          warning(
+            `The next deploy changes the keys from ${before || 'none'} to ${after || 'none'}. Run: ${describeDeploy(target)}`,
+          ),
+        ]
+      : []),
+  ]
+  const signing = keys.find(({ use }) => use === 'signs')
+  if (signing === undefined || findings.length > 0) return findings
+  const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
+  const age = `${days} ${days === 1 ? 'day' : 'days'} old`
+  if (days <= maxKeyAgeDays) return [ok(`${signing.kid} signs and is ${age}, ${keys.length - 1} more verify.`)]
+  const fix = `replace it once a year, also when nobody knows of a leak. Run: ${rotate}`
+  return [warning(`The key that signs, ${signing.kid}, is ${age}: ${fix}`)]
+}
+
+/** Computes the hashes of the plans of all publications again. */
+async function checkRecord({ db }: Store): Promise<Finding[]> {
+  const [publications, hashes] = [await selectPublications(db, {}), await hashStoredPlans(db)]
+  const changed = publications.filter(({ id, plansHash }) => (hashes.get(id) ?? null) !== plansHash)
+  if (changed.length === 0) return [ok('The plans of each publication fit its hash.')]
+  return changed.map(({ id }) =>
+    problem(
+      `The plans of publication ${id} were changed after it was made, or are not complete. See "nightly" in src/worker/ONCALL.md.`,
+    ),
+  )
+}
+
+/** Checks the publications that are not published yet. */
+async function checkPublications({ db, target }: Store): Promise<Finding[]> {
+  const [now, open] = await Promise.all([
+    selectNowSeconds(db),
+    selectPublications(db, { states: ['scheduled', 'waiting', 'conflicted'] }),
+  ])
+  const byState = Map.groupBy(open, ({ state }) => state)
+  const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
+  const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
+  const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
+  const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
+  const clashing: { id: number; reason: string }[] = []
+  for (const { id } of [...scheduled, ...waiting]) {
+    const reason = await findConflict(db, id)
+    if (reason !== undefined) clashing.push({ id, reason })
+  }
+  const problems = [
+    ...overdue.map(
+      ({ id, dueAt }) =>
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
+    ),
+    ...late.map(
+      ({ id, dueAt }) =>
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)} and still waits for approval: ${command('approve', id)}`,
+    ),
+    ...clashing.map(
+      ({ id, reason }) =>
+        `Publication ${id} will conflict: ${reason}. Cancel it, and make its change again: ${command('cancel', id)}`,
+    ),
+    ...conflicted.map(
+      ({ id, conflict }) =>
+        `Publication ${id} was not published: ${conflict}. To make it again: ${command('redo', id)}; to drop it: ${command('cancel', id)}`,
+    ),
+  ]
+  if (problems.length > 0) return problems.map(problem)
+  return [ok(`${scheduled.length} scheduled, ${waiting.length} waiting for approval, none overdue, none conflicted.`)]
+}

@@ -1,0 +1,150 @@
+// The smoke test: calls a running service as a partner does.
+import { encodeBase64 } from '../../../crypto/base64.ts'
+import { readPath } from '../../../json.ts'
+import type { Clock } from '../record/clock.ts'
+import { createCall, maxWaitSeconds, type Answer, type WantedVersion } from './smoke-call.ts'
+
+export type SmokeOutcome = 'passed' | 'failed' | 'unreachable'
+
+export interface SmokeTarget {
+  /** Such as `https://catalog.example.com`. */
+  origin: string
+  /** Every answer of the API must come from this version, and the test waits while it spreads. */
+  version?: WantedVersion | undefined
+  /** Without the credentials of a partner, only refusals and the site are checked. */
+  variables: Readonly<Record<string, string | undefined>>
+}
+
+/** The variables with the credentials of the smoke test's partner. */
+const credentialNames = ['CLIENT_ID', 'CLIENT_SECRET', 'SHORT_NAME']
+
+/** @returns what to fix when some are set, and not all. */
+export function findIncompleteCredentials(variables: SmokeTarget['variables']): string | undefined {
+  const missing = credentialNames.filter((name) => !variables[name])
+  if (missing.length === 0 || missing.length === credentialNames.length) return undefined
+  const present = credentialNames.filter((name) => variables[name])
+  return `The smoke test lacks ${missing.join(' and ')}: set all of ${credentialNames.join(', ')}, or unset ${present.join(' and ')}.`
+}
+
+const api = '/api/v3/partners'
+const [auth, anyPlans] = [`${api}/auth`, `${api}/any/plans`]
+
+/** Requests that the service must refuse. The first one also shows whether the address answers. */
+const refusals: [name: string, path: string, headers: Record<string, string>, status: number, error: string][] = [
+  ['a token request without credentials returns 400', auth, {}, 400, 'invalid_request'],
+  ['an unknown client returns 401', auth, { Authorization: basic('unknown', 'unknown') }, 401, 'invalid_client'],
+  ['a list without a token returns 401', anyPlans, {}, 401, 'missing_token'],
+  ['a forged token returns 401', anyPlans, { Authorization: 'Bearer a.b.c' }, 401, 'invalid_token'],
+  ['an unknown path returns 404', `${api}/nothing/here`, {}, 404, 'not_found'],
+]
+
+/** Sends a request, and reports whether `verify` accepts the answer. */
+type Check = (
+  name: string,
+  path: string,
+  headers: Record<string, string>,
+  verify: (answer: Answer) => void,
+) => Promise<void>
+
+/** @param report gets a line for each check. */
+export async function runSmokeTest(
+  { origin, version, variables }: SmokeTarget,
+  clock: Clock,
+  report: (line: string) => void,
+): Promise<SmokeOutcome> {
+  let isReached = false
+  const send: typeof fetch = async (...request) => {
+    const response = await fetch(...request)
+    isReached = true
+    return response
+  }
+  const call = createCall(send, version, clock)
+  if (version !== undefined) {
+    report(`      Waits up to ${maxWaitSeconds} s until version ${version.id} sends every answer of the API.`)
+  }
+  let [passed, failed] = [0, 0]
+  const check: Check = async (name, path, headers, verify) => {
+    const startMs = performance.now()
+    const problem = await call(`${origin}${path}`, { method: path === auth ? 'POST' : 'GET', headers })
+      .then(verify)
+      .catch((error: unknown) => (error instanceof Error ? describe(error) : String(error)))
+    if (problem === undefined) passed++
+    else failed++
+    const time = `${Math.round(performance.now() - startMs)} ms`
+    report(`${problem === undefined ? 'ok  ' : 'FAIL'}  ${name} (${time})${problem ? `: ${problem}` : ''}`)
+  }
+
+  for (const [name, path, headers, status, error] of refusals) {
+    await check(name, path, headers, (answer) => expectRefusal(answer, status, error))
+    if (!isReached) return 'unreachable'
+  }
+  await check(
+    'the site for partners’ developers is served with its Content-Security-Policy',
+    '/',
+    {},
+    ({ status, headers }) => {
+      expectEqual('status', status, 200)
+      expectEqual('Content-Type', headers.get('Content-Type'), 'text/html; charset=utf-8')
+      expectEqual('the first policy', headers.get('Content-Security-Policy')?.split(';')[0], "default-src 'none'")
+    },
+  )
+  const { CLIENT_ID, CLIENT_SECRET, SHORT_NAME } = variables
+  if (CLIENT_ID && CLIENT_SECRET && SHORT_NAME) await checkPartner(basic(CLIENT_ID, CLIENT_SECRET), SHORT_NAME, check)
+  else report('      No token was requested: CLIENT_ID, CLIENT_SECRET and SHORT_NAME are not set.')
+  report(`${passed} passed, ${failed} failed`)
+  return failed === 0 ? 'passed' : 'failed'
+}
+
+async function checkPartner(authorization: string, shortName: string, check: Check): Promise<void> {
+  const plans = `${api}/${shortName}/plans`
+  let headers = {}
+  let etag = ''
+  await check('the credentials return a token', auth, { Authorization: authorization }, ({ status, json }) => {
+    expectEqual('status', status, 200)
+    expectEqual('token_type', json?.['token_type'], 'Bearer')
+    expectEqual('the type of expires_in', typeof json?.['expires_in'], 'number')
+    headers = { Authorization: `Bearer ${String(json?.['access_token'])}` }
+  })
+  await check('the token lists the plans', plans, headers, (list) => {
+    etag = list.headers.get('ETag') ?? ''
+    expectEqual('status', list.status, 200)
+    const found = readPath(list.json, 'data', 'plans')
+    const count = Array.isArray(found) ? found.length : 'the number of plans'
+    expectEqual('data.total', readPath(list.json, 'data', 'total'), count)
+    if (count === 0) throw new Error('the list is empty: does the partner’s country have viewable plans?')
+  })
+  await check('the same list again returns 304', plans, { ...headers, 'If-None-Match': etag }, ({ status }) =>
+    expectEqual('status', status, 304),
+  )
+  const noMatch = `${plans}?fundType=smoke-test`
+  await check('a filter that matches nothing returns an empty list', noMatch, headers, ({ status, json }) => {
+    expectEqual('status', status, 200)
+    expectEqual('data', JSON.stringify(json?.['data']), '{"total":0,"plans":[]}')
+  })
+  await check('an unreadable filter returns 400', `${plans}?categoryId=x`, headers, (answer) =>
+    expectRefusal(answer, 400, 'invalid_request'),
+  )
+  await check('the list of another partner returns 403', `${api}/${shortName}-other/plans`, headers, (answer) =>
+    expectRefusal(answer, 403, 'forbidden'),
+  )
+}
+
+function basic(clientId: string, clientSecret: string): string {
+  return `Basic ${encodeBase64(new TextEncoder().encode(`${clientId}:${clientSecret}`))}`
+}
+
+/** Checks the status and error; the request ID must equal the header. */
+function expectRefusal({ status, headers, json }: Answer, expectedStatus: number, expectedError: string): void {
+  expectEqual('status', status, expectedStatus)
+  expectEqual('error', json?.['error'], expectedError)
+  expectEqual('requestId', json?.['requestId'], headers.get('X-Request-Id') ?? 'the value of X-Request-Id')
+}
+
+/** Shows at most 40 characters: a response may contain a token. */
+function expectEqual(name: string, found: unknown, expected: unknown): void {
+  if (found !== expected) throw new Error(`${name} should be ${String(expected)}; it is ${String(found).slice(0, 40)}`)
+}
+
+function describe(error: Error): string {
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}

@@ -1,0 +1,135 @@
+// What `ops watch` asks the dataset of http/request-log.ts, and what an answer means. ONCALL.md explains each alert.
+import { availabilityDays, availabilityTargetPercent, freshnessSeconds } from '../../../api/promises.ts'
+import { answersByRoute } from '../../../api/routes.ts'
+import { UserError } from '../../shared/user-error.ts'
+import { ok, problem, warning, type Finding } from './health-check.ts'
+
+/** Counts are texts. */
+type Row = Record<string, unknown>
+
+/** Writes SQL of Workers Analytics Engine. */
+type WriteQuery = (dataset: string) => string
+
+export interface Alert {
+  write: WriteQuery
+  /** When it needs somebody. The numbers were set without real traffic. */
+  rule: string
+  /**
+   * @param smokePartner the short name of the partner that is no customer.
+   * @throws UserError when a row lacks a count.
+   */
+  judge: (rows: readonly Row[], smokePartner: string) => Finding | Finding[]
+}
+
+const promised = `(${Object.keys(answersByRoute)
+  .map((route) => `blob1 = '${route}'`)
+  .join(' OR ')})`
+const failed = "(blob2 = '500' OR blob2 = '503')"
+const since = (minutes: number) => `timestamp > NOW() - INTERVAL '${minutes}' MINUTE`
+const p99 = 'quantileExactWeighted(0.99)(double1, _sample_interval) AS p99_ms'
+
+/** For what happens now. */
+const recentMinutes = 15
+
+/**
+ * Failures that use up the error budget six times faster than allowed, in a long window, and in a short one that ends soon after
+ * the failures do (Site Reliability Workbook, chapter 5).
+ */
+const [longMinutes, shortMinutes] = [360, 30]
+const budgetPercent = Number((100 - availabilityTargetPercent).toFixed(6))
+const maxFailedPercent = Number((6 * budgetPercent).toFixed(6))
+
+/** One failure of three requests is no outage. */
+const minFailures = 5
+
+const maxAgeSeconds = freshnessSeconds + 10
+/** A list that neither memory nor KV has comes from D1, also when KV works: after a change, and the first with some filters. */
+const maxShareFromD1 = { percent: 97, lists: 50 }
+const quietMinutes = 180
+
+export const alerts = {
+  availability: {
+    rule: `Of the requests for tokens, or of those for lists, over ${maxFailedPercent} % fail with 500 or 503 in the last ${longMinutes / 60} h and also in the last ${shortMinutes} min. The target allows ${budgetPercent} %. Fewer than ${minFailures} failures are too few to judge.`,
+    write: (dataset) =>
+      `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, sumIf(_sample_interval, ${since(shortMinutes)}) AS recent_requests, sumIf(_sample_interval, ${since(shortMinutes)} AND ${failed}) AS recent_failures FROM ${dataset} WHERE ${since(longMinutes)} AND ${promised} GROUP BY route`,
+    judge: (rows) =>
+      rows.length === 0
+        ? ok(`No request for a token or a list in ${longMinutes / 60} h.`)
+        : rows.map(judgeAvailability),
+  },
+  'stale-lists': {
+    rule: `In ${recentMinutes} minutes, at least ${minFailures} lists are older than ${maxAgeSeconds} s. Partners are promised ${freshnessSeconds} s.`,
+    write: (dataset) =>
+      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists, MAX(double2) AS oldest_seconds FROM ${dataset} WHERE ${since(recentMinutes)} AND double2 > ${maxAgeSeconds} GROUP BY tier`,
+    judge: (rows) =>
+      rows.length === 0
+        ? ok(`No list was older than ${maxAgeSeconds} s.`)
+        : rows.map((row) => {
+            const [lists, oldest] = [readCount(row, 'lists'), readCount(row, 'oldest_seconds')]
+            const message = `Lists from ${String(row['tier'])} that were up to ${oldest} s old: ${lists}.`
+            return sumCounts(rows, 'lists') < minFailures ? warning(message) : problem(message)
+          }),
+  },
+  'kv-failures': {
+    rule: `In an hour, over ${maxShareFromD1.percent} % of the lists that memory does not have come from D1 instead of KV. Up to ${maxShareFromD1.lists} such lists are too few to judge.`,
+    write: (dataset) =>
+      `SELECT blob4 AS tier, SUM(_sample_interval) AS lists FROM ${dataset} WHERE ${since(60)} AND (blob4 = 'kv' OR blob4 = 'd1') GROUP BY tier`,
+    judge: (rows) => {
+      const lists = sumCounts(rows, 'lists')
+      const rowsOfD1 = rows.filter((row) => row['tier'] === 'd1')
+      const fromD1 = sumCounts(rowsOfD1, 'lists')
+      const message = `${fromD1} of ${lists} lists that memory did not have came from D1.`
+      const isTooMany = fromD1 * 100 > maxShareFromD1.percent * lists
+      return isTooMany && lists > maxShareFromD1.lists ? problem(message) : ok(message)
+    },
+  },
+  traffic: {
+    rule: `In ${quietMinutes / 60} hours, there is no request at all. No partner's request in a day is a warning.`,
+    write: (dataset) =>
+      `SELECT index1 AS partner, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${since(quietMinutes)}) AS recent FROM ${dataset} WHERE ${since(1440)} GROUP BY partner`,
+    judge: (rows, smokePartner) => {
+      const recent = sumCounts(rows, 'recent')
+      if (recent === 0) return problem(`No request was counted in ${quietMinutes / 60} hours.`)
+      const partners = rows.filter((row) => !['', smokePartner].includes(String(row['partner']))).length
+      const message = `${recent} requests in ${quietMinutes / 60} hours. Partners with requests in a day: ${partners}.`
+      return partners === 0 ? warning(message) : ok(message)
+    },
+  },
+} as const satisfies Record<string, Alert>
+
+/** Queries for people, which no alert needs. */
+const overviews: Readonly<Record<string, WriteQuery>> = {
+  target: (dataset) =>
+    `SELECT blob1 AS route, SUM(_sample_interval) AS requests, sumIf(_sample_interval, ${failed}) AS failures, 100 - 100.0 * sumIf(_sample_interval, ${failed}) / SUM(_sample_interval) AS succeeded_percent FROM ${dataset} WHERE ${since(availabilityDays * 1440)} AND ${promised} GROUP BY route ORDER BY route`,
+  partners: (dataset) =>
+    `SELECT index1 AS partner, blob1 AS route, SUM(_sample_interval) AS requests, ${p99} FROM ${dataset} WHERE ${since(1440)} GROUP BY partner, route ORDER BY requests DESC`,
+  refusals: (dataset) =>
+    `SELECT blob5 AS error, blob6 AS reason, index1 AS partner, SUM(_sample_interval) AS refusals FROM ${dataset} WHERE ${since(1440)} AND blob5 != '' GROUP BY error, reason, partner ORDER BY refusals DESC`,
+}
+
+export const usageQueries: ReadonlyMap<string, WriteQuery> = new Map([
+  ...Object.entries(alerts).map(([name, { write }]) => [name, write] as const),
+  ...Object.entries(overviews),
+])
+
+function judgeAvailability(row: Row): Finding {
+  const [requests, failures] = [readCount(row, 'requests'), readCount(row, 'failures')]
+  const [recentRequests, recentFailures] = [readCount(row, 'recent_requests'), readCount(row, 'recent_failures')]
+  const found = `${answersByRoute[String(row['route'])]}: ${failures} of ${requests} in ${longMinutes / 60} h`
+  const isBurning =
+    failures * 100 > maxFailedPercent * requests && recentFailures * 100 > maxFailedPercent * recentRequests
+  if (!isBurning) return ok(`${found} failed.`)
+  const message = `${found} and ${recentFailures} of ${recentRequests} in ${shortMinutes} min failed.`
+  return failures < minFailures ? warning(message) : problem(message)
+}
+
+/** A missing column would be NaN, which is over no limit. */
+function readCount(row: Row, field: string): number {
+  const count = Number.parseFloat(String(row[field]))
+  if (!Number.isFinite(count)) throw new UserError(`Cloudflare's answer lacks the count "${field}".`)
+  return count
+}
+
+function sumCounts(rows: readonly Row[], field: string): number {
+  return rows.reduce((sum, row) => sum + readCount(row, field), 0)
+}

@@ -1,0 +1,60 @@
+// Whether an environment keeps its promises: what happened to requests, what an operator must fix, and how the service answers now.
+import type { QueryUsage } from '../../store/cloudflare-api.ts'
+import type { Clock } from '../record/clock.ts'
+import { describeFailure, ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
+import { findIncompleteCredentials, runSmokeTest, type SmokeTarget } from './smoke-test.ts'
+import { alerts } from './usage-queries.ts'
+
+interface WatchTools {
+  query: QueryUsage
+  /** What `doctor` finds. */
+  examine: () => Promise<HealthCheck[]>
+  findOrigin: () => Promise<string>
+  /** The credentials of the smoke test. */
+  variables: SmokeTarget['variables']
+  clock: Clock
+}
+
+/** One lost connection is no outage: the smoke test is repeated after this time. */
+const pauseMs = 5000
+
+/** Whatever can't be asked is a problem, too: silence is none. */
+export async function watch({ query, examine, findOrigin, variables, clock }: WatchTools): Promise<HealthCheck[]> {
+  const smokePartner = variables['SHORT_NAME'] || 'smoke'
+  const questions = Object.entries(alerts).map(
+    ([name, { write, judge }]): [string, () => Promise<Finding | Finding[]>] => [
+      name,
+      async () => judge(await query(write), smokePartner),
+    ],
+  )
+  const [usage, health, smoke] = await Promise.all([
+    runChecks(Object.fromEntries(questions)),
+    examine().catch((error: unknown) => [{ name: 'doctor', ...describeFailure(error) }]),
+    runChecks({
+      smoke: async () => checkFromOutside({ origin: await findOrigin(), variables }, clock),
+    }),
+  ])
+  return [...usage, ...health, ...smoke]
+}
+
+async function checkFromOutside(target: SmokeTarget, clock: Clock): Promise<Finding | Finding[]> {
+  const { origin, variables } = target
+  const incomplete = findIncompleteCredentials(variables)
+  if (incomplete !== undefined) return problem(incomplete)
+  let lines: string[] = []
+  const test = async () => {
+    lines = []
+    return runSmokeTest(target, clock, (line) => lines.push(line))
+  }
+  let outcome = await test()
+  if (outcome !== 'passed') {
+    await clock.sleep(pauseMs)
+    outcome = await test()
+  }
+  if (outcome === 'unreachable') return problem(`${origin} does not answer: ${lines.at(-1)?.replace(/^FAIL +/, '')}`)
+  if (outcome === 'failed') return lines.filter((line) => line.startsWith('FAIL')).map((line) => problem(line.slice(6)))
+  const message = `${origin}: ${lines.at(-1)}.`
+  return variables['CLIENT_ID']
+    ? ok(message)
+    : warning(`${message} No token was requested: set CLIENT_ID, CLIENT_SECRET and SHORT_NAME.`)
+}

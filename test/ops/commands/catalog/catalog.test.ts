@@ -1,0 +1,280 @@
+// What a transcript can't show of ops catalog: questions, progress, JSON, spreadsheets, and thousands of plans.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { formatCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
+import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
+import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
+import { openOperatorDatabase } from '../../../support/operator-database.ts'
+import { formatDifference } from '../../../../src/ops/commands/catalog/publication-output.ts'
+import type { CommandContext } from '../../../../src/ops/commands/frame/command-context.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+import { publishPlans, spreadTimes } from '../../../support/publish-plans.ts'
+import { interceptD1 } from '../../../support/unreliable-stores.ts'
+import { openBindingStore } from '../../support/binding-store.ts'
+import { useMemoryBindings } from '../../support/memory-bindings.ts'
+import { printed, runCommand, type Terminal } from '../../support/run-ops.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+
+const bindings = useMemoryBindings()
+const before = [
+  makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] }),
+  makePlan({ id: 2, viewableIn: ['KE'] }),
+  makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
+]
+let approval = 'off'
+
+beforeEach(async () => {
+  await emptyDatabase(bindings())
+  await bindings().DB.prepare("delete from sqlite_sequence where name = 'publications'").run()
+  approval = 'off'
+  await publishPlans(openOperatorDatabase(bindings().DB), before)
+})
+
+const ops = (words: string, terminal: Terminal = {}, findActor?: () => Promise<undefined>) =>
+  runCommand(
+    words.split(' '),
+    {
+      withStore: (target, work) => work(openBindingStore(bindings(), target, { CATALOG_APPROVAL: approval })),
+      ...(findActor && { findActor }),
+    },
+    terminal,
+  )
+const readJson = async (words: string, terminal?: Terminal) => JSON.parse((await ops(words, terminal)).stdout)
+const importPlans = (plans: CatalogPlan[], flags = '', terminal: Terminal = {}) =>
+  ops(`catalog import -${flags}`, { stdin: formatCatalog(plans), ...terminal })
+const exportPlans = async () => (await readJson('catalog export')).plans
+
+test('a difference says each change once, as people write it', () => {
+  const plan = makePlan({ about: 'Holds treasury bills. '.repeat(10), viewableIn: ['KE', 'UG'] })
+  const bonds = { id: 7, name: 'Bonds', displayName: 'Earn', tagLine: 'Steady.' }
+  const after = makePlan({
+    about: `${plan.about}Pays monthly.`,
+    category: bonds,
+    minTopUpAmounts: { KES: 1000, USD: 5 },
+    fundManager: null,
+    viewableIn: ['KE', 'TZ'],
+  })
+  expect(formatDifference([{ before: plan, after }])).toEqual([
+    // A long text is shown from shortly before the first difference.
+    '~ plan-1: appears in TZ, disappears from UG, about "…lds treasury bills. " → "…lds treasury bills. Pays monthly.", minTopUpAmounts.KES 500 → 1000, minTopUpAmounts.USD nothing → 5, category "Money Market" → "Bonds", fundManager "Société d’Épargne Ɔdum" → nothing',
+    'KE: 1 changed; TZ: 1 new; UG: 1 gone',
+  ])
+  const calm = { ...after, category: { ...bonds, tagLine: 'Calm.' }, viewableIn: [] }
+  expect(formatDifference([{ before: { ...after, viewableIn: [] }, after: calm }])).toEqual([
+    '~ plan-1: category.tagLine "Steady." → "Calm."',
+    'Partners see no difference.',
+  ])
+})
+
+test('plans with the same change share a line, and thousands of changes one for each field', () => {
+  const many = Array.from({ length: 10_000 }, (_, id) => makePlan({ id, performance1: id }))
+  expect(formatDifference(many.map((after) => ({ before: null, after })))).toEqual([
+    '+ plan-0, plan-1, plan-2 and 9997 more: new, appears in KE',
+    'KE: 10000 new',
+  ])
+  const edit = (plan: CatalogPlan) => ({ ...plan, performance1: 0.5, ...(plan.id === 7 ? { name: 'New' } : {}) })
+  expect(formatDifference(many.map((plan) => ({ before: plan, after: edit(plan) })))).toEqual([
+    '~ plan-0, plan-1, plan-2 and 9997 more: performance1, such as 0 → 0.5',
+    '~ plan-7: name, such as "Mwamba Money Market Fund" → "New"',
+    'KE: 10000 changed',
+  ])
+})
+
+test('--json of a dry run has how each plan changes, and nothing is changed', async () => {
+  const after = [makePlan({ id: 1, identifier: 'cash', name: 'New', viewableIn: ['KE', 'TZ'] }), ...before.slice(2)]
+  const { stdout } = await importPlans(after, ' --dry-run --prune --json')
+  const removed = { identifier: 'plan-2', kind: 'removed', appears: [], disappears: ['KE'], stays: [] }
+  expect(JSON.parse(stdout)).toMatchObject({
+    added: 0,
+    changed: 1,
+    removed: 1,
+    unchanged: 1,
+    isMerged: false,
+    plans: [
+      {
+        identifier: 'cash',
+        kind: 'changed',
+        appears: ['TZ'],
+        disappears: ['UG'],
+        stays: ['KE'],
+        fields: { name: { to: 'New' } },
+      },
+      removed,
+    ],
+    publication: null,
+  })
+  expect(await exportPlans()).toEqual(before)
+})
+
+test('100,000 defects are a few lines', async () => {
+  const stdin = JSON.stringify({ plans: Array.from({ length: 3500 }, () => ({})) })
+  const { code, stderr } = await ops('catalog import -', { stdin })
+  const line = 'Plan number 1: name: expected text of 1 to 200 characters; found nothing. 3,499 more like this.'
+  expect([code, stderr.split('\n')]).toEqual([2, expect.arrayContaining([line])])
+  expect(stderr.split('\n').length).toBeLessThan(50)
+})
+
+test('the log shows the latest ten publications, and --json all', async () => {
+  for (let hint = 0; hint < 10; hint++) await ops(`plan set cash hint=${hint}`)
+  const { stdout, stderr } = await ops('catalog log --plan cash')
+  expect([stdout.split('\n').length, stderr]).toEqual([
+    12,
+    'Earlier publications that are not shown: 1. --json lists all.\n',
+  ])
+  const all = await readJson('catalog log --plan cash --json')
+  expect([all.length, all[1].change.fields]).toEqual([11, { hint: { from: '7', to: '8' } }])
+})
+
+test('an import asks before it changes or removes plans of a deployed environment, after the facts', async () => {
+  const remote = ' --remote --env staging --prune'
+  const question = '[staging] 3 plans will be changed or removed. Are the warnings above intended?'
+  const plans = [makePlan({ id: 1, identifier: 'cash', name: 'New' })]
+  const alone = await importPlans(plans, remote)
+  expect([alone.code, alone.stdout, alone.stderr.split('\n').at(-2)]).toEqual([
+    2,
+    expect.stringMatching(/^~ cash: disappears from UG, name .*\n- plan-2: removed/),
+    `${question} There is no terminal to ask: add --yes to go ahead. Nothing was changed.`,
+  ])
+  const answered = await importPlans(plans, remote, { isTTY: true })
+  expect([answered.code, answered.stderr]).toEqual([
+    2,
+    expect.stringMatching(
+      /Warning: 2 of 3 plans leave the catalog\.\n(.*\n)*.* Go ahead\? \[y\/N\] Nothing was changed\.\n$/,
+    ),
+  ])
+  expect(await exportPlans()).toEqual(before)
+  // Plans that are only added are not asked about.
+  const added = makePlan({
+    id: 9,
+    name: 'Added',
+    coolName: 'Added',
+    performanceDate: new Date().toISOString().slice(0, 10),
+  })
+  expect((await importPlans([...before, added], ' --remote --env staging')).code).toBe(0)
+})
+
+test('a change that looks wrong is a warning locally, and a question with --remote, unless --yes', async () => {
+  const remote = '--remote --env staging'
+  const set = `plan set cash performance1=1300 ${remote}`
+  const warning = 'Warning: cash: performance1 is 1300 % per year. Is it a misplaced decimal point?\n'
+  const { code, stderr } = await ops(set)
+  expect([code, stderr]).toEqual([
+    2,
+    `${warning}[staging] Are the warnings above intended? There is no terminal to ask: add --yes to go ahead. Nothing was changed.\n`,
+  ])
+  expect((await ops(set, { isTTY: true })).stderr).toContain(`${warning}~ cash: performance1 13.1 → 1300\nKE: 1 `)
+  expect((await ops(`plan set cash performance1=13.5 ${remote}`)).stderr).toBe('')
+  expect((await ops(`${set} --yes`)).code).toBe(0)
+  expect((await ops('plan set cash performance1=13')).stderr).toBe('')
+  // The figures of a month are published after its end.
+  const year = new Date().getUTCFullYear() + 1
+  const scheduled = `plan set cash performanceDate=${year}-11-30 ${remote} --at ${year}-12-01T06:00Z`
+  expect(await ops(scheduled)).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('an undo takes back the plans that it names, or those that were not changed since', async () => {
+  await importPlans(before.map((plan) => ({ ...plan, tenor: 'New' })))
+  await ops('plan set cash tenor=Newer')
+  const { stderr } = await ops('catalog undo 2 --plan cash --plan 2 --plan plan-2 --except-changed')
+  expect(stderr).toContain('Note: It leaves what was changed later: tenor of cash.\n')
+  const plans: CatalogPlan[] = await exportPlans()
+  expect(plans.map(({ tenor }) => tenor)).toEqual(['Newer', before[1]?.tenor, 'New'])
+})
+
+test('an approval says as which publication it was merged, and asks what happens to one that conflicts', async () => {
+  approval = 'required'
+  await ops('plan close cash --note Full. --as amina')
+  await ops('plan set plan-2 performance1=1300 --as amina')
+  approval = 'off'
+  // The operator who approves a change sees its warnings, too.
+  expect((await ops('catalog approve 3 --remote --env staging')).stderr).toMatch(
+    /^Warning: plan-2: performance1 is 1300 .*\n\[staging\] Publication 3 will be published\. There is no terminal/,
+  )
+  await ops('plan set cash hint=New')
+  expect((await ops('catalog approve 2')).stdout).toContain(
+    'Publication 2 is published as publication 5, merged with later changes.\n',
+  )
+  await ops('plan set plan-2 performance1=14')
+  const { stderr } = await ops('catalog approve 3 --remote --env staging')
+  expect(stderr).toContain('[staging] Publication 3 will end as conflicted, for catalog redo. There is no terminal')
+  expect((await ops('catalog approve 3')).code).toBe(2)
+  expect((await ops('catalog redo 3 --dry-run')).stdout).toContain('~ plan-2: performance1 14 → 1300\n')
+  expect(await readJson('catalog show 3 --json')).toMatchObject({ state: 'conflicted' })
+  expect((await readJson('catalog redo 3 --json')).publication).toMatchObject({ id: 7 })
+  expect(await readJson('catalog show 3 --json')).toMatchObject({ decidedNote: 'Made again as publication 7.' })
+})
+
+test('a redo is made, also when another operator closes its case first', async () => {
+  await ops('plan close cash --note Full. --at 2100-01-01T00:00Z')
+  await bindings()
+    .DB.prepare(`update publications set state = 'conflicted', conflict = 'x', decided_by = 'schedule' where id = 2`)
+    .run()
+  let changes = 0
+  const DB = interceptD1(bindings().DB, async (call, { sql }) => {
+    if (/update "?publications/i.test(sql) && ++changes === 2) await ops('catalog cancel 2 --as chidi')
+    return call()
+  })
+  const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore({ ...bindings(), DB }, target))
+  const { code, stdout, stderr } = await runCommand(['catalog', 'redo', '2', '--json'], { withStore })
+  expect(JSON.parse(stdout).publication).toMatchObject({ id: 3, state: 'published' })
+  expect([code, stderr]).toEqual([0, 'Publication 2 can’t be cancelled: it is cancelled by chidi.\n'])
+})
+
+test('an export has the format of its name and of the past, and import and update read it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  vi.stubEnv('INIT_CWD', folder)
+  onTestFinished(async () => {
+    vi.unstubAllEnvs()
+    await rm(folder, { recursive: true })
+  })
+  await spreadTimes(bindings().DB)
+  await ops('plan close cash --note Full.')
+  await ops('catalog undo 2')
+  const at = '--at 1970-01-01T00:16:40Z'
+  expect(await exportPlans()).toEqual((await readJson(`catalog export ${at}`)).plans)
+  const origin = await selectCatalogOrigin(openOperatorDatabase(bindings().DB))
+  const { stdout } = await ops('catalog export')
+  expect(stdout).toBe(formatCatalog(before, origin))
+  for (const file of ['plans.json', 'plans.csv', 'plans.xlsx']) {
+    await writeFile(join(folder, file), 'old')
+    expect(await ops(`catalog export --output ${file}`)).toEqual(printed(`Wrote 3 plans to ${file}.\n`))
+    for (const verb of file.endsWith('json') ? ['import'] : ['import', 'update']) {
+      expect(await readJson(`catalog ${verb} ${file} --dry-run --json`)).toMatchObject({ unchanged: 3, isMerged: true })
+    }
+  }
+  await ops('catalog export --for figures --output figures.xlsx')
+  expect(await readJson('catalog update figures.xlsx --json')).toMatchObject({ unchanged: 3, isMerged: true })
+  await writeFile(join(folder, 'binary'), Uint8Array.of(0xff))
+  expect((await ops('catalog import binary')).stderr).toMatch(/^The file is not UTF-8\. .*\nNothing was imported\.\n$/)
+})
+
+test('an update of a cut or empty file, or of JSON, is refused', async () => {
+  const update = (stdin: string) => ops('catalog update -', { stdin })
+  expect((await update('identifier,performance1,viewableIn\ncash,1,KE\nplan-2,1')).stderr).toContain(
+    'Row 3: expected a cell for each of 3 columns; found 2. Was the file cut?\n',
+  )
+  expect((await update('')).stderr).toBe('The file is empty.\nNothing was imported.\n')
+  expect((await update('{}')).stderr).toMatch(/^catalog update reads .xlsx and .csv: .*\nNothing was imported\.\n$/)
+})
+
+test('catalog invalidate raises the revision, and changes nothing else', async () => {
+  const readRevision = async () => (await selectCatalogOrigin(openOperatorDatabase(bindings().DB))).revision
+  const revision = await readRevision()
+  const next = await readJson('catalog invalidate --json')
+  expect(next).toEqual({ revision: await readRevision() })
+  expect(next.revision).toBeGreaterThan(revision)
+  expect(await exportPlans()).toEqual(before)
+})
+
+test('a deployed environment is never changed by nobody', async () => {
+  const nobody = () => Promise.resolve(undefined)
+  const { code, stderr } = await ops('plan open cash --remote --env staging', {}, nobody)
+  expect([code, stderr]).toEqual([2, 'Who makes this change? Add --as NAME, or set OPS_ACTOR or git’s user.email.\n'])
+  await ops('plan close cash --note Full.', {}, nobody)
+  expect((await readJson('catalog log --json'))[0].actor).toBe('local')
+  expect((await ops('plan open cash --as ')).stderr).toBe(
+    'The actor must be 1 to 100 visible characters on one line; it is "".\n',
+  )
+})

@@ -1,0 +1,246 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { CommandContext } from '../../../../src/ops/commands/frame/command-context.ts'
+import type { WorkerSecrets } from '../../../../src/ops/store/worker-secrets.ts'
+import { UserError } from '../../../../src/ops/shared/user-error.ts'
+import { openBindingStore } from '../../support/binding-store.ts'
+import { useFakeCloudflare } from '../../support/fake-cloudflare.ts'
+import { useMemoryBindings } from '../../support/memory-bindings.ts'
+import { createMemorySecrets } from '../../support/memory-secrets.ts'
+import { printed, readTable, refused, runCommand } from '../../support/run-ops.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+
+const [signing, earlier, next] = ['1795154400', '1795003200', '1795262460'] as const
+const remote = ['--remote', '--env', 'staging']
+const makeSecrets = () => createMemorySecrets(...[signing, earlier, next].map((kid) => `JWT_KEY_${kid}`))
+
+const bindings = useMemoryBindings()
+const cloudflare = useFakeCloudflare(bindings)
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-21T12:00:00Z') })
+  await emptyDatabase(bindings())
+})
+afterEach(() => vi.useRealTimers())
+
+const keys = (args: string[], secrets: WorkerSecrets = makeSecrets()) => {
+  const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore(bindings(), target))
+  return runCommand(['keys', ...args], { openSecrets: async () => secrets, withStore })
+}
+
+test('keys list prints a table, an array, or a note that there is none', async () => {
+  expect(await keys(['list'])).toEqual(
+    printed(
+      [
+        'KID         USE       FROM',
+        '1795262460  next      2026-11-21T12:01:00Z',
+        '1795154400  signs     2026-11-20T06:00:00Z',
+        '1795003200  verifies  2026-11-18T12:00:00Z\n',
+      ].join('\n'),
+    ),
+  )
+  const [, row] = JSON.parse((await keys(['list', '--json'])).stdout) as object[]
+  expect(row).toEqual({
+    kid: signing,
+    use: 'signs',
+    signsFrom: '2026-11-20T06:00:00Z',
+    droppedAt: null,
+  })
+  expect(await keys(['list'], createMemorySecrets())).toEqual({ code: 0, stdout: '', stderr: 'There is no key.\n' })
+})
+
+test('keys list shows a dropped key that a rollback brought back', async () => {
+  expect((await keys(['drop', earlier])).code).toBe(0)
+  const { stdout, stderr } = await keys(['list'])
+  expect(readTable(stdout).map(([, use]) => use)).toEqual([
+    'USE',
+    'next',
+    'signs',
+    'verifies, though dropped',
+    undefined,
+  ])
+  expect(stderr).toMatch(new RegExp(`^Warning: The key ${earlier} was dropped at \\S+Z, and is in use\\. .*\n$`))
+  const rows: unknown = JSON.parse((await keys(['list', '--json'])).stdout)
+  expect(rows).toMatchObject([{ droppedAt: null }, { droppedAt: null }, { droppedAt: '2026-11-21T12:00:00Z' }])
+})
+
+test('keys list works without a database', async () => {
+  const withStore = () => Promise.reject(new UserError('There is no database.'))
+  const openSecrets = async () => makeSecrets()
+  const { code, stdout, stderr } = await runCommand(['keys', 'list', '--json'], { openSecrets, withStore })
+  expect([code, (JSON.parse(stdout) as object[]).length]).toEqual([0, 3])
+  expect(stderr).toBe('Warning: it is not known whether a key was dropped before: There is no database.\n')
+})
+
+test('keys rotate prints the keys, and what to do with a local Worker', async () => {
+  const { stdout, stderr } = await keys(['rotate'])
+  expect(readTable(stdout)[2]).toEqual(['1795262400', 'signs', '2026-11-21T12:00:00Z'])
+  expect(stderr).toBe('[local] Restart npm run dev to use the change.\n')
+  expect((await keys(['rotate', '--json'])).stderr).toBe('')
+  const deployed = await keys(['rotate', ...remote])
+  expect([deployed.stderr, readTable(deployed.stdout)[1]]).toEqual([
+    '[staging] Done.\n',
+    ['1795262520', 'next', '2026-11-21T12:02:00Z'],
+  ])
+})
+
+test('keys drop asks first, and says what the effect is', async () => {
+  const secrets = makeSecrets()
+  for (const [args, effect] of [
+    [[earlier], ''],
+    [[signing, '--leaked'], ' A new key will sign at once.'],
+  ] as const) {
+    const question = `[staging] The key ${args[0]} will be deleted. Tokens that it signed will be refused.${effect} There`
+    const { code, stderr } = await keys(['drop', ...args, ...remote], secrets)
+    expect([code, stderr.startsWith(question), secrets.values.size]).toEqual([2, true, 3])
+  }
+  const { code, stdout } = await keys(['drop', signing, '--leaked', ...remote, '--yes'], secrets)
+  expect([code, readTable(stdout).map(([kid, use]) => `${kid} ${use}`)]).toEqual([
+    0,
+    ['KID USE', `${next} next`, '1795262400 signs', `${earlier} verifies`, ' undefined'],
+  ])
+})
+
+test('keys drop refuses a key that is needed', async () => {
+  expect(await keys(['drop', signing])).toEqual(refused(expect.stringMatching(`^The key ${signing} is needed until `)))
+})
+
+test('keys rotate and keys drop are in the record, with who and why', async () => {
+  await keys(['rotate', '--as', 'amina', '--note', 'Yearly.'])
+  await keys(['drop', earlier])
+  expect(readTable((await keys(['log'])).stdout)).toEqual([
+    ['TIME', 'KEY', 'CHANGE', 'BY'],
+    ['2026-11-21T12:00:00Z', earlier, 'drop', 'tester@example.com'],
+    ['2026-11-21T12:00:00Z', '1795262400', 'rotate', 'amina: Yearly.'],
+    [''],
+  ])
+  const entries: unknown = JSON.parse((await keys(['log', '--json'])).stdout)
+  expect(entries).toMatchObject([
+    { id: 2, change: 'keys-drop', kid: earlier, command: `keys drop ${earlier}` },
+    { id: 1, change: 'keys-rotate', actor: 'amina', command: 'keys rotate --as amina --note Yearly.' },
+  ])
+})
+
+test('keys list does not wait for a database that hangs', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const withStore = () => new Promise<never>(() => {})
+  const listed = runCommand(['keys', 'list'], { openSecrets: async () => makeSecrets(), withStore })
+  await vi.advanceTimersByTimeAsync(20_000)
+  const { code, stdout, stderr } = await listed
+  expect([code, stdout.split('\n').length, stderr]).toEqual([
+    0,
+    5,
+    expect.stringMatching(/^Warning: it is not known whether a key was dropped before: .* 20 s\.\n$/),
+  ])
+})
+
+describe('a leaked key', () => {
+  /** Runs a command on the account, and on these secrets. */
+  const run = (secrets: WorkerSecrets, ...args: string[]) =>
+    runCommand(['keys', ...args, ...remote], { openSecrets: async () => secrets })
+  const drop = (secrets: WorkerSecrets, kid: string = signing) => run(secrets, 'drop', kid, '--leaked', '--yes')
+  const readEntries = async () => {
+    const { stdout } = await run(makeSecrets(), 'log', '--json')
+    return (JSON.parse(stdout) as { change: string; kid: string }[]).map(({ change, kid }) => `${change} ${kid}`)
+  }
+  const breakD1 = () => {
+    cloudflare().failure = { call: /\/d1\//, status: 500, message: 'D1 is down', isPermanent: true }
+  }
+  /** The change that records a drop or a new key fails. */
+  const breakEntry = (kind: string, hasEffect = false) => {
+    const body = new RegExp(`insert into change_record.*"${kind}"`, 's')
+    cloudflare().failure = { call: /\/raw$/, body, status: 500, message: 'Down.', hasEffect, isPermanent: true }
+  }
+  const repairD1 = () => void (cloudflare().failure = undefined)
+  const listKids = ({ values }: ReturnType<typeof makeSecrets>) => [...values.keys()].map((name) => name.slice(-10))
+  const findNew = (secrets: ReturnType<typeof makeSecrets>) =>
+    listKids(secrets).find((kid) => ![signing, earlier, next].includes(kid as never)) ?? ''
+  const notRecorded = expect.stringMatching(
+    new RegExp(`The drop of ${signing} is not recorded: run the same command again when the database answers\\.\n$`),
+  )
+  afterEach(repairD1)
+
+  test('is dropped while D1 fails; the repetition records its drop and the new key, and a further one nothing', async () => {
+    const secrets = makeSecrets()
+    breakD1()
+    const first = await drop(secrets)
+    const made = findNew(secrets)
+    expect(first).toEqual({ code: 2, stdout: '', stderr: notRecorded })
+    expect(first.stderr).toContain(`[staging] The key ${signing} is dropped, and ${made} signs in its place.\n`)
+    expect(listKids(secrets).toSorted()).toEqual([earlier, made, next].toSorted())
+
+    expect(await drop(secrets)).toEqual({ code: 2, stdout: '', stderr: notRecorded })
+    repairD1()
+    expect((await drop(secrets)).code).toBe(0)
+    expect(await readEntries()).toEqual([
+      `keys-drop ${signing}`,
+      ...[earlier, made, next]
+        .toSorted()
+        .toReversed()
+        .map((kid) => `keys-rotate ${kid}`),
+    ])
+    const recorded = await readEntries()
+    expect((await drop(secrets)).code).toBe(0)
+    expect(await readEntries()).toEqual(recorded)
+  })
+
+  test('has a successor whose ID is of Cloudflare’s clock, whatever this machine’s and D1’s say', async () => {
+    const secrets = makeSecrets()
+    const startSeconds = Math.floor((performance.timeOrigin + performance.now()) / 1000)
+    const { code, stdout } = await drop(secrets)
+    const made = Number(findNew(secrets))
+    expect([code, [0, 1, 2].includes(made - startSeconds)]).toEqual([0, true])
+    expect(stdout).toMatch(new RegExp(`^${made} +signs `, 'm'))
+  })
+
+  test.each([
+    ['keys-rotate', false],
+    ['keys-drop', false],
+    ['keys-drop', true],
+  ])('is recorded by the repetition when D1 fails at the entry %s (it had its effect: %s)', async (kind, hasEffect) => {
+    const secrets = createMemorySecrets(`JWT_KEY_${signing}`)
+    breakEntry(kind, hasEffect)
+    expect((await drop(secrets)).stderr).toEqual(notRecorded)
+    repairD1()
+    expect((await drop(secrets)).code).toBe(0)
+    expect(await readEntries()).toEqual([`keys-drop ${signing}`, `keys-rotate ${findNew(secrets)}`])
+  })
+
+  test('whose successor leaks as well is dropped, and all of it is recorded later', async () => {
+    const secrets = createMemorySecrets(`JWT_KEY_${signing}`)
+    breakD1()
+    await drop(secrets)
+    const second = findNew(secrets)
+    await drop(secrets, second)
+    const third = findNew(secrets)
+    repairD1()
+    await drop(secrets, second)
+    await drop(secrets)
+    expect(listKids(secrets)).toEqual([third])
+    expect(await readEntries()).toEqual([`keys-drop ${signing}`, `keys-drop ${second}`, `keys-rotate ${third}`])
+  })
+
+  test.each([true, false])(
+    'whose change failed (it had its effect: %s) is dropped and recorded by a repetition',
+    async (hasEffect) => {
+      const secrets = createMemorySecrets(`JWT_KEY_${signing}`)
+      const put: WorkerSecrets['put'] = async (change) => {
+        if (hasEffect) await secrets.put(change)
+        throw new UserError('No answer.')
+      }
+      const { code, stdout, stderr } = await drop({ ...secrets, put })
+      expect([code, stdout, await readEntries()]).toEqual([2, '', []])
+      expect(stderr).toMatch(/^No answer\.\nNothing was recorded, /)
+      expect((await drop(secrets)).code).toBe(0)
+      expect(listKids(secrets)).toEqual([findNew(secrets)])
+      expect(await readEntries()).toEqual([`keys-drop ${signing}`, `keys-rotate ${findNew(secrets)}`])
+    },
+  )
+
+  test('that is not in use is only recorded, after a question', async () => {
+    const secrets = createMemorySecrets(`JWT_KEY_${earlier}`)
+    const { code, stderr } = await run(secrets, 'drop', signing, '--leaked')
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^\[staging\] The key \d+ is not in use\. /)])
+    expect(await readEntries()).toEqual([])
+    expect((await run(secrets, 'drop', 'x', '--leaked')).stderr).toMatch(/^There is no key "x"\. /)
+    expect(listKids(secrets)).toEqual([earlier])
+  })
+})

@@ -1,0 +1,235 @@
+// What the transcript of partners does not show.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { CommandContext } from '../../../../src/ops/commands/frame/command-context.ts'
+import { generateClientSecret } from '../../../../src/crypto/client-secret.ts'
+import { generateKey } from '../../../../src/crypto/signing-keys.ts'
+import type { Credentials } from '../../../../src/ops/core/partners/partner-accounts.ts'
+import { UserError } from '../../../../src/ops/shared/user-error.ts'
+import { openBindingStore } from '../../support/binding-store.ts'
+import { useMemoryBindings } from '../../support/memory-bindings.ts'
+import { createMemorySecrets } from '../../support/memory-secrets.ts'
+import { refused, runCommand, type Terminal } from '../../support/run-ops.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+
+const bindings = useMemoryBindings()
+beforeEach(() => emptyDatabase(bindings()))
+afterEach(() => void vi.useRealTimers())
+
+const noOrigin = () => Promise.reject(new Error('no address'))
+const withStore: CommandContext['withStore'] = (target, work) => work(openBindingStore(bindings(), target))
+const partner = (args: string[], terminal: Terminal = {}) =>
+  runCommand(['partner', ...args], { findOrigin: noOrigin, withStore }, terminal)
+const create = (shortName: string, ...rest: string[]) =>
+  partner(['create', '--short-name', shortName, '--name', 'Acme', '--country', 'KE', ...rest])
+const remote = ['--remote', '--env', 'staging']
+
+test('a partner is created also when its address is not known', async () => {
+  expect(await create('acme', ...remote)).toMatchObject({ code: 0, stdout: expect.stringMatching(/pcs_\w{36}\n$/) })
+})
+
+test('a contact is in the record in no form', async () => {
+  const contact = 'amina@acme.example'
+  await create('acme', '--contact', contact)
+  await create('boda', `--contact=${contact}`)
+  await partner(['set', 'acme', `contact=b${contact}`, 'name=Other', `contact=${contact}`, '--note', 'New contact.'])
+  expect((await partner(['show', 'acme'])).stdout).toContain(contact)
+  const { results } = await bindings()
+    .DB.prepare('select command from change_record where partner = ?')
+    .bind('acme')
+    .all()
+  expect(results[1]).toEqual({ command: `partner set acme contact=… name=Other contact=… --note 'New contact.'` })
+  expect((await partner(['log', '--json'])).stdout).not.toContain(contact)
+})
+
+describe('partner rotate --grace', () => {
+  test.each(['1999-12-31', '2099-12-31'])('is by the clock of D1, on a machine where it is %s', async (date) => {
+    await create('acme')
+    vi.useFakeTimers({ now: Date.parse(date), toFake: ['Date'] })
+    await partner(['rotate', 'acme', '--grace', '24h'])
+    const query = `select secrets ->> '$[0].expiresAt' - unixepoch() from change_record where kind = 'rotate'`
+    const [[seconds] = []] = await bindings().DB.prepare(query).raw<[number]>()
+    expect(seconds).toBeGreaterThan(86_400 - 60)
+    expect(seconds).toBeLessThanOrEqual(86_400)
+  })
+
+  test.each(['', '1', '24', '1w', '-1h', '1.5h', '721h', '9999999d', '0w'])('is not %j', async (grace) => {
+    const { code, stderr } = await partner(['rotate', 'acme', `--grace=${grace}`])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^--grace must be /)])
+  })
+})
+
+describe('partner identify', () => {
+  const identify = (stdin: string | Uint8Array, args: string[] = [], isTTY = false) =>
+    partner(['identify', ...args], { stdin, isTTY })
+  const createSecret = async (shortName: string) => {
+    const { stdout } = await create(shortName, '--json')
+    return (JSON.parse(stdout) as { clientSecret: string }).clientSecret
+  }
+
+  test('finds a secret in any text, and in the encodings of shells and headers', async () => {
+    const secret = await createSecret('acme')
+    const texts = [
+      `\ufeff${secret}\r\n`,
+      Buffer.from(`\ufeff${secret}\r\n`, 'utf16le'),
+      Buffer.concat([Buffer.of(0xff, 0xe9, 0x80), Buffer.from(secret)]),
+      `# pcs_${'a'.repeat(36)}\nexport ACME_${secret}_OLD && curl -d 'client_secret%3D${secret}'\n`,
+      `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret}`)}`,
+      `Authorization: Basic ${btoa(`AAAAAAAAAAAAAAAA:${secret.replace('_', '%5F')}`)}`,
+      `${secret} Bearer eyJhbGciOiJIUzI1NiJ9.eyJwIjoxfQ.abc-_`,
+    ]
+    for (const text of texts) {
+      const { code, stdout, stderr } = await identify(text)
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).toMatch(/\nshortName {3}acme\n/)
+      expect(stdout).not.toContain(secret)
+    }
+  })
+
+  test('answers for each of ten secrets, and counts the rest', async () => {
+    const secrets = [await createSecret('acme'), await createSecret('boda')]
+    const read = async (lines: string[]) => {
+      const { code, stdout, stderr } = await identify(lines.join('\n'), ['--json'])
+      const answers = JSON.parse(stdout) as { line: number; shortName?: string }[]
+      return { code, stderr, answers: answers.map(({ line, shortName = '' }) => `${line} ${shortName}`.trim()) }
+    }
+    expect(await read(['x', ...secrets])).toEqual({ code: 0, stderr: '', answers: ['2 acme', '3 boda'] })
+    const others = Array.from({ length: 11 }, () => generateClientSecret())
+    const { code, stderr, answers } = await read([...others.slice(1), ...secrets])
+    expect([code, stderr, answers]).toEqual([
+      3,
+      expect.stringMatching(/^There are 2 more\. .*\nNo live secret/),
+      Array.from({ length: 10 }, (_, index) => String(index + 1)),
+    ])
+    const { stdout } = await identify([others[0], ...secrets].join('\n'))
+    for (const secret of [...others, ...secrets]) expect(stdout).not.toContain(secret)
+    expect(stdout.split('\n\n').map((block) => /^state +(.*)$/m.exec(block)?.[1])).toEqual([
+      'no live one matches',
+      'accepted',
+      'accepted',
+    ])
+  })
+
+  test('knows signing keys by their names, in use or not, and those that may be one', async () => {
+    const [kid, dropped, mentioned] = ['1700000000', '1600000000', '1700000001']
+    const value = `aB${generateKey().slice(2)}`
+    const text = `JWT_KEY_${kid}=${value}\nJWT_KEY_${dropped}=${value}\n${value}\nJWT_KEY_${mentioned}`
+    const openSecrets = async () => createMemorySecrets(...[kid, mentioned].map((one) => `JWT_KEY_${one}`))
+    const noStore = () => Promise.reject(new Error('the store is not needed'))
+    const run = async (stdin: string) => {
+      const overrides = { openSecrets, withStore: noStore }
+      const { code, stdout } = await runCommand(['partner', 'identify', '--json'], overrides, { stdin })
+      expect(stdout).not.toContain(value)
+      return { code, answers: JSON.parse(stdout) as unknown }
+    }
+    const drop = (one: string) => `npm run -s ops -- keys drop ${one} --leaked`
+    const inUse = { line: 1, kind: 'signing-key', state: 'in use: it verifies', kid, ifItLeaked: drop(kid) }
+    const possible = { line: 3, kind: 'possible-key', state: expect.stringMatching(/^may be a signing key: /) }
+    expect(await run(text)).toEqual({
+      code: 0,
+      answers: [
+        inUse,
+        { line: 2, kind: 'signing-key', state: 'no live one matches', kid: dropped },
+        {
+          line: 4,
+          kind: 'key-name',
+          state: expect.stringMatching(/^in use: it signs; .* no secret$/),
+          kid: mentioned,
+          ifItLeaked: drop(mentioned),
+        },
+        possible,
+      ],
+    })
+    expect(await run(`\n\n${value}`)).toEqual({ code: 3, answers: [possible] })
+  })
+
+  test('in an outage prints the partner that a token names, and the key, and then fails', async () => {
+    const { stdout } = await create('acme', '--json')
+    const { clientId, clientSecret } = JSON.parse(stdout) as Credentials
+    const issue = (claims: object) =>
+      `eyJhbGciOiJIUzI1NiJ9.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`
+    const times = { iat: 1_795_262_400, exp: 1_795_266_000 }
+    const text = [
+      issue({ sub: clientId, partner: 'acme', ...times }),
+      issue({ sub: 'other', partner: '$(rm)', ...times }),
+      issue({ sub: 'no date', iat: 1e20, exp: 1e20 }),
+      clientSecret,
+      `JWT_KEY_1700000000=${generateKey()}`,
+    ].join('\n')
+    const down = () => Promise.reject(new UserError('Down.'))
+    const outage = { withStore: down, openSecrets: async () => ({ ...createMemorySecrets(), list: down }) }
+    const failed = await runCommand(['partner', 'identify', '--json'], outage, { stdin: text })
+    const named = { state: 'not known', createdAt: '2026-11-21T12:00:00Z', expiresAt: '2026-11-21T13:00:00Z' }
+    const command = 'npm run -s ops --'
+    expect(JSON.parse(failed.stdout)).toEqual([
+      {
+        line: 5,
+        kind: 'signing-key',
+        state: 'not known',
+        kid: '1700000000',
+        ifItLeaked: `${command} keys drop 1700000000 --leaked`,
+      },
+      { line: 4, kind: 'secret', state: 'not known' },
+      {
+        line: 1,
+        kind: 'token',
+        ...named,
+        shortName: 'acme',
+        clientId,
+        ifItLeaked: `${command} partner lockdown acme --tokens-only`,
+      },
+      { line: 2, kind: 'token', ...named },
+    ])
+    expect([failed.code, failed.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^Down\.\nDown\.\nNot everything could be read/),
+    ])
+  })
+
+  test.each([
+    'pcs_ExampleOnlyNotASecretOfAnybody4Bi5Y4',
+    'CLIENT_SECRET=x',
+    'eyJhbGciOiJ9.eyJwIjoxfQ.x',
+    'eyJh.eyJh.x',
+  ])('says at once that %j is none, and does not print it', async (text) => {
+    const noStore = () => Promise.reject(new Error('the store is not needed'))
+    const { code, stderr } = await runCommand(['partner', 'identify'], { withStore: noStore }, { stdin: text })
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^This is no secret, token or signing key of this service: /),
+    ])
+    expect(stderr).not.toContain(text)
+  })
+
+  test.each([
+    ['', false],
+    [' \r\n', false],
+    ['pcs_x', true],
+  ])('refuses %j as the input (a terminal, which would show it: %s)', async (stdin, isTTY) => {
+    expect(await identify(stdin, [], isTTY)).toEqual(refused(expect.stringMatching(/^There is no secret on standard/)))
+  })
+
+  test.each([['pcs_x'], ['--secret=pcs_x'], ['--json=pcs_x'], ['-s', 'pcs_x']])(
+    'refuses a secret as an argument, and does not print it: %s',
+    async (...args) => {
+      const refusal = /^Never pass a secret as an argument: [^_]*\n$/
+      expect(await identify('', args)).toEqual(refused(expect.stringMatching(refusal)))
+    },
+  )
+})
+
+test.each([
+  'partner create --short-name cc --name C --country KE',
+  'partner rotate acme --grace 0 --yes',
+  'partner lockdown acme --yes',
+  'partner suspend acme',
+  'partner resume acme',
+  'partner set acme country=TZ',
+  'partner close acme --yes',
+  'keys rotate',
+  'keys drop OLD --yes',
+])('%s on a deployed environment needs an actor', async (command) => {
+  const findActor = async () => undefined
+  expect(await runCommand([...command.split(' '), ...remote], { findActor, withStore })).toEqual(
+    refused(expect.stringMatching(/^Who makes this change\? /)),
+  )
+})

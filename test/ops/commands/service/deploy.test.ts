@@ -1,0 +1,121 @@
+import { beforeAll, expect, test, vi } from 'vitest'
+import { readOrigin } from '../../../../src/api/origin.ts'
+import { findIncompleteCredentials, runSmokeTest } from '../../../../src/ops/core/service/smoke-test.ts'
+import { isCleanCheckout } from '../../../../src/ops/store/checkout.ts'
+import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../../../src/ops/store/deployment.ts'
+import { openBindingStore } from '../../support/binding-store.ts'
+import { recordMigrations, useMemoryBindings } from '../../support/memory-bindings.ts'
+import { createMemorySecrets } from '../../support/memory-secrets.ts'
+import { runCommand } from '../../support/run-ops.ts'
+
+vi.mock(import('../../../../src/ops/store/checkout.ts'), async (load) => ({
+  ...(await load()),
+  isCleanCheckout: vi.fn<typeof isCleanCheckout>(),
+}))
+vi.mock(import('../../../../src/ops/store/deployment.ts'), () => ({
+  deployWithWrangler: vi.fn<typeof deployWithWrangler>(),
+  findLiveVersion: vi.fn<typeof findLiveVersion>(),
+  runProjectCheck: vi.fn<typeof runProjectCheck>(),
+}))
+vi.mock(import('../../../../src/ops/core/service/smoke-test.ts'), async (load) => ({
+  ...(await load()),
+  runSmokeTest: vi.fn<typeof runSmokeTest>(),
+}))
+
+const bindings = useMemoryBindings()
+beforeAll(() => recordMigrations(bindings()))
+const host = 'https://catalog.acme.workers.dev'
+const back = 'To go back to the version before: npx wrangler rollback old --env staging\n'
+
+/** @param change makes a step fail. */
+function deploy(change: () => unknown = () => {}, key = '1790000000') {
+  for (const step of [deployWithWrangler, findLiveVersion, runProjectCheck, runSmokeTest]) vi.mocked(step).mockReset()
+  vi.mocked(isCleanCheckout).mockResolvedValue(true)
+  vi.mocked(runProjectCheck).mockResolvedValue(true)
+  vi.mocked(findLiveVersion).mockResolvedValue('old')
+  vi.mocked(deployWithWrangler).mockResolvedValue('new')
+  vi.mocked(runSmokeTest).mockResolvedValue('passed')
+  change()
+  return runCommand(['deploy', '--env', 'staging'], {
+    variables: {},
+    findOrigin: async () => host,
+    openSecrets: async () => createMemorySecrets(`JWT_KEY_${key}`),
+    withStore: (target, work) => work(openBindingStore(bindings(), target)),
+  })
+}
+
+test('a deploy checks the project, deploys, tests the new version, and says how to go back', async () => {
+  expect(await deploy()).toEqual({
+    code: 0,
+    stdout: `Version new is deployed to staging: ${host}\n${back}`,
+    stderr: '',
+  })
+  expect(runProjectCheck).toHaveBeenCalled()
+  expect(deployWithWrangler).toHaveBeenCalledWith('staging', host)
+  const version = { worker: 'partner-investment-plan-catalog-staging', id: 'new' }
+  const [target] = vi.mocked(runSmokeTest).mock.calls[0] ?? []
+  expect(target).toMatchObject({ origin: host, version })
+})
+
+test.each<[string, () => unknown, string?]>([
+  [
+    'Not everything here is committed: see git status. Commit it, or add --allow-dirty.\n',
+    () => vi.mocked(isCleanCheckout).mockResolvedValue(false),
+  ],
+  ['The Worker has no signing key whose time has come. Run: ', () => {}, '9999999999'],
+  [
+    'npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.\n',
+    () => vi.mocked(runProjectCheck).mockResolvedValue(false),
+  ],
+])('a deploy is refused: %s', async (message, change, key) => {
+  const { code, stdout, stderr } = await deploy(change, key)
+  expect([code, stdout, stderr.slice(0, message.length)]).toEqual([2, '', message])
+  expect(deployWithWrangler).not.toHaveBeenCalled()
+})
+
+test.each<[string, () => unknown]>([
+  ['The smoke test failed, and version new is live.', () => vi.mocked(runSmokeTest).mockResolvedValue('failed')],
+  ['Version new is live, and not tested:', () => vi.mocked(runSmokeTest).mockResolvedValue('unreachable')],
+  ['wrangler deploy failed:', () => vi.mocked(deployWithWrangler).mockResolvedValue(undefined)],
+])('a deploy that did not succeed says how to go back: %s', async (message, change) => {
+  const { code, stderr } = await deploy(change)
+  expect([code, stderr.slice(0, message.length), stderr.endsWith(back)]).toEqual([2, message, true])
+})
+
+test('after the first deploy, there is no way back', async () => {
+  const { stdout } = await deploy(() => vi.mocked(findLiveVersion).mockResolvedValue(undefined))
+  expect(stdout).toMatch(/^It is the first version, so there is none to go back to\.$/m)
+})
+
+test.each([
+  ['https://catalog.example.com', 'https://catalog.example.com'],
+  ['https://catalog.example.com:8443/', 'https://catalog.example.com:8443'],
+  ['http://localhost:8787', 'http://localhost:8787'],
+  ['http://127.0.0.1:8787', 'http://127.0.0.1:8787'],
+  ['http://[::1]:8787', 'http://[::1]:8787'],
+  ['catalog.example.com:8443', undefined],
+  ['catalog.example.com', undefined],
+  ['http://catalog.example.com', undefined],
+  ['http://localhost.example.com', undefined],
+  ['https://catalog.example.com/docs', undefined],
+  ['https://user:secret@catalog.example.com', undefined],
+  ['', undefined],
+])('the origin of a service in %j is %s', (text, origin) => {
+  expect(readOrigin(text)).toBe(origin)
+})
+
+test.each([
+  [{}, undefined],
+  [{ CLIENT_ID: '', CLIENT_SECRET: '', SHORT_NAME: '' }, undefined],
+  [{ CLIENT_ID: 'a', CLIENT_SECRET: 'b', SHORT_NAME: 'c' }, undefined],
+  [
+    { CLIENT_ID: 'a', CLIENT_SECRET: 'b', SHORT_NAME: '' },
+    'The smoke test lacks SHORT_NAME: set all of CLIENT_ID, CLIENT_SECRET, SHORT_NAME, or unset CLIENT_ID and CLIENT_SECRET.',
+  ],
+  [
+    { SHORT_NAME: 'c' },
+    'The smoke test lacks CLIENT_ID and CLIENT_SECRET: set all of CLIENT_ID, CLIENT_SECRET, SHORT_NAME, or unset SHORT_NAME.',
+  ],
+])('the credentials of the smoke test are all set, or none: %j', (variables, problem) => {
+  expect(findIncompleteCredentials(variables)).toBe(problem)
+})

@@ -1,0 +1,194 @@
+// No import silently undoes somebody else's work.
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { CatalogFile } from '../../../../src/ops/core/files/catalog-file.ts'
+import type { CatalogUpdate } from '../../../../src/ops/core/changes/plan-patch.ts'
+import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
+import { selectCatalogOrigin, type CatalogOrigin } from '../../../../src/db/catalog-queries.ts'
+import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { prepareImport, prepareUpdate, type ImportChoice } from '../../../../src/ops/core/catalog/catalog-import.ts'
+import { closePlan, setFields, setViewable } from '../../../../src/ops/core/plans/plan-changes.ts'
+import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
+import { invalidateLists, publishChange } from '../../../../src/ops/core/publications/publications.ts'
+import { UserError } from '../../../../src/ops/shared/user-error.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+import { publishPlans, spreadTimes } from '../../../support/publish-plans.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { attribution, importPlans, request, store } from '../../support/worker-store.ts'
+
+const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE', 'UG'] })
+const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
+
+beforeEach(async () => {
+  await emptyDatabase(env)
+  await importPlans([cash, gold])
+})
+
+const importFile = async (file: CatalogFile, choice?: ImportChoice) => {
+  const prepared = await prepareImport(store, file, choice)
+  await publishChange(store, prepared, request)
+  return prepared
+}
+type Row = { identifier: string; [field: string]: unknown }
+/** A file with some fields of plans, as `readUpdate` reads it. */
+const makeUpdate = (plans: Row[], origin?: CatalogOrigin): CatalogUpdate => ({
+  patches: plans.map((fields) => {
+    const { identifier } = fields
+    return { identifier, fields: { ...fields }, place: { kind: 'plan', identifier } }
+  }),
+  defects: [],
+  origin,
+})
+const rename = (file: CatalogFile, identifier: string, name: string): CatalogFile => ({
+  ...file,
+  plans: file.plans.map((plan) => (plan.identifier === identifier ? { ...plan, name } : plan)),
+})
+
+test('an edited export leaves a plan closed and another withdrawn that were so after the export', async () => {
+  await invalidateLists(store, attribution)
+  const exported = await readCatalogFile(store)
+  await closePlan(store, 'cash', 'Sold out.', request)
+  await setViewable(store, 'gold', { countries: ['UG'], isViewable: false }, request)
+  const { isMerged, changes, unchanged, notes, warnings } = await importFile(rename(exported, 'cash', 'Better cash'))
+  expect([isMerged, changes.length, unchanged]).toEqual([true, 1, 1])
+  expect([notes, warnings]).toEqual([['2 plans changed since the export: those values stay.'], []])
+  expect(await listPlans(store)).toEqual([
+    { ...cash, name: 'Better cash', isInvestable: false, nonInvestableNote: 'Sold out.' },
+    { ...gold, viewableIn: [] },
+  ])
+})
+
+test('a field that both changed is refused with both values, and nothing is changed', async () => {
+  const exported = await readCatalogFile(store)
+  await importFile(rename(exported, 'cash', 'Theirs'))
+  const [theirs] = await listPublications(store, {})
+  await expect(importFile(rename(exported, 'cash', 'Ours'))).rejects.toThrow(
+    new UserError([
+      'Plan "cash": name: the file says "Ours"; the catalog says "Theirs".',
+      `The catalog was changed by amina@example.com (publication ${theirs?.id}).`,
+      'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
+      'Nothing was imported.',
+    ]),
+  )
+  expect((await findPlan(store, 'cash')).name).toBe('Theirs')
+})
+
+test.each<[string, Partial<CatalogFile>, ImportChoice]>([
+  ['without a revision', { origin: undefined }, {}],
+  ['that overwrites', {}, { isOverwriting: true }],
+])('an old file %s warns of what it takes back of others, also as an update', async (_, overrides, choice) => {
+  const old = { ...(await readCatalogFile(store)), ...overrides }
+  await closePlan(store, 'gold', 'Sold out.', request)
+  await setFields(store, 'cash', ['performance1=9', 'performanceDate=2026-11-01'], request)
+  await importPlans([makePlan({ id: 3, identifier: 'new' })])
+  const [added, figures, closed] = (await listPublications(store, {})).map(({ id, actor }) => `${id} by ${actor}`)
+  const takesBack = (who: (string | undefined)[], plans: string) => [
+    `This takes back values of recent publications (${who.join(', ')}): ${plans}. To keep them, export the catalog again and edit that.`,
+  ]
+  const pruned = await prepareImport(store, old, { ...choice, isPruning: true })
+  expect(pruned.warnings).toEqual(takesBack([added, figures, closed], 'new, cash, gold'))
+  const patch = { identifier: 'gold', isInvestable: true, nonInvestableNote: null, name: 'Better gold' }
+  expect((await prepareUpdate(store, makeUpdate([patch], old.origin), choice)).warnings).toEqual(
+    takesBack([closed], 'gold'),
+  )
+  const sold = { isInvestable: false, nonInvestableNote: 'Sold out.' }
+  const prepareFigures = async (performanceDate: string) => {
+    const plans = old.plans.map((plan) => ({ ...plan, performanceDate, ...sold }))
+    return (await prepareImport(store, { ...old, plans }, choice)).warnings
+  }
+  expect(await prepareFigures('2026-11-01')).toEqual(takesBack([figures], 'cash'))
+  // The return of another month may be the same again.
+  expect(await prepareFigures('2026-12-01')).toEqual([])
+})
+
+test('a field of the catalog that this copy of the code does not know stays, and a new plan without it is refused', async () => {
+  const newer = (plan: CatalogPlan): CatalogPlan => Object({ ...plan, benchmark: 'NSE' })
+  await publishPlans(store.db, [newer(cash), newer(gold)])
+  const { origin } = await readCatalogFile(store)
+  await closePlan(store, 'gold', 'Sold out.', request)
+  await importFile({ plans: [{ ...cash, name: 'New' }, gold], origin })
+  expect(await listPlans(store)).toEqual([
+    newer({ ...cash, name: 'New' }),
+    newer({ ...gold, isInvestable: false, nonInvestableNote: 'Sold out.' }),
+  ])
+  await expect(importPlans([makePlan({ id: 3 })])).rejects.toThrow('its plans have other fields than the catalog')
+})
+
+test('an export of the past carries its revision: importing it unchanged changes nothing, unless it overwrites', async () => {
+  // A second is the finest time that an operator can name.
+  await spreadTimes(env.DB)
+  const closed = { ...cash, isInvestable: false, nonInvestableNote: 'Sold out.' }
+  await closePlan(store, 'cash', 'Sold out.', request)
+  const past = await readCatalogFile(store, 1000)
+  expect(past.plans).toEqual([cash, gold])
+  await importFile(past)
+  expect(await findPlan(store, 'cash')).toEqual(closed)
+  await importFile(past, { isOverwriting: true })
+  expect(await findPlan(store, 'cash')).toEqual(cash)
+})
+
+test.each([
+  ['another catalog', { catalog: '0'.repeat(16) }],
+  ['an unknown revision', { revision: 1 }],
+])('a file of %s is refused, unless --overwrite', async (_, origin) => {
+  const exported = rename(await readCatalogFile(store), 'cash', 'New')
+  const file = { ...exported, origin: { ...(await selectCatalogOrigin(store.db)), ...origin } }
+  await expect(importFile(file)).rejects.toThrow(
+    new UserError([
+      'The file was exported from another catalog, or the database was restored since. Export the catalog again, or add --overwrite: the file then replaces also what others changed.',
+      'Nothing was imported.',
+    ]),
+  )
+  const { isMerged } = await importFile(file, { isOverwriting: true })
+  expect([isMerged, (await findPlan(store, 'cash')).name]).toEqual([false, 'New'])
+})
+
+describe('a partial update', () => {
+  const update = async (plans: Row[], exported: Partial<CatalogFile> = {}) => {
+    const prepared = await prepareUpdate(store, makeUpdate(plans, exported.origin))
+    await publishChange(store, prepared, request)
+    return prepared
+  }
+
+  test('changes only what it names, and leaves other plans', async () => {
+    const { isMerged, changes, unchanged } = await update([{ identifier: 'cash', performance1: 1.5 }])
+    expect([isMerged, changes.length, unchanged]).toEqual([false, 1, 0])
+    expect(await listPlans(store)).toEqual([{ ...cash, performance1: 1.5 }, gold])
+  })
+
+  test('of an edited export keeps what others changed since, and refuses a field that both changed', async () => {
+    const exported = await readCatalogFile(store)
+    await importFile(rename(exported, 'cash', 'Theirs'))
+    await importPlans([makePlan({ id: 3, identifier: 'new' })])
+    const { isMerged } = await update(
+      [
+        { ...cash, performance1: 1.5 },
+        { identifier: 'new', hint: 'Hi' },
+      ],
+      exported,
+    )
+    expect([isMerged, await findPlan(store, 'cash')]).toEqual([true, { ...cash, name: 'Theirs', performance1: 1.5 }])
+    expect((await findPlan(store, 'new')).hint).toBe('Hi')
+    const ours = [{ identifier: 'cash', name: 'Ours' }]
+    await expect(update(ours, exported)).rejects.toThrow('name: the file says "Ours"; the catalog says "Theirs".')
+  })
+
+  test('is refused with every defect, and changes nothing', async () => {
+    await expect(
+      update([
+        { identifier: 'cash', name: '' },
+        { identifier: 'none', name: 'x' },
+      ]),
+    ).rejects.toThrow(
+      new UserError([
+        'Plan "cash": name: expected text of 1 to 200 characters; found "".',
+        'Plan "none": identifier: expected the identifier of a plan in the catalog; found "none". To add a plan, use catalog import.',
+        'Nothing was imported.',
+      ]),
+    )
+    await expect(update([{ identifier: 'cash', category: { name: 'Other' } }])).rejects.toThrow(
+      'Plan "cash": category.name: expected "Money Market", as in plan "gold"; found "Other".',
+    )
+    expect(await listPlans(store)).toEqual([cash, gold])
+  })
+})

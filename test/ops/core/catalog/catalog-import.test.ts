@@ -1,0 +1,145 @@
+import { env } from 'cloudflare:workers'
+import fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { formatCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
+import { selectCatalogOrigin } from '../../../../src/db/catalog-queries.ts'
+import { prepareImport, readCatalog } from '../../../../src/ops/core/catalog/catalog-import.ts'
+import { compareChange } from '../../../../src/ops/core/changes/catalog-difference.ts'
+import { listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { closePlan } from '../../../../src/ops/core/plans/plan-changes.ts'
+import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
+import { UserError } from '../../../../src/ops/shared/user-error.ts'
+import { arbitraryCatalog, makePlan } from '../../../support/make-plan.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { importPlans, interruptedStore, request, store } from '../../support/worker-store.ts'
+
+const nothingImported = 'Nothing was imported.'
+const high = { id: 5, name: 'High' }
+
+beforeEach(() => emptyDatabase(env))
+
+const readRevision = async () => (await selectCatalogOrigin(store.db)).revision
+
+const count = ({ changes, unchanged }: Awaited<ReturnType<typeof importPlans>>) => {
+  const size = (kind: string) => changes.map(compareChange).filter((change) => change.kind === kind).length
+  return { added: size('added'), changed: size('changed'), removed: size('removed'), unchanged }
+}
+
+const read = (text: string) => readCatalog({ kind: 'json', text }, store)
+
+test('readCatalog reads what formatCatalog writes', async () => {
+  const plans = [makePlan({ id: 1 }), makePlan({ id: 2 })]
+  expect(await read(formatCatalog(plans))).toMatchObject({ plans })
+})
+
+describe('an import', () => {
+  test('stores any valid catalog unchanged', async () => {
+    const [catalog = []] = fc.sample(arbitraryCatalog, 20).toSorted((a, b) => b.length - a.length)
+    await importPlans(catalog)
+    expect(await listPlans(store)).toEqual(catalog)
+    expect(await listPlans(store, 'UG')).toEqual(catalog.filter(({ viewableIn }) => viewableIn.includes('UG')))
+  })
+
+  test('replaces every field of a plan with the same ID, and keeps the other plans', async () => {
+    expect(count(await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })]))).toEqual({
+      added: 2,
+      changed: 0,
+      removed: 0,
+      unchanged: 0,
+    })
+    const replacement = makePlan({ id: 2, name: 'New', minTopUpAmounts: {}, viewableIn: [], category: null })
+    const difference = await importPlans([replacement, makePlan({ id: 3 })])
+    expect(count(difference)).toEqual({ added: 1, changed: 1, removed: 0, unchanged: 0 })
+    expect(await listPlans(store)).toEqual([makePlan({ id: 1 }), replacement, makePlan({ id: 3 })])
+  })
+
+  test('of the same plans changes nothing, in whatever order they are written', async () => {
+    await importPlans([makePlan({ minTopUpAmounts: { KES: 1, UGX: 2 }, viewableIn: ['KE', 'UG'] })])
+    const again = makePlan({ minTopUpAmounts: { UGX: 2, KES: 1 }, viewableIn: ['UG', 'KE'] })
+    const revision = await readRevision()
+    expect(count(await importPlans([again]))).toEqual({ added: 0, changed: 0, removed: 0, unchanged: 1 })
+    expect(await readRevision()).toBe(revision)
+  })
+
+  test('keeps a plan’s identifier and ID together', async () => {
+    await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
+    const plans = [makePlan({ id: 1, identifier: 'three' }), makePlan({ id: 4, identifier: 'two' })]
+    const fix = 'A plan keeps both. To begin anew, first import { "plans": [] } with --prune.'
+    const odd = { ...makePlan({ id: 5 }), currency: 'x' }
+    await expect(read(formatCatalog([...plans, odd]))).rejects.toThrow(
+      /^Plan "plan-5": currency: .*\nPlan "three" \(number 1\): id: .*\nPlan "two" \(number 2\): id: /,
+    )
+    await expect(prepareImport(store, { plans })).rejects.toThrow(
+      new UserError([
+        `Plan "three": id: expected an id that no other plan of the catalog has; found 1, the id of plan "one". ${fix}`,
+        `Plan "two": id: expected 2, its id in the catalog; found 4. ${fix}`,
+        nothingImported,
+      ]),
+    )
+  })
+
+  test('refuses to change a plan that is not in the file through an object that they share', async () => {
+    await importPlans([makePlan({ id: 1 }), makePlan({ id: 2 })])
+    await expect(prepareImport(store, { plans: [makePlan({ id: 1, productRiskLevel: high })] })).rejects.toThrow(
+      new UserError([
+        'Plan "plan-1": productRiskLevel.name: expected "Low", as in plan "plan-2"; found "High". Plans with the same productRiskLevel.id share its values: change all of them together.',
+        nothingImported,
+      ]),
+    )
+    const both = [makePlan({ id: 1, productRiskLevel: high }), makePlan({ id: 2, productRiskLevel: high })]
+    await importPlans(both)
+    expect(await listPlans(store)).toEqual(both)
+  })
+})
+
+test('after a file without plans with --prune, an ID can be another plan', async () => {
+  await importPlans([makePlan({ id: 1, identifier: 'one' }), makePlan({ id: 2, identifier: 'two' })])
+  const none = await read('{ "plans": [] }')
+  await publishChange(store, await prepareImport(store, none, { isPruning: true }), request)
+  const own = [makePlan({ id: 1, identifier: 'two' }), makePlan({ id: 2, identifier: 'one' })]
+  await importPlans(own)
+  expect(await listPlans(store)).toEqual(own)
+})
+
+test('an import that prunes may change a shared object that only removed plans refer to', async () => {
+  await importPlans([makePlan({ id: 1 })])
+  const renamed = makePlan({ id: 2, productRiskLevel: high })
+  await importPlans([renamed], true)
+  expect(await listPlans(store)).toEqual([renamed])
+})
+
+test('prepareImport compares what partners of each country see, and changes nothing', async () => {
+  const before = [
+    makePlan({ id: 1, viewableIn: ['KE', 'UG'] }),
+    makePlan({ id: 2, viewableIn: ['KE'] }),
+    makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
+  ]
+  await importPlans(before)
+  const after = [
+    makePlan({ id: 1, name: 'New', tenor: 'Five years', viewableIn: ['KE', 'TZ'] }),
+    makePlan({ id: 3, viewableIn: ['KE', 'RW'] }),
+    makePlan({ id: 4, viewableIn: [] }),
+  ]
+  const { changes, unchanged } = await prepareImport(store, { plans: after }, { isPruning: true })
+  const fields = {
+    name: { from: before[0]?.name, to: 'New' },
+    tenor: { from: before[0]?.tenor, to: 'Five years' },
+  }
+  const none = { appears: [], disappears: [], stays: [], fields: {} }
+  expect([unchanged, ...changes.map(compareChange)]).toMatchObject([
+    1,
+    { ...none, identifier: 'plan-1', kind: 'changed', appears: ['TZ'], disappears: ['UG'], stays: ['KE'], fields },
+    { ...none, identifier: 'plan-2', kind: 'removed', disappears: ['KE'] },
+    { ...none, identifier: 'plan-4', kind: 'added' },
+  ])
+  expect(await listPlans(store)).toEqual(before)
+})
+
+test('an import is refused after another change of the same plan', async () => {
+  await importPlans([makePlan({ id: 1 })])
+  const interrupted = interruptedStore(() => closePlan(store, 'plan-1', 'Sold out.', request))
+  await expect(importPlans([makePlan({ id: 1, name: 'New' })], false, interrupted)).rejects.toThrow(
+    new UserError(['Somebody else changed the catalog at the same time. Try again.', 'Nothing was changed.']),
+  )
+  expect((await listPlans(store))[0]).toMatchObject({ name: makePlan().name, nonInvestableNote: 'Sold out.' })
+})

@@ -1,0 +1,126 @@
+// The catalog as it was, exact to the second.
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { CatalogFile } from '../../../../src/ops/core/files/catalog-file.ts'
+import { findPlan, listPlans, readCatalogFile } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
+import { closePlan, setFields } from '../../../../src/ops/core/plans/plan-changes.ts'
+import { listPublications, readPublication } from '../../../../src/ops/core/publications/publication-log.ts'
+import { prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
+import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+import { spreadTimes } from '../../../support/publish-plans.ts'
+import { interceptD1 } from '../../../support/unreliable-stores.ts'
+import { openOperatorDatabase } from '../../../support/operator-database.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { importPlans, request, store } from '../../support/worker-store.ts'
+
+beforeEach(() => emptyDatabase(env))
+
+const plans = [1, 2, 3].map((id) => makePlan({ id, viewableIn: ['KE', 'UG'] }))
+
+test('findPlan returns a plan as it was, also one that is gone', async () => {
+  await importPlans(plans)
+  await closePlan(store, 'plan-2', 'Sold out.', request)
+  await importPlans(plans.slice(0, 1), true)
+  await spreadTimes(env.DB)
+  expect(await findPlan(store, 'plan-2', 1009)).toEqual(plans[1])
+  const readList = (country: string) => listPlans(store, country, 1009)
+  expect([await readList('UG'), await readList('RW')]).toEqual([plans, []])
+  expect(await findPlan(store, '2', 1010)).toMatchObject({ nonInvestableNote: 'Sold out.' })
+  const gone = 'There is no plan "plan-2" at 1970-01-01 03:17 in '
+  await expect(findPlan(store, 'plan-2', 1020)).rejects.toThrow(gone)
+})
+
+test('findPlan never returns another plan that had the same ID', async () => {
+  await importPlans(plans)
+  const other = makePlan({ id: 1, identifier: 'other' })
+  await importPlans([], true)
+  await importPlans([other])
+  await spreadTimes(env.DB)
+  expect(await findPlan(store, 'plan-1', 1000)).toEqual(plans[0])
+  expect(await findPlan(store, 'other', 1020)).toEqual(other)
+  expect(await findPlan(store, '1', 1020)).toEqual(other)
+  await expect(findPlan(store, 'plan-1', 1020)).rejects.toThrow('There is no plan "plan-1"')
+})
+
+test('the future has the changes that are scheduled until then and have no conflict, and is no file', async () => {
+  await importPlans(plans)
+  const hour = Math.floor(Date.now() / 3.6e6) * 3600 + 3600
+  const at = (hours: number) => ({ ...request, dueAt: hour + hours * 3600 })
+  await setFields(store, 'plan-3', ['hint=Later'], at(2))
+  await setFields(store, 'plan-1', ['hint=New'], at(0))
+  await setFields(store, 'plan-1', ['hint=Newer'], at(1))
+  await setFields(store, 'plan-2', ['hint=Mine'], at(0))
+  await setFields(store, 'plan-2', ['hint=Theirs'], request)
+  const [first, second, third] = plans
+  const next = [{ ...first, hint: 'New' }, { ...second, hint: 'Theirs' }, third]
+  expect(await listPlans(store, undefined, hour + 3600)).toEqual(next)
+  expect(await listPlans(store, 'RW', hour + 3600)).toEqual([])
+  expect(await findPlan(store, 'plan-3', hour + 7200)).toEqual({ ...third, hint: 'Later' })
+  await expect(readCatalogFile(store, hour)).rejects.toThrow(/^--at is in the future: /)
+})
+
+test('there was no catalog before the first publication', async () => {
+  await importPlans(plans)
+  await spreadTimes(env.DB)
+  await expect(readCatalogFile(store, 999)).rejects.toThrow('There was no catalog at 1970-01-01 03:16 in ')
+})
+
+describe('a plan that was added, changed, removed and added again', () => {
+  const [other, gold, fresh] = [makePlan({ id: 1 }), makePlan({ id: 2, name: 'Gold' }), makePlan({ id: 2 })]
+  const closed = { ...gold, isInvestable: false, nonInvestableNote: 'Sold out.' }
+
+  test('has each of its versions for as-of, undo and merge, also in the second round', async () => {
+    const round = [[other, gold], [other, closed], [other], [other, fresh], [other]]
+    const states = [[other], ...round, ...round]
+    const files: CatalogFile[] = []
+    for (const state of states) {
+      await importPlans(state, true)
+      files.push(await readCatalogFile(store))
+    }
+    await spreadTimes(env.DB)
+    for (const [step, { origin }] of files.entries()) if (origin) origin.revision = (1000 + 10 * step) * 1000
+    const rows = (await listPublications(store, {})).toReversed()
+
+    for (const [step, expected] of states.entries()) {
+      const atSeconds = 1000 + 10 * step
+      expect(await readCatalogFile(store, atSeconds)).toEqual(files[step])
+      const found = await findPlan(store, 'plan-2', atSeconds).catch(() => undefined)
+      expect(found).toEqual(expected[1])
+    }
+
+    for (const [step, { id }] of [...rows.entries()].slice(1).toReversed()) {
+      const [before, after] = [states[step - 1]?.[1] ?? null, states[step]?.[1] ?? null]
+      expect((await readPublication(store, id)).changes).toEqual([{ planId: 2, before, after }])
+      await publishChange(store, await prepareUndo(store, id), { ...request, undoneId: id })
+      expect(await listPlans(store)).toEqual(states[step - 1])
+    }
+
+    // An edit of the other plan, in an export of any revision, leaves this plan removed.
+    for (const [step, file] of files.entries()) {
+      const renamed = { ...other, name: `Step ${step}` }
+      const edited = { ...file, plans: [renamed, ...file.plans.slice(1)] }
+      await publishChange(store, await prepareImport(store, edited), request)
+      expect(await listPlans(store)).toEqual([renamed])
+      await importPlans([other])
+    }
+  })
+})
+
+test('a publication between two pages of an export stops it', async () => {
+  const many = Array.from({ length: 160 }, (_, index) => makePlan({ id: index + 1 }))
+  await importPlans(many)
+  const renamed = many.map((plan) => ({ ...plan, name: 'New' }))
+  let isInterrupted = false
+  const interrupted = interceptD1(env.DB, async (call, { params: [lastId] }) => {
+    if (!isInterrupted && lastId === 150) {
+      isInterrupted = true
+      await importPlans(renamed)
+    }
+    return call()
+  })
+  const exported = readCatalogFile({ ...store, db: openOperatorDatabase(interrupted) })
+  await expect(exported).rejects.toThrow('The catalog changed while it was read. Try again.')
+  expect((await readCatalogFile(store)).plans).toEqual(renamed)
+})

@@ -1,0 +1,234 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { formatCatalog, parseCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
+import { arbitraryCatalog, makePlan } from '../../../support/make-plan.ts'
+import { printDefects } from '../../../support/print-defects.ts'
+import naughtyStrings from '../../../vectors/naughty-strings.json' with { type: 'json' }
+
+const parse = (...plans: unknown[]) => parseCatalog(JSON.stringify({ plans }))
+const listDefects = (...plans: unknown[]) => printDefects(parse(...plans))
+
+test('reads a written catalog back unchanged', () => {
+  fc.assert(
+    fc.property(arbitraryCatalog, (plans) => {
+      expect(parseCatalog(formatCatalog(plans))).toEqual({ kind: 'catalog', plans })
+    }),
+  )
+})
+
+test('reads back where an exported file comes from, which is written first', () => {
+  const origin = fc.record({
+    catalog: fc.stringMatching(/^[0-9a-f]{16}$/),
+    revision: fc.nat(Number.MAX_SAFE_INTEGER - 1),
+  })
+  fc.assert(
+    fc.property(arbitraryCatalog, origin, (plans, from) => {
+      expect(parseCatalog(formatCatalog(plans, from))).toEqual({ kind: 'catalog', plans, origin: from })
+    }),
+  )
+  const text = formatCatalog([], { catalog: '0123456789abcdef', revision: 7 })
+  expect(text).toBe(`{
+  "catalog": "0123456789abcdef",
+  "revision": 7,
+  "plans": []
+}
+`)
+})
+
+test('refuses half of where a file comes from: without the other, it would replace what others changed', () => {
+  const text = JSON.stringify({ catalog: '0123456789abcdef', plans: [] })
+  expect(printDefects(parseCatalog(text))).toEqual([expect.stringContaining('both catalog and revision')])
+})
+
+test('names every defect of the file itself, before those of its plans', () => {
+  const text = JSON.stringify({ catalog: 'XYZ', revision: -1, revisoin: 1, plans: [null] })
+  expect(printDefects(parseCatalog(text))).toEqual([
+    'The file: catalog: expected 16 hexadecimal digits in lower case; found "XYZ".',
+    'The file: revision: expected an integer from 0 to 9007199254740990; found -1.',
+    'The file: expected the name of a field; found "revisoin". Did you mean revision?',
+    'Plan number 1: expected an object; found nothing.',
+  ])
+})
+
+test('refuses any text that is not a catalog', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      expect(parseCatalog(text).kind).toBe('invalid')
+    }),
+  )
+})
+
+test('refuses a plan with any value in any field, or reads it back unchanged', () => {
+  const plan = makePlan()
+  const place = fc.constantFrom(...Object.keys(plan), 'another')
+  const value = fc.oneof(fc.constantFrom(...naughtyStrings), fc.jsonValue(), fc.double(), fc.maxSafeInteger())
+  fc.assert(
+    fc.property(fc.dictionary(place, value, { minKeys: 1, maxKeys: 3 }), (replaced) => {
+      const result = parse({ ...plan, ...replaced })
+      const plans = result.kind === 'catalog' ? result.plans : []
+      expect(parseCatalog(formatCatalog(plans))).toEqual({ kind: 'catalog', plans })
+      const isExpected = (line: string) => /^Plan .*expected .*; found .*\.(?: Did you mean .*\?)?$/.test(line)
+      expect(result.kind === 'invalid' ? printDefects(result).filter((line) => !isExpected(line)) : []).toEqual([])
+    }),
+  )
+})
+
+test.each([
+  ['null', 'The file: expected a JSON object with an array "plans"; found nothing.'],
+  ['[]', 'The file: expected a JSON object with an array "plans"; found [].'],
+  ['{}', 'The file: plans: expected an array of plans; found nothing.'],
+  ['{"plans":{}}', 'The file: plans: expected an array of plans; found {}.'],
+  ['{"plans":', 'The file: expected JSON; found an error: Unexpected end of JSON input.'],
+])('refuses %j', (text, defect) => {
+  expect(printDefects(parseCatalog(text))).toEqual([defect])
+})
+
+test('refuses more than 100 levels, at any depth, before it parses them; brackets in a text are no levels', () => {
+  const refusal = ['The file: expected at most 100 levels of arrays and objects; found more.']
+  const nest = (levels: number) => `{"plans":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+  for (const text of [nest(101), nest(1e5), '{"plans":'.repeat(1e5)]) {
+    expect(printDefects(parseCatalog(text))).toEqual(refusal)
+  }
+  expect(printDefects(parseCatalog(nest(100)))).not.toEqual(refusal)
+  const plans = Array.from({ length: 101 }, (_, id) =>
+    makePlan({ id, identifier: `plan-${id}`, about: '\\"[{'.repeat(20) }),
+  )
+  expect(parseCatalog(formatCatalog(plans))).toMatchObject({ kind: 'catalog', plans })
+})
+
+test('a field has one defect, whatever its value', () => {
+  const plan = makePlan()
+  // Each wrong currency or country is a defect of its own.
+  const place = fc.constantFrom(...Object.keys(plan).filter((name) => !/Amounts$|^viewableIn$/.test(name)))
+  const value = fc.oneof(fc.constantFrom(...naughtyStrings), fc.jsonValue(), fc.constantFrom('', ' ', '\u009b'))
+  fc.assert(
+    fc.property(place, value, (name, replaced) => {
+      const lines = listDefects({ ...plan, [name]: replaced }).filter((line) => !line.includes('the name of a field'))
+      const places = lines.map((line) => line.split(' expected')[0])
+      expect(new Set(places).size).toBe(places.length)
+    }),
+    // Each case parses a file: 20,000 of them would take a minute.
+    { numRuns: 300 },
+  )
+})
+
+describe('a defect names the plan, the field, the expected and the found value', () => {
+  const currency = 'expected an ISO 4217 currency code in upper case, such as "KES"'
+  const country = 'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"'
+  const url = 'expected an https URL with a domain name, without a user name and backslashes'
+  const plainText = 'expected text without control characters other than tab and line feed'
+  const integer = 'expected an integer from 0 to 9007199254740990'
+  test.each<[change: object, defect: string]>([
+    [{ name: undefined }, 'name: expected text of 1 to 200 characters; found nothing.'],
+    [{ id: '1' }, `id: ${integer}; found "1".`],
+    [{ id: 2 ** 53 }, `id: ${integer}; found 9007199254740992.`],
+    [{ prospectus: '' }, 'prospectus: expected text of 1 to 2000 characters; found "".'],
+    [{ name: '\u200b\ufeff' }, 'name: expected text with a visible character; found "\\u200b\\ufeff".'],
+    [{ nonInvestableNote: '\u009b31m', isInvestable: false }, `nonInvestableNote: ${plainText}; found "\\u009b31m".`],
+    [{ hint: '' }, 'hint: expected text of 1 to 300 characters; found "".'],
+    [{ hint: 'a\u007f' }, `hint: ${plainText}; found "a\\u007f".`],
+    [{ about: 'a\0' }, `about: ${plainText}; found "a\\u0000".`],
+    [{ about: '\ud800' }, 'about: expected well-formed Unicode text; found "\\ud800".'],
+    [{ tenor: ' \t' }, 'tenor: expected text of 1 to 200 characters; found " \\t".'],
+    [{ imageUrl: 'http://x' }, `imageUrl: ${url}; found "http://x".`],
+    [{ factSheet: 'https://[x' }, `factSheet: ${url}; found "https://[x".`],
+    [{ performance1: '13%' }, 'performance1: expected a number in percent per year, or null; found "13%".'],
+    [{ performance10: -100.5 }, 'performance10: expected a number of -100 or more, or null; found -100.5.'],
+    [{ performanceDate: '2026-02-29' }, 'performanceDate: expected a calendar date as YYYY-MM-DD; found "2026-02-29".'],
+    [{ currency: 'kes' }, `currency: ${currency}; found "kes".`],
+    [{ currency: 'ZZZ' }, `currency: ${currency}; found "ZZZ".`],
+    [{ currency: 'KES ' }, `currency: ${currency}; found "KES ", with a space at the end.`],
+    [{ minTopUpAmounts: { KES: -1 } }, 'minTopUpAmounts.KES: expected a number of 0 or more; found -1.'],
+    [{ minTopUpAmounts: { KSH: 1 } }, `minTopUpAmounts: ${currency}; found "KSH".`],
+    [{ minTopUpAmounts: { '\u001b[31m': 1 } }, `minTopUpAmounts: ${currency}; found "\\u001b[31m".`],
+    [
+      { minTopUpAmounts: { KES: 0.1 + 0.2 } },
+      'minTopUpAmounts.KES: expected a decimal number of at most 15 digits; found 0.30000000000000004.',
+    ],
+    [{ lockInPeriod: 0.5 }, `lockInPeriod: ${integer}; found 0.5.`],
+    [{ isInvestable: 'yes' }, 'isInvestable: expected true or false; found "yes".'],
+    [
+      { isInvestable: false },
+      'nonInvestableNote: expected text that explains why isInvestable is false; found nothing.',
+    ],
+    [{ nonInvestableNote: 'Why?' }, 'nonInvestableNote: expected null, because isInvestable is true; found "Why?".'],
+    [{ planType: { id: 1 } }, 'planType.name: expected text of 1 to 200 characters; found nothing.'],
+    [{ planType: 'Bond' }, 'planType: expected an object with id and name, or null; found "Bond".'],
+    [
+      { planType: { id: 1, name: 'A', nam: 'B' } },
+      'planType: expected the name of a field; found "nam". Did you mean name?',
+    ],
+    [{ color: 'red' }, 'expected the name of a field; found "color".'],
+    [{ Performance3: 1 }, 'expected the name of a field; found "Performance3". Did you mean performance3?'],
+    [{ viewableIn: ['KE', 'XX'] }, `viewableIn: ${country}; found "XX".`],
+    [{ viewableIn: ['KE', 'KE'] }, 'viewableIn: expected each country once; found ["KE","KE"].'],
+    [{ name: 'n'.repeat(300) }, `name: expected text of 1 to 200 characters; found "${'n'.repeat(78)}….`],
+  ])('%j: %s', (change, defect) => {
+    expect(listDefects({ ...makePlan(), ...change })).toEqual([`Plan "plan-1": ${defect}`])
+  })
+
+  test('and its number when it has no identifier', () => {
+    const identifier =
+      'identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits'
+    expect(listDefects({ ...makePlan(), identifier: 7 }, 'a plan')).toEqual([
+      `Plan number 1: ${identifier}; found 7.`,
+      'Plan number 2: expected an object; found "a plan".',
+    ])
+  })
+
+  test.each([
+    ['identifier', '101'],
+    ['factSheet', 'https://docs.example.com@evil.example/x.pdf'],
+    ['factSheet', String.raw`https://docs.example.com\@evil.example/x.pdf`],
+    ['factSheet', String.raw`https://docs.example.com/a\b.pdf`],
+    ['factSheet', 'https://192.0.2.7/x.pdf'],
+    ['factSheet', 'https://3221225991/x.pdf'],
+    ['factSheet', 'https://0xc0.2.7/x.pdf'],
+    ['factSheet', 'https://１９２.0.2.7/x.pdf'],
+    ['factSheet', 'https://[2001:db8::7]/x.pdf'],
+    ['factSheet', 'https://intranet/x.pdf'],
+    ['factSheet', 'https://docs.example.com/\u202efdp.exe'],
+    ['name', 'two\nlines'],
+    ['name', 'Mwamba \u202edraobraH'],
+    ['name', 'صندوق\u200f'],
+    ['coolName', 'Mwam\u200bba'],
+    ['coolName', 'Mwam\u200dba'],
+    ['coolName', 'Mwam\ufe0fba'],
+    ['coolName', 'Mwam\u00adba'],
+    ['coolName', 'Mwam\u3164ba'],
+    ['coolName', 'Mwam\u{e0041}ba'],
+  ])('of a misleading %s: %j', (field, value) => {
+    expect(listDefects({ ...makePlan(), [field]: value })).toEqual([expect.stringContaining(`: ${field}: expected `)])
+  })
+
+  test.each([
+    ['prospectus', 'https://docs.example.com:8443/@mwamba/صورة.pdf?a=@#b'],
+    ['prospectus', 'https://пример.рф'],
+    ['name', "Halisi Shari'ah, Société d’Épargne Ọdan, e\u0301"],
+    ['name', 'የገንዘብ ፈንድ'],
+    ['name', 'می\u200cخواهم ශ්\u200dරී 葛\u{e0100}'],
+    ['name', '👨‍👩‍👧‍👦 👩🏽‍🚀 ☀️'],
+  ])('but not of the %s %s', (field, value) => {
+    expect(listDefects({ ...makePlan(), [field]: value })).toEqual([])
+  })
+
+  test('all defects of a file are named at once', () => {
+    const plans = [makePlan({ name: '' }), makePlan({ id: 2 }), null, makePlan({ id: 4, currency: 'x', tenor: '' })]
+    expect(listDefects(...plans)).toEqual([
+      expect.stringContaining('Plan "plan-1": name:'),
+      expect.stringContaining('Plan number 3:'),
+      expect.stringContaining('Plan "plan-4": currency:'),
+      expect.stringContaining('Plan "plan-4": tenor:'),
+    ])
+  })
+
+  test('plans that conflict with each other are named, and where values are shared, the later ones', () => {
+    const other = { id: 6, name: 'Another name' }
+    const plans = [makePlan(), makePlan({ id: 1, identifier: 'other' }), makePlan({ id: 2, identifier: 'plan-1' })]
+    expect(listDefects(...plans, makePlan({ id: 3, fundManager: other }))).toEqual([
+      'Plan "other" (number 2): id: expected an id that no other plan has; found 1, as in plan "plan-1" (number 1).',
+      'Plan "plan-1" (number 3): identifier: expected an identifier that no other plan has; found "plan-1", as in plan "plan-1" (number 1).',
+      'Plan "plan-3" (number 4): fundManager.name: expected "Société d’Épargne Ɔdum", as in plan "plan-1"; found "Another name". Plans with the same fundManager.id share its values: change all of them together.',
+    ])
+  })
+})

@@ -1,0 +1,220 @@
+import fc from 'fast-check'
+import { describe, expect, inject, test } from 'vitest'
+import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/files/catalog-sheet.ts'
+import { encodeCell, showCell, UnusableCell, type Cell } from '../../../../src/ops/core/files/plan-cells.ts'
+import { listColumns } from '../../../../src/ops/core/files/plan-columns.ts'
+import { arbitraryCatalog, arbitrarySource, makePlan, mistakenTexts } from '../../../support/make-plan.ts'
+import { printDefects } from '../../../support/print-defects.ts'
+
+const typed = { isUntyped: false }
+const origin = { catalog: '0123456789abcdef', revision: 7 }
+const numRuns = Math.min(inject('propertyRuns'), 2000)
+
+/** The sheet of plans, with some cells replaced: by row from 1, as a spreadsheet counts, and by column name. */
+function makeSheet(plans = [makePlan()], cells: Record<number, Record<string, Cell>> = {}) {
+  const sheet = formatCatalogSheet({ plans, origin }, typed)
+  const rows = sheet.rows.map((row) => [...row])
+  for (const [number, replaced] of Object.entries(cells)) {
+    for (const [name, cell] of Object.entries(replaced)) {
+      const row = rows[Number(number) - 1]
+      if (row) row[rows[0]?.indexOf(name) ?? 0] = cell
+    }
+  }
+  return { ...sheet, rows }
+}
+const parse = (...sheets: ReturnType<typeof makeSheet>[]) => parseCatalogSheets({ sheets, format: typed })
+const listDefects = (...sheets: ReturnType<typeof makeSheet>[]) => printDefects(parse(...sheets))
+const plan = makePlan()
+
+test.each([true, false])(
+  'reads a written catalog back unchanged, and where it comes from (untyped: %s)',
+  (isUntyped) => {
+    const format = { isUntyped }
+    fc.assert(
+      fc.property(arbitraryCatalog, arbitrarySource, (plans, source) => {
+        const sheet = formatCatalogSheet({ plans, ...source }, format)
+        expect(parseCatalogSheets({ sheets: [sheet], format })).toEqual({
+          kind: 'catalog',
+          plans,
+          ignored: [],
+          ...source,
+        })
+      }),
+      { numRuns },
+    )
+  },
+)
+
+test('no cell of an untyped sheet is a formula, or anything else that a spreadsheet takes for a formula', () => {
+  fc.assert(
+    fc.property(arbitraryCatalog, (plans) => {
+      const { rows } = formatCatalogSheet({ plans }, { isUntyped: true })
+      const columns = listColumns(plans)
+      const texts = rows.slice(1).map((row) => row.filter((_, index) => columns[index]?.kind === 'text'))
+      expect(texts.flat().filter((text) => /^[=+\-@\t\r]/.test(showCell(text)))).toEqual([])
+    }),
+    { numRuns },
+  )
+})
+
+test.each(mistakenTexts)(
+  'an untyped sheet keeps the text %s with an apostrophe, which a spreadsheet leaves alone',
+  (text) => {
+    expect(encodeCell('text', text, { isUntyped: true })).toBe(`'${text}`)
+  },
+)
+
+test.each(['Open-ended', '3 years', "'Twas 1 plan", 'Plan 7', '  spaces  '])('%s needs no apostrophe', (text) => {
+  expect(encodeCell('text', text, { isUntyped: true })).toBe(text)
+})
+
+test('the columns are the fields in the order of the contract, and one for each currency in use', () => {
+  const names = makeSheet().rows[0]
+  expect(names?.slice(16, 24)).toEqual([
+    'performanceDate',
+    'currency',
+    'minInvestableAmounts.KES',
+    'minInvestableAmounts.USD',
+    'minTopUpAmounts.KES',
+    'tenor',
+    'lockInPeriod',
+    'partialWithdrawable',
+  ])
+  expect(names?.slice(-2)).toEqual(['viewableIn', 'exportedFrom'])
+})
+
+test('an ID of 16 digits is a text, because spreadsheets keep 15', () => {
+  expect(encodeCell('number', 9_007_199_254_740_990, typed)).toBe('9007199254740990')
+})
+
+describe('what people and spreadsheets do to a sheet is read', () => {
+  const expected = { kind: 'catalog', plans: [plan], ignored: [], origin }
+
+  test('rows above the names, and empty rows', () => {
+    const sheet = makeSheet()
+    const blank = [null, '', '  ']
+    expect(
+      parse({ ...sheet, rows: [['October'], [], ...sheet.rows.slice(0, 1), blank, ...sheet.rows.slice(1)] }),
+    ).toEqual(expected)
+  })
+
+  test('columns in another order, and an empty column', () => {
+    const sheet = makeSheet()
+    expect(parse({ ...sheet, rows: sheet.rows.map((row) => [...row.toReversed(), null]) })).toEqual(expected)
+  })
+
+  test.each<[string, Cell, Partial<typeof plan>]>([
+    ['performanceDate', new Date('2026-11-30T00:00:00Z'), { performanceDate: '2026-11-30' }],
+    ['performanceDate', ' 2026-11-30 ', { performanceDate: '2026-11-30' }],
+    ['performance1', '12.4', { performance1: 12.4 }],
+    ['performance1', 0.1 + 0.2, { performance1: 0.3 }],
+    ['performance1', 'null', { performance1: null }],
+    ['performance1', null, { performance1: null }],
+    ['performance1', '-0', { performance1: 0 }],
+    ['partialWithdrawable', 'FALSE', { partialWithdrawable: false }],
+    ['name', 2030, { name: '2030' }],
+    ['name', "'007", { name: '007' }],
+    ['name', "'Twas", { name: "'Twas" }],
+    ['about', 'two\r\nlines', { about: 'two\nlines' }],
+    ['viewableIn', 'KE, UG;RW', { viewableIn: ['KE', 'UG', 'RW'] }],
+    ['viewableIn', null, { viewableIn: [] }],
+    ['minTopUpAmounts.KES', null, { minTopUpAmounts: {} }],
+    ['fundCurrency.currency', '', { fundCurrency: null }],
+  ])('%s: %s', (column, cell, change) => {
+    expect(parse(makeSheet([plan], { 2: { [column]: cell } }))).toEqual({
+      ...expected,
+      plans: [{ ...plan, ...change }],
+    })
+  })
+
+  test('a file without the column exportedFrom', () => {
+    const sheet = makeSheet()
+    expect(parse({ ...sheet, rows: sheet.rows.map((row) => row.slice(0, -1)) })).toEqual({
+      ...expected,
+      origin: undefined,
+    })
+  })
+
+  test('the sheet that is called Plans, when others have plans, too', () => {
+    const old = { ...makeSheet([makePlan({ id: 9 })]), name: 'Old' }
+    expect(parse(old, makeSheet())).toEqual(expected)
+    expect(listDefects(old, { ...makeSheet(), name: 'New' })).toEqual([
+      'The file: expected plans in the sheet Plans; found plans in "Old" and "New".',
+    ])
+  })
+})
+
+describe('a defect names the sheet, the row, the column, the expected and the found value', () => {
+  const percent = 'expected a number in percent per year, or null'
+  const date = new Date('2026-05-01T00:00:00Z')
+  test.each<[string, Cell, string]>([
+    ['performance1', 'abc', `${percent}; found "abc".`],
+    [
+      'performance1',
+      '12,4',
+      `${percent}; found "12,4". Write numbers such as 12.4 and 1000, in .xlsx as numbers, not as text.`,
+    ],
+    ['performance1', new UnusableCell('#N/A, an error'), `${percent}; found #N/A, an error.`],
+    ['performance1', date, `${percent}; found the date 2026-05-01.`],
+    ['performanceDate', '30/10/2026', 'expected a calendar date as YYYY-MM-DD; found "30/10/2026".'],
+    ['performanceDate', 7, 'expected a calendar date as YYYY-MM-DD; found 7.'],
+    ['name', null, 'expected text of 1 to 200 characters; found nothing.'],
+    ['name', new UnusableCell('#REF!'), 'expected text of 1 to 200 characters; found #REF!.'],
+    ['category.name', null, 'expected text of 1 to 200 characters; found nothing.'],
+    ['minTopUpAmounts.KES', -1, 'expected a number of 0 or more; found -1.'],
+    ['viewableIn', 'KE XX', 'expected an ISO 3166-1 alpha-2 country code in upper case, such as "KE"; found "XX".'],
+    ['isInvestable', 'no', 'expected true or false; found "no".'],
+    ['exportedFrom', 'me', 'expected the text of an export, or nothing; found "me".'],
+    [
+      'currency',
+      'KES ',
+      'expected an ISO 4217 currency code in upper case, such as "KES"; found "KES ", with a space at the end.',
+    ],
+  ])('%s: %s', (column, cell, message) => {
+    expect(listDefects(makeSheet([plan], { 2: { [column]: cell } }))).toEqual([
+      `Sheet "Plans", row 2, column ${column}: ${message}`,
+    ])
+  })
+
+  test('all defects at once, of the names of the columns and of the values', () => {
+    const header = ['identifier', 'Performance1', 'name', 'name', 'minTopUpAmounts.KSH', null, 5, 'category', 'name.x']
+    const rows = [header, ['a b', 1, '', 'b', 1, 'x']]
+    const all = listDefects({ ...makeSheet(), rows })
+    expect(all).toEqual([
+      'Sheet "Plans", row 1: expected the name of a column; found "Performance1". Did you mean performance1?',
+      'Sheet "Plans", row 1: expected each column once; found name twice.',
+      'Sheet "Plans", row 1: expected an ISO 4217 currency code in upper case, such as "KES" after the dot; found "minTopUpAmounts.KSH".',
+      'Sheet "Plans", row 1: expected a name for each column with values; found none for that of "x".',
+      'Sheet "Plans", row 1: expected the name of a column; found "category". Did you mean category.id?',
+      'Sheet "Plans", row 1: expected the name of a column; found "name.x". Did you mean name?',
+      'Sheet "Plans", row 1: expected the columns id, coolName, about and 32 more; found none. Take a file of catalog export as the template; or for some fields of known plans, use catalog update.',
+      'Sheet "Plans", row 2, column identifier: expected 1 to 100 letters, digits, dots, underscores and hyphens, starting with a letter or a digit, and not only digits; found "a b".',
+      'Sheet "Plans", row 2, column name: expected text of 1 to 200 characters; found nothing.',
+    ])
+    expect(listDefects({ ...makeSheet(), rows: [['Identifier', 'name']] })).toEqual([
+      'Sheet "Plans", row 1: expected the name of a column; found "Identifier". Did you mean identifier?',
+    ])
+    expect(listDefects({ ...makeSheet(), rows: [['a']] })).toEqual([
+      'The file: expected a row with the names of the columns, one of them identifier; found none.',
+    ])
+  })
+
+  test('plans that conflict with each other name both rows', () => {
+    const sheet = makeSheet([plan, makePlan({ id: 2 }), makePlan({ id: 3 })], {
+      3: { identifier: 'plan-1' },
+      4: { 'fundManager.name': 'Renamed' },
+    })
+    expect(listDefects(sheet)).toEqual([
+      'Sheet "Plans", row 3, column identifier: expected an identifier that no other plan has; found "plan-1", as in row 2.',
+      'Sheet "Plans", row 4, column fundManager.name: expected "Société d’Épargne Ɔdum", as in plan "plan-1"; found "Renamed". Plans with the same fundManager.id share its values: change all of them together.',
+    ])
+  })
+
+  test('rows of two exports', () => {
+    const source = (revision: number) => `catalog 0123456789abcdef, revision ${revision}`
+    const cells = { 2: { exportedFrom: source(1) }, 3: { exportedFrom: source(2) } }
+    expect(listDefects(makeSheet([plan, makePlan({ id: 2 })], cells))).toEqual([
+      'Sheet "Plans", row 3, column exportedFrom: expected rows of one export; found "catalog 0123456789abcdef, revision 2". Import each export by itself, or delete this column.',
+    ])
+  })
+})

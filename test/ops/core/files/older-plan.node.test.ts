@@ -1,0 +1,62 @@
+// A field that is added later, with a value for older plans, needs no other change than in the schema.
+import { expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { parseCatalog } from '../../../../src/ops/core/files/catalog-file.ts'
+import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/files/catalog-sheet.ts'
+import { fillOlderPlan } from '../../../../src/ops/core/files/older-plan.ts'
+import { applyPatches, parseAssignments } from '../../../../src/ops/core/changes/plan-patch.ts'
+import { describePlan } from '../../../../src/openapi/plan-json-schema.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+
+vi.mock('../../../../src/catalog/plan-schema.ts', async (importOriginal) => {
+  const schema = await importOriginal<typeof import('../../../../src/catalog/plan-schema.ts')>()
+  const { field, nonNegativeInteger, planSchema } = schema
+  const icon = field(z.string(), 'Icon.', 'sun').default('leaf')
+  const added = {
+    category: planSchema.shape.category.unwrap().extend({ icon }).nullable(),
+    indexName: field(z.string().max(200), 'Index.', 'NSE 20').default('None'),
+    advisor: z
+      .strictObject({ id: field(nonNegativeInteger, 'ID.', 7) })
+      .nullable()
+      .default(null),
+  }
+  const catalogPlanSchema = schema.catalogPlanSchema.safeExtend(added)
+  return { ...schema, planSchema: planSchema.extend(added), catalogPlanSchema }
+})
+
+const plan = makePlan()
+const { advisor: _advisor, indexName: _indexName, ...fields } = { ...plan, advisor: {}, indexName: '' }
+const older = { ...fields, category: { id: 3, name: 'Cash', displayName: 'Save', tagLine: 'Low risk' } }
+const filled = { ...older, category: { ...older.category, icon: 'leaf' }, indexName: 'None', advisor: null }
+const format = { isUntyped: false }
+
+test('an example has the field, and an older plan its value for older plans, in the order of the schema', () => {
+  expect(plan).toMatchObject({ category: { icon: 'sun' }, indexName: 'NSE 20', advisor: { id: 7 } })
+  expect(fillOlderPlan(plan)).toBe(plan)
+  expect(JSON.stringify(fillOlderPlan(older))).toBe(JSON.stringify(filled))
+})
+
+test('files of older plans are read', () => {
+  expect(parseCatalog(JSON.stringify({ plans: [older] }))).toMatchObject({ plans: [filled] })
+  const { rows, ...sheet } = formatCatalogSheet({ plans: [{ ...plan, category: older.category }] }, format)
+  const added = ['category.icon', 'advisor.id', 'indexName'].map((name) => rows[0]?.indexOf(name))
+  const olderRows = rows.map((row) => row.filter((_, index) => !added.includes(index)))
+  expect(olderRows[0]).toHaveLength((rows[0]?.length ?? 0) - added.length)
+  expect(parseCatalogSheets({ sheets: [{ ...sheet, rows: olderRows }], format })).toMatchObject({ plans: [filled] })
+})
+
+test('the command line sets the field', () => {
+  const { defects, ...patch } = parseAssignments(['indexName=NSE 25', 'advisor.id=8'])
+  expect(applyPatches({ patches: [{ identifier: plan.identifier, ...patch }], defects }, [plan])).toEqual({
+    plans: [{ ...plan, indexName: 'NSE 25', advisor: { id: 8 } }],
+    defects: [],
+  })
+})
+
+test('partners always get the field', () => {
+  const { plan: schema, objects } = describePlan()
+  expect(schema.required).toEqual(expect.arrayContaining(['indexName', 'advisor']))
+  expect(schema.properties['indexName']).not.toHaveProperty('default')
+  expect(objects['PlanCategory']).toMatchObject({ required: expect.arrayContaining(['icon']) })
+  expect(Object.keys(objects)).toContain('Advisor')
+})

@@ -1,0 +1,138 @@
+import fc from 'fast-check'
+import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
+import { writeXlsx, type Cell as XlsxCell, type MergeRange } from 'hucre/xlsx'
+import { expect, test } from 'vitest'
+import { formatCatalogSheet, parseCatalogSheets } from '../../../../src/ops/core/files/catalog-sheet.ts'
+import { UnusableCell } from '../../../../src/ops/core/files/plan-cells.ts'
+import { parseUpdateSheets } from '../../../../src/ops/core/changes/plan-patch.ts'
+import { formatXlsx, parseXlsx } from '../../../../src/ops/core/files/xlsx-file.ts'
+import { arbitraryCatalog, arbitrarySource } from '../../../support/make-plan.ts'
+
+test('a catalog in .xlsx is read back unchanged, with where it comes from', async () => {
+  await fc.assert(
+    fc.asyncProperty(arbitraryCatalog, arbitrarySource, async (plans, source) => {
+      const bytes = await formatXlsx(formatCatalogSheet({ plans, ...source }, { isUntyped: false }))
+      expect(parseCatalogSheets(await parseXlsx(bytes))).toEqual({ kind: 'catalog', plans, ignored: [], ...source })
+    }),
+  )
+})
+
+test('a text that looks like an escaped character stays, and a column of a part that does not exist is refused', async () => {
+  const rows = (text: string, column: string) => ({
+    name: 'Plans',
+    rows: [
+      ['identifier', column],
+      ['gold', text],
+    ],
+  })
+  const update = async (text: string, column: string) =>
+    parseUpdateSheets(await parseXlsx(await formatXlsx(rows(text, column))))
+  expect((await update('Fund _x0041_', 'name')).patches[0]?.fields['name']).toBe('Fund _x0041_')
+  expect((await update('false', 'viewableIn.KE')).defects).toHaveLength(1)
+})
+
+/** Reads one cell below the name of a column. */
+async function readCell(
+  column: string,
+  cell: Partial<XlsxCell>,
+  merges: MergeRange[] = [],
+  index = 0,
+): Promise<unknown> {
+  const rows = [
+    ['identifier', column],
+    ['plan-1', null],
+    ['plan-2', null],
+  ]
+  const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows, cells: new Map([['1,1', cell]]), merges }] })
+  const { patches, defects } = parseUpdateSheets(await parseXlsx(bytes))
+  expect(defects).toEqual([])
+  const value = patches[index]?.fields[column]
+  return value instanceof UnusableCell ? value.description : value
+}
+
+test.each<[string, string, Partial<XlsxCell>, unknown]>([
+  [
+    'a percentage',
+    'performance1',
+    { value: 0.124, style: { numFmt: '0.00%' } },
+    '12.4 %, in a cell that is formatted as a percentage',
+  ],
+  ['a number with a sign for percent', 'performance1', { value: 12.4, style: { numFmt: '0.0"%"' } }, 12.4],
+  ['a formula with its value', 'performance1', { formula: '12+0.4', formulaResult: 12.4 }, 12.4],
+  [
+    'a formula without a value',
+    'performance1',
+    { value: null, formula: '12+0.4' },
+    'a formula without a value, which the spreadsheet computes when it saves the file',
+  ],
+  ['an error', 'performance1', { value: '#N/A', type: 'error' }, '#N/A, the error of a formula'],
+  ['a date', 'performanceDate', { value: new Date('2026-11-30'), style: { numFmt: 'dd/mm/yyyy' } }, '2026-11-30'],
+  [
+    'a date with a time, which may be another day elsewhere',
+    'performanceDate',
+    { value: new Date('2026-11-30T22:00Z'), style: { numFmt: 'dd/mm/yyyy hh:mm' } },
+    '2026-11-30T22:00:00.000Z',
+  ],
+])('reads %s', async (_, column, cell, read) => {
+  expect(await readCell(column, cell)).toEqual(read)
+})
+
+test('merged cells are refused, because only one of them has the value', async () => {
+  const merge = { startRow: 1, endRow: 2, startCol: 1, endCol: 1 }
+  const read = (index: number) => readCell('performanceDate', { value: '2026-11-30' }, [merge], index)
+  expect([await read(0), await read(1)]).toEqual(['2026-11-30', 'a part of merged cells: split them'])
+})
+
+test('each cell that merged cells cover is refused, and no other', async () => {
+  const rows = Array.from({ length: 4 }, () => ['a', 'b', 'c', 'd'])
+  const merges = [
+    { startRow: 0, endRow: 2, startCol: 1, endCol: 2 },
+    { startRow: 1, endRow: 1, startCol: 3, endCol: 9 },
+    { startRow: 3, endRow: 3, startCol: 0, endCol: 1 },
+  ]
+  const { sheets } = await parseXlsx(await writeXlsx({ sheets: [{ name: 'Plans', rows, merges }] }))
+  const shown = sheets[0]?.rows.map((cells) =>
+    cells.map((cell) => (cell instanceof UnusableCell ? '-' : cell)).join(''),
+  )
+  expect(shown).toEqual(['ab-d', 'a--d', 'a--d', 'a-cd'])
+})
+
+test('20,000 merged cells are read in seconds', async () => {
+  const rows = Array.from({ length: 20_000 }, () => Array.from({ length: 10 }, () => 1))
+  const merges = rows.map((_, index) => ({ startRow: index, endRow: index, startCol: 0, endCol: 1 }))
+  const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows, merges }] })
+  const before = process.cpuUsage()
+  await parseXlsx(bytes)
+  expect(process.cpuUsage(before).user).toBeLessThan(8e6)
+})
+
+/** Changes the size that the archive declares for the first sheet. */
+async function declareSize(size: number): Promise<Uint8Array> {
+  const bytes = Buffer.from(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
+  // The name is 46 bytes after the start of an entry of the directory, the unpacked size 24.
+  bytes.writeUInt32LE(size, bytes.lastIndexOf('xl/worksheets/sheet1.xml') - 46 + 24)
+  return bytes
+}
+
+test.each([
+  ['that unpacks to more than 100 MB', 100_000_000, /^The file unpacks to more than 100 MB\. Delete /],
+  ['with a part that hides its size', 0, /"xl\/worksheets\/sheet1\.xml" does not say its size/],
+  ['with a part that is larger than it says', 100, /Decompressed size exceeds limit of 100 bytes/],
+])('a file is refused %s', async (_, size, message) => {
+  await expect(parseXlsx(await declareSize(size))).rejects.toThrow(message)
+})
+
+test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
+  const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
+  const path = 'xl/worksheets/sheet1.xml'
+  const sheet = strFromU8(parts[path] ?? new Uint8Array())
+  const lastRow = '<row r="1048576"><c r="T1048576"><v>1</v></c></row></sheetData>'
+  const bytes = zipSync({ ...parts, [path]: strToU8(sheet.replace('</sheetData>', lastRow)) })
+  await expect(parseXlsx(bytes)).rejects.toThrow(/^The file has more than 20 million cells\. Delete /)
+})
+
+test('a damaged file is refused', async () => {
+  const bytes = await writeXlsx({ sheets: [{ name: 'Plans', rows: [['identifier']] }] })
+  const reading = parseXlsx(bytes.fill(0, 200, 210))
+  await expect(reading).rejects.toThrow(/^The file is not a readable \.xlsx file: .*\. Save it again as \.xlsx\.$/)
+})

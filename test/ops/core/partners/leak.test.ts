@@ -1,0 +1,180 @@
+// What the Worker answers after the commands for a leak.
+import { applyD1Migrations, reset } from 'cloudflare:test'
+import { env } from 'cloudflare:workers'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Credentials } from '../../../../src/ops/core/partners/partner-accounts.ts'
+import { d1Down } from '../../../support/unreliable-stores.ts'
+import { breakD1 } from '../../../worker/support/broken-bindings.ts'
+import { inOtherIsolate, startNewIsolate } from '../../../worker/support/isolate.ts'
+import { basic, fetchToken, requestPlans, requestToken } from '../../../worker/support/requests.ts'
+import { createChanges } from '../../support/partner-changes.ts'
+import { attribution, storeWithoutDatabase } from '../../support/worker-store.ts'
+
+beforeEach(async () => {
+  await reset()
+  await applyD1Migrations(env.DB, env.TEST_MIGRATIONS)
+})
+afterEach(() => {
+  warnings.splice(0)
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const warnings: string[] = []
+const listening = { attribution, warn: (warning: string) => void warnings.push(warning) }
+const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges(listening)
+
+async function readAnswer(answer: Promise<Response>): Promise<string> {
+  const response = await answer
+  const { error = '' } = await response.json<{ error?: string }>()
+  return `${response.status} ${error}`.trim()
+}
+const signIn = ({ clientId, clientSecret }: Credentials) => readAnswer(requestToken(basic(clientId, clientSecret)))
+const list = (token: string) => readAnswer(requestPlans({ shortName: 'acme', token }))
+
+test('after a lockdown, the old secret and its tokens are refused, and the new secret and its tokens work at once', async () => {
+  const old = await create()
+  const token = await fetchToken(old)
+  expect(await list(token)).toBe('200')
+  const renewed = await lockDown()
+  startNewIsolate()
+  expect([await signIn(old), await list(token)]).toEqual(['401 invalid_client', '401 invalid_token'])
+  expect(await list(await fetchToken(renewed))).toBe('200')
+})
+
+test('after end-tokens, the tokens are refused, and the same secret gets tokens that work at once', async () => {
+  const credentials = await create()
+  const token = await fetchToken(credentials)
+  for (const _ of [1, 2]) await change('end-tokens')
+  startNewIsolate()
+  expect(await list(token)).toBe('401 invalid_token')
+  const later = await fetchToken(credentials)
+  expect(await list(later)).toBe('200')
+  // The token may be of the same second.
+  await change('end-tokens')
+  startNewIsolate()
+  expect(await list(later)).toBe('401 invalid_token')
+})
+
+test('a lockdown ends a token of an isolate whose clock is ahead of D1’s', async () => {
+  const credentials = await create()
+  vi.setSystemTime(Date.now() + 3000)
+  const token = await fetchToken(credentials)
+  await lockDown()
+  startNewIsolate()
+  expect(await list(token)).toBe('401 invalid_token')
+})
+
+test('a suspended partner stays suspended after a lockdown', async () => {
+  await create()
+  await change('suspend')
+  const renewed = await lockDown()
+  expect(await signIn(renewed)).toBe('401 invalid_client')
+  await change('resume')
+  startNewIsolate()
+  expect(await signIn(renewed)).toBe('200')
+})
+
+describe('while D1 fails, an isolate that asked D1 before', () => {
+  const suspend = () => change('suspend')
+  const resume = () => change('resume')
+  const move = () => set({ country: 'UG' })
+  const rotateSlowly = () => rotate(86_400)
+  const endTokens = () => change('end-tokens')
+  /** Commands that only change D1's row: they fail while it does. */
+  const renaming = () => set({ name: 'Acme Pay' })
+
+  /** What the isolate answers to the secret and the token of before, some minutes after the commands. */
+  async function readAnswersAfter(commands: (() => Promise<unknown>)[], inOutage: (() => Promise<unknown>)[] = []) {
+    for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
+    const old = await create()
+    const token = await fetchToken(old)
+    expect(await list(token)).toBe('200')
+    for (const command of commands) await command()
+    breakD1(d1Down)
+    for (const command of inOutage) await expect(command()).rejects.toThrow('D1 is down')
+    vi.setSystemTime(Date.now() + 181_000)
+    return [await signIn(old), await list(token)]
+  }
+
+  const both = ['503 unavailable', '503 unavailable']
+  test.each<[string, (() => Promise<unknown>)[]]>([
+    ['suspend, rotate', [suspend, rotateSlowly]],
+    ['suspend, set', [suspend, move]],
+    ['lockdown, set', [lockDown, renaming]],
+    ['lockdown, rotate', [lockDown, rotateSlowly]],
+    ['suspend, lockdown, resume', [suspend, lockDown, resume]],
+    ['lockdown, suspend, resume', [lockDown, suspend, resume]],
+    ['lockdown, suspend, resume, set', [lockDown, suspend, resume, move]],
+    ['end-tokens, set, rotate', [endTokens, renaming, rotateSlowly]],
+    ['replace all, resume', [replaceAll, resume]],
+    ['replace all, suspend, resume', [replaceAll, suspend, resume]],
+    ['rotate, replace all, set', [rotateSlowly, replaceAll, renaming]],
+    ['rotate, replace the newest, set', [rotateSlowly, replaceNewest, renaming]],
+    ['suspend, suspend, set', [suspend, suspend, renaming]],
+    ['close', [() => change('close')]],
+  ])('lets nobody in after %s', async (_, commands) => {
+    expect(await readAnswersAfter(commands)).toEqual(both)
+  })
+
+  test.each<[string, (() => Promise<unknown>)[]]>([
+    ['suspend, resume', [suspend, resume]],
+    ['suspend, resume, set', [suspend, resume, renaming]],
+    ['rotate', [rotateSlowly]],
+    ['set', [renaming]],
+  ])('lets the partner in after %s', async (_, commands) => {
+    expect(await readAnswersAfter(commands)).toEqual(['200', '200'])
+  })
+
+  const outage = createChanges(listening)
+  const suspendNow = () => outage.change('suspend', storeWithoutDatabase)
+  const resumeNow = () => outage.change('resume', storeWithoutDatabase)
+  const lockDownNow = () => outage.lockDown(storeWithoutDatabase)
+  test.each<[string, (() => Promise<unknown>)[], (() => Promise<unknown>)[]]>([
+    ['suspend', [], [suspendNow]],
+    ['lockdown, suspend, resume', [], [lockDownNow, suspendNow, resumeNow]],
+    ['suspend, lockdown, resume', [], [suspendNow, lockDownNow, resumeNow]],
+    ['an earlier lockdown, suspend, resume', [lockDown], [suspendNow, resumeNow]],
+    ['an earlier lockdown and suspension, resume', [lockDown, suspend], [resumeNow]],
+    [
+      'an earlier suspension and lockdown, suspend, resume, resume',
+      [suspend, lockDown],
+      [suspendNow, resumeNow, resumeNow],
+    ],
+  ])('lets nobody in after commands in the outage: %s', async (_, commands, inOutage) => {
+    expect(await readAnswersAfter(commands, inOutage)).toEqual(both)
+  })
+
+  test('lets nobody in after suspend and resume in the outage, when a copy had taken the place of the mark of a lockdown', async () => {
+    const lockDownAndSignIn = async () => {
+      const renewed = await lockDown()
+      vi.setSystemTime(Date.now() + 90_000)
+      await inOtherIsolate(() => fetchToken(renewed))
+    }
+    expect(await readAnswersAfter([lockDownAndSignIn], [suspendNow, resumeNow])).toEqual(both)
+  })
+
+  test.each<[string, (() => Promise<unknown>)[], (() => Promise<unknown>)[]]>([
+    ['suspend, resume', [], [suspendNow, resumeNow]],
+    ['an earlier suspension, resume', [suspend], [resumeNow]],
+  ])('lets the partner in after commands in the outage: %s', async (_, commands, inOutage) => {
+    expect(await readAnswersAfter(commands, inOutage)).toEqual(['200', '200'])
+  })
+})
+
+test('a lockdown while the database fails ends access in about three minutes, also in isolates that knew the partner', async () => {
+  for (const level of ['info', 'warn', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => {})
+  const credentials = await create()
+  const token = await fetchToken(credentials)
+  expect(await list(token)).toBe('200')
+  breakD1(d1Down)
+  await expect(lockDown(storeWithoutDatabase)).rejects.toThrow('D1 is down')
+  expect(warnings).toEqual([expect.stringContaining('acme is marked in the cache')])
+  vi.setSystemTime(Date.now() + 181_000)
+  for (const _ of ['an isolate that knew the partner', 'a new one']) {
+    expect([await list(token), await signIn(credentials)]).toEqual(['503 unavailable', '503 unavailable'])
+    startNewIsolate()
+  }
+  vi.restoreAllMocks()
+  expect([await list(token), await signIn(credentials)]).toEqual(['200', '200'])
+})

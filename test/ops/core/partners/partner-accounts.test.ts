@@ -1,0 +1,411 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  changePartner,
+  createPartner,
+  findPartner,
+  isRotationDue,
+  listPartners,
+  readPartnerStatus,
+  type Credentials,
+} from '../../../../src/ops/core/partners/partner-accounts.ts'
+import { formatIsoTime } from '../../../../src/ops/core/record/iso-time.ts'
+import { explainPartner } from '../../../../src/ops/core/partners/partner-explanation.ts'
+import { UserError } from '../../../../src/ops/shared/user-error.ts'
+import type { Store } from '../../../../src/ops/store/store.ts'
+import { CloudflareError, isCausedBy, isUncertain } from '../../../../src/ops/store/failure.ts'
+import { findMatchingHash } from '../../../../src/crypto/client-secret.ts'
+import { selectPartnerCheck } from '../../../../src/db/client-queries.ts'
+import { selectStoredSecrets } from '../../../../src/db/partner-queries.ts'
+import { getPartnerKey, getPlanListKey, partnerKeyPrefix } from '../../../../src/api/cache-keys.ts'
+import { acme, createChanges } from '../../support/partner-changes.ts'
+import { openOperatorDatabase } from '../../../support/operator-database.ts'
+import { emptyDatabase, listKeysAfter } from '../../support/test-database.ts'
+import {
+  attribution,
+  interceptChanges,
+  operator,
+  store,
+  storeWithoutCache,
+  storeWithoutDatabase,
+} from '../../support/worker-store.ts'
+import { failWith, interceptD1 } from '../../../support/unreliable-stores.ts'
+
+const hour = 3600
+const secretPattern = /^pcs_\w{36}$/
+
+beforeEach(() => emptyDatabase(env))
+
+const { create, find, listSecrets, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges()
+/** D1's clock, which decides every time. */
+const readSeconds = async () => (await env.DB.prepare('select unixepoch() as now').first<number>('now')) ?? 0
+/** Sets columns of every row. */
+const setRows = (values: string) => env.DB.prepare(`update change_record set ${values}`).run()
+const endOldest = () => setRows(`secrets = json_set(secrets, '$[0].expiresAt', unixepoch())`)
+const listHashes = async () => (await selectStoredSecrets(store.db)).map(({ hash }) => hash)
+/** @returns whether the copy of a new partner in KV outlives what `work` does. */
+const keepsCopy = async (work: () => Promise<unknown>, clientId?: string) => {
+  const key = getPartnerKey(clientId ?? (await create()).clientId)
+  return (await listKeysAfter(env.CATALOG_CACHE, [key], work)).includes(key)
+}
+
+describe('createPartner', () => {
+  test('returns the credentials and stores only a hash', async () => {
+    const startedAt = await readSeconds()
+    const { clientId, clientSecret, ...rest } = await createPartner({ ...store, config: {} }, acme, attribution)
+    expect(rest).toEqual({ shortName: 'acme', country: 'KE' })
+    expect([clientId, clientSecret]).toEqual([expect.stringMatching(/^\w{16}$/), expect.stringMatching(secretPattern)])
+    const partner = await find()
+    expect(partner).toMatchObject({ ...acme, clientId, suspendedAt: null })
+    expect(partner.createdAt).toBeGreaterThanOrEqual(startedAt)
+    expect(partner.createdAt).toBeLessThanOrEqual(await readSeconds())
+    expect(await selectStoredSecrets(store.db)).toMatchObject([
+      { expiresAt: null, hash: expect.stringMatching(/^\$pbkdf2-sha256\$i=100000\$/) },
+    ])
+  })
+
+  test.each([
+    ...['a', 'acme-', 'a'.repeat(33)].map((shortName) => [{ shortName }, 'The short name'] as const),
+    ...['a'.repeat(201), 'red\u001b[31m', 'two\nlines', '\u200b\u200d', '\u3164\u2800', 'C1\u0085'].map(
+      (name) => [{ name }, 'The name'] as const,
+    ),
+    [{ country: 'XX' }, 'The country'] as const,
+    [{ contact: 'two\nlines' }, 'The contact'] as const,
+  ])('refuses %j', async (overrides, subject) => {
+    await expect(create(overrides)).rejects.toThrow(new RegExp(`^${subject} must be [^\\n]*$`))
+    expect(await listPartners(store)).toEqual([])
+  })
+
+  test('shows the secret before it notes the contact, and finds the partner by its client ID', async () => {
+    const notNoted = interceptD1(env.DB, (call, { sql }) =>
+      /insert into "?partner_contacts/.test(sql) ? failWith('lost')(call) : call(),
+    )
+    const shown: string[] = []
+    const failing = createPartner(
+      { ...store, db: openOperatorDatabase(notNoted) },
+      { ...acme, contact: 'a' },
+      attribution,
+      (made) => shown.push(made.clientId),
+    )
+    await expect(failing).rejects.toSatisfy((error: unknown) => isCausedBy(error, 'lost'))
+    expect(await findPartner(store, shown[0] ?? '')).toMatchObject({ shortName: 'acme', contact: null })
+    await createPartner(store, { ...acme, shortName: 'boda', contact: 'a' }, attribution)
+    expect(await findPartner(store, 'boda')).toMatchObject({ contact: 'a' })
+  })
+})
+
+test('listPartners sorts by short name, with the live secrets, the oldest first', async () => {
+  await create({ shortName: 'boda' })
+  await create()
+  await rotate(hour)
+  await setRows(`secrets = json_set(secrets, '$[0].createdAt', 100)`)
+  const [oldest, newest] = await listSecrets()
+  expect([oldest?.createdAt, newest?.expiresAt]).toEqual([100, null])
+  const read = async () => (await listPartners(store)).map(({ shortName, secrets }) => [shortName, secrets])
+  const boda = ['boda', [{ createdAt: 100, expiresAt: null }]]
+  expect(await read()).toEqual([['acme', [oldest, newest]], boda])
+  await setRows(`secrets = json_set(secrets, '$[0].expiresAt', unixepoch()) where partner = 'acme'`)
+  expect(await read()).toEqual([['acme', [newest]], boda])
+  await change('close')
+  expect(await read()).toEqual([['acme', []], boda])
+})
+
+describe('a rotation', () => {
+  test('shows a new secret and keeps the old one for the grace period', async () => {
+    const created = await create()
+    const rotated = await rotate(2 * hour)
+    const clientSecret = expect.stringMatching(secretPattern) as string
+    expect(rotated).toEqual({ ...created, clientSecret, tokensValidFrom: null })
+    expect(rotated.clientSecret).not.toBe(created.clientSecret)
+    const [old, current, ...others] = await listSecrets()
+    expect([old?.expiresAt, current?.expiresAt, others]).toEqual([(current?.createdAt ?? 0) + 2 * hour, null, []])
+  })
+
+  test('replaces a new secret that was lost, and leaves the older one its expiry', async () => {
+    await create()
+    await rotate(hour)
+    const [old] = await listSecrets()
+    const [keptHash, lostHash] = await listHashes()
+    expect((await replaceNewest()).clientSecret).toMatch(secretPattern)
+    const [kept, current, ...others] = await listSecrets()
+    expect([kept, current?.expiresAt, others]).toEqual([old, null, []])
+    const hashes = await listHashes()
+    expect([hashes[0], hashes[1] === lostHash, hashes.length]).toEqual([keptHash, false, 2])
+  })
+
+  test('is refused when the secrets don’t fit, and changes none', async () => {
+    await create()
+    const [only] = await listSecrets()
+    await expect(replaceNewest()).rejects.toThrow(/^acme has only one secret\. /)
+    expect(await listSecrets()).toEqual([only])
+    await rotate(hour)
+    const both = await listSecrets()
+    await expect(rotate(hour)).rejects.toThrow(/^acme has two live secrets, /)
+    expect(await listSecrets()).toEqual(both)
+  })
+
+  test('ends all earlier secrets without a grace period', async () => {
+    await create()
+    await rotate(hour)
+    await replaceAll()
+    expect(await listSecrets()).toMatchObject([{ expiresAt: null }])
+  })
+
+  test('works again when an earlier grace period has ended', async () => {
+    await create()
+    await rotate(hour)
+    const [, second] = await listSecrets()
+    await endOldest()
+    expect(await listSecrets()).toEqual([second])
+    const { secretEndedAt } = await find()
+    expect(secretEndedAt).toBeGreaterThan(0)
+    expect(await explainPartner(store, await find())).toContain(
+      `The secret before it ended at ${formatIsoTime(secretEndedAt ?? 0)}: it gets 401 invalid_client.`,
+    )
+    await rotate(hour)
+    const createdAt = second?.createdAt ?? 0
+    expect(await listSecrets()).toMatchObject([{ createdAt, expiresAt: expect.any(Number) }, { expiresAt: null }])
+  })
+})
+
+test('end-tokens sets the time from which tokens are valid to after now, and each run moves it forward', async () => {
+  const end = async () => (await change('end-tokens')).tokensValidFrom ?? 0
+  const startedAt = await readSeconds()
+  let first = 0
+  expect(await keepsCopy(async () => void (first = await end()))).toBe(false)
+  expect(first).toBeGreaterThan(startedAt)
+  expect(first).toBeLessThanOrEqual((await readSeconds()) + 5)
+  // Tokens of this second are issued as of `first`: another leak in it needs a later time.
+  expect(await end()).toBeGreaterThan(first)
+  await setRows('tokens_valid_from = unixepoch() + 1000')
+  const ahead = (await find()).tokensValidFrom ?? 0
+  expect(await end()).toBe(ahead + 1)
+  expect(await listSecrets()).toMatchObject([{ expiresAt: null }])
+})
+
+describe('a lockdown', () => {
+  test('shows the secret before the copy in KV is ended', async () => {
+    await create()
+    const order: string[] = []
+    const putKeys = async () => void order.push('copy ended')
+    const show = ({ clientSecret }: Credentials, tokensValidFrom: number | null) =>
+      void order.push(`${clientSecret.slice(0, 4)} ${typeof tokensValidFrom}`)
+    await changePartner({ ...store, putKeys }, 'acme', { kind: 'lockdown', show }, operator)
+    expect(order).toEqual(['pcs_ number', 'copy ended'])
+  })
+
+  test('ends every secret and token, makes a new secret, and deletes the cached copy', async () => {
+    const { clientId } = await create()
+    await rotate(hour)
+    const startedAt = await readSeconds()
+    const work = async () => {
+      const { clientSecret, tokensValidFrom } = await lockDown()
+      expect(tokensValidFrom).toBe((await find()).tokensValidFrom)
+      expect(tokensValidFrom).toBeGreaterThan(startedAt)
+      const hashes = await listHashes()
+      expect(hashes).toHaveLength(1)
+      expect(await findMatchingHash(clientSecret, hashes, 1)).toBeDefined()
+    }
+    expect(await keepsCopy(work, clientId)).toBe(false)
+  })
+
+  test('leaves a suspended partner suspended', async () => {
+    await create()
+    const { suspendedAt } = await change('suspend')
+    await lockDown()
+    expect((await find()).suspendedAt).toBe(suspendedAt)
+  })
+})
+
+test('suspend and resume change the partner, and delete its cached copy', async () => {
+  const { clientId } = await create()
+  const others = [getPartnerKey('other'), getPlanListKey('KE', {})]
+  const left = await listKeysAfter(env.CATALOG_CACHE, [getPartnerKey(clientId), ...others], async () => {
+    expect((await change('suspend')).suspendedAt).not.toBeNull()
+  })
+  expect(left).toEqual(others)
+  // A suspension keeps its time.
+  await setRows('suspended_at = 5')
+  expect((await change('suspend')).suspendedAt).toBe(5)
+  expect((await change('resume')).suspendedAt).toBeNull()
+})
+
+test.each([
+  [() => set({ country: 'UG' }), { country: 'UG' }],
+  [() => set({ name: 'Acme Pay' }), { name: 'Acme Pay' }],
+  [() => set({ contact: 'amina@acme.example' }), { contact: 'amina@acme.example' }],
+])('set changes the partner, and deletes its cached copy: %s', async (edit, changed) => {
+  const { clientId } = await create()
+  const before = await find()
+  expect(await keepsCopy(edit, clientId)).toBe(false)
+  expect(await find()).toEqual({ ...before, ...changed, id: before.id + 1 })
+})
+
+/** Every change but `create` and `close`. */
+const changes = [
+  () => change('suspend'),
+  () => change('resume'),
+  () => change('end-tokens'),
+  () => set({ country: 'UG' }),
+  () => replaceAll(),
+  () => rotate(hour),
+  () => lockDown(),
+]
+
+describe('close', () => {
+  const close = () => change('close')
+
+  test('deletes secrets, contact and cached copy, and the Worker refuses the partner like a suspended one', async () => {
+    const { clientId } = await create()
+    await set({ contact: 'amina@acme.example' })
+    expect(await keepsCopy(close, clientId)).toBe(false)
+    const partner = await find()
+    expect([readPartnerStatus(partner), partner.contact]).toEqual(['closed', null])
+    expect([partner.closedAt, await listSecrets()]).toEqual([partner.suspendedAt, []])
+    expect((await selectPartnerCheck(env.DB, clientId)).partner).toMatchObject({ isSuspended: true, secrets: [] })
+    expect(await close()).toEqual(partner)
+  })
+
+  test('keeps the time of an earlier suspension', async () => {
+    await create()
+    await change('suspend')
+    await setRows('suspended_at = 5')
+    expect((await close()).suspendedAt).toBe(5)
+  })
+
+  test('is for good, and the short name stays taken', async () => {
+    await create()
+    const partner = await close()
+    for (const attempt of [...changes, replaceNewest]) await expect(attempt()).rejects.toThrow(/^acme was closed at /)
+    await expect(create()).rejects.toThrow(/^The short name acme is taken\./)
+    expect([await find(), await listSecrets()]).toEqual([partner, []])
+  })
+})
+
+test('every change refuses an unknown partner', async () => {
+  for (const attempt of [...changes, () => change('close')]) {
+    await expect(attempt()).rejects.toThrow(/^There is no partner "acme"\. /)
+  }
+})
+
+test('a rotation is due when the oldest secret is more than a year old', () => {
+  const yearMs = 365 * 86_400_000
+  const secrets = [1000, 9e12].map((createdAt) => ({ createdAt, expiresAt: null }))
+  expect(isRotationDue({ secrets }, 1_000_000 + yearMs)).toBe(false)
+  expect(isRotationDue({ secrets }, 1_000_001 + yearMs)).toBe(true)
+  expect(isRotationDue({ secrets: [] }, 1e15)).toBe(false)
+})
+
+describe('the cached copy of a partner', () => {
+  const warnings: string[] = []
+  const listening = { attribution, warn: (warning: string) => warnings.push(warning) }
+  const suspendOn = (on: typeof store) => createChanges(listening).change('suspend', on)
+  const failed = 'The database did not answer.'
+  const ended =
+    'acme is marked in the cache: while the database fails, it gets no token and no list after about three minutes.'
+  const again = 'When the database answers, run the command again.'
+  beforeEach(async () => {
+    warnings.splice(0)
+    for (const { name } of (await env.CATALOG_CACHE.list()).keys) await env.CATALOG_CACHE.delete(name)
+  })
+
+  test('is deleted again when there is nothing to change', async () => {
+    expect(await keepsCopy(() => change('resume'))).toBe(false)
+  })
+
+  test('is ended as of D1’s clock, whatever the operator’s clock says, or without D1, of Cloudflare’s', async () => {
+    const { clientId } = await create()
+    const readMark = async () => (await env.CATALOG_CACHE.getWithMetadata(getPartnerKey(clientId))).metadata
+    vi.setSystemTime(Date.now() - 300_000)
+    try {
+      const { suspendedAt } = await change('suspend')
+      const endedAtMs = ((suspendedAt ?? 0) + 1) * 1000
+      expect(await readMark()).toEqual({ shortName: 'acme', endedAtMs, withoutSuspensionMs: 0 })
+      const askServerTimeMs = async () => endedAtMs + 7000
+      await expect(suspendOn({ ...storeWithoutDatabase, askServerTimeMs })).rejects.toThrow('D1 is down')
+      expect(await readMark()).toEqual({ shortName: 'acme', endedAtMs: endedAtMs + 7000, withoutSuspensionMs: 0 })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('is ended when the write fails, because it may have taken effect', async () => {
+    const failure = new CloudflareError('D1 hangs.', { kind: 'unknown' })
+    const broken = interceptChanges(() => Promise.reject(failure))
+    const isKept = await keepsCopy(() => expect(suspendOn(broken)).rejects.toSatisfy(isUncertain))
+    expect(isKept).toBe(false)
+    expect(warnings).toEqual([`${failed} ${ended} ${again}`])
+  })
+
+  test('is found by its short name while the database does not answer', async () => {
+    const copies = { [getPartnerKey('a')]: 'acme', [getPartnerKey('b')]: 'boda', [getPartnerKey('c')]: 'acme' }
+    for (const [key, shortName] of Object.entries(copies)) {
+      await env.CATALOG_CACHE.put(key, '{}', { metadata: { shortName, checkedAtMs: 1, mac: '' } })
+    }
+    await env.CATALOG_CACHE.put(getPartnerKey('d'), 'no metadata')
+    await expect(suspendOn(storeWithoutDatabase)).rejects.toThrow('D1 is down')
+    const { keys } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
+    const mark = { shortName: 'acme', endedAtMs: expect.any(Number) }
+    expect(keys.map(({ metadata }) => metadata)).toMatchObject([mark, { shortName: 'boda' }, mark, undefined])
+    await expect(createChanges(listening).change('resume', storeWithoutDatabase)).rejects.toThrow('D1 is down')
+    const { keys: left } = await env.CATALOG_CACHE.list({ prefix: partnerKeyPrefix })
+    expect(left.map(({ name }) => name)).toEqual([getPartnerKey('b'), getPartnerKey('d')])
+    const resumed = `${failed} The suspension of acme was lifted from the cache. ${again}`
+    expect(warnings).toEqual([`${failed} ${ended} ${again}`, resumed])
+  })
+
+  test('is ended after 5 s while the database does not answer, and again when that has changed', async () => {
+    await env.CATALOG_CACHE.put(getPartnerKey('a'), '{}', { metadata: { shortName: 'acme' } })
+    const answer = Promise.withResolvers<never>()
+    const hanging: Store = { ...store, db: openOperatorDatabase(interceptD1(env.DB, () => answer.promise)) }
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const failure = suspendOn(hanging).catch((error: unknown) => error)
+      await vi.advanceTimersByTimeAsync(4999)
+      expect(warnings).toEqual([])
+      await vi.advanceTimersByTimeAsync(1)
+      vi.useRealTimers()
+      await vi.waitFor(() => expect(warnings).toEqual([`${ended} Waiting for the database …`]))
+      answer.reject(new Error('D1 is down'))
+      expect(await failure).toMatchObject({ cause: { message: 'D1 is down' } })
+      expect(warnings.slice(1)).toEqual([`${failed} ${ended} ${again}`])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('stays when the change is refused, or fails and ends no access', async () => {
+    const { clientId } = await create()
+    await rotate(hour)
+    const refusals = async () => {
+      await expect(rotate(hour)).rejects.toThrow(UserError)
+      await expect(set({ country: 'x' })).rejects.toThrow(UserError)
+      await expect(set({ country: 'UG' }, storeWithoutDatabase)).rejects.toThrow('D1 is down')
+    }
+    expect(await keepsCopy(refusals, clientId)).toBe(true)
+    await change('close')
+    const suspension = () => expect(change('suspend')).rejects.toThrow(/^acme was closed at /)
+    expect(await keepsCopy(suspension, clientId)).toBe(true)
+  })
+
+  test('is not mentioned when a change is refused while the cache fails', async () => {
+    await create()
+    await rotate(hour)
+    await expect(rotate(hour, storeWithoutCache)).rejects.toThrow(/^acme has two live secrets, /)
+  })
+
+  test('is reported when neither the database nor the cache answers', async () => {
+    const { listKeys, putKeys } = storeWithoutCache
+    await expect(suspendOn({ ...storeWithoutDatabase, listKeys, putKeys })).rejects.toThrow('D1 is down')
+    expect(warnings).toEqual([`${failed} The cached copy could not be updated: KV is down. ${again}`])
+  })
+
+  test('is only a warning when it can’t be ended', async () => {
+    await create()
+    await suspendOn(storeWithoutCache)
+    expect(warnings).toEqual([
+      'The cached copy could not be updated: KV is down. The change was made, and takes effect within 2 minutes. While the database fails, the old copy can be used for up to 30 hours: run the command again.',
+    ])
+    expect((await find()).suspendedAt).not.toBeNull()
+  })
+})

@@ -1,0 +1,101 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { issueAccessToken } from '../../../../src/crypto/access-token.ts'
+import { generateClientSecret } from '../../../../src/crypto/client-secret.ts'
+import {
+  findLeaks,
+  findSecretOwner,
+  findTokenOwner,
+  readOwners,
+} from '../../../../src/ops/core/partners/secret-owner.ts'
+import { makeSigningKey } from '../../../support/signing-key.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { createChanges } from '../../support/partner-changes.ts'
+import { store } from '../../support/worker-store.ts'
+
+beforeEach(() => emptyDatabase(env))
+
+const { create, find, change, rotate } = createChanges()
+const nowSeconds = Math.floor(Date.now() / 1000)
+const identify = async (text: string) => {
+  const [leak] = findLeaks(text)
+  const owners = await readOwners(store)
+  const owned =
+    leak?.kind === 'token'
+      ? findTokenOwner(leak.claims, owners, nowSeconds)
+      : await findSecretOwner(leak?.text ?? '', owners)
+  return owned && [owned.partner.shortName, owned.expiresAt !== null, owned.state]
+}
+
+test.each(['', '\n', '\n\n'])('a secret is found in Base64 behind an equals sign, padded or not: %j', (end) => {
+  const clientSecret = generateClientSecret()
+  const base64 = btoa(`${'A'.repeat(16)}:${clientSecret}${end}`)
+  for (const text of [`auth=${base64}`, `auth=${base64.replaceAll('=', '')}`]) {
+    expect(findLeaks(text)).toMatchObject([{ kind: 'secret', text: clientSecret }])
+  }
+})
+
+test('every live secret has its owner: an old one in its grace period, and those of a suspended partner', async () => {
+  const boda = await create({ shortName: 'boda' })
+  const first = await create()
+  const second = await rotate(60)
+  await change('suspend')
+  expect(await identify(first.clientSecret)).toEqual(['acme', true, 'refused: the partner is suspended'])
+  expect(await identify(second.clientSecret)).toEqual(['acme', false, 'refused: the partner is suspended'])
+  expect(await identify(boda.clientSecret)).toEqual(['boda', false, 'accepted'])
+  await env.DB.prepare(`update change_record set secrets = json_set(secrets, '$[0].expiresAt', unixepoch())`).run()
+  expect(await identify(first.clientSecret)).toBeUndefined()
+})
+
+test('each live secret costs one derivation', async () => {
+  const { clientSecret } = await create()
+  for (let number = 10; number < 15; number++) await create({ shortName: `partner-${number}` })
+  await change('close')
+  await create({ shortName: 'last' })
+  const deriveBits = vi.spyOn(crypto.subtle, 'deriveBits')
+  expect(await identify(clientSecret)).toBeUndefined()
+  expect(deriveBits).toHaveBeenCalledTimes(6)
+  deriveBits.mockRestore()
+})
+
+test('a token names its partner, and why it is refused', async () => {
+  const { clientId } = await create()
+  const key = await makeSigningKey()
+  const issue = (claims: { sub?: string; iat?: number; exp?: number } = {}) => {
+    const all = { sub: clientId, partner: 'acme', iat: nowSeconds - 9, exp: nowSeconds + 60, ...claims }
+    return issueAccessToken(all, key)
+  }
+  const token = await issue()
+  expect(await identify(`Authorization: Bearer ${token}\n`)).toEqual([
+    'acme',
+    true,
+    'accepted, if a key of now signed it',
+  ])
+  expect(await identify(token.slice(0, token.lastIndexOf('.')))).toEqual([
+    'acme',
+    true,
+    'accepted, if a key of now signed it',
+  ])
+  expect(await identify(await issue({ exp: nowSeconds }))).toEqual(['acme', true, 'refused: expired'])
+  expect(await identify(await issue({ sub: 'AAAAAAAAAAAAAAAA' }))).toBeUndefined()
+  await change('end-tokens')
+  expect(await identify(token)).toEqual(['acme', true, 'refused: all tokens of that time were ended'])
+  const { tokensValidFrom } = await find()
+  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual([
+    'acme',
+    true,
+    'accepted, if a key of now signed it',
+  ])
+  await change('suspend')
+  expect(await identify(await issue({ iat: tokensValidFrom ?? 0 }))).toEqual([
+    'acme',
+    true,
+    'refused: the partner is suspended',
+  ])
+  const later = await issue({ iat: nowSeconds })
+  const ofOther = await issue({ sub: 'AAAAAAAAAAAAAAAA' })
+  expect(findLeaks(`${token} ${later}\n${token}\n${ofOther}`)).toMatchObject([
+    { line: 1, claims: { clientId, shortName: 'acme', createdAt: nowSeconds } },
+    { line: 3, claims: { clientId: 'AAAAAAAAAAAAAAAA' } },
+  ])
+})

@@ -1,0 +1,85 @@
+// The transcript of plans shows `plan why` now.
+import { env } from 'cloudflare:workers'
+import { beforeEach, expect, test } from 'vitest'
+import { changePartner, createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
+import { prepareImport } from '../../../../src/ops/core/catalog/catalog-import.ts'
+import { closePlan, setViewable } from '../../../../src/ops/core/plans/plan-changes.ts'
+import { publishChange } from '../../../../src/ops/core/publications/publications.ts'
+import { explainPlan, selectPendingChanges } from '../../../../src/ops/core/plans/plan-explanation.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { attribution, importPlans, operator, request, store } from '../../support/worker-store.ts'
+
+const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
+
+beforeEach(async () => {
+  await emptyDatabase(env)
+  await importPlans([cash])
+  await createPartner(store, { shortName: 'acme', name: 'Acme', country: 'KE' }, attribution)
+})
+
+const explain = (at?: number) => explainPlan(store, { plan: 'cash', partner: 'acme', at })
+const view = (country: string, isViewable: boolean, actor = 'test') =>
+  setViewable(
+    store,
+    'cash',
+    { countries: [country], isViewable },
+    { ...request, attribution: { ...attribution, actor } },
+  )
+
+test('the last withdrawal from the partner’s country is named, and for a past time the last one before', async () => {
+  await view('KE', false, 'first')
+  await view('KE', true)
+  await view('KE', false, 'second')
+  await view('UG', true)
+  // The publications: the import, then those above.
+  const first = Number(await env.DB.prepare('select min(id) from publications').first('min(id)'))
+  await env.DB.prepare(`with own as (select id, id - ${first - 1} as number from publications)
+    update publications set (revision, base_revision, decided_at) =
+      (select number * 10000, number * 10000 - 10000, number * 10 from own where own.id = publications.id)`).run()
+  const withdrawnBy = async (at?: number) => {
+    const { reason, sentence } = await explain(at)
+    return [reason, / by (\w+)\.$/.exec(sentence)?.[1]]
+  }
+  await env.DB.prepare('update change_record set created_at = 1, changed_at = 1').run()
+  expect(await withdrawnBy()).toEqual(['not_viewable', 'second'])
+  expect(await withdrawnBy(25)).toEqual(['not_viewable', 'first'])
+  expect(await withdrawnBy(35)).toEqual(['viewable', undefined])
+})
+
+test('the changes of a plan that wait for their time or for approval, the earliest first', async () => {
+  const minute = (Math.floor(Date.now() / 60_000) + 2) * 60
+  await setViewable(store, 'cash', { countries: ['KE'], isViewable: false }, { ...request, dueAt: minute })
+  const careful = { ...store, config: { CATALOG_APPROVAL: 'required' } }
+  await closePlan(careful, 'cash', 'Sold out.', request)
+  const added = await prepareImport(store, { plans: [makePlan({ id: 2, identifier: 'new' })] })
+  await publishChange(store, added, { ...request, dueAt: minute })
+  expect(await selectPendingChanges(store, 'new')).toMatchObject([
+    { publication: { dueAt: minute }, change: { before: null } },
+  ])
+  expect(await selectPendingChanges(store, 'nothing')).toEqual([])
+  expect(await selectPendingChanges(store, 'cash')).toEqual(await selectPendingChanges(store, '1'))
+  expect(await selectPendingChanges(store, '1')).toMatchObject([
+    { publication: { dueAt: minute }, change: { before: cash, after: { viewableIn: [] } } },
+    { publication: { dueAt: null }, change: { before: cash, after: { nonInvestableNote: 'Sold out.' } } },
+  ])
+})
+
+test('the past, with the partner’s country and suspension at that time', async () => {
+  await changePartner(store, 'acme', { kind: 'set', country: 'UG' }, operator)
+  await changePartner(store, 'acme', { kind: 'suspend' }, operator)
+  // The rows of the partner: created, moved, suspended.
+  const first = Number(await env.DB.prepare('select min(id) as id from change_record').first('id'))
+  await env.DB.prepare('update change_record set changed_at = 1000 + 10 * (id - ?), created_at = 1000')
+    .bind(first)
+    .run()
+  await env.DB.prepare('update publications set revision = 1000000').run()
+  expect(await explain(1000)).toMatchObject({ reason: 'viewable' })
+  expect(await explain(1009)).toMatchObject({ reason: 'viewable' })
+  expect(await explain(1010)).toMatchObject({ reason: 'not_viewable', sentence: expect.stringContaining('of UG') })
+  expect(await explain(1020)).toMatchObject({
+    reason: 'partner_suspended',
+    sentence: 'acme is suspended since 1970-01-01T00:17:00Z (suspend by amina@example.com): every request gets 401.',
+  })
+  await expect(explain(999)).rejects.toThrow('There was no partner "acme" at 1970-01-01 03:16 in ')
+})

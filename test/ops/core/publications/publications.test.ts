@@ -1,0 +1,388 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
+import { closePlan, openPlan, setFields } from '../../../../src/ops/core/plans/plan-changes.ts'
+import { endPublication, publishPending, selectDue } from '../../../../src/db/publish.ts'
+import { deleteAbandoned } from '../../../../src/db/stage-publication.ts'
+import { findDoubts } from '../../../../src/ops/core/rules/plausibility.ts'
+import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
+import { prepareRedo, prepareUndo } from '../../../../src/ops/core/publications/publication-undo.ts'
+import {
+  approvePublication,
+  cancelPublication,
+  findPublication,
+  publishChange,
+} from '../../../../src/ops/core/publications/publications.ts'
+import { CloudflareError } from '../../../../src/ops/store/failure.ts'
+import type { Store } from '../../../../src/ops/store/store.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { careful, importPlans, interceptChanges, loseAnswer, request, store } from '../../support/worker-store.ts'
+
+const cash = makePlan({ id: 1, identifier: 'cash', viewableIn: ['KE'] })
+const gold = makePlan({ id: 2, identifier: 'gold', viewableIn: ['UG'] })
+const amina = request.attribution
+const boris = { actor: 'boris@example.com', command: 'test', note: 'Checked.' }
+const soldOut = { isInvestable: false, nonInvestableNote: 'Sold out.' }
+
+let first = 0
+
+beforeEach(async () => {
+  await emptyDatabase(env)
+  await importPlans([cash, gold])
+  first = (await listPublications(store, {}))[0]?.id ?? 0
+})
+
+const close = async (name = 'cash', on = store, dueAt?: number) => {
+  const { publication, plan } = await closePlan(on, name, 'Sold out.', { ...request, dueAt })
+  if (!publication) throw new Error('nothing was published')
+  if (publication.state === 'published') expect(await findPlan(store, name)).toEqual(plan)
+  return publication
+}
+const setHint = async (name: string, hint: string) =>
+  (await setFields(store, name, [`hint=${hint}`], request)).publication?.id ?? 0
+const undo = async (id: number, ...plans: string[]) =>
+  publishChange(store, await prepareUndo(store, id, plans[0] ? { plans } : {}), { ...request, undoneId: id })
+const nextMinute = () => (Math.floor(Date.now() / 60_000) + 2) * 60
+
+describe('the log', () => {
+  test('lists who changed what, when and why, the latest first, also of a plan that is gone', async () => {
+    const { id } = await close()
+    const rows = await listPublications(store, {})
+    expect(rows.map((row) => row.id)).toEqual([id, first])
+    expect(rows[0]).toMatchObject({ state: 'published', actor: amina.actor, command: 'test', planCount: 1 })
+    expect(await listPublications(store, { plan: 'gold' })).toHaveLength(1)
+    expect(await listPublications(store, { plan: '1' })).toHaveLength(2)
+    expect(await listPublications(store, { since: Math.floor(Date.now() / 1000) + 60 })).toEqual([])
+    await expect(listPublications(store, { plan: 'nothing' })).rejects.toThrow('"nothing"')
+    await importPlans([gold], true)
+    expect(await listPublications(store, { plan: 'cash' })).toHaveLength(3)
+  })
+
+  test('since a time lists what was made, approved or decided since', async () => {
+    const { id } = await close('cash', careful, nextMinute())
+    const expectLast = async (column: string, seconds: number) => {
+      await env.DB.prepare(`update publications set ${column} = ? where id = ?`).bind(seconds, id).run()
+      await env.DB.prepare('update publications set created_at = 1, decided_at = 1 where id <> ?').bind(id).run()
+      expect(await listPublications(store, { since: seconds })).toMatchObject([{ id }])
+      expect(await listPublications(store, { since: seconds + 1 })).toEqual([])
+    }
+    await expectLast('created_at', 100)
+    await approvePublication(careful, id, boris)
+    await expectLast('approved_at', 200)
+    await cancelPublication(careful, id, boris)
+    await expectLast('decided_at', 300)
+  })
+})
+
+describe('undo', () => {
+  test('takes a publication back with a new one, which can be undone as well', async () => {
+    const closed = await close()
+    const undone = await undo(closed.id)
+    expect(await listPlans(store)).toEqual([cash, gold])
+    expect(await findPublication(store, undone?.id ?? 0)).toMatchObject({ undoneId: closed.id, state: 'published' })
+    await expect(undo(closed.id)).rejects.toThrow('is left to take back')
+    await undo(undone?.id ?? 0)
+    expect((await findPlan(store, 'cash')).nonInvestableNote).toBe('Sold out.')
+  })
+
+  test('leaves later changes of other fields, and is refused with names when the same field was changed', async () => {
+    const { id } = await close()
+    await setHint('cash', 'Later')
+    await undo(id)
+    expect(await findPlan(store, 'cash')).toEqual({ ...cash, hint: 'Later' })
+    const hinted = await setHint('cash', 'Latest')
+    await expect(undo(hinted - 2)).rejects.toThrow(
+      `Later publications changed hint of cash. Later ones of these plans: ${hinted}, ${hinted - 1}.`,
+    )
+  })
+
+  test('takes one plan of a publication back, or all but those that were changed later', async () => {
+    const names = ['cash', 'gold'].map((identifier, index) =>
+      makePlan({ ...[cash, gold][index], identifier, name: 'New' }),
+    )
+    await importPlans(names)
+    await undo(first + 1, 'cash')
+    expect((await listPlans(store)).map(({ name }) => name)).toEqual([cash.name, 'New'])
+    await expect(undo(first + 1, 'silver')).rejects.toThrow('"silver"')
+    await setFields(store, 'gold', ['name=Later'], request)
+    await importPlans([{ ...cash, name: 'New' }])
+    await expect(undo(first + 1)).rejects.toThrow('--except-changed')
+    const change = await prepareUndo(store, first + 1, { exceptChanged: true })
+    expect(change.notes).toMatchObject([expect.stringContaining('name of gold')])
+    await publishChange(store, change, { ...request, undoneId: first + 1 })
+    expect((await listPlans(store)).map(({ name }) => name)).toEqual([cash.name, 'Later'])
+  })
+
+  test('never changes other plans through an object that they share', async () => {
+    const both = [cash, gold].map((plan) => ({ ...plan, productRiskLevel: { id: 5, name: 'High' } }))
+    await importPlans(both)
+    await expect(undo(first + 1, 'cash')).rejects.toThrow('productRiskLevel.name')
+    expect(await listPlans(store)).toEqual(both)
+  })
+
+  test.each([
+    ['unknown', async () => 999, 'There is no publication 999.'],
+    ['scheduled', async () => (await close('cash', store, nextMinute())).id, 'it is scheduled'],
+  ])('of an %s publication is refused', async (_, makeId, message) => {
+    await expect(undo(await makeId())).rejects.toThrow(message)
+  })
+})
+
+describe('a publication at a time', () => {
+  test('has no effect yet, and can be cancelled once', async () => {
+    const dueAt = nextMinute()
+    const scheduled = await close('cash', store, dueAt)
+    expect(scheduled).toMatchObject({ state: 'scheduled', dueAt })
+    expect(await listPlans(store)).toEqual([cash, gold])
+    expect(await listPublications(store, { onlyPending: true })).toMatchObject([{ id: scheduled.id, conflict: null }])
+    expect(await cancelPublication(store, scheduled.id, boris)).toMatchObject({
+      state: 'cancelled',
+      decidedBy: boris.actor,
+      decidedNote: 'Checked.',
+    })
+    await expect(cancelPublication(store, scheduled.id, boris)).rejects.toThrow('it is cancelled')
+  })
+
+  test('in the past is refused', async () => {
+    await expect(close('cash', store, 60)).rejects.toThrow('in the past')
+    expect(await listPublications(store, {})).toHaveLength(1)
+  })
+
+  test('of what is so now is refused', async () => {
+    await expect(openPlan(store, 'cash', { ...request, dueAt: nextMinute() })).rejects.toThrow(
+      'cash is like that now, so there is nothing to publish at that time.',
+    )
+  })
+})
+
+describe('a change that a pending publication will conflict with', () => {
+  const readWarnings = async (identifier: string, fields: object, id?: number) => {
+    const before = await findPlan(store, identifier)
+    const change = { planId: before.id, before, after: { ...before, ...fields } }
+    return findDoubts(store, [change], { id, dueAt: null })
+  }
+
+  test('is named with the fields, before it is made', async () => {
+    const { id } = await close('cash', store, nextMinute())
+    const paused = { isInvestable: false, nonInvestableNote: 'Paused.' }
+    expect(await readWarnings('cash', paused)).toEqual([
+      `The pending publication ${id} by ${amina.actor} changes the same: nonInvestableNote of cash. The later one of both will conflict.`,
+    ])
+    expect(await readWarnings('cash', paused, id)).toEqual([])
+    expect(await readWarnings('cash', { hint: 'New' })).toEqual([])
+    expect(await readWarnings('gold', paused)).toEqual([])
+    await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
+    const conflict = 'others changed nonInvestableNote of cash'
+    expect(await listPublications(store, { onlyPending: true })).toMatchObject([{ id, conflict }])
+  })
+})
+
+describe('with approval', () => {
+  test('a publication waits until another operator approves it', async () => {
+    const { id, state } = await close('cash', careful)
+    expect(state).toBe('waiting')
+    expect(await listPlans(store)).toEqual([cash, gold])
+    for (const actor of [amina.actor, 'Amina@Example.com'])
+      await expect(approvePublication(careful, id, { ...amina, actor })).rejects.toThrow('another operator')
+    expect(await approvePublication(careful, id, boris)).toMatchObject({
+      id,
+      state: 'published',
+      approvedBy: boris.actor,
+    })
+    expect((await findPlan(store, 'cash')).isInvestable).toBe(false)
+    await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is published')
+  })
+
+  test('a publication at a time is scheduled when it is approved, and a cancelled one is never published', async () => {
+    const { id } = await close('cash', careful, nextMinute())
+    const approved = { state: 'scheduled', approvedBy: boris.actor, approvedNote: 'Checked.' }
+    expect(await approvePublication(careful, id, boris)).toMatchObject(approved)
+    await cancelPublication(careful, id, boris)
+    await expect(approvePublication(careful, id, boris)).rejects.toThrow('it is cancelled')
+    expect(await listPlans(store)).toEqual([cash, gold])
+  })
+
+  test('a publication is merged with what was changed while it waited', async () => {
+    const { id } = await close('cash', careful)
+    await setHint('cash', 'Later')
+    const row = await approvePublication(careful, id, boris)
+    expect(row).toMatchObject({ state: 'published', replacesId: id, actor: amina.actor, approvedBy: boris.actor })
+    expect(await findPlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
+    expect((await findPublication(store, id)).state).toBe('replaced')
+  })
+
+  test('a publication conflicts when the same field was changed, and can be made again from the record', async () => {
+    const { id } = await close('cash', careful)
+    await setFields(store, 'cash', ['nonInvestableNote=Paused.', 'hint=Later'], request)
+    await expect(approvePublication(careful, id, boris)).rejects.toThrow(`catalog redo ${id}`)
+    expect(await findPublication(store, id)).toMatchObject({
+      state: 'conflicted',
+      conflict: 'others changed nonInvestableNote of cash',
+    })
+    const change = await prepareRedo(store, id)
+    expect(change.warnings).toMatchObject([expect.stringContaining('nonInvestableNote')])
+    await publishChange(store, change, request)
+    expect(await findPlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
+    await expect(prepareRedo(store, id)).rejects.toThrow(`catalog cancel ${id}`)
+    await expect(prepareRedo(store, first)).rejects.toThrow('it is published')
+  })
+
+  test('any other value of CATALOG_APPROVAL is refused', async () => {
+    const wrong = { ...store, config: { CATALOG_APPROVAL: 'yes' } }
+    await expect(close('cash', wrong)).rejects.toThrow('CATALOG_APPROVAL')
+  })
+})
+
+const chidi = { ...amina, actor: 'chidi@example.com' }
+const makeDue = () => env.DB.prepare('update publications set due_at = 60 where due_at is not null').run()
+
+async function runSchedule(): Promise<void> {
+  await makeDue()
+  for (const publicationId of await selectDue(store.db)) {
+    const decision = { publicationId, actor: 'schedule', note: null }
+    const outcome = await publishPending(store.db, decision, 'due')
+    if (outcome.kind === 'conflict') await endPublication(store.db, decision, outcome.reason)
+  }
+}
+
+const findNewest = async () => (await listPublications(store, {}))[0]?.id ?? 0
+
+/** What others do with the newest publication. */
+const others = {
+  publish: runSchedule,
+  merge: async () => {
+    await setHint('cash', 'Later')
+    await runSchedule()
+  },
+  'cause a conflict of': async () => {
+    await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
+    await runSchedule()
+  },
+  approve: async () => approvePublication(store, await findNewest(), chidi),
+  cancel: async () => cancelPublication(store, await findNewest(), chidi),
+}
+
+describe('a change whose answer is lost is made, and what became of it is said', () => {
+  /** @param number the change whose answer is lost. Then others act, and it is sent again. */
+  const losing = (act: () => Promise<unknown> = async () => {}, on = store, number = 1) => {
+    let count = 0
+    const { db } = interceptChanges(async (call) => {
+      if (++count !== number) return call()
+      await call()
+      await act()
+      return call()
+    })
+    return { ...on, db }
+  }
+  const at = nextMinute()
+  const merged = { state: 'published', replacesId: expect.any(Number) }
+  const ends = [
+    ['cause a conflict of', /^Publication \d+ conflicted, .* nonInvestableNote of cash\. .* catalog redo \d+$/],
+    ['cancel', /^Publication \d+ was cancelled by chidi@example\.com, .* catalog show \d+$/],
+  ] as const
+
+  test.each([
+    ['publish', store, at, { state: 'published', dueAt: 60, replacesId: null }],
+    ['merge', store, at, merged],
+    ['approve', careful, undefined, { state: 'published', dueAt: null }],
+    ['approve', careful, at, { state: 'scheduled', dueAt: at }],
+  ] as const)('a release, and others %s it', async (act, on, dueAt, expected) => {
+    expect(await close('cash', losing(others[act], on), dueAt)).toMatchObject(expected)
+  })
+
+  test.each([
+    ['publish', { state: 'published', decidedBy: 'schedule' }],
+    ['merge', { ...merged, decidedBy: 'schedule' }],
+  ] as const)('an approval for later, and others %s it', async (act, expected) => {
+    const { id } = await close('cash', careful, at)
+    const row = await approvePublication(losing(others[act]), id, boris)
+    expect(row).toMatchObject({ approvedBy: boris.actor, ...expected })
+  })
+
+  test.each(ends)('a release or an approval, and others %s it', async (act, message) => {
+    await expect(close('cash', losing(others[act]), at)).rejects.toThrow(message)
+    await importPlans([cash, gold])
+    const { id } = await close('cash', careful, at)
+    await expect(approvePublication(losing(others[act]), id, boris)).rejects.toThrow(message)
+    expect(await findPublication(store, id)).toMatchObject({ approvedBy: boris.actor })
+  })
+
+  test('an approval, also if it merges, or ends with a conflict that others close', async () => {
+    const [plain, merging] = [await close('gold', careful), await close('cash', careful)]
+    expect(await approvePublication(losing(), plain.id, boris)).toMatchObject({ id: plain.id, state: 'published' })
+    await setHint('cash', 'Later')
+    const row = await approvePublication(interceptChanges(loseAnswer), merging.id, boris)
+    expect(row).toMatchObject({ ...merged, replacesId: merging.id })
+    await importPlans([cash, gold])
+    const { id } = await close('cash', careful)
+    await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
+    const cancel = () => cancelPublication(store, id, chidi)
+    await expect(approvePublication(losing(cancel, store, 2), id, boris)).rejects.toThrow(/ was cancelled by chidi@/)
+  })
+
+  test('a cancellation, and a publication of now', async () => {
+    const { id } = await close('gold', store, at)
+    expect(await cancelPublication(losing(), id, amina)).toMatchObject({ state: 'cancelled' })
+    expect(await close('cash', losing())).toMatchObject({ state: 'published' })
+  })
+})
+
+describe('when others come first,', () => {
+  const overtaken = (act: () => Promise<unknown>, on = store) => {
+    const { db } = interceptChanges(async (call) => {
+      await act()
+      return call()
+    })
+    return { ...on, db }
+  }
+
+  test.each([
+    ['approve', 'does not wait for approval: it is published.'],
+    ['cancel', 'does not wait for approval: it is cancelled by chidi@example.com.'],
+  ] as const)('an approval is refused: others %s it', async (act, message) => {
+    const { id } = await close('cash', careful)
+    await expect(approvePublication(overtaken(others[act]), id, boris)).rejects.toThrow(message)
+    expect((await findPublication(store, id)).approvedBy).not.toBe(boris.actor)
+  })
+
+  test.each([
+    ['publish', 'can’t be cancelled: it is published.'],
+    ['cancel', 'can’t be cancelled: it is cancelled by chidi@example.com.'],
+  ] as const)('a cancellation is refused: others %s it', async (act, message) => {
+    const { id } = await close('cash', store, nextMinute())
+    await expect(cancelPublication(overtaken(others[act]), id, boris)).rejects.toThrow(message)
+  })
+
+  test('an approval for a time that comes meanwhile publishes', async () => {
+    const { id } = await close('cash', careful, nextMinute())
+    expect(await approvePublication(overtaken(makeDue), id, boris)).toMatchObject({ id, state: 'published' })
+  })
+
+  test.each([undefined, nextMinute()])('what was deleted because it took too long is refused', async (dueAt) => {
+    const abandon = () => env.DB.exec(`update publications set created_at = 1 where state = 'staging'`)
+    const deleted = overtaken(async () => {
+      await abandon()
+      await deleteAbandoned(store.db)
+    })
+    await expect(close('cash', deleted, dueAt)).rejects.toThrow(/longer than an hour.*\nNothing was changed\.$/)
+  })
+})
+
+test('the outcome of a change is known when a statement after it is refused', async () => {
+  const changes: Store['changes'] = { outcome: 'unchanged' }
+  const { db } = interceptChanges(async (call) => {
+    await call()
+    throw new CloudflareError('Not allowed.')
+  })
+  const failure = { cause: { message: 'Not allowed.' } }
+  await expect(close('cash', { ...store, db, changes })).rejects.toMatchObject(failure)
+  expect(changes.outcome).toBe('changed')
+})
+
+test('operators who change a plan each at the same time all succeed', async () => {
+  const plans = [3, 4, 5, 6, 7, 8].map((id) => makePlan({ id }))
+  await importPlans(plans, true)
+  await Promise.all(plans.map(({ identifier }) => setFields(store, identifier, ['name=New'], request)))
+  expect(await listPlans(store)).toEqual(plans.map((plan) => ({ ...plan, name: 'New' })))
+})

@@ -1,0 +1,135 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { selectEntries } from '../../../../src/db/partner-queries.ts'
+import { findPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
+import type { Store } from '../../../../src/ops/store/store.ts'
+import { acme, createChanges } from '../../support/partner-changes.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { interceptChanges, interruptedStore, loseAnswer, operator, store } from '../../support/worker-store.ts'
+
+const attribution = { actor: 'amina@example.com', command: 'partner …', note: 'Ticket 7.' }
+const { name: acmeName } = acme
+
+beforeEach(() => emptyDatabase(env))
+
+const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = createChanges({
+  ...operator,
+  attribution,
+})
+const listEntries = (shortName?: string) => selectEntries(store.db, 'partner', { shortName })
+const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
+
+test('every change has an entry: who, with which command, why, and the partner after it', async () => {
+  const { clientId } = await create()
+  await rotate(60)
+  const { suspendedAt } = await change('suspend')
+  await set({ country: 'UG' })
+  await change('resume')
+  await replaceNewest()
+  const ended = (await change('end-tokens')).tokensValidFrom
+  const locked = (await lockDown()).tokensValidFrom
+  await set({ name: 'Acme Pay' })
+  await set({ contact: 'amina@acme.example' })
+  const closed = await change('close')
+  const entries = await listEntries('acme')
+  const times = entries.map(({ changedAt }) => changedAt)
+  expect(times).toEqual(times.toSorted((a, b) => b - a))
+  const states = entries.map((entry) => [
+    entry.id,
+    entry.kind,
+    entry.name,
+    entry.country,
+    entry.suspendedAt,
+    entry.closedAt,
+    entry.tokensValidFrom,
+  ])
+  expect(states).toEqual([
+    [11, 'close', 'Acme Pay', 'UG', closed.suspendedAt, closed.closedAt, locked],
+    [10, 'set', 'Acme Pay', 'UG', null, null, locked],
+    [9, 'set', 'Acme Pay', 'UG', null, null, locked],
+    [8, 'lockdown', acmeName, 'UG', null, null, locked],
+    [7, 'end-tokens', acmeName, 'UG', null, null, ended],
+    [6, 'replace-newest', acmeName, 'UG', null, null, null],
+    [5, 'resume', acmeName, 'UG', null, null, null],
+    [4, 'set', acmeName, 'UG', suspendedAt, null, null],
+    [3, 'suspend', acmeName, 'KE', suspendedAt, null, null],
+    [2, 'rotate', acmeName, 'KE', null, null, null],
+    [1, 'create', acmeName, 'KE', null, null, null],
+  ])
+  expect(closed.closedAt).not.toBeNull()
+  expect(entries.at(-1)).toMatchObject({ ...attribution, id: 1, shortName: 'acme', clientId })
+})
+
+test('a command that is refused, or repeats a suspension, has no entry', async () => {
+  await create()
+  await change('resume')
+  await expect(create()).rejects.toThrow(/ is taken/)
+  await expect(replaceNewest()).rejects.toThrow(/ only one secret\. /)
+  await rotate(60)
+  await expect(rotate(60)).rejects.toThrow(/ two live secrets,/)
+  for (const _ of [1, 2]) await change('suspend')
+  for (const _ of [1, 2]) await change('close')
+  await expect(change('resume')).rejects.toThrow(/ was closed at /)
+  expect(await listKinds()).toEqual(['close', 'suspend', 'rotate', 'create'])
+})
+
+test('the record holds no secret and no contact, and only the newest row of a partner holds hashes', async () => {
+  const { clientSecret } = await create()
+  await set({ contact: '+254 700 000 000' })
+  const rotated = await replaceAll()
+  const { results } = await env.DB.prepare('select * from change_record order by id').all()
+  const text = JSON.stringify(results)
+  for (const secret of [clientSecret, rotated.clientSecret, '+254']) expect(text).not.toContain(secret)
+  const hash = expect.stringContaining('pbkdf2')
+  expect(results).toMatchObject([{ secrets: null }, { secrets: null }, { secrets: hash }])
+})
+
+describe('a change is made once', () => {
+  test.each<[string, (on: Store) => Promise<unknown>]>([
+    ['create', (on) => create({ shortName: 'boda' }, on)],
+    ['rotate', (on) => rotate(60, on)],
+    ['lockdown', lockDown],
+    ['suspend', (on) => change('suspend', on)],
+    ['set', (on) => set({ country: 'UG' }, on)],
+    ['close', (on) => change('close', on)],
+  ])('%s, when its answer is lost', async (kind, make) => {
+    await create()
+    await make(interceptChanges(loseAnswer))
+    expect(await listKinds()).toEqual([kind, 'create'])
+  })
+
+  test('all of many changes at the same time are made', async () => {
+    await Promise.all(['aa', 'bb', 'cc', 'dd', 'ee'].map((shortName) => create({ shortName })))
+    expect(await listKinds()).toHaveLength(5)
+  })
+})
+
+test('findPartner returns the partner as it was at the end of a second', async () => {
+  const at = async (seconds: number) => {
+    const { country, suspendedAt } = await findPartner(store, 'acme', seconds)
+    return `${country} ${suspendedAt === null ? 'active' : 'suspended'}`
+  }
+  await create()
+  await set({ country: 'UG' })
+  await change('suspend')
+  await create({ shortName: 'boda' })
+  await change('resume')
+  await env.DB.prepare('update change_record set changed_at = 100 * min(id, 4)').run()
+  const expected = { 100: 'KE active', 199: 'KE active', 200: 'UG active', 300: 'UG suspended', 399: 'UG suspended' }
+  for (const [seconds, state] of Object.entries(expected)) expect(await at(Number(seconds))).toBe(state)
+  // The last of two states of one second.
+  expect([await at(400), await at(1e9)]).toEqual(['UG active', 'UG active'])
+  await expect(at(99)).rejects.toThrow(/^There was no partner "acme" at 1970-01-01 03:01 in /)
+})
+
+test('a change is refused when somebody else changes the partner at the same time', async () => {
+  await create()
+  const others = [() => set({ name: 'Acme Pay' }), () => change('close')]
+  for (const [index, make] of [(on: Store) => change('suspend', on), lockDown].entries()) {
+    const attempt = make(interruptedStore(others[index] ?? create))
+    await expect(attempt).rejects.toThrow(
+      /^Somebody else changed acme at the same time, so this change was not made\. /,
+    )
+  }
+  expect(await listKinds()).toEqual(['close', 'set', 'create'])
+})

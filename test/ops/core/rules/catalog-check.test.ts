@@ -1,0 +1,52 @@
+import { env } from 'cloudflare:workers'
+import { beforeEach, expect, test } from 'vitest'
+import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
+import { checkCatalog } from '../../../../src/ops/core/rules/catalog-check.ts'
+import { createPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+import { emptyDatabase } from '../../support/test-database.ts'
+import { attribution, importPlans, store } from '../../support/worker-store.ts'
+
+beforeEach(() => emptyDatabase(env))
+
+const today = new Date().toISOString().slice(0, 10)
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+const fine = (id: number, overrides: Partial<CatalogPlan> = {}) =>
+  makePlan({ id, name: `Name ${id}`, coolName: `Cool ${id}`, performanceDate: today, ...overrides })
+
+test('an ordinary catalog has no findings', async () => {
+  const elsewhere = fine(3, { name: 'Name 1', viewableIn: ['UG'] })
+  await importPlans([fine(1), fine(2, { performanceDate: daysAgo(45) }), elsewhere])
+  expect(await checkCatalog(store)).toEqual([])
+})
+
+// plausibility.test.ts has the other rules.
+test.each<[string, Partial<CatalogPlan>, string, string]>([
+  ['no country', { viewableIn: [] }, 'warning', 'The plan is viewable in no country.'],
+  ['a double', { name: 'NAME 2 ' }, 'warning', 'name "NAME 2 " is also the name of plan-2, on the list of KE.'],
+  [
+    'no amount in its currency',
+    { currency: 'UGX' },
+    'warning',
+    'minInvestableAmounts has no amount in UGX, the currency of the plan.',
+  ],
+  [
+    'an implausible figure',
+    { performance5: 1300 },
+    'error',
+    'performance5 is 1300 % per year. Is it a misplaced decimal point?',
+  ],
+  ['an old date', { performanceDate: daysAgo(46) }, 'warning', `performanceDate ${daysAgo(46)} is 46 days old.`],
+])('finds %s', async (_, overrides, level, message) => {
+  await importPlans([fine(1, overrides), fine(2)])
+  expect(await checkCatalog(store)).toMatchObject([{ level, message }])
+})
+
+test('finds countries with partners and without a plan; the most severe findings come first', async () => {
+  await createPartner(store, { shortName: 'paris', name: 'Paris', country: 'FR' }, attribution)
+  await importPlans([fine(1, { performanceDate: '2062-01-31' })])
+  expect(await checkCatalog(store)).toMatchObject([
+    { level: 'error', subject: 'plan-1', message: 'performanceDate 2062-01-31 is in the future.' },
+    { level: 'warning', subject: 'FR', message: 'No plan is viewable in this country, which has partners: paris.' },
+  ])
+})

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest'
+import type { CatalogPlan } from '../../../../src/catalog/plan-schema.ts'
+import { describeDoubts, type DoubtInput } from '../../../../src/ops/core/rules/plausibility.ts'
+import { makePlan } from '../../../support/make-plan.ts'
+
+const plans = [1, 2, 3, 4, 5].map((id) => makePlan({ id, performance3: -0.25 }))
+const [first = makePlan()] = plans
+const find = (input: Partial<DoubtInput>) =>
+  describeDoubts({ catalog: plans, partners: [], today: '2026-11-22', changes: [], isUndo: false, ...input })
+const change = (overrides: Partial<typeof first>) => [{ planId: 1, before: first, after: { ...first, ...overrides } }]
+const remove = (...ids: number[]) =>
+  ids.map((id) => ({ planId: id, before: plans.find((plan) => plan.id === id) ?? null, after: null }))
+
+test.each([
+  [
+    'a return that lost its decimal point',
+    { performance1: 1300 },
+    'performance1 is 1300 % per year. Is it a misplaced',
+  ],
+  ['a return that jumps', { performance1: 50 }, 'performance1 jumped from 13.1 to 50. Is'],
+  ['a loss of more than a half', { performance3: -51 }, 'performance3 is -51 % per year.'],
+  ['a date in the future', { performanceDate: '2062-10-30' }, 'performanceDate 2062-10-30 is in the future.'],
+  ['a misplaced decimal point', { performance1: 1.25 }, 'performance1 jumped from 13.1 to 1.25. Is'],
+  ['a percentage', { performance1: 0.131 }, 'performance1 jumped from 13.1 to 0.131. Is'],
+  ['1.000 for a thousand', { minInvestableAmounts: { KES: 1 } }, 'minInvestableAmounts.KES jumped from 1000 to 1. Is'],
+  ['the 0 of an empty cell', { performance1: 0 }, 'performance1 jumped from 13.1 to 0. Is'],
+])('doubts %s', (_, overrides, doubt) => {
+  expect(find({ changes: change(overrides) })).toContainEqual(expect.stringContaining(`plan-1: ${doubt}`))
+})
+
+test.each([
+  ['an ordinary month', { performance1: 12.4, performance3: 8, performanceDate: '2026-11-22' }],
+  ['a return that nearly halves', { performance1: 7 }],
+  ['amounts that change', { minInvestableAmounts: { KES: 50_000, EUR: 1 }, minTopUpAmounts: { KES: 0 } }],
+  ['a return that falls to a quarter', { performance1: 3.3 }],
+  ['a small return that changes tenfold', { performance3: -2.5 }],
+  ['a plan that is closed', { isInvestable: false, nonInvestableNote: 'Sold out.' }],
+  ['a plan that is shown in another country', { viewableIn: ['KE', 'UG'] }],
+])('does not doubt %s', (_, overrides) => {
+  expect(find({ changes: change(overrides) })).toEqual([])
+})
+
+test('a return is doubted once, and neither its correction nor what the plan had before', () => {
+  const odd = { ...first, performance1: 1300 }
+  expect(find({ changes: change({ performance1: 1300 }) })).toEqual([
+    'plan-1: performance1 is 1300 % per year. Is it a misplaced decimal point?',
+  ])
+  for (const after of [first, { ...odd, name: 'New' }])
+    expect(find({ catalog: [odd], changes: [{ planId: 1, before: odd, after }] })).toEqual([])
+})
+
+test('the same doubt about many plans is a few lines', () => {
+  const changes = plans.map((plan) => ({
+    planId: plan.id,
+    before: plan,
+    after: { ...plan, performance1: 13.2, performanceDate: '2062-10-30' },
+  }))
+  expect(find({ changes })).toEqual([
+    ...[1, 2, 3].map((id) => `plan-${id}: performanceDate 2062-10-30 is in the future.`),
+    '2 more: Like those above.',
+  ])
+})
+
+describe('returns and their date', () => {
+  const next = '2026-11-20'
+
+  test.each<[string, Partial<CatalogPlan>, string[]]>([
+    [
+      'a later date without a new return',
+      { performanceDate: next, hint: 'New' },
+      ['to 2026-11-20, and no return changes'],
+    ],
+    ['a later date with one new return', { performanceDate: next, performance1: 13.2 }, []],
+    ['an earlier date', { performanceDate: '2026-09-30', performance1: 13.2 }, ['to 2026-09-30, which is earlier']],
+    [
+      'a return that becomes null',
+      { performanceDate: next, performance1: 13.2, performance5: null },
+      ['performance5 was 10.6, and becomes null'],
+    ],
+    [
+      'a later date, and fewer returns',
+      { performanceDate: next, performance5: null },
+      ['becomes null', 'no return changes'],
+    ],
+    ['new returns, and the earlier date', { performance1: 13.2 }, []],
+  ])('%s', (_, overrides, doubts) => {
+    const changes = change(overrides)
+    expect(find({ changes })).toEqual(doubts.map((doubt) => expect.stringMatching(`^plan-1: .*${doubt}\\.$`)))
+    expect(find({ changes, isUndo: true })).toEqual([])
+  })
+
+  test('a later date of a plan without any return is not doubted, and neither is a new plan', () => {
+    const none = { performance1: null, performance3: null, performance5: null, performance10: null }
+    const before = { ...first, ...none }
+    expect(find({ changes: [{ planId: 1, before, after: { ...before, performanceDate: next } }] })).toEqual([])
+    expect(find({ changes: [{ planId: 6, before: null, after: makePlan({ id: 6, ...none }) }] })).toEqual([])
+  })
+
+  test.each<[string, Partial<CatalogPlan>[], number | undefined]>([
+    ['three of four plans', [{}, {}, {}, { performance1: 14, performanceDate: next }], 3],
+    ['two of four plans', [{}, {}, { hint: 'New' }, { hint: 'New' }], undefined],
+    ['all of three plans', [{}, {}, {}], undefined],
+  ])('new returns with the earlier date of %s', (_, edits, count) => {
+    const changes = edits.map((edit, index) => {
+      const before = plans[index] ?? first
+      return {
+        planId: before.id,
+        before,
+        after: { ...before, ...('hint' in edit ? {} : { performance1: 13.5 }), ...edit },
+      }
+    })
+    const doubts = [`${count} of 4 changed plans have new returns, but their earlier performanceDate.`]
+    expect(find({ changes })).toEqual(count === undefined ? [] : doubts)
+    expect(find({ changes, isUndo: true })).toEqual([])
+  })
+})
+
+describe('a column that was sorted without the others', () => {
+  const many = Array.from({ length: 34 }, (_, id) =>
+    makePlan({ id, performance1: id + 0.5, performance3: id % 3 === 0 ? null : (id * 7) % 34 }),
+  )
+  const put = (edit: (id: number) => Partial<CatalogPlan>) =>
+    find({
+      catalog: many,
+      changes: many.map((before) => ({ planId: before.id, before, after: { ...before, ...edit(before.id) } })),
+    })
+  const rotate = (id: number) => (id < 33 ? { performance1: ((id + 1) % 33) + 0.5 } : {})
+
+  test.each<[string, (id: number) => Partial<CatalogPlan>]>([
+    ['33 of 34 returns', rotate],
+    ['and edited here and there', (id) => (id % 15 === 1 ? { performance1: 12.25 } : rotate(id))],
+    ['to new texts', (id) => ({ hint: `Hint ${id}`, ...rotate(id) })],
+    ['new figures of a good month, then sorted', (id) => (id < 33 ? { performance1: ((id * 7) % 33) + 3.7 } : {})],
+    ['new figures, then sorted', (id) => (id < 33 ? { performance1: ((id * 7) % 33) + 0.8 } : {})],
+  ])('is doubted: %s', (_, edit) => {
+    expect(put(edit)).toContain(
+      'The values of performance1 moved between 33 plans: was one column sorted without the others?',
+    )
+  })
+
+  test.each<[string, (id: number) => Partial<CatalogPlan>]>([
+    ['an ordinary month', (id) => ({ performance1: id + 0.5 + (((id * 7) % 11) - 5) / 2 })],
+    ['a month in which all returns fall', (id) => ({ performance1: id / 2 })],
+    ['the same figure for all', () => ({ performance3: 12 })],
+    ['three values that change places', (id) => (id < 3 ? { performance1: ((id + 1) % 3) + 0.5 } : {})],
+    ['as many plans that open as plans that close', (id) => (id % 2 ? { viewableIn: ['UG'] } : { tenor: 'New' })],
+  ])('is not %s', (_, edit) => {
+    expect(put(edit).filter((warning) => warning.includes('sorted'))).toEqual([])
+  })
+})
+
+describe('removals', () => {
+  test('of a fifth are not doubted, of more they are', () => {
+    expect(find({ changes: remove(1) })).toEqual([])
+    expect(find({ changes: remove(1, 2) })).toEqual([
+      '2 of 5 plans leave the catalog.',
+      '2 of 5 plans leave the list of KE.',
+    ])
+  })
+
+  test('of the last plan of a country name its partners', () => {
+    const only = makePlan({ id: 6, viewableIn: ['UG'] })
+    const partners = [
+      { shortName: 'boda', country: 'UG', suspendedAt: null },
+      { shortName: 'closed', country: 'UG', suspendedAt: 1 },
+      { shortName: 'acme', country: 'KE', suspendedAt: null },
+    ]
+    const changes = [{ planId: 6, before: only, after: { ...only, viewableIn: ['TZ'] } }]
+    expect(find({ catalog: [...plans, only], partners, changes })).toEqual([
+      'UG loses its last plan: its list will be empty. Partners there: boda.',
+    ])
+  })
+
+  test('from the list of a country are doubted when the plans stay elsewhere', () => {
+    const both = plans.map((plan) => ({ ...plan, viewableIn: ['KE', 'UG'] }))
+    const changes = both
+      .slice(0, 2)
+      .map((plan) => ({ planId: plan.id, before: plan, after: { ...plan, viewableIn: ['KE'] } }))
+    expect(find({ catalog: both, changes })).toEqual(['2 of 5 plans leave the list of UG.'])
+  })
+})
+
+describe('a list that becomes large', () => {
+  const makePlans = (count: number) =>
+    Array.from({ length: count }, (_, id) => makePlan({ id, about: 'x'.repeat(9000), viewableIn: ['UG'] }))
+  const add = (count: number) => makePlans(count).map((after) => ({ planId: after.id, before: null, after }))
+
+  test('is refused above 24 MB', () => {
+    expect(find({ catalog: [], changes: add(2300) })).toEqual([])
+    expect(() => find({ catalog: [], changes: add(2500) })).toThrow(
+      /^The list of UG would have 2\d\.\d MB\. The service can cache at most 24 MB\.\nMake texts shorter/,
+    )
+  })
+
+  test('can become shorter', () => {
+    const catalog = makePlans(2600)
+    const changes = catalog.slice(0, 10).map((before) => ({ planId: before.id, before, after: null }))
+    expect(find({ catalog, changes })).toEqual([])
+  })
+})
