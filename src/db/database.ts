@@ -1,7 +1,6 @@
 // The handle on D1 for statements in SQL: those of the Worker, and those that the command line shares with its schedule. The HTTP API
 // sends numbers as text: a comparison with a column turns them back into numbers, one with any other expression needs a CAST.
 import { fillPlaceholders, sql, type Query, type SQL } from 'drizzle-orm'
-import { toCamelCase } from 'drizzle-orm/casing'
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core'
 
 /** D1 as a Worker's binding, or through Cloudflare's HTTP API. */
@@ -27,14 +26,6 @@ export function openDatabase(d1: QueriedD1): Database {
     values: async (query) => readRows(d1, writeQuery(query)),
     run: async (query) => readRows(d1, writeQuery(query)),
   }
-}
-
-/** Selects rows as objects, whose members have the names of the columns in camel case. @param columns may end with an alias. */
-export async function selectObjects<Row>(db: Database, columns: readonly string[], source: SQL): Promise<Row[]> {
-  const names = columns.map((column) => toCamelCase(column.replace(/.* as /, '')))
-  const rows = await db.values(sql`select ${sql.raw(columns.join(', '))} ${source}`)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return rows.map((values) => Object.fromEntries(names.map((name, index) => [name, values[index]])) as Row)
 }
 
 /** @param values of the placeholders. @throws StorageError when D1 fails */

@@ -1,122 +1,142 @@
-// SQL that reads partners and the change record as operators see them. partner-changes.ts changes them, client-queries.ts is the
-// Worker's. Only `selectStoredSecrets` selects hashes.
-import { and, sql, type SQL } from 'drizzle-orm'
+// Reads partners and the change record as operators see them. partner-changes.ts changes them, client-queries.ts is the Worker's. Only
+// `selectStoredSecrets` selects hashes.
+import { and, asc, desc, eq, gte, inArray, isNotNull, lt, lte, max, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
-import { selectObjects, type Database } from './database.ts'
+import type { OperatorDatabase } from './operator-database.ts'
 import { readAll } from './pages.ts'
-import { partnerColumns } from './partner-changes.ts'
+import { changeRecord, partnerContacts, type StoredSecret } from './schema.ts'
 
-/** Times are Unix seconds; `expiresAt` is null while the secret is the current one. */
-export interface LiveSecret {
-  createdAt: number
-  expiresAt: number | null
-}
+export type LiveSecret = Omit<StoredSecret, 'hash'>
+
+/** A column that each row of a partner has: the schema knows only that rows of keys have none. */
+const required = <Column extends SQLiteColumn>(column: Column) => sql<NonNullable<Column['_']['data']>>`${column}`
 
 /** A partner after a change. A closed one is also suspended. Tokens that were issued before `tokensValidFrom` are refused. */
-interface PartnerRow {
-  id: number
-  shortName: string
-  name: string
-  country: string
-  clientId: string
-  createdAt: number
-  suspendedAt: number | null
-  closedAt: number | null
-  tokensValidFrom: number | null
+const partnerFields = {
+  id: changeRecord.id,
+  shortName: required(changeRecord.shortName),
+  name: required(changeRecord.name),
+  country: required(changeRecord.country),
+  clientId: required(changeRecord.clientId),
+  createdAt: required(changeRecord.createdAt),
+  suspendedAt: changeRecord.suspendedAt,
+  closedAt: changeRecord.closedAt,
+  tokensValidFrom: changeRecord.tokensValidFrom,
 }
 
-/** A partner as operators see it: its newest row, whose ID a change names. */
-export interface Partner extends PartnerRow {
-  contact: string | null
-  /** The oldest first. */
-  secrets: LiveSecret[]
-  /** When the grace period of the secret before them ended; null when it had none. */
-  secretEndedAt: number | null
-}
+const { changedAt, actor, command, note, kind } = changeRecord
+const changeFields = { changedAt, actor, command, note, kind }
 
-interface Change {
-  id: number
-  changedAt: number
-  actor: string
-  command: string
-  note: string | null
-  kind: string
-}
+/** A partner as operators see it: its newest row, whose ID a change names. Its secrets are the live ones, the oldest first. */
+export type Partner = Awaited<ReturnType<typeof selectPartners>>[number]
+export type PartnerEntry = Awaited<ReturnType<typeof selectPartnerEntries>>[number]
+export type KeyEntry = Awaited<ReturnType<typeof selectKeyEntries>>[number]
 
-export type PartnerEntry = Change & PartnerRow
-export type KeyEntry = Change & { kid: string }
-
-const rowColumns = ['id', 'partner as short_name', ...partnerColumns]
-const changeColumns = ['changed_at', 'actor', 'command', 'note', 'kind']
-const entryColumns = { partner: [...rowColumns, ...changeColumns], kid: ['id', 'kid', ...changeColumns] }
-
-/** The secrets of a row that are still valid by D1's clock. */
-const liveSecrets = `json_each(change_record.secrets) where coalesce(value ->> '$.expiresAt' > unixepoch(), 1)`
-const endedSecrets = `json_each(change_record.secrets) where value ->> '$.expiresAt' <= unixepoch()`
-
-const newestIds = sql`(select max(id) from change_record where partner is not null group by partner)`
-
-export function selectPartners(db: Database): Promise<Partner[]> {
-  return selectRows(db, sql`where id in ${newestIds} order by partner`)
+export function selectPartners(db: OperatorDatabase) {
+  const newestIds = selectNewestIds(db)
+  return selectRows(db, inArray(changeRecord.id, newestIds)).orderBy(asc(changeRecord.shortName))
 }
 
 /**
  * @param name the short name or the client ID.
  * @param atSeconds as it was at the end of that Unix second, except for its contact and its secrets.
  */
-export async function selectPartner(db: Database, name: string, atSeconds?: number): Promise<Partner | undefined> {
-  const wasMade = atSeconds === undefined ? undefined : sql`changed_at <= ${atSeconds}`
-  const isWanted = sql`partner = coalesce((select partner from change_record where client_id = ${name} limit 1), ${name})`
-  const [found] = await selectRows(db, sql`where ${and(isWanted, wasMade)} order by id desc limit 1`)
+export async function selectPartner(
+  db: OperatorDatabase,
+  name: string,
+  atSeconds?: number,
+): Promise<Partner | undefined> {
+  const { id, shortName, clientId } = changeRecord
+  const ofClient = db.select({ shortName }).from(changeRecord).where(eq(clientId, name)).limit(1)
+  const wasMade = atSeconds === undefined ? undefined : lte(changedAt, atSeconds)
+  const isWanted = and(eq(shortName, sql`coalesce(${ofClient}, ${name})`), wasMade)
+  const [found] = await selectRows(db, isWanted).orderBy(desc(id)).limit(1)
   return found
 }
 
-async function selectRows(db: Database, condition: SQL): Promise<Partner[]> {
-  const columns = [
-    ...rowColumns,
-    '(select contact from partner_contacts where partner = change_record.partner) as contact',
-    `(select json_group_array(json_remove(value, '$.hash')) from ${liveSecrets}) as secrets`,
-    `(select max(value ->> '$.expiresAt') from ${endedSecrets}) as secret_ended_at`,
-  ]
-  type Row = Omit<Partner, 'secrets'> & { secrets: string }
-  const rows = await selectObjects<Row>(db, columns, sql`from change_record ${condition}`)
-  return rows.map((row) => Object.assign(row, { secrets: parseTrusted<LiveSecret[]>(row.secrets) }))
+function selectRows(db: OperatorDatabase, condition: SQL | undefined) {
+  const secret = sql`json_each(${changeRecord.secrets})`
+  const expiresAt = sql`value ->> '$.expiresAt'`
+  return db
+    .select({
+      ...partnerFields,
+      contact: partnerContacts.contact,
+      secrets: sql`(
+        select json_group_array(json_remove(value, '$.hash')) from ${secret} where coalesce(${expiresAt} > unixepoch(), 1)
+      )`.mapWith((json: string) => parseTrusted<LiveSecret[]>(json)),
+      /** When the grace period of the secret before them ended; null when it had none. */
+      secretEndedAt: sql<number | null>`(select max(${expiresAt}) from ${secret} where ${expiresAt} <= unixepoch())`,
+    })
+    .from(changeRecord)
+    .leftJoin(partnerContacts, eq(partnerContacts.shortName, changeRecord.shortName))
+    .where(condition)
+}
+
+function selectNewestIds(db: OperatorDatabase) {
+  const { id, shortName } = changeRecord
+  return db
+    .select({ id: max(id) })
+    .from(changeRecord)
+    .where(isNotNull(shortName))
+    .groupBy(shortName)
 }
 
 /** Selects the secrets of all partners that are still valid by D1's clock, with their hashes. */
-export async function selectStoredSecrets(db: Database): Promise<(LiveSecret & { hash: string; shortName: string })[]> {
-  const rows = await db.values<[secret: string, shortName: string]>(
-    sql`select value, partner from change_record, ${sql.raw(liveSecrets)} and change_record.id in ${newestIds}
-      order by change_record.id, json_each.key`,
-  )
-  return rows.map(([json, shortName]) =>
-    Object.assign(parseTrusted<LiveSecret & { hash: string }>(json), { shortName }),
+export async function selectStoredSecrets(db: OperatorDatabase): Promise<(StoredSecret & { shortName: string })[]> {
+  const { id, shortName, secrets } = changeRecord
+  const rows = await db
+    .select({ shortName: required(shortName), secrets, nowSeconds: sql<number>`unixepoch()` })
+    .from(changeRecord)
+    .where(inArray(id, selectNewestIds(db)))
+    .orderBy(asc(id))
+  return rows.flatMap((row) => {
+    const live = row.secrets?.filter(({ expiresAt }) => expiresAt === null || expiresAt > row.nowSeconds) ?? []
+    return live.map((secret) => ({ ...secret, shortName: row.shortName }))
+  })
+}
+
+/** Which changes: those of one partner, and since a Unix second. */
+export interface EntryFilter {
+  shortName?: string | undefined
+  since?: number | undefined
+}
+
+/** Selects the changes of partners, the newest first. */
+export function selectPartnerEntries(db: OperatorDatabase, { shortName, since = 0 }: EntryFilter = {}) {
+  const column = changeRecord.shortName
+  const isWanted = and(shortName === undefined ? isNotNull(column) : eq(column, shortName), gte(changedAt, since))
+  return readAll(
+    (last: number | undefined, limit) =>
+      db
+        .select({ ...partnerFields, ...changeFields })
+        .from(changeRecord)
+        .where(and(isWanted, isBefore(last)))
+        .orderBy(desc(changeRecord.id))
+        .limit(limit),
+    (row) => row.id,
   )
 }
 
-/** Selects the changes of partners, or of keys, the newest first. @param since Unix seconds. */
-export function selectEntries<Subject extends 'partner' | 'kid'>(
-  db: Database,
-  subject: Subject,
-  { shortName, since = 0 }: { shortName?: string | undefined; since?: number | undefined } = {},
-): Promise<{ partner: PartnerEntry; kid: KeyEntry }[Subject][]> {
-  const ofSubject = shortName === undefined ? sql`${sql.raw(subject)} is not null` : sql`partner = ${shortName}`
+/** Selects the changes of signing keys, the newest first. */
+export function selectKeyEntries(db: OperatorDatabase, { since = 0 }: Pick<EntryFilter, 'since'> = {}) {
+  const { id, kid } = changeRecord
   return readAll(
-    (last: number | undefined, limit) => {
-      const isNext = sql`id < ${last ?? Number.MAX_SAFE_INTEGER}`
-      const source = sql`from change_record where ${ofSubject} and changed_at >= ${since} and ${isNext} order by id desc`
-      return selectObjects<{ partner: PartnerEntry; kid: KeyEntry }[Subject]>(
-        db,
-        entryColumns[subject],
-        sql`${source} limit ${limit}`,
-      )
-    },
-    ({ id }) => id,
+    (last: number | undefined, limit) =>
+      db
+        .select({ id, kid: required(kid), ...changeFields })
+        .from(changeRecord)
+        .where(and(isNotNull(kid), gte(changedAt, since), isBefore(last)))
+        .orderBy(desc(id))
+        .limit(limit),
+    (row) => row.id,
   )
 }
+
+const isBefore = (last = Number.MAX_SAFE_INTEGER) => lt(changeRecord.id, last)
 
 /** D1's clock, in Unix seconds. */
-export async function selectNowSeconds(db: Database): Promise<number> {
+export async function selectNowSeconds(db: OperatorDatabase): Promise<number> {
   const [row] = await db.values<[number]>(sql`select unixepoch()`)
   if (row === undefined) throw new Error('D1 returned no row')
   return row[0]

@@ -1,7 +1,7 @@
 // The schedule: publishes the publications whose time has come. A Cron Trigger runs it every minute (wrangler.toml), and two
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
 import { openDatabase, type Database } from '../db/database.ts'
-import { deleteLeftovers } from '../db/partner-changes.ts'
+import { deleteLeftovers } from '../db/leftovers.ts'
 import { endPublication, markSuperseded, publishPending, selectDue } from '../db/publish.ts'
 import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'

@@ -2,16 +2,22 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { selectPartnerCheck } from '../../src/db/client-queries.ts'
+import { deleteLeftovers } from '../../src/db/leftovers.ts'
 import {
   changePartner,
   createPartner,
-  deleteLeftovers,
   findChange,
   recordKeyChange,
   setContact,
   type PartnerChange,
 } from '../../src/db/partner-changes.ts'
-import { selectEntries, selectPartner, selectPartners, selectStoredSecrets } from '../../src/db/partner-queries.ts'
+import {
+  selectKeyEntries,
+  selectPartnerEntries,
+  selectPartner,
+  selectPartners,
+  selectStoredSecrets,
+} from '../../src/db/partner-queries.ts'
 import { emptyDatabase } from '../ops/support/test-database.ts'
 import { makeRequest } from '../support/insert-partner.ts'
 import { openRepeatingDatabase } from '../support/text-database.ts'
@@ -50,7 +56,7 @@ test('a partner is what its newest row is, and was what an earlier row is', asyn
   ])
   expect(await selectPartner(db, 'acme', 1000)).toMatchObject({ name: 'Acme', country: 'KE', suspendedAt: null })
   expect(await selectPartner(db, 'acme', 999)).toBe(undefined)
-  expect((await selectEntries(db, 'partner', { shortName: 'acme' })).map(({ kind }) => kind)).toEqual([
+  expect((await selectPartnerEntries(db, { shortName: 'acme' })).map(({ kind }) => kind)).toEqual([
     'set',
     'suspend',
     'create',
@@ -158,5 +164,5 @@ test('a change of a key is recorded once', async () => {
     id: changeId + 1,
   })
   await recordKeyChange(db, makeRequest(), 'keys-rotate', 'K2')
-  expect((await selectEntries(db, 'kid', {})).map(({ kid }) => kid)).toEqual(['K2', 'K1'])
+  expect((await selectKeyEntries(db)).map(({ kid }) => kid)).toEqual(['K2', 'K1'])
 })

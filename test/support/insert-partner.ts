@@ -1,12 +1,7 @@
 // A partner with one secret, whichever runtime the test is in.
 import { openOperatorDatabase } from './operator-database.ts'
-import {
-  changePartner,
-  createPartner,
-  deleteLeftovers,
-  type ChangeRequest,
-  type PartnerChange,
-} from '../../src/db/partner-changes.ts'
+import { deleteLeftovers } from '../../src/db/leftovers.ts'
+import { changePartner, createPartner, type ChangeRequest, type PartnerChange } from '../../src/db/partner-changes.ts'
 
 export interface PartnerRow {
   shortName: string

@@ -19,16 +19,17 @@ import { selectPartnerCheck } from '../../../src/db/client-queries.ts'
 import { readTable, selectFingerprint, selectSchema } from '../../../src/db/copy-queries.ts'
 import type { OperatorDatabase } from '../../../src/db/operator-database.ts'
 import { countListedPlans, selectMigrations } from '../../../src/db/health-queries.ts'
+import { deleteLeftovers } from '../../../src/db/leftovers.ts'
 import {
   changePartner,
   createPartner,
-  deleteLeftovers,
   findChange,
   recordKeyChange,
   setContact,
 } from '../../../src/db/partner-changes.ts'
 import {
-  selectEntries,
+  selectKeyEntries,
+  selectPartnerEntries,
   selectNowSeconds,
   selectPartner,
   selectPartners,
@@ -324,11 +325,11 @@ async function runEveryStatement(db: OperatorDatabase, d1: D1Database): Promise<
   ])
   expect(await selectPartner(db, 'acme', (await selectNowSeconds(db)) + 1)).toEqual(partner)
   expect((await selectStoredSecrets(db)).map(({ hash }) => hash)).toEqual(['first', 'second'])
-  expect((await selectEntries(db, 'partner', { shortName: 'acme', since: 60 })).map(({ kind }) => kind)).toEqual([
+  expect((await selectPartnerEntries(db, { shortName: 'acme', since: 60 })).map(({ kind }) => kind)).toEqual([
     'rotate',
     'create',
   ])
-  expect(await selectEntries(db, 'kid', {})).toMatchObject([{ kid: 'K' }])
+  expect(await selectKeyEntries(db)).toMatchObject([{ kid: 'K' }])
   expect(await selectPartnerCheck(d1, clientId)).toMatchObject({ revision, partner: { shortName: 'acme' } })
 
   // A copy.

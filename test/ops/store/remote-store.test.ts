@@ -7,7 +7,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, tes
 import { readPath } from '../../../src/json.ts'
 import { openOperatorDatabase } from '../../support/operator-database.ts'
 import { recordKeyChange } from '../../../src/db/partner-changes.ts'
-import { selectEntries } from '../../../src/db/partner-queries.ts'
+import { selectPartnerEntries } from '../../../src/db/partner-queries.ts'
 import { cancelPublication } from '../../../src/ops/core/publications/publications.ts'
 import { findPlan } from '../../../src/ops/core/catalog/catalog-plans.ts'
 import {
@@ -185,8 +185,7 @@ describe('Cloudflare’s clock', () => {
 const failChange = (failure: Omit<Failure, 'call'>) => {
   cloudflare().failure = { call: /\/raw$/, body: /insert into \\?"?change_record/, ...failure }
 }
-const countEntries = async () =>
-  (await remote((store) => selectEntries(store.db, 'partner', { shortName: 'kept' }))).length
+const countEntries = async () => (await remote((store) => selectPartnerEntries(store.db, { shortName: 'kept' }))).length
 
 test('a change is sent again as soon as Cloudflare says', async () => {
   const before = await countEntries()

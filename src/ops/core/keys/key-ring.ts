@@ -4,7 +4,7 @@ import { abbreviate } from '../../../abbreviate.ts'
 import { staleIfErrorHours } from '../../../api/promises.ts'
 import { findSigningKey, formatKeyName, generateKey, parseKeyName } from '../../../crypto/signing-keys.ts'
 import { recordKeyChange } from '../../../db/partner-changes.ts'
-import { selectEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
+import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
 import { makeOutsideChange } from '../../store/outcome.ts'
 import type { Store } from '../../store/store.ts'
 import type { WorkerSecrets } from '../../store/worker-secrets.ts'
@@ -121,7 +121,7 @@ export function recordKey(store: Store, attribution: Attribution, kind: KeyChang
 
 /** The newest first. */
 export function listKeyEntries({ db }: Store): Promise<KeyEntry[]> {
-  return selectEntries(db, 'kid')
+  return selectKeyEntries(db)
 }
 
 /** @returns what to do about a key that is in use although it was dropped; undefined for other keys. */

@@ -1,15 +1,15 @@
 // Partners and their credentials.
 import { abbreviate } from '../../../abbreviate.ts'
 import { generateClientId, generateClientSecret, hashSecret } from '../../../crypto/client-secret.ts'
+import { deleteLeftovers } from '../../../db/leftovers.ts'
 import {
   changePartner as insertChange,
   createPartner as insertPartner,
-  deleteLeftovers,
   setContact,
   type SecretReplacement,
 } from '../../../db/partner-changes.ts'
 import { countListedPlans } from '../../../db/health-queries.ts'
-import { selectEntries, selectPartner, selectPartners, type Partner } from '../../../db/partner-queries.ts'
+import { selectPartnerEntries, selectPartner, selectPartners, type Partner } from '../../../db/partner-queries.ts'
 import { readPbkdf2Iterations } from '../../../api/config.ts'
 import { isCausedBy } from '../../store/failure.ts'
 import type { Store } from '../../store/store.ts'
@@ -197,7 +197,7 @@ const outageEffects: Record<PartnerRequest['kind'], OutageEffect> = {
 
 async function findRecordedPartner(store: Store, name: string): Promise<RecordedPartner> {
   const partner = await findPartner(store, name)
-  return { partner, entries: await selectEntries(store.db, 'partner', { shortName: partner.shortName }) }
+  return { partner, entries: await selectPartnerEntries(store.db, { shortName: partner.shortName }) }
 }
 
 /** @returns the entries of the partner after the change, the newest first. */

@@ -1,5 +1,5 @@
 // Why a partner's requests are refused since some time: its state, and the changes that ended secrets or tokens.
-import { selectEntries, type Partner, type PartnerEntry } from '../../../db/partner-queries.ts'
+import { selectPartnerEntries, type Partner, type PartnerEntry } from '../../../db/partner-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { formatIsoTime, formatOptionalTime } from '../record/iso-time.ts'
 import { readPartnerStatus } from './partner-accounts.ts'
@@ -7,7 +7,7 @@ import { readPartnerStatus } from './partner-accounts.ts'
 /** @param at Unix seconds: explains the partner as it was then. @returns sentences. */
 export async function explainPartner({ db }: Store, partner: Partner, at = Infinity): Promise<string[]> {
   const { shortName, country, suspendedAt, tokensValidFrom, secrets, secretEndedAt } = partner
-  const entries = await selectEntries(db, 'partner', { shortName })
+  const entries = await selectPartnerEntries(db, { shortName })
   const findLast = (...kinds: string[]) =>
     entries.find(({ kind, changedAt }) => kinds.includes(kind) && changedAt <= at)
   const newSecret = findLast('create', 'rotate', 'replace-newest', 'replace-all', 'lockdown')

@@ -1,7 +1,7 @@
 // Whether an environment is healthy: what an operator must fix, and how.
 import { parseKeyName } from '../../../crypto/signing-keys.ts'
 import { countListedPlans, selectMigrations } from '../../../db/health-queries.ts'
-import { selectEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
+import { selectKeyEntries, selectNowSeconds, type KeyEntry } from '../../../db/partner-queries.ts'
 import { selectPublications } from '../../../db/publication-queries.ts'
 import { findConflict } from '../../../db/publish.ts'
 import { hashStoredPlans } from '../../../db/stage-publication.ts'
@@ -54,7 +54,7 @@ export async function examine(
     }),
     cache: () => checkCache(store),
     keys: async () => {
-      const entries = isUsable ? await selectEntries(store.db, 'kid') : undefined
+      const entries = isUsable ? await selectKeyEntries(store.db) : undefined
       return checkKeys(secrets, entries, target, nowMs() / 1000)
     },
   }

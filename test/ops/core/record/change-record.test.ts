@@ -1,6 +1,6 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { selectEntries } from '../../../../src/db/partner-queries.ts'
+import { selectPartnerEntries } from '../../../../src/db/partner-queries.ts'
 import { findPartner } from '../../../../src/ops/core/partners/partner-accounts.ts'
 import type { Store } from '../../../../src/ops/store/store.ts'
 import { acme, createChanges } from '../../support/partner-changes.ts'
@@ -16,7 +16,7 @@ const { create, change, set, rotate, replaceAll, replaceNewest, lockDown } = cre
   ...operator,
   attribution,
 })
-const listEntries = (shortName?: string) => selectEntries(store.db, 'partner', { shortName })
+const listEntries = (shortName?: string) => selectPartnerEntries(store.db, { shortName })
 const listKinds = async () => (await listEntries()).map(({ kind }) => kind)
 
 test('every change has an entry: who, with which command, why, and the partner after it', async () => {

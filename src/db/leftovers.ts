@@ -1,0 +1,22 @@
+// Deletes what only the newest row of a partner may have. For the command line and for the Worker's schedule.
+import { sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
+import { assign } from './column-values.ts'
+import type { Database } from './database.ts'
+import { changeRecord, partnerContacts } from './schema.ts'
+
+const newest = alias(changeRecord, 'newest')
+
+/** Deletes the hashes of secrets of earlier rows, and the contact when the partner is closed. May run twice. */
+export async function deleteLeftovers(db: Database): Promise<void> {
+  await db.run(sql`
+    update ${changeRecord} set ${assign(changeRecord, { secrets: null })}
+    where ${changeRecord.secrets} is not null and ${changeRecord.id} < (
+      select max(${newest.id}) from ${changeRecord} as ${newest} where ${newest.shortName} = ${changeRecord.shortName}
+    )`)
+  await db.run(sql`
+    delete from ${partnerContacts} where exists (
+      select 1 from ${changeRecord}
+      where ${changeRecord.shortName} = ${partnerContacts.shortName} and ${changeRecord.closedAt} is not null
+    )`)
+}
