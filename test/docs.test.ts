@@ -46,12 +46,11 @@ test('the published pattern of client secrets is the one that finds them', () =>
   expect(clientSecretPattern.startsWith(keyword)).toBe(true)
 })
 
-test('ONCALL.md has a row for each alert, with its rule, and runs its query', () => {
+test('ONCALL.md runs the query of each alert', () => {
   const page = read('src/worker/ONCALL.md')
   const queries = readGroup(page, /^ {4}for name in (.*); do .* watch --query \$name /gm).flatMap((names) =>
     names.split(' '),
   )
-  for (const [name, { rule }] of Object.entries(alerts)) expect(unwrap(page)).toContain(`| \`${name}\` | ${rule} |`)
   expect(queries).toEqual(expect.arrayContaining(Object.keys(alerts)))
 })
 
@@ -91,10 +90,6 @@ test('nightly looks up the copy under the key that it saved it with, and fails w
   expect(lookup).toContain('uses: actions/cache/restore@')
   expect(readInputs(lookup)).toEqual({ ...readInputs(save), 'lookup-only': 'true', 'fail-on-cache-miss': 'true' })
 })
-
-function unwrap(text: string): string {
-  return text.replaceAll(/\s+/g, ' ')
-}
 
 function readGroup(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].flatMap(([, found]) => found ?? [])

@@ -230,7 +230,7 @@ export const catalog = {
 
   redo: verb({
     ...recordVerb,
-    help: 'make a conflicted publication again: its values replace those of others',
+    help: 'make a conflicted or overdue publication again: its values replace those of others',
     example: 'catalog redo 12',
     flags: { dryRun },
     async run({ number: id, ...input }, run) {

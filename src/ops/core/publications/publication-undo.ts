@@ -1,7 +1,8 @@
-// Taking a publication back, and making a conflicted one again: both are merged with the catalog of now, by field.
+// Taking a publication back, and making one again that conflicted or is overdue: both are merged with the catalog of now, by field.
 import { isSameJson, nameConflicts, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../files/older-plan.ts'
 import { selectCatalog } from '../../../db/catalog-queries.ts'
+import { selectNowSeconds } from '../../../db/partner-queries.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'
@@ -58,12 +59,13 @@ export async function prepareUndo(
 }
 
 /**
- * Computes a conflicted publication again, from the catalog of now: its own values replace those of others.
- * @throws UserError when it did not conflict.
+ * Computes a publication again that conflicted or is overdue, from the catalog of now: its own values replace those of others.
+ * @throws UserError when it is neither.
  */
 export async function prepareRedo(store: Store, id: number): Promise<PreparedChange> {
   const row = await findPublication(store, id)
-  if (row.state !== 'conflicted') throw refuseState(row, 'did not conflict')
+  const isDue = row.state === 'scheduled' && (row.dueAt ?? 0) <= (await selectNowSeconds(store.db))
+  if (row.state !== 'conflicted' && !isDue) throw refuseState(row, 'did not conflict, and is not overdue')
   const { conflicts, ...prepared } = await prepareMerged(store, await selectChanges(store.db, id), false)
   if (prepared.changes.length === 0) {
     const cancel = describeCommand(store.target, 'catalog', 'cancel', String(id))

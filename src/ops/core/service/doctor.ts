@@ -87,7 +87,7 @@ async function checkSchema(known: readonly string[], { db, target }: Store): Pro
     if (failure === undefined) throw error
     const down = { name, ...problem(`${failure.message} Nothing in the database could be checked.`) }
     if (failure.kind === 'refused') return [down]
-    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "D1 is down" in src/worker/ONCALL.md.`
+    const fallback = `If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to ${staleIfErrorHours} hours. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown end the access of a partner all the same. See "D1 is down" in src/worker/ONCALL.md.`
     return [down, { name: 'partners', ...warning(fallback) }]
   }
 }
@@ -201,6 +201,9 @@ async function checkPublications({ db, target }: Store): Promise<Finding[]> {
   const byState = Map.groupBy(open, ({ state }) => state)
   const { scheduled = [], waiting = [], conflicted = [] } = Object.fromEntries(byState)
   const command = (verb: string, id: number) => describeCommand(target, 'catalog', verb, String(id))
+  const schedule = target.remote
+    ? 'A new one begins within 15 minutes. See "The schedule doesn\'t run" in src/worker/ONCALL.md.'
+    : 'Start npm run dev.'
   const overdue = scheduled.filter(({ dueAt }) => dueAt !== null && dueAt + maxDelaySeconds < now)
   const late = waiting.filter(({ dueAt }) => dueAt !== null && dueAt < now)
   const clashing: { id: number; reason: string }[] = []
@@ -211,7 +214,7 @@ async function checkPublications({ db, target }: Store): Promise<Finding[]> {
   const problems = [
     ...overdue.map(
       ({ id, dueAt }) =>
-        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
+        `Publication ${id} was due at ${formatIsoTime(dueAt ?? 0)}: the schedule does not run. ${schedule} To publish it now: ${command('redo', id)}`,
     ),
     ...late.map(
       ({ id, dueAt }) =>

@@ -228,6 +228,16 @@ describe('with approval', () => {
     await expect(prepareRedo(store, first)).rejects.toThrow('it is published')
   })
 
+  test('an overdue publication can be made again, and the schedule publishes nothing more of it', async () => {
+    const { id } = await close('cash', store, nextMinute())
+    await expect(prepareRedo(store, id)).rejects.toThrow('it is scheduled')
+    await makeDue()
+    await publishChange(store, await prepareRedo(store, id), request)
+    await setHint('cash', 'Later')
+    await runSchedule()
+    expect(await findPlan(store, 'cash')).toEqual({ ...cash, ...soldOut, hint: 'Later' })
+  })
+
   test('any other value of CATALOG_APPROVAL is refused', async () => {
     const wrong = { ...store, config: { CATALOG_APPROVAL: 'yes' } }
     await expect(close('cash', wrong)).rejects.toThrow('CATALOG_APPROVAL')

@@ -137,7 +137,7 @@ test.each<[string, Circumstances]>([
     { secrets: { live: [`JWT_KEY_${kid}`, 'JWT_KEYS'], latest: [`JWT_KEY_${kid}`] } },
   ],
   [
-    `warning keys: The key 1600000000 is not in the record. If nobody knows who set it, run: npm run -s ops -- keys drop 1600000000 --leaked ${flags}`,
+    `warning keys: The key 1600000000 is not in the record. If keys drop --leaked made it, run that command again. If nobody knows who set it, run: npm run -s ops -- keys drop 1600000000 --leaked ${flags}`,
     { secrets: makeSecrets([kid, '1600000000']) },
   ],
   [
@@ -164,7 +164,7 @@ describe('while D1 fails', () => {
     `ok keys: ${kid} signs and is 0 days old, 0 more verify.`,
   ]
   const partners =
-    'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. No command can suspend a partner. See "D1 is down" in src/worker/ONCALL.md.'
+    'warning partners: If D1 fails for the Worker, too, partners list plans and get tokens from copies of up to 30 hours. A new secret, or a partner without a copy, gets 503. partner suspend and partner lockdown end the access of a partner all the same. See "D1 is down" in src/worker/ONCALL.md.'
 
   test.each([
     ['unknown' as const, [partners]],
@@ -261,7 +261,7 @@ describe('publications', () => {
     const decision = { publicationId: conflicted, actor: 'schedule', note: null }
     await endPublication(store.db, decision, 'a plan was changed')
     expect(await find()).toEqual([
-      `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Check the Cron Trigger, or locally start npm run dev.`,
+      `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Start npm run dev. To publish it now: ${command} redo ${late}`,
       `problem publications: Publication ${conflicted} was not published: a plan was changed. To make it again: ${command} redo ${conflicted}; to drop it: ${command} cancel ${conflicted}`,
     ])
     for (const id of [late, conflicted]) await cancelPublication(store, id, request.attribution)
