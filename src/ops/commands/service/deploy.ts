@@ -1,12 +1,13 @@
 // npm run deploy
 import { parseVariables } from '../../../api/config.ts'
-import { findDeployObstacles } from '../../core/service/doctor.ts'
+import { examineDeploy } from '../../core/service/doctor.ts'
 import { findIncompleteCredentials, runSmokeTest } from '../../core/service/smoke-test.ts'
 import { isCleanCheckout } from '../../store/checkout.ts'
 import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../store/deployment.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { readWranglerConfig } from '../../store/wrangler-toml.ts'
 import { UserError } from '../../shared/user-error.ts'
+import { confirm } from '../../terminal/confirm.ts'
 import { parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
 
@@ -29,9 +30,10 @@ npm run check fails.`,
     },
     allowDirty: { help: 'deploy files that are not committed' },
     skipCheck: { help: 'skip npm run check, for example after CI ran it' },
+    yes: { help: 'skip the question that a checkout gets that is older than the database' },
   },
   store: 'none',
-  async run({ env, url, allowDirty, skipCheck }, run) {
+  async run({ env, url, allowDirty, skipCheck, yes }, run) {
     const { variables, clock, report, withStore, openSecrets, findOrigin } = run
     const target = { remote: true, env }
     const { name: worker, vars } = await readWranglerConfig(env)
@@ -39,11 +41,14 @@ npm run check fails.`,
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
     const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
-    const obstacles = await withStore(target, (store) => findDeployObstacles(store, environment))
+    const { obstacles, doubts } = await withStore(target, (store) => examineDeploy(store, environment))
     if (!allowDirty && !(await isCleanCheckout())) {
       obstacles.push('Not everything here is committed: see git status. Commit it, or add --allow-dirty.')
     }
     if (obstacles.length > 0) throw new UserError(obstacles)
+    if (doubts.length > 0 && !yes) {
+      await confirm(run.io, target, `${doubts.join(' ')} Its code will replace the code that is live.`)
+    }
     // The site names it, and the smoke test calls it.
     const origin = url ?? (await findOrigin(target))
     if (!skipCheck && !(await runProjectCheck())) {

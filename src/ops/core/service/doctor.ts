@@ -61,11 +61,14 @@ export async function examine(
   return [...schema, ...(await runChecks(checks))]
 }
 
-/** @returns a line for each problem that a deploy would meet or make worse. It keeps the secrets of the latest version. */
-export async function findDeployObstacles(
+/**
+ * A deploy keeps the secrets of the latest version.
+ * @returns a line for each problem that a deploy would meet or make worse, and for each reason to ask before it.
+ */
+export async function examineDeploy(
   { db, target }: Store,
   { migrations, secrets }: Environment,
-): Promise<string[]> {
+): Promise<{ obstacles: string[]; doubts: string[] }> {
   const findings = [
     checkMigrations(migrations, await readApplied(db), target),
     ...checkSigning(
@@ -74,7 +77,9 @@ export async function findDeployObstacles(
       describeCommand(target, 'keys', 'rotate'),
     ),
   ]
-  return findings.filter(({ level }) => level === 'problem').map(({ message }) => message)
+  const select = (wanted: Finding['level']) =>
+    findings.filter(({ level }) => level === wanted).map(({ message }) => message)
+  return { obstacles: select('problem'), doubts: select('warning') }
 }
 
 /** The first question to the database. When it fails, nobody knows whether D1 also fails for the Worker. */

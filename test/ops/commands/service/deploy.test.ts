@@ -6,7 +6,7 @@ import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../../.
 import { openBindingStore } from '../../support/binding-store.ts'
 import { recordMigrations, useMemoryBindings } from '../../support/memory-bindings.ts'
 import { createMemorySecrets } from '../../support/memory-secrets.ts'
-import { runCommand } from '../../support/run-ops.ts'
+import { runCommand, type Terminal } from '../../support/run-ops.ts'
 
 vi.mock(import('../../../../src/ops/store/checkout.ts'), async (load) => ({
   ...(await load()),
@@ -28,7 +28,7 @@ const host = 'https://catalog.acme.workers.dev'
 const back = 'To go back to the version before: npx wrangler rollback old --env staging\n'
 
 /** @param change makes a step fail. */
-function deploy(change: () => unknown = () => {}, key = '1790000000') {
+function deploy(change: () => unknown = () => {}, key = '1790000000', words: string[] = [], terminal: Terminal = {}) {
   for (const step of [deployWithWrangler, findLiveVersion, runProjectCheck, runSmokeTest]) vi.mocked(step).mockReset()
   vi.mocked(isCleanCheckout).mockResolvedValue(true)
   vi.mocked(runProjectCheck).mockResolvedValue(true)
@@ -36,12 +36,13 @@ function deploy(change: () => unknown = () => {}, key = '1790000000') {
   vi.mocked(deployWithWrangler).mockResolvedValue('new')
   vi.mocked(runSmokeTest).mockResolvedValue('passed')
   change()
-  return runCommand(['deploy', '--env', 'staging'], {
+  const overrides: Parameters<typeof runCommand>[1] = {
     variables: {},
     findOrigin: async () => host,
     openSecrets: async () => createMemorySecrets(`JWT_KEY_${key}`),
     withStore: (target, work) => work(openBindingStore(bindings(), target)),
-  })
+  }
+  return runCommand(['deploy', '--env', 'staging', ...words], overrides, terminal)
 }
 
 test('a deploy checks the project, deploys, tests the new version, and says how to go back', async () => {
@@ -80,6 +81,21 @@ test.each<[string, () => unknown]>([
 ])('a deploy that did not succeed says how to go back: %s', async (message, change) => {
   const { code, stderr } = await deploy(change)
   expect([code, stderr.slice(0, message.length), stderr.endsWith(back)]).toEqual([2, message, true])
+})
+
+test('a checkout that is older than the database is deployed only when somebody agrees', async () => {
+  await bindings().DB.prepare("insert into d1_migrations (name) values ('9999_newer.sql')").run()
+  const replace = (words: string[] = [], terminal: Terminal = {}) => deploy(() => {}, undefined, words, terminal)
+  try {
+    const refused = await replace()
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/lacks 9999_newer\.sql.* add --yes/)])
+    expect((await replace([], { isTTY: true, stdin: 'n\n' })).code).toBe(2)
+    expect(deployWithWrangler).not.toHaveBeenCalled()
+    expect((await replace([], { isTTY: true, stdin: 'y\n' })).code).toBe(0)
+    expect((await replace(['--yes'])).code).toBe(0)
+  } finally {
+    await bindings().DB.prepare("delete from d1_migrations where name = '9999_newer.sql'").run()
+  }
 })
 
 test('after the first deploy, there is no way back', async () => {

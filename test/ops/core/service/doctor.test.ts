@@ -2,7 +2,7 @@ import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { recordKeyChange } from '../../../../src/db/partner-changes.ts'
 import { endPublication } from '../../../../src/db/publish.ts'
-import { examine, findDeployObstacles } from '../../../../src/ops/core/service/doctor.ts'
+import { examine, examineDeploy } from '../../../../src/ops/core/service/doctor.ts'
 import { dropKey } from '../../../../src/ops/core/keys/key-ring.ts'
 import { closePlan } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { cancelPublication } from '../../../../src/ops/core/publications/publications.ts'
@@ -85,12 +85,12 @@ test('a healthy deployed environment is one line each', async () => {
 
 test('a deploy is refused for a migration or a key; a key of the latest version is enough', async () => {
   const find = (known: string[], secrets: SecretNames) =>
-    findDeployObstacles(deployed, { migrations: known, secrets: { list: async () => secrets } })
-  expect(await find(migrations, makeSecrets([], [kid]))).toEqual([])
-  expect(await find([...migrations, '0099_new.sql'], makeSecrets([kid, later], [later]))).toEqual([
-    expect.stringMatching(/^0099_new\.sql not applied\. Run: /),
-    `${noKey} ${rotate}`,
-  ])
+    examineDeploy(deployed, { migrations: known, secrets: { list: async () => secrets } })
+  expect(await find(migrations, makeSecrets([], [kid]))).toEqual({ obstacles: [], doubts: [] })
+  expect(await find([...migrations, '0099_new.sql'], makeSecrets([kid, later], [later]))).toEqual({
+    obstacles: [expect.stringMatching(/^0099_new\.sql not applied\. Run: /), `${noKey} ${rotate}`],
+    doubts: [],
+  })
 })
 
 /** The lines that are not ok. */
