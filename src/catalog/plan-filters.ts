@@ -37,7 +37,7 @@ const definitions = {
   categoryId: {
     label: 'Category',
     description: 'Only plans whose `category.id` is this number.',
-    expected: 'a decimal integer of 0 or more, such as 3',
+    expected: 'a decimal integer of 0 or more, such as 701',
     schema: { type: 'integer', minimum: 0 },
     path: '$.category.id',
     labelPath: '$.category.displayName',

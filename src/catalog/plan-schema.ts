@@ -51,13 +51,24 @@ const line = (maxLength: number) =>
     abort: true,
   })
 
-/** Without a user or a backslash, with which the host is another one than it seems. */
-const urlPattern = String.raw`^https://[^\s/?#\\@]+([/?#][^\s\\]*)?$`
+/** What RFC 3986 allows in a path, a query and a fragment. */
+const urlCharacter = "[A-Za-z0-9._~:@!$&'()*+,;=/?-]|%[0-9A-Fa-f]{2}"
+/** Without a user, with which the host is another one than it seems. */
+const urlPattern = `^https://[A-Za-z0-9._-]+(:[0-9]+)?([/?](${urlCharacter})*)?(#(${urlCharacter})*)?$`
 /** Neither an IP address, in whatever notation, nor a name without a dot. */
 const publicHost = /\.(?:[a-z]{2,}|xn--[a-z0-9-]+)$/
+const isPublicUrl = (url: string) => new RegExp(urlPattern).test(url) && publicHost.test(URL.parse(url)?.hostname ?? '')
+/** Encodes what RFC 3986 does not allow. URL.parse would turn a backslash into a slash. */
+const encodeUrl = (url: string) =>
+  url.includes('\\') ? url : URL.parse(url)?.href.replaceAll(/%(?![0-9A-F]{2})|["<>[\]^`{|}]/gi, encodeURIComponent)
 const httpsUrl = line(2000)
-  .refine((value) => new RegExp(urlPattern).test(value) && publicHost.test(URL.parse(value)?.hostname ?? ''), {
-    error: 'an https URL with a domain name, without a user name and backslashes',
+  .refine(isPublicUrl, {
+    error: ({ input }) => {
+      const encoded = encodeUrl(String(input)) ?? ''
+      return isPublicUrl(encoded)
+        ? `the URL encoded, ${encoded}`
+        : 'an https URL with a domain name and without a user name'
+    },
   })
   .meta({ format: 'uri', pattern: urlPattern })
 
@@ -140,7 +151,7 @@ const trueOrFalse = z.boolean('true or false')
  * added later is the last one, and `.default(value)` is its value in older plans and catalog files, which lack it.
  */
 const planShape = {
-  id: field(nonNegativeInteger, 'Internal plan ID.', 101),
+  id: field(nonNegativeInteger, 'Internal plan ID. It needs 64 bits, as every ID.', 101),
   identifier: field(identifier, 'Stable machine-readable identifier of the plan.', 'mwamba-money-market-fund'),
   name: field(line(200), 'Formal plan name.', 'Mwamba Money Market Fund'),
   coolName: field(line(200), 'Short friendly display name. Prefer it in your user interface.', 'Mwamba Cash'),

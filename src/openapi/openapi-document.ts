@@ -50,8 +50,6 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
           { format: 'uuid' },
           exampleRequestId,
         ),
-        TransportSecurity: describeHeader('This host is reached over HTTPS only (RFC 6797).', {}, 'max-age=31536000'),
-        ContentTypeOptions: describeHeader('The content is of the type that Content-Type says.', {}, 'nosniff'),
         ETag: describeHeader(
           'Identifies this version of the list (RFC 9110 section 8.8.3). Send it unchanged as If-None-Match with the next request. A compressed response can have the weak form, which begins with `W/`: both forms match.',
           { pattern: '^(W/)?"[A-Za-z0-9_-]{22}"$' },
@@ -67,6 +65,15 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
           {},
           'Authorization',
         ),
+        CacheStatus: describeHeader(
+          'The copy that answered, and for how many seconds it is known to be current: `ttl`. With `detail=storage-unavailable`, the database fails, and the list may be outdated (RFC 9211).',
+          {},
+          'memory; hit; ttl=42',
+        ),
+        Allow: {
+          ...describeHeader('On a 405: the methods of the path (RFC 9110 section 10.2.1).', {}, 'GET, HEAD'),
+          required: false,
+        },
         BasicChallenge: describeHeader(
           'On a 401: the authentication that the token endpoint requires (RFC 9110 section 11.6.1, RFC 7617).',
           { const: 'Basic realm="partners", charset="UTF-8"' },
@@ -124,7 +131,7 @@ export function buildOpenapi({ plan, objects }: ReturnType<typeof describePlan>)
             total: { type: 'integer', format: 'int32', minimum: 0, description: 'Number of plans.', examples: [1] },
             plans: {
               type: 'array',
-              description: 'The full list. It is never paginated.',
+              description: 'The full list.',
               items: { $ref: '#/components/schemas/Plan' },
             },
           },

@@ -11,7 +11,7 @@ export function describeTokenOperation() {
     tags: ['Token'],
     summary: 'Exchange client credentials for an access token',
     description:
-      'Send the credentials in the Authorization header. A request body is allowed but never read, so OAuth 2 client libraries work unchanged. Every call issues a new token with the full lifetime and leaves earlier tokens valid. A 503 can mean that the secret is newer than the copy that answers while the database is unavailable.',
+      'Send the credentials in the Authorization header. A request body is allowed but never read, so OAuth 2 client libraries work unchanged. Every call issues a new token with the full lifetime and leaves earlier tokens valid.',
     security: [{ clientCredentials: [] }],
     requestBody: {
       description: 'Never read. OAuth 2 libraries send the grant type here.',
@@ -81,8 +81,6 @@ export function describePlansOperation() {
 function commonHeaders() {
   return {
     'X-Request-Id': referToHeader('RequestId'),
-    'Strict-Transport-Security': referToHeader('TransportSecurity'),
-    'X-Content-Type-Options': referToHeader('ContentTypeOptions'),
   }
 }
 
@@ -120,6 +118,7 @@ function listHeaders() {
     ETag: referToHeader('ETag'),
     'Cache-Control': referToHeader('CacheControl'),
     Vary: referToHeader('Vary'),
+    'Cache-Status': referToHeader('CacheStatus'),
   }
 }
 
@@ -155,7 +154,9 @@ function describeRefusals(schema: 'ErrorResponse' | 'TokenErrorResponse', cases:
     }
   }
   const responses = {
-    default: describe('Any other status. Handle an error code that you do not know by its status.', []),
+    default: describe('Any other status. Handle an error code that you do not know by its status.', [], {
+      Allow: referToHeader('Allow'),
+    }),
   }
   for (const [status, codes] of Map.groupBy(cases, ([code]) => refusals[code].status)) {
     const description = codes.map(([code, message]) => `\`${code}\`: ${message}`).join(' ')

@@ -23,7 +23,7 @@ test.each([
   expect(parse(query)).toEqual({ kind: 'filter', filter })
 })
 
-const badCategory = 'categoryId must be a decimal integer of 0 or more, such as 3.'
+const badCategory = 'categoryId must be a decimal integer of 0 or more, such as 701.'
 const badCurrency = 'currency must be a currency code of three letters, such as KES.'
 
 test.each([

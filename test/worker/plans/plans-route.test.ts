@@ -226,7 +226,7 @@ describe('filters', () => {
 
   test('return a 400 that names every unreadable one', async () => {
     const message =
-      'categoryId must be a decimal integer of 0 or more, such as 3. currency is given more than once: give it once.'
+      'categoryId must be a decimal integer of 0 or more, such as 701. currency is given more than once: give it once.'
     await expectRefusal(await list('?categoryId=x&currency=KES&currency=USD'), 400, 'invalid_request', message)
   })
 
