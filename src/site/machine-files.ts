@@ -63,7 +63,7 @@ export function formatSecurityTxt(origin: string, now: Date): string {
     `Contact: mailto:${securityEmail}`,
     `Expires: ${expires.toISOString()}`,
     'Preferred-Languages: en',
-    ...(origin ? [`Canonical: ${origin}/.well-known/security.txt`, `Policy: ${origin}/promises#security`] : []),
+    ...(origin ? [`Canonical: ${origin}/.well-known/security.txt`, `Policy: ${origin}/support#security`] : []),
     '',
   ].join('\n')
 }
@@ -73,7 +73,7 @@ export async function formatFeed(origin: string): Promise<string> {
   const feed = html`<feed xmlns="http://www.w3.org/2005/Atom">
     <title>Investment Plan Catalog: changes of the API</title>
     <id>${exampleOrigin}/changes</id>
-    <link rel="alternate" type="text/html" href="${origin}/promises#changes" />
+    <link rel="alternate" type="text/html" href="${origin}/changes" />
     <link rel="self" type="application/atom+xml" href="${origin}/changes.xml" />
     <updated>${changes[0].date}T00:00:00Z</updated>
     <author><name>Investment Plan Catalog</name></author>
@@ -82,7 +82,7 @@ export async function formatFeed(origin: string): Promise<string> {
         html`<entry>
           <title>Version ${version}</title>
           <id>${exampleOrigin}/changes/${date}-${version}</id>
-          <link rel="alternate" type="text/html" href="${origin}/promises#history" />
+          <link rel="alternate" type="text/html" href="${origin}/changes#history" />
           <updated>${date}T00:00:00Z</updated>
           <content type="text">${text.replaceAll('`', '')}</content>
         </entry>`,

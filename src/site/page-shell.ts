@@ -32,7 +32,7 @@ export function getMarkdownPath({ path }: Pick<Page, 'path'>): string {
 
 /** @param origin is empty if it is not known. */
 export async function renderPage(page: Page, sections: Section[], origin: string): Promise<Markup> {
-  const body = await page.body
+  const body = await insertContents(String(await page.body))
   const pages = sections.flatMap((section) => section.pages)
   const title = page.path === '/' ? `${siteName} for partners` : `${page.title} · ${siteName}`
   return html`<!doctype html>
@@ -78,12 +78,11 @@ export async function renderPage(page: Page, sections: Section[], origin: string
                 </div>`,
             )}
           </nav>
-          ${renderContents(String(body))}
-          <main id="content" tabindex="-1">${body}</main>
+          <main id="content" tabindex="-1">${raw(body)}</main>
         </div>
         <footer class="site">
           <p>
-            API version ${changes[0].version}, <a href="/promises#history">last changed on ${changes[0].date}</a>.
+            API version ${changes[0].version}, <a href="/changes#history">last changed on ${changes[0].date}</a>.
             Questions: <a href="mailto:${support.email}">${support.email}</a>. Downloads:
             <a href="/openapi.json">openapi.json</a>, the API description for tools; <a href="/llms.txt">llms.txt</a>,
             all pages for language models; and the clients
@@ -99,19 +98,22 @@ export async function renderPage(page: Page, sections: Section[], origin: string
 /** A page with fewer sections has no "On this page". */
 const minSections = 4
 
-function renderContents(body: string): Markup | '' {
+/** Puts "On this page" below the title. */
+async function insertContents(body: string): Promise<string> {
   const headings = [...body.matchAll(/<h2 id="([^"]+)">([^]*?)<\/h2>/g)]
-  if (headings.length < minSections) return ''
-  return html`<nav class="contents" aria-label="On this page">
+  if (headings.length < minSections) return body
+  const links = headings.map(
+    ([, id, content = '']) => html`<li><a href="#${id}">${raw(content.replaceAll(/<[^>]*>/g, ''))}</a></li>`,
+  )
+  const contents = await html`<nav class="contents" aria-label="On this page">
     <details>
       <summary>On this page</summary>
       <ul>
-        ${headings.map(
-          ([, id, content = '']) => html`<li><a href="#${id}">${raw(content.replaceAll(/<[^>]*>/g, ''))}</a></li>`,
-        )}
+        ${links}
       </ul>
     </details>
   </nav>`
+  return body.replace('</h1>', (title) => `${title}\n${String(contents)}`)
 }
 
 function renderLink({ path, title }: Page, current: Page): Markup {

@@ -6,37 +6,42 @@ import type { Markup } from './page-shell.ts'
 
 /** @param scale must be the same for all cards of a list, so that their bars can be compared. */
 export function renderCard(plan: Plan, scale: Scale): Markup {
-  const { category, productRiskLevel, fundManager } = plan
+  const { category, productRiskLevel, fundManager, planType, fundCurrency } = plan
+  const details = `about-${plan.identifier}`
   return html`<article class="card" data-identifier="${plan.identifier}">
     <div class="art">${renderArtwork(plan.identifier)}</div>
     <div class="card-body">
-      <p class="card-category">${category?.displayName ?? plan.sector}</p>
+      ${category && html`<p class="card-category">${category.displayName}</p>`}
       <h2>${plan.coolName}</h2>
       <p class="card-hint">${plan.hint}</p>
       ${
         !plan.isInvestable &&
         html`<div class="card-note">
-          <p><strong>Closed to new investment.</strong> ${plan.nonInvestableNote}</p>
+          <strong>Closed to new investment</strong>
+          <p>${plan.nonInvestableNote}</p>
         </div>`
       }
       ${renderReturns(plan, scale)}
       ${renderFacts('facts', [
         ['Start with', formatAmounts(plan.minInvestableAmounts)],
         ['Top up from', formatAmounts(plan.minTopUpAmounts)],
-        ['Risk', productRiskLevel?.name ?? 'Not rated'],
+        ['Risk', productRiskLevel?.name],
         ['Lock-in', formatDays(plan.lockInPeriod)],
       ])}
-      <details>
-        <summary>About <span class="visually-hidden">${plan.coolName}</span></summary>
+      <button class="about" type="button" popovertarget="${details}">
+        About <span class="visually-hidden">${plan.coolName}</span>
+      </button>
+      <div class="about-plan" id="${details}" popover>
+        <h3>${plan.name}</h3>
         <p>${plan.about}</p>
         ${renderFacts('details', [
-          ...(plan.nonInvestableNote === null ? [] : [['Why it is closed', plan.nonInvestableNote] as const]),
-          ['Formal name', plan.name],
-          ['Managed by', fundManager?.name ?? 'Not stated'],
-          ['Type', plan.planType?.name ?? plan.fundType],
+          ['Managed by', fundManager?.name],
+          ['Type', planType?.name],
+          ['Invests in', plan.sector],
           ['Term', plan.tenor],
           ['Partial withdrawal', plan.partialWithdrawable ? 'Possible' : 'Not possible'],
-          ['Profit', plan.profitTypeDescription],
+          ['Returns', plan.profitTypeDescription],
+          ['Currency of the fund', fundCurrency?.currency],
         ])}
         <p class="card-links">
           <a href="${plan.factSheet}" rel="noreferrer">Fact sheet</a>
@@ -44,15 +49,17 @@ export function renderCard(plan: Plan, scale: Scale): Markup {
           <a href="${plan.imageUrl}" rel="noreferrer">Artwork</a>
           <a href="${plan.thumbnail}" rel="noreferrer">Thumbnail</a>
         </p>
-      </details>
+      </div>
     </div>
   </article>`
 }
 
-function renderFacts(name: string, facts: readonly (readonly [string, string])[]): Markup {
+/** Hides the label of a fact that is not known. */
+function renderFacts(name: string, facts: readonly (readonly [string, string | undefined])[]): Markup {
   return html`<dl class="${name}">
     ${facts.map(
       ([term, description]) =>
+        description &&
         html`<div>
           <dt>${term}</dt>
           <dd>${description}</dd>
@@ -89,10 +96,10 @@ const unknown = html`<span class="unknown"
 
 function renderReturns(plan: Plan, { top, bottom }: Scale): Markup {
   const returns = listReturns(plan)
-  if (returns.every(({ value }) => value === null)) return html`<p class="no-returns">No returns are available yet.</p>`
+  if (returns.every(({ value }) => value === null)) return html``
   const toY = (value: number) => (barHeight * (top - value)) / (top - bottom || 1)
   return html`<div class="returns">
-    <p>Annualized return as of ${formatDate(plan.performanceDate)}</p>
+    <p>Annualized return in ${plan.currency} as of ${formatDate(plan.performanceDate)}</p>
     <dl>
       ${returns.map(
         ({ years, value }) =>
@@ -129,10 +136,10 @@ const percent = new Intl.NumberFormat('en', {
 const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
 function formatAmounts(amounts: Plan['minInvestableAmounts']): string {
-  const entries = Object.entries(amounts)
-  if (entries.length === 0) return 'Not stated'
-  if (entries.every(([, amount]) => amount === 0)) return 'Any amount'
-  return entries.map(([currency, amount]) => `${currency}\u00a0${decimal.format(amount)}`).join(' or ')
+  const texts = Object.entries(amounts).map(([currency, amount]) =>
+    amount === 0 ? `any amount in ${currency}` : `${currency}\u00a0${decimal.format(amount)}`,
+  )
+  return texts.join(' or ').replace(/^any/, 'Any')
 }
 
 function formatDays(days: number): string {

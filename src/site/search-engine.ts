@@ -21,60 +21,62 @@ export interface SearchResult {
   terms: string[]
 }
 
-/** Returns a function that lists the matching entries, the best first. */
+/** Returns a function that lists the entries with any of the words, the best first. */
 export function createSearchEngine(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
+  const known = new Set<string>()
   const index = new MiniSearch<SearchEntry>({
     idField: 'url',
     fields: ['title', 'page', 'text', 'names', 'synonyms'],
     tokenize: (text) => text.split(/[^\p{L}\p{N}]+/u),
-    processTerm: listTerms,
+    processTerm: (term) => {
+      const terms = listTerms(term)
+      for (const each of terms) known.add(each)
+      return terms
+    },
   })
   index.addAll(entries)
   const byUrl = new Map(entries.map((entry) => [entry.url, entry]))
-  const find = (query: string, combineWith: 'AND' | 'OR', readTerm: (term: string) => string | null) =>
-    index.search(query, {
-      combineWith,
-      boost: { title: 4, synonyms: 2, page: 2, names: 0.5 },
+  return (query) => {
+    const results = index.search(query, {
+      boost: { title: 4, synonyms: 3, page: 2, names: 0.5 },
       // A guide explains what many parts of the reference only mention.
       boostDocument: (url) => (String(url).startsWith('/reference') ? 0.5 : 1),
+      // Most entries are about a list of plans: such a word alone finds nothing useful.
+      boostTerm: (term) => (commonWords.has(term) ? 0.2 : 1),
       prefix: true,
-      // Allows one or two typing errors, but none in a short word.
-      fuzzy: (term) => (term.length > 4 ? 0.2 : false),
+      // Allows one or two typing errors in a word that no page has, but none in a short word.
+      fuzzy: (term) => (term.length > 4 && !known.has(term) ? 0.2 : false),
+      weights: { prefix: 0.3, fuzzy: 0.3 },
       // Only the index splits names at capitals: "lockIn" is to match `lockInPeriod` as its prefix, and not every "in".
-      processTerm: readTerm,
+      processTerm: (term) => (questionWords.has(term.toLowerCase()) ? null : stem(term)),
     })
-  return (query) => {
-    const best = [
-      () => find(query, 'AND', readWord),
-      () => find(query, 'AND', readStem),
-      () => find(query, 'OR', readWord),
-    ]
-    return (best.map((attempt) => attempt()).find((results) => results.length > 0) ?? []).flatMap(({ id, terms }) => {
-      const entry = byUrl.get(String(id))
-      return entry ? [{ entry, terms }] : []
-    })
+    // An entry with all words comes before one with many mentions of one word. MiniSearch multiplies by this number, too.
+    const rank = ({ score, queryTerms }: (typeof results)[number]) => score * queryTerms.length
+    return results
+      .toSorted((one, other) => rank(other) - rank(one))
+      .flatMap(({ id, terms }) => {
+        const entry = byUrl.get(String(id))
+        return entry ? [{ entry, terms }] : []
+      })
   }
 }
 
+/** The words that say nothing about the subject of a question. */
 const questionWords = new Set(
-  'a after am an and are be before can could do does for from get getting have how i if in is it mean means my need not of on or our should that the there this to use was we what when where which who why will with would you your'.split(
+  'a after am an and are as at be before by can could do does for from get getting have how i if in is it mean means my need not of on one or our should so that the there this to use was we what when where which who why will with would you your'.split(
     ' ',
   ),
 )
 
-/** Returns null for a word that says nothing about the subject of a question. */
-function readWord(term: string): string | null {
-  const word = term.toLowerCase()
-  return questionWords.has(word) ? null : word
-}
-
-/** "deprecated" and "deprecation" have the same stem, which is a prefix of both. */
-function readStem(term: string): string | null {
-  return readWord(term)?.replace(/(?<=.{3})(?:ing|ion|ed|s)$/, '') ?? null
-}
+const commonWords = new Set(['plan', 'fund', 'list', 'show', 'api'])
 
 /** `lockInPeriod` is found by "lockin", by "period", and by "lock in". */
 function listTerms(term: string): string[] {
   const parts = term.split(/(?<=[a-z0-9])(?=[A-Z])/)
-  return [...new Set([term, ...parts])].map((each) => each.toLowerCase())
+  return [...new Set([term, ...parts].map(stem))]
+}
+
+/** "remove", "removes", "removed" and "removing" have the same stem, which all of them start with. */
+function stem(word: string): string {
+  return word.toLowerCase().replace(/(?<=.{3})(?:ing|ions?|ies|ied|ed|es|e|y|(?<!s)s)$/, '')
 }

@@ -57,7 +57,9 @@ export function listSections(): Section[] {
           formatReferenceBlocks(),
         ),
         readPage('errors', 'Every error code with its cause and fix.', formatErrorBlocks()),
-        readPage('promises', 'Availability, freshness, outages, changes of the API, and support.'),
+        readPage('promises', 'Availability, freshness and outages, and what to check before you go live.'),
+        readPage('changes', 'What can change without notice, how we announce the rest, and the history.'),
+        readPage('support', 'Whom to ask, and how to report incorrect data or a vulnerability.'),
       ],
     },
   ]

@@ -25,7 +25,7 @@ export async function runThroughPrism(
 }
 
 /** Resolves to the address that Prism prints when it listens. */
-function findAddress({ onOutput, output, closed }: Program): Promise<string> {
+export function findAddress({ onOutput, output, closed }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
     onOutput(() => {
       const [, address] = /is listening on (http:\S+)/.exec(output()) ?? []

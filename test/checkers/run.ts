@@ -7,8 +7,9 @@ import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { originRule } from '../../src/ops/commands/frame/shared-flags.ts'
 import { readOrigin } from '../../src/api/origin.ts'
-import { runThroughPrism } from './prism-proxy.ts'
-import { createPrograms, type Programs } from './programs.ts'
+import { advice } from '../../src/site/blocks/error-advice.ts'
+import { findAddress, runThroughPrism } from './prism-proxy.ts'
+import { createPrograms, type Program, type Programs } from './programs.ts'
 
 const root = join(import.meta.dirname, '../..')
 const document = 'src/openapi/openapi.json'
@@ -82,6 +83,9 @@ function listChecks(
           `get /api/v3/partners/${credentials.SHORT_NAME}/plans: request.query.categoryid Request query parameter categoryid must be integer`,
         ],
       ),
+
+    'prism: as a mock server, each error that a partner can see only there': () =>
+      checkMockedErrors(start(tool('prism'), ['mock', document, '--port', '0']), credentials.SHORT_NAME),
 
     'npm and tsc: the TypeScript client, as a package and as a file': () =>
       run(process.execPath, ['test/checkers/typescript-client.ts', '--url', origin], { env: credentials }),
@@ -187,6 +191,26 @@ async function checkLinks({ origin, files }: Service, start: Programs['start']):
       .map((url) => `${url}: no link leads to it`),
   ]
   if (code !== '0' || problems.length > 0) throw new Error([`Exit code: ${code}.`, ...problems].join('\n'))
+}
+
+/** Sends the requests of the errors page. */
+async function checkMockedErrors(prism: Program, shortName: string): Promise<void> {
+  try {
+    const address = await findAddress(prism)
+    const mocked = Object.entries(advice).flatMap(([code, { mock }]) => (mock ? [[code, mock[1]] as const] : []))
+    if (mocked.length === 0) throw new Error('No error code has a mock.')
+    for (const [code, prefer] of mocked) {
+      const isToken = code === 'rate_limited'
+      const url = `${address}/api/v3/partners/${isToken ? 'auth' : `${shortName}/plans`}`
+      const headers = { Authorization: isToken ? 'Basic YW55OmFueQ==' : 'Bearer any', Prefer: prefer }
+      const response = await fetch(url, { method: isToken ? 'POST' : 'GET', headers })
+      const text = await response.text()
+      if (!text.includes(`"error":"${code}"`)) throw new Error(`${code}: ${response.status} ${text}`)
+    }
+  } finally {
+    prism.end()
+    await prism.closed
+  }
 }
 
 /** Returns a line with the outcome of each attempt, or nothing when an attempt reached the scores. */

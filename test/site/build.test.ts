@@ -50,7 +50,7 @@ describe('the origin of the service', async () => {
     expect(named['sitemap.xml']).toContain(`<loc>${origin}/tokens</loc>`)
     expect(named['changes.xml']).toMatch(/<entry>[^]*<title>Version 3\.0\.0<\/title>/)
     const securityTxt = named['.well-known/security.txt'] ?? ''
-    for (const line of [`Policy: ${origin}/promises#security`, `Contact: mailto:${securityEmail}`])
+    for (const line of [`Policy: ${origin}/support#security`, `Contact: mailto:${securityEmail}`])
       expect(securityTxt).toContain(`${line}\n`)
     expect(Date.parse(/^Expires: (.*)$/m.exec(securityTxt)?.[1] ?? '')).toBeGreaterThan(Date.now() + 300 * 86_400_000)
     expect(JSON.parse(String(named['.well-known/oauth-authorization-server']))).toMatchObject({

@@ -1,5 +1,4 @@
 // The cause and fix of each error code, and a request that causes it: for the errors page and for "Try it".
-import { staleIfErrorHours } from '../../api/promises.ts'
 import type { ErrorCode } from '../../api/error-codes.ts'
 
 interface Advice {
@@ -71,7 +70,8 @@ export const advice: Record<ErrorCode, Advice> = {
     mock: ['Only we can cause it.', 'code=500'],
   },
   unavailable: {
-    cause: `Our storage is unavailable, and there is no cached copy to answer from. On a token request, this means that no copy has the secret: it may be new or wrong, or your account was not used for ${staleIfErrorHours} hours.`,
+    cause:
+      'Our database fails, and no [copy](/promises#outage) can answer. On a token request, the secret may also be new or wrong.',
     fix: 'Try again after the number of seconds in the Retry-After header. Until then, show the last list you received.',
     mock: ['Only we can cause it.', 'code=503'],
   },

@@ -1,6 +1,6 @@
 // The parts of the errors page that come from the Worker's own table of error codes.
 import { refusals, type ErrorCode } from '../../api/error-codes.ts'
-import { formatCode, formatTable } from '../markdown.ts'
+import { formatCode } from '../markdown.ts'
 import { advice, isErrorCode } from './error-advice.ts'
 
 const codes = Object.keys(refusals).filter(isErrorCode)
@@ -8,14 +8,8 @@ const codes = Object.keys(refusals).filter(isErrorCode)
 export function formatErrorBlocks(): Record<string, string> {
   const requestId = '43462e96-44fc-4132-ae0f-c867b3032b99'
   const example = { message: refusals.forbidden.message, error: 'forbidden', requestId }
-  const rows = codes.map((code) => [
-    `[\`${code}\`](#${code}) {#row-${code}}`,
-    String(refusals[code].status),
-    refusals[code].message,
-  ])
   return {
     example: JSON.stringify(example, null, 2),
-    codes: formatTable(['Error', 'Status', 'Message'], rows),
     advice: codes.map(formatAdvice).join('\n\n'),
   }
 }
@@ -23,6 +17,8 @@ export function formatErrorBlocks(): Record<string, string> {
 function formatAdvice(code: ErrorCode): string {
   const { cause, fix } = advice[code]
   return `## ${refusals[code].status} \`${code}\` {#${code}}
+
+**Message:** \`${refusals[code].message}\`
 
 **Cause:** ${cause}
 

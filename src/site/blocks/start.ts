@@ -1,7 +1,8 @@
 // The parts of the start page that are more than prose: its head with a card, and the samples.
 import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
-import { renderCode, type Block } from '../markdown.ts'
+import type { Plan } from '../../catalog/plan-schema.ts'
+import { readSiteFile, renderCode, type Block } from '../markdown.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
 import { createTabs } from './tabs.ts'
 
@@ -23,16 +24,19 @@ const lead =
   'Your server exchanges its client ID and secret for an access token, then lists the investment plans of your country: names, returns, minimum amounts and documents, ready to show to your customers.'
 
 export function createStartBlocks(): Record<string, Block> {
-  const { identifier, coolName } = examplePlan
+  const { plans }: { plans: Plan[] } = JSON.parse(readSiteFile('../catalog/demo.json'))
+  // As the demo partner receives it.
+  const plan = plans.find(({ identifier }) => identifier === examplePlan.identifier) ?? examplePlan
+  const { identifier, coolName } = plan
   return {
-    hero: { html: renderHero(), markdown: `# ${title}\n\n${lead}` },
+    hero: { html: renderHero(plan), markdown: `# ${title}\n\n${lead}` },
     samples: createTabs(samples),
     output: `${identifier}\t${coolName}\n…`,
   }
 }
 
-function renderHero() {
-  const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = examplePlan
+function renderHero(plan: Plan) {
+  const { identifier, coolName, hint, performance1, currency, minInvestableAmounts } = plan
   const excerpt = JSON.stringify({ identifier, coolName, hint, performance1, currency, minInvestableAmounts }, null, 2)
   return html`<div class="hero">
     <div>
@@ -44,6 +48,6 @@ function renderHero() {
       </p>
       ${renderCode(excerpt.replace(/\n\}$/, ',\n  …\n}'), 'json')}
     </div>
-    ${renderCard(examplePlan, computeScale([examplePlan]))}
+    ${renderCard(plan, computeScale([plan]))}
   </div>`
 }

@@ -1,5 +1,6 @@
 // Runs on every page: puts the site's address into the examples, opens the search and adds the copy buttons.
 import { exampleOrigin } from '../example-origin.ts'
+import { addCopyButtons, makeCopyButton } from './copy-button.ts'
 import { createSearchDialog } from './search.ts'
 
 for (const element of document.querySelectorAll('[data-origin]')) element.textContent = location.origin
@@ -7,6 +8,11 @@ for (const element of document.querySelectorAll('[data-origin]')) element.textCo
 // On a wide screen, "On this page" is beside the text: styles.css.
 const contents = document.querySelector<HTMLDetailsElement>('nav.contents details')
 if (contents) contents.open = matchMedia('(min-width: 80rem)').matches
+
+// Links within the page scroll smoothly. A page that opens at an anchor is there at once.
+document.addEventListener('click', ({ target }) => {
+  if (target instanceof Element && target.closest('a[href^="#"]')) document.documentElement.classList.add('smooth')
+})
 
 // Ctrl+K and Command+K open the search. No key without a modifier does: speech input would press it (WCAG 2.1.4).
 const searchKey = document.querySelector('button.search kbd')
@@ -29,21 +35,7 @@ try {
   // The reader's settings forbid storage.
 }
 
-const liveRegion = document.createElement('p')
-liveRegion.className = 'visually-hidden'
-liveRegion.setAttribute('role', 'status')
-document.body.append(liveRegion)
-
-// The clipboard needs a secure context (HTTPS or localhost).
-for (const block of isSecureContext ? document.querySelectorAll('pre') : []) {
-  const copy = () => navigator.clipboard.writeText(block.textContent)
-  const button = makeCopyButton('copy', 'Copy', copy, 'Can’t copy: select the text')
-  button.setAttribute('aria-label', `Copy ${block.textContent.split('\n', 1)[0]}`)
-  const frame = document.createElement('div')
-  frame.className = 'code'
-  block.replaceWith(frame)
-  frame.append(block, button)
-}
+addCopyButtons(document)
 
 // "Copy page" copies the page as Markdown.
 const heading = document.querySelector('.prose > h1')
@@ -52,38 +44,9 @@ if (isSecureContext && heading && markdown) {
   heading.after(makeCopyButton('copy copy-page', 'Copy page', () => copyPage(markdown.href), 'Can’t copy the page'))
 }
 
-function makeCopyButton(
-  className: string,
-  label: string,
-  copy: () => Promise<void>,
-  failure: string,
-): HTMLButtonElement {
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.className = className
-  button.textContent = label
-  button.addEventListener('click', () => {
-    copy().then(
-      () => announce(button, label, 'Copied'),
-      () => announce(button, label, failure),
-    )
-  })
-  return button
-}
-
 async function copyPage(url: string): Promise<void> {
   const response = await fetch(url)
   if (!response.ok) throw new Error(`status ${response.status}`)
   const text = (await response.text()).replaceAll(/(^Address: |\]\()\//gm, `$1${location.origin}/`)
   await navigator.clipboard.writeText(text.replaceAll(exampleOrigin, location.origin))
-}
-
-/** Shows a message in place of the label for two seconds, and reads it to screen readers. */
-function announce(button: HTMLElement, label: string, message: string): void {
-  button.textContent = message
-  liveRegion.textContent = message
-  setTimeout(() => {
-    button.textContent = label
-    liveRegion.textContent = ''
-  }, 2000)
 }

@@ -98,11 +98,10 @@ function renderResult({ entry, terms }: SearchResult): HTMLElement {
   return item
 }
 
-/** The text, with each of the terms in a `mark`. */
+/** The text, with each word that begins with one of the terms in a `mark`. */
 function markTerms(text: string, terms: readonly string[]): (string | HTMLElement)[] {
-  // Terms are letters and digits only. They are marked at the start of a word only.
-  const longestFirst = terms.toSorted((one, other) => other.length - one.length)
-  const parts = text.split(new RegExp(`(?<![\\p{L}\\p{N}])(${longestFirst.join('|')})`, 'iu'))
+  // Terms are letters and digits only.
+  const parts = text.split(new RegExp(`(?<![\\p{L}\\p{N}])((?:${terms.join('|')})[\\p{L}\\p{N}]*)`, 'iu'))
   return parts.map((part, index) => (index % 2 === 1 ? make('mark', { textContent: part }) : part))
 }
 

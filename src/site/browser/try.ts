@@ -5,6 +5,7 @@ import type { Plan } from '../../catalog/plan-schema.ts'
 import { InvestmentPlansClient } from '../client/investment-plans.mts'
 import type { Markup } from '../page-shell.ts'
 import { computeScale, renderCard } from '../plan-card.ts'
+import { addCopyButtons } from './copy-button.ts'
 import { describeFailure, renderFailure } from './failure.ts'
 
 const form = find('#try', HTMLFormElement)
@@ -49,6 +50,7 @@ async function submit(): Promise<void> {
   if (session !== started) return
   outcome.innerHTML = String(await result.message)
   exchanges.innerHTML = String(await html`${sent.map(renderExchange)}`)
+  addCopyButtons(exchanges)
   const scale = computeScale(result.plans)
   cards.innerHTML = String(await html`${result.plans.map((plan) => renderCard(plan, scale))}`)
 }

@@ -10,7 +10,7 @@
 import { filterNames, type PlanFilter } from '../../catalog/plan-filters.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
 
-/** The history at /promises#history on the site of the service says what is new since your copy. */
+/** The history at /changes#history on the site of the service says what is new since your copy. */
 export const clientVersion = '3.0.0'
 
 export interface ClientOptions {

@@ -25,7 +25,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypedDic
 from plan_types import Plan, PlanFilter
 
 CLIENT_VERSION = "3.0.0"
-"""The history at /promises#history on the site of the service says what is new since your copy."""
+"""The history at /changes#history on the site of the service says what is new since your copy."""
 
 USABLE_LIFETIME_SHARE = 0.9
 """Renews a token after this share of its lifetime, so that it does not expire while a request is on its way."""

@@ -1,4 +1,5 @@
-# Needs Python 3.9 or newer, and investment_plans.py beside it. Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
+# Needs Python 3.9 or newer, and investment_plans.py beside it.
+# Set API, CLIENT_ID, CLIENT_SECRET and SHORT_NAME.
 import json
 import os
 import sys
@@ -7,8 +8,9 @@ from pathlib import Path
 from investment_plans import InvestmentPlansClient, InvestmentPlansError
 
 copy_file = Path(__file__).resolve().parent / "plans.json"
+env = os.environ
 client = InvestmentPlansClient(
-    os.environ["API"], os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"], os.environ["SHORT_NAME"]
+    env["API"], env["CLIENT_ID"], env["CLIENT_SECRET"], env["SHORT_NAME"]
 )
 
 # The list as it was received, with its ETag, and the plans that were removed from it.
@@ -25,7 +27,7 @@ before = {plan["identifier"]: plan for plan in copy["plans"]}
 listed = {plan["identifier"] for plan in plans}
 gone = [plan for plan in copy["plans"] if plan["identifier"] not in listed]
 if len(gone) > len(before) / 2 and "--confirmed" not in sys.argv:
-    sys.exit("More than half of the plans were removed. Ask support. Then run this again with --confirmed.")
+    sys.exit("More than half of the plans were removed. Ask support, then run this with --confirmed.")
 for plan in plans:
     if plan["identifier"] not in before:
         print("show", plan["identifier"])
@@ -34,12 +36,14 @@ for plan in plans:
 for plan in gone:
     print("stop offering", plan["identifier"])
 
-# A plan that was removed earlier keeps its time, and one that is listed again is no longer removed.
+# A plan that was removed earlier keeps its time. One that is listed again is no longer removed.
 now = datetime.now(timezone.utc).isoformat()
 removed = [plan for plan in copy["removed"] if plan["identifier"] not in listed]
 removed += [{**plan, "removedAt": now} for plan in gone]
 
-# At the end, so that the next run repeats all changes of a run that fails. The rename keeps the old file whole until then.
+# At the end, so that the next run repeats all changes of a run that fails. The rename keeps the old
+# file whole until then.
 draft = copy_file.with_suffix(".new")
-draft.write_text(json.dumps({"etag": received["etag"], "plans": plans, "removed": removed}), "utf-8")
+after = {"etag": received["etag"], "plans": plans, "removed": removed}
+draft.write_text(json.dumps(after), "utf-8")
 draft.replace(copy_file)

@@ -51,7 +51,7 @@ test('the first Tab key stop skips the navigation', async () => {
 /** Returns the visible text without the parts that scripts add or replace. */
 async function readText(page: Page): Promise<string> {
   return page.evaluate(() => {
-    for (const element of document.querySelectorAll('.copy, noscript')) element.remove()
+    for (const element of document.querySelectorAll('.copy, .contents, noscript')) element.remove()
     const text = document.querySelector('main')?.innerText ?? ''
     return text.replaceAll(/\s+/g, ' ')
   })

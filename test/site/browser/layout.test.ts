@@ -20,6 +20,27 @@ test('no page has text over other text or beyond the screen, at any width', asyn
   })
 })
 
+test('on a wide screen, no code is cut off', async () => {
+  await visit({ path: '/', ...reducedMotion, viewport: { width: 1440, height: 900 } }, async ({ page }) => {
+    const found: string[] = []
+    for (const path of paths) {
+      await page.goto(path)
+      // The code of every tab, and of what is folded.
+      await page.evaluate(() => {
+        for (const panel of document.querySelectorAll<HTMLElement>('.panel')) panel.style.display = 'block'
+        for (const details of document.querySelectorAll('details')) details.open = true
+      })
+      const cut = await page.evaluate(() =>
+        [...document.querySelectorAll('pre')]
+          .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+          .map(({ textContent }) => textContent.slice(0, 40)),
+      )
+      found.push(...cut.map((code) => `${path}: ${code}`))
+    }
+    expect(found).toEqual([])
+  })
+})
+
 test.each([
   [320, 700],
   [350, 700],
@@ -38,13 +59,26 @@ test.each([
 
 test.each([
   [1280, 'open beside the text, and stays there', true],
-  [390, 'folded above the text', false],
+  [390, 'folded below the title', false],
 ])('at %s pixels, "On this page" is %s', async (width, _, isOpen) => {
   await visit({ path: '/reference', ...reducedMotion, viewport: { width, height: 900 } }, async ({ page }) => {
     const contents = page.getByRole('navigation', { name: 'On this page' })
     expect(await contents.getByRole('link', { name: 'PlanCategory' }).isVisible()).toBe(isOpen)
+    const title = await page.getByRole('heading', { level: 1 }).boundingBox()
+    expect(((await contents.boundingBox())?.y ?? 0) > (title?.y ?? Infinity)).toBe(!isOpen)
     await page.evaluate(() => scrollTo(0, 3000))
-    expect(((await contents.boundingBox())?.y ?? 0) > 0).toBe(isOpen)
+    expect(((await contents.getByText('On this page').boundingBox())?.y ?? 0) > 0).toBe(isOpen)
+  })
+})
+
+test('a page opens at its anchor at once, and scrolls smoothly after a click on a link of the page', async () => {
+  await visit({ path: '/reference#Plan', viewport: { width: 1280, height: 900 } }, async ({ page }) => {
+    const readTop = (id: string) => page.locator(id).evaluate((target) => target.getBoundingClientRect().top)
+    expect(await readTop('#Plan')).toBeLessThan(200)
+    await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Headers' }).click()
+    const soon = await readTop('#headers')
+    await expect.poll(() => readTop('#headers')).toBeLessThan(200)
+    expect(soon).toBeGreaterThan(200)
   })
 })
 

@@ -6,6 +6,8 @@ export interface ProvidedSite {
   tokenLifetimeSeconds: number
   /** `demo` has the demo plans of Kenya, `empty` none, `markup` one whose texts contain markup. */
   partners: Record<'demo' | 'empty' | 'markup', Credentials>
+  /** One for each case of the sandbox, by country. */
+  sandbox: Record<string, Credentials>
   /** The texts of that plan, and the URL of its artwork. */
   markup: string
   markupUrl: string

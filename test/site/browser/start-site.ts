@@ -6,11 +6,12 @@ import { Miniflare } from 'miniflare'
 import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
 import { unstable_readConfig as readConfig } from 'wrangler'
+import { demoCases } from '../../../src/catalog/demo-cases.ts'
 import { formatKeyName, generateKey } from '../../../src/crypto/signing-keys.ts'
 import { exampleOrigin } from '../../../src/site/example-origin.ts'
 import { buildBundle, createPartner, importPlans, migrate } from '../../bench/service.ts'
 import { readDemoPlans } from '../../support/demo-plans.ts'
-import type { ProvidedSite } from './provided-site.ts'
+import type { Credentials, ProvidedSite } from './provided-site.ts'
 
 const project = resolve(import.meta.dirname, '../../..')
 /** Short, so that tests can wait until a token expires. */
@@ -36,6 +37,7 @@ export default async function startSite({ provide }: TestProject): Promise<() =>
       empty: await createPartner(d1, 'empty', 'ZA'),
       markup: await createPartner(d1, 'markup', 'ZM'),
     },
+    sandbox: await createSandboxPartners(d1),
     markup,
     markupUrl,
   }
@@ -44,6 +46,13 @@ export default async function startSite({ provide }: TestProject): Promise<() =>
     await browserServer.close()
     await miniflare.dispose()
   }
+}
+
+async function createSandboxPartners(d1: D1Database): Promise<Record<string, Credentials>> {
+  const partners: Record<string, Credentials> = {}
+  for (const country of Object.keys(demoCases))
+    partners[country] = await createPartner(d1, `test-${country.toLowerCase()}`, country)
+  return partners
 }
 
 async function startBrowser() {

@@ -8,7 +8,7 @@ import { InvestmentPlansClient } from '../../../src/site/client/investment-plans
 import type { Credentials } from './provided-site.ts'
 import { findViolations, visit } from './visit.ts'
 
-const { origin, partners, tokenLifetimeSeconds, markup, markupUrl } = inject('site')
+const { origin, partners, sandbox, tokenLifetimeSeconds, markup, markupUrl } = inject('site')
 const { demo } = partners
 const client = new InvestmentPlansClient({ baseUrl: origin, ...demo })
 
@@ -25,6 +25,7 @@ test('shows the requests as curl, the responses as JSON and each plan as a card'
       `curl -i -X POST -u "$CLIENT_ID" '${origin}/api/v3/partners/auth'`,
       `curl -i -H "Authorization: Bearer $TOKEN" '${origin}/api/v3/partners/demo/plans'`,
     ])
+    expect(await page.locator('#exchanges .code:not(details *) .copy').count()).toBe(2)
     for (const summary of await page.locator('summary').all()) await summary.click()
     const [token, list] = await page.locator('#exchanges details').allInnerTexts()
     expect(token).toContain(`"expires_in": ${tokenLifetimeSeconds}`)
@@ -34,7 +35,8 @@ test('shows the requests as curl, the responses as JSON and each plan as a card'
     const cards = await page.locator('.card').all()
     expect(cards.length).toBe(plans.length)
     for (const [index, plan] of plans.entries()) {
-      expect(await cards[index]?.innerText()).toContain(plan.about)
+      await cards[index]?.getByRole('button', { name: `About ${plan.coolName}` }).click()
+      expect(await page.locator('.about-plan:popover-open').innerText()).toContain(plan.about)
       const links = cards[index]?.locator('.card-links a')
       expect(await links?.evaluateAll((all) => all.map((link) => link.getAttribute('href')))).toEqual([
         plan.factSheet,
@@ -43,6 +45,8 @@ test('shows the requests as curl, the responses as JSON and each plan as a card'
         plan.thumbnail,
       ])
     }
+    await page.keyboard.press('Escape')
+    expect(await page.locator('.about-plan:popover-open').count()).toBe(0)
     const artworks = await page.locator('.artwork').evaluateAll((all) => all.map(({ innerHTML }) => innerHTML))
     expect(new Set(artworks).size).toBe(plans.length)
     expect(complaints).toEqual([])
@@ -118,7 +122,8 @@ test('escapes markup in texts, and shows negative returns as losses', async () =
     await listPlans(page, partners.markup)
     expect(await page.locator('.card h2').innerText()).toBe(markup)
     expect(await page.locator('#fundType option').getAttribute('value')).toBe(markup)
-    await page.locator('.card summary').click()
+    await page.getByRole('button', { name: 'About' }).click()
+    expect(await findViolations(page)).toEqual([])
     expect(await page.getByRole('link', { name: 'Artwork' }).getAttribute('href')).toBe(markupUrl)
     expect(await page.locator('main img, main script, main [onerror]').count()).toBe(0)
     expect(await page.locator('.loss').count()).toBe(1)
@@ -127,6 +132,39 @@ test('escapes markup in texts, and shows negative returns as losses', async () =
     expect(complaints).toEqual([])
   })
 })
+
+test.each(Object.keys(sandbox))('the cards of the sandbox in %s cut no text off, at any width', async (country) => {
+  const partner = sandbox[country] ?? demo
+  const listed = await new InvestmentPlansClient({ baseUrl: origin, ...partner }).listPlans()
+  await visit('/try', async ({ page }) => {
+    await listPlans(page, partner)
+    for (const width of [1440, 768, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect(await page.evaluate(findCutTexts)).toEqual([])
+    }
+    const texts = await page.locator('.card').allInnerTexts()
+    expect(texts.length).toBe(listed.length)
+    for (const [index, text] of texts.entries()) {
+      const { coolName, hint, nonInvestableNote } = listed[index] ?? {}
+      for (const whole of [coolName, hint, nonInvestableNote ?? '']) expect(text).toContain(whole)
+      expect(text).not.toMatch(/null|undefined|NaN|not stated|not rated/i)
+    }
+  })
+})
+
+/** Runs in the page. Finds elements of cards that are wider than what their card shows of them. */
+function findCutTexts(): string[] {
+  return [...document.querySelectorAll('.card')].flatMap((card) => {
+    const { left, right } = card.getBoundingClientRect()
+    const elements = [...card.querySelectorAll<HTMLElement>('.card-body *')].filter((one) => one.checkVisibility())
+    const cut = elements.filter((one) => {
+      const box = one.getBoundingClientRect()
+      const isClipped = getComputedStyle(one).display !== 'inline' && one.scrollWidth > one.clientWidth + 1
+      return !one.matches('.visually-hidden, svg *') && (isClipped || box.left < left || box.right > right)
+    })
+    return cut.map((one) => `${one.tagName} ${one.className}: ${one.innerText?.slice(0, 40)}`)
+  })
+}
 
 test('keeps credentials in memory only, and forgets them', async () => {
   await visit('/try', async ({ page }) => {
