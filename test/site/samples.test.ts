@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { serve } from '../support/loopback-server.ts'
@@ -86,6 +88,16 @@ test.each(samples)('the sample prints the status and the start of a refusal: %s 
       expect(stderr).not.toMatch(/x{301}|Traceback|SyntaxError|TypeError|Warning|Uncaught|parse error|Cannot/)
     }),
   )
+})
+
+test.each(samples)('the sample says in one line that there is no connection: %s %s', async (program, file) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  const { code, stdout, stderr } = await run(program, file, `http://127.0.0.1:${port}`)
+  expect([code === 0, stdout]).toEqual([false, ''])
+  expect(stderr.trim()).toMatch(/^.*(refused|connect).*$/i)
 })
 
 test.each(samples)('the sample fails when an answer is cut off, or no JSON object: %s %s', async (program, file) => {

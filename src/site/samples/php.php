@@ -5,11 +5,17 @@ function call(string $path, string $authorization, string $method = 'GET'): obje
     $headers = "Authorization: $authorization\r\nUser-Agent: investment-plans-sample";
     $http = ['method' => $method, 'header' => $headers, 'timeout' => 15, 'ignore_errors' => true];
     $url = rtrim(getenv('API'), '/') . "/api/v3/partners/$path";
-    $stream = fopen($url, 'r', false, stream_context_create(['http' => $http])) ?: exit(1);
+    $stream = @fopen($url, 'r', false, stream_context_create(['http' => $http]));
+    if (!$stream) fail('No response: ' . error_get_last()['message']);
     $text = stream_get_contents($stream);
     $status = explode(' ', stream_get_meta_data($stream)['wrapper_data'][0])[1];
     if ($status === '200') return json_decode($text, flags: JSON_THROW_ON_ERROR);
-    fwrite(STDERR, "$status: " . substr($text, 0, 300) . "\n");
+    fail("$status: " . substr($text, 0, 300));
+}
+
+function fail(string $reason): never
+{
+    fwrite(STDERR, "$reason\n");
     exit(1);
 }
 

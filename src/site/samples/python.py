@@ -10,6 +10,8 @@ def call(path, authorization, method="GET"):
         return json.load(urlopen(Request(url, method=method, headers=headers), timeout=15))
     except HTTPError as error:
         sys.exit(f"{error.code}: {error.read(300).decode(errors='replace')}")
+    except OSError as error:
+        sys.exit(f"No response: {error}")
 
 credentials = f"{os.environ['CLIENT_ID']}:{os.environ['CLIENT_SECRET']}".encode()
 token = call("auth", "Basic " + base64.b64encode(credentials).decode(), "POST")["access_token"]
