@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freshnessSeconds, securityEmail, staleIfErrorHours } from '../api/promises.ts'
-import { alerts } from './core/usage-queries.ts'
+import { alerts } from './core/service/usage-queries.ts'
 
 const minutes = freshnessSeconds / 60
 const freshness = `${['zero', 'one', 'two', 'three', 'four', 'five'][minutes] ?? minutes} minutes`
