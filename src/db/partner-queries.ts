@@ -92,7 +92,7 @@ export async function selectStoredSecrets(db: OperatorDatabase): Promise<(Stored
     .orderBy(asc(id))
   return rows.flatMap((row) => {
     const live = row.secrets?.filter(({ expiresAt }) => expiresAt === null || expiresAt > row.nowSeconds) ?? []
-    return live.map((secret) => ({ ...secret, shortName: row.shortName }))
+    return live.map(({ hash, createdAt, expiresAt }) => ({ hash, createdAt, expiresAt, shortName: row.shortName }))
   })
 }
 

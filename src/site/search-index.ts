@@ -1,10 +1,11 @@
 // The index of the search: one entry for each heading and each row of a table that has an ID. Node only.
+import { parseTrusted } from '../json.ts'
 import { readSiteFile } from './markdown.ts'
 import type { SearchEntry } from './search-engine.ts'
 import type { Page, Section } from './page-shell.ts'
 
 /** Words that partners use, by the part of a page that they look for. The pages use others, or other parts use them more. */
-const synonyms: Record<string, string> = JSON.parse(readSiteFile('search-synonyms.json'))
+const synonyms = parseTrusted<Record<string, string>>(readSiteFile('search-synonyms.json'))
 
 const heading = /<(h[1-3])\b(?: [^>]*?)??(?: id="([^"]+)")?>([^]*?)<\/\1>/g
 /** A row whose first cell has an ID. */

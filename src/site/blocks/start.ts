@@ -1,4 +1,5 @@
 // The parts of the start page that are more than prose: its head with a card, and the samples.
+import { parseTrusted } from '../../json.ts'
 import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
@@ -24,7 +25,7 @@ const lead =
   'Your server exchanges its client ID and secret for an access token, then lists the investment plans of your country: names, returns, minimum amounts and documents, ready to show to your customers.'
 
 export function createStartBlocks(): Record<string, Block> {
-  const { plans }: { plans: Plan[] } = JSON.parse(readSiteFile('../catalog/demo.json'))
+  const { plans } = parseTrusted<{ plans: Plan[] }>(readSiteFile('../catalog/demo.json'))
   // As the demo partner receives it.
   const plan = plans.find(({ identifier }) => identifier === examplePlan.identifier) ?? examplePlan
   const { identifier, coolName } = plan
