@@ -42,8 +42,11 @@ export function parseCatalog(json: string): CatalogResult {
   if (value === undefined) return { kind: 'invalid', defects, places }
   const { data, error } = fileSchema.safeParse(value)
   if (error) defects.push(...listDefects(error, value, { kind: 'file' }, Object.keys(fileSchema.shape)))
-  const plans = readPath(value, 'plans')
-  for (const [index, candidate] of (Array.isArray(plans) ? plans : []).entries()) {
+  const listed = readPath(value, 'plans')
+  const plans: unknown[] = Array.isArray(listed) ? listed : []
+  const tooMany = findTooMany(plans.length)
+  if (tooMany.length > 0) return { kind: 'invalid', defects: [...defects, ...tooMany], places }
+  for (const [index, candidate] of plans.entries()) {
     const plan = catalogPlanSchema.safeParse(candidate)
     if (plan.data) places.set(plan.data, { kind: 'plan', identifier: plan.data.identifier, number: index + 1 })
     if (plan.error) defects.push(...listDefects(plan.error, candidate, locatePlan(candidate, index)))
@@ -58,15 +61,25 @@ export function parseCatalog(json: string): CatalogResult {
   return { kind: 'catalog', plans: [...places.keys()], origin }
 }
 
+/** The defects of more plans could fill the memory. */
+const maxPlans = 50_000
+
+/** @returns the defect of a file with too many plans. */
+export function findTooMany(count: number): Defect[] {
+  if (count <= maxPlans) return []
+  const [expected, found] = [maxPlans, count].map((number) => number.toLocaleString('en'))
+  return [{ place: { kind: 'file' }, expected: `at most ${expected} plans`, found: `${found}` }]
+}
+
 /** A catalog needs four. */
 const maxLevels = 100
+/** Those of 50,000 plans. */
+const maxValues = 5_000_000
 
 /** JSON.parse keeps the last of two members with the same name. */
 function readJson(text: string): { value?: unknown; defects: Defect[] } {
-  if (isDeeper(text, maxLevels)) {
-    const expected = `at most ${maxLevels} levels of arrays and objects`
-    return { defects: [{ place: { kind: 'file' }, expected, found: 'more' }] }
-  }
+  const expected = findExcess(text)
+  if (expected !== undefined) return { defects: [{ place: { kind: 'file' }, expected, found: 'more' }] }
   try {
     return { value: JSON.parse(text), defects: [] }
   } catch (error) {
@@ -75,20 +88,29 @@ function readJson(text: string): { value?: unknown; defects: Defect[] } {
   }
 }
 
-/** Whether arrays and objects nest deeper: JSON.parse would take gigabytes, and JSON.stringify the whole stack. */
-function isDeeper(json: string, levels: number): boolean {
+/**
+ * Measures a text before JSON.parse, which would take gigabytes for it.
+ * @returns the limit that it exceeds.
+ */
+function findExcess(json: string): string | undefined {
   let level = 0
+  let values = 0
   let isInText = false
   for (let index = 0; index < json.length; index++) {
     const character = json[index]
     if (isInText && character === '\\') index++
     else if (character === '"') isInText = !isInText
     else if (isInText) continue
-    else if (character === '{' || character === '[') level++
+    else if (character === ',') values++
     else if (character === '}' || character === ']') level--
-    if (level > levels) return true
+    else if (character === '{' || character === '[') {
+      level++
+      values++
+    }
+    if (level > maxLevels) return `at most ${maxLevels} levels of arrays and objects`
+    if (values > maxValues) return `at most ${maxValues.toLocaleString('en')} values`
   }
-  return false
+  return undefined
 }
 
 /** @param index from 0. */

@@ -5,6 +5,9 @@ import type { Cell } from './plan-cells.ts'
 import type { Sheet, Spreadsheet } from './plan-table.ts'
 import { UserError } from '../../shared/user-error.ts'
 
+/** Those of 50,000 plans. More could fill the memory. */
+const maxCells = 5_000_000
+
 const delimiters = [',', ';', '\t']
 
 /** Formats text cells. Excel reads UTF-8 only with the byte order mark. */
@@ -18,10 +21,16 @@ export function formatCsv({ rows }: Pick<Sheet, 'rows'>): string {
 /** @throws UserError when a quote is missing or too many. */
 export function parseCsv(text: string): Spreadsheet {
   try {
+    let cells = 0
     const rows: Cell[][] = parse(text, {
       delimiter: detectDelimiter(text),
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
+      on_record: (row: string[]) => {
+        cells += row.length
+        if (cells > maxCells) throw new UserError(`The file has more than ${maxCells.toLocaleString('en')} cells.`)
+        return row
+      },
     })
     return { sheets: [{ name: undefined, rows }], format: { isUntyped: true } }
   } catch (error) {

@@ -1,6 +1,6 @@
 // Finds the plans in the sheets of a spreadsheet: the names of the columns, and one row for each plan. Pure.
 import type { CatalogOrigin } from '../../../db/catalog-queries.ts'
-import type { CatalogFile } from './catalog-file.ts'
+import { findTooMany, type CatalogFile } from './catalog-file.ts'
 import { findUnknownName, type Defect, type Place, type RowPlace } from './defect.ts'
 import {
   decodeCell,
@@ -123,9 +123,17 @@ function readTable({ name, rows }: Sheet, headerIndex: number, format: CellForma
       defects.push({ place, expected, found: String(cells.length), fix: 'Was the file cut?' })
     }
   }
-  defects.push(...checkSources(sources))
+  const tooMany = findTooMany(planRows.length)
+  defects.push(...checkSources(sources), ...tooMany)
   const [source = ''] = sources.keys()
-  return { origin: parseSource(source), ignored, columns, rows: planRows, headerPlace, defects }
+  return {
+    origin: parseSource(source),
+    ignored,
+    columns,
+    rows: tooMany.length > 0 ? [] : planRows,
+    headerPlace,
+    defects,
+  }
 }
 
 function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {

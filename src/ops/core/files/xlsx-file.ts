@@ -8,6 +8,7 @@ import { UserError } from '../../shared/user-error.ts'
 import { maxFileBytes } from '../../store/read-input.ts'
 
 const widthInCharacters = 20
+const lessThan = 0x3c
 
 /** A ZIP archive starts so. */
 export function isXlsx(bytes: Uint8Array): boolean {
@@ -47,21 +48,27 @@ function refuseSize(reason: string): UserError {
   return new UserError(`The file ${reason}. Delete the rows and columns after the plans, and save it again.`)
 }
 
+/** The tags of about 50,000 plans. hucre takes up to 200 bytes of memory for each. */
+const maxTags = 10_000_000
+
 /**
- * Reads what each part of the archive says about its size. hucre unpacks no part beyond that, but for a part that says
+ * Checks what the archive says about the size of each part. hucre unpacks no part beyond that, but for a part that says
  * nothing it has a limit of 2 GiB.
  */
 function checkUnpackedSize(bytes: Uint8Array): void {
   let total = 0
-  unzipSync(bytes, {
+  const parts = unzipSync(bytes, {
     filter: ({ name, size, originalSize }) => {
       const isFolder = name.endsWith('/')
       if (!isFolder && (size === 0 || originalSize === 0)) throw new Error(`${abbreviate(name)} does not say its size`)
       total += Math.max(size, originalSize)
-      return false
+      if (total > maxFileBytes) throw refuseSize('unpacks to more than 100 MB')
+      return name.endsWith('.xml')
     },
   })
-  if (total > maxFileBytes) throw refuseSize('unpacks to more than 100 MB')
+  let tags = 0
+  for (const part of Object.values(parts)) for (const byte of part) if (byte === lessThan) tags++
+  if (tags > maxTags) throw refuseSize('has too many cells or texts')
 }
 
 const mergedCell = new UnusableCell('a part of merged cells: split them')

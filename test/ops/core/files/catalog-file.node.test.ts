@@ -96,6 +96,15 @@ test('refuses more than 100 levels, at any depth, before it parses them; bracket
   expect(parseCatalog(formatCatalog(plans))).toMatchObject({ kind: 'catalog', plans })
 })
 
+test('refuses too many values before it parses them, and too many plans before it checks them', () => {
+  expect(printDefects(parseCatalog(`[${'0,'.repeat(5_000_000)}`))).toEqual([
+    'The file: expected at most 5,000,000 values; found more.',
+  ])
+  expect(printDefects(parseCatalog(JSON.stringify({ plans: Array.from({ length: 50_001 }, () => ({})) })))).toEqual([
+    'The file: expected at most 50,000 plans; found 50,001.',
+  ])
+})
+
 test('a field has one defect, whatever its value', () => {
   const plan = makePlan()
   // Each wrong currency or country is a defect of its own.

@@ -122,6 +122,12 @@ test.each([
   await expect(parseXlsx(await declareSize(size))).rejects.toThrow(message)
 })
 
+test('a file is refused with more tags than 50,000 plans have', async () => {
+  const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
+  const bytes = zipSync({ ...parts, 'xl/sharedStrings.xml': new Uint8Array(10_000_000).fill(0x3c) }, { level: 1 })
+  await expect(parseXlsx(bytes)).rejects.toThrow(/^The file has too many cells or texts\. Delete /)
+})
+
 test('a file is refused whose last cell makes a sheet of more than 20 million cells', async () => {
   const parts = unzipSync(await formatXlsx({ name: 'Plans', rows: [['identifier'], ['plan-1']] }))
   const path = 'xl/worksheets/sheet1.xml'
