@@ -23,15 +23,8 @@ import {
 import { selectPartnerEntries, selectPartner } from '../src/db/partner-queries.ts'
 import { selectChanges, selectPublications } from '../src/db/publication-queries.ts'
 import * as schema from '../src/db/schema.ts'
-import {
-  approveForLater,
-  endPublication,
-  markSuperseded,
-  publish,
-  publishPending,
-  releasePublication,
-  selectDue,
-} from '../src/db/publish.ts'
+import { approveForLater, endAsCancelled, releasePublication } from '../src/db/publication-states.ts'
+import { endAsConflicted, markSuperseded, publish, publishPending, selectDue } from '../src/db/publish.ts'
 import { deleteAbandoned } from '../src/db/stage-publication.ts'
 import { useMemoryBindings } from './ops/support/memory-bindings.ts'
 import { emptyDatabase } from './ops/support/test-database.ts'
@@ -146,7 +139,7 @@ function createActors(db: OperatorDatabase, random: Random, steps: number) {
   async function publishOrEnd(id: number, mode: 'due' | 'approve', actor: string): Promise<void> {
     const decision = { publicationId: id, actor, note: null }
     const outcome = await publishPending(db, decision, mode)
-    if (outcome.kind === 'conflict') await endPublication(db, decision, outcome.reason)
+    if (outcome.kind === 'conflict') await endAsConflicted(db, decision, outcome.reason)
   }
 
   async function runSchedule() {
@@ -160,7 +153,7 @@ function createActors(db: OperatorDatabase, random: Random, steps: number) {
     const { id, state } = rows[random(Math.min(rows.length, 6))] ?? { id: 1, state: 'staging' }
     const decision = { publicationId: id, actor: pick(random, ['AMINA', 'Carol']), note: null }
     const kind = random(5)
-    if (kind === 0) await endPublication(db, decision)
+    if (kind === 0) await endAsCancelled(db, decision)
     else if (kind === 1) await approveForLater(db, decision)
     else if (kind === 2) await deleteAbandoned(db)
     else if (state === 'waiting') await publishOrEnd(id, 'approve', decision.actor)
@@ -299,7 +292,7 @@ test('no interleaving loses an update, and every write of src/db takes part', as
 /** The writes of a source, as `listWrites` names them: in SQL, and by the query builder. */
 function listSourceWrites(source: string): string[] {
   const code = source.replaceAll(/^ *(\/\/|\*|\/\*).*$/gm, '')
-  const writes = code.matchAll(/\b(insert into|update|delete from) (?:\$\{)?(\w+)|\.(insert|update|delete)\((\w+)\)/g)
+  const writes = code.matchAll(/\b(insert into|update|delete from) \$\{(\w+)\}|\.(insert|update|delete)\((\w+)\)/g)
   const verbs: Record<string, string> = { insert: 'insert into', update: 'update', delete: 'delete from' }
   return [...writes].map(([, sqlVerb, sqlTable = '', verb = '', table = sqlTable]) => {
     const { [table]: found } = schema as Record<string, unknown>
@@ -308,7 +301,11 @@ function listSourceWrites(source: string): string[] {
 }
 
 test.each([
-  ['the conflict check', (sql: string) => sql.replace('not (is_overtaken or', 'not ('), 'an update that was lost'],
+  [
+    'the conflict check',
+    (sql: string) => sql.replace('conflict is null from', `coalesce(conflict, 'overtaken') = 'overtaken' from`),
+    'an update that was lost',
+  ],
   [
     'the newest row of a partner',
     (sql: string) => sql.replace(/ and "newest"\."id" = \(select max\("id"\).*?\) and/, ' and'),

@@ -1,10 +1,16 @@
 // Merges a pending publication with what others changed after it was computed. For the command line and the Worker's schedule.
-import { sql } from 'drizzle-orm'
+import { and, eq, notInArray, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/sqlite-core'
 import { mergePlan, nameConflicts } from '../catalog/merge-plan.ts'
 import { readPlan, type StoredPlan } from '../catalog/plan-document.ts'
-import { listOf, orNull, type Database } from './database.ts'
-import { newestRevision, selectVersionAt, type Version } from './plan-queries.ts'
+import { selectValues } from './column-values.ts'
+import { listOf, type Database } from './database.ts'
+import { newestRevision, own, selectVersionAt, type Version } from './plan-queries.ts'
+import { planVersions, publications } from './schema.ts'
 import { hashStoredPlans, insertVersions, stageVersions, storeChange } from './stage-publication.ts'
+
+const base = alias(planVersions, 'base')
+const current = alias(planVersions, 'current')
 
 /** As many plans are merged for one publication. */
 const maxMergedPlans = 200
@@ -16,17 +22,17 @@ export type PendingMerge = { baseRevision: number; versions: Version[] } | { con
 export async function mergePending(db: Database, publicationId: number): Promise<PendingMerge> {
   type Row = [revision: number, planId: number, ...base: StoredPlan, ...own: StoredPlan, ...current: StoredPlan]
   const rows = await db.values<Row>(sql`
-    select ${newestRevision}, own.plan_id, base.document, base.viewable_in, own.document, own.viewable_in,
-      current.document, current.viewable_in
-    from publications join plan_versions as own on own.publication_id = publications.id
-    join plan_versions as current on current.rowid = ${selectVersionAt(sql`9e15`)}
-    left join plan_versions as base on base.rowid = ${selectVersionAt(sql`publications.base_revision`)}
-    where publications.id = ${publicationId} and current.rowid is not base.rowid
-    order by own.plan_id limit ${maxMergedPlans + 1}`)
+    select ${newestRevision}, ${own.planId}, ${base.document}, ${base.viewableIn}, ${own.document}, ${own.viewableIn},
+      ${current.document}, ${current.viewableIn}
+    from ${publications} join ${planVersions} as ${own} on ${own.publicationId} = ${publications.id}
+    join ${planVersions} as ${current} on ${current}.rowid = ${selectVersionAt(sql`9e15`)}
+    left join ${planVersions} as ${base} on ${base}.rowid = ${selectVersionAt(publications.baseRevision)}
+    where ${publications.id} = ${publicationId} and ${current}.rowid is not ${base}.rowid
+    order by ${own.planId} limit ${maxMergedPlans + 1}`)
   if (rows.length > maxMergedPlans) return { conflict: `others changed more than ${maxMergedPlans} of its plans` }
   const merges = rows.map(([, planId, ...[baseText, baseIn, ownText, ownIn, text, viewableIn]]) => {
-    const current = readPlan(text, viewableIn)
-    const { plan: after, conflicts } = mergePlan(readPlan(baseText, baseIn), readPlan(ownText, ownIn), current)
+    const [before, proposed] = [readPlan(baseText, baseIn), readPlan(ownText, ownIn)]
+    const { plan: after, conflicts } = mergePlan(before, proposed, readPlan(text, viewableIn))
     return { planId, after, conflicts }
   })
   const conflicts = merges.flatMap((merge) => merge.conflicts)
@@ -46,22 +52,26 @@ export async function stageReplacement(
 ): Promise<number> {
   const mergedById = new Map(versions.map((version) => [version[0], version]))
   const hashes = await hashStoredPlans(db, replacedId, (version) => mergedById.get(version[0]) ?? version)
+  const { id, actor, command, note, planCount, undoneId, dueAt, needsApproval } = publications
+  const { approvedBy, approvedAt, approvedNote } = publications
+  const kept = { actor, command, note, planCount, undoneId, dueAt, needsApproval, approvedBy, approvedAt, approvedNote }
   const [row] = await db.values<[number]>(sql`
-    insert into publications (state, actor, command, note, created_at, base_revision, plan_count, plans_hash, undone_id,
-      replaces_id, due_at, needs_approval, approved_by, approved_at, approved_note)
-    select 'staging', actor, command, note, unixepoch(), ${baseRevision}, plan_count, ${orNull(hashes.get(replacedId) ?? null)},
-      undone_id, id, due_at, needs_approval, approved_by, approved_at, approved_note
-    from publications where id = ${replacedId}
-    returning id`)
+    insert into ${publications} ${selectValues(publications, {
+      ...kept,
+      state: 'staging',
+      createdAt: sql`unixepoch()`,
+      baseRevision,
+      plansHash: hashes.get(replacedId) ?? null,
+      replacesId: id,
+    })}
+    from ${publications} where ${id} = ${replacedId}
+    returning ${id}`)
   if (row === undefined) throw new Error('D1 returned no row')
-  const [id] = row
-  await db.run(
-    insertVersions(
-      id,
-      sql`select ${id}, plan_id, document, viewable_in from plan_versions
-        where publication_id = ${replacedId} and plan_id not in ${listOf([...mergedById.keys()])}`,
-    ),
-  )
-  await stageVersions(db, id, versions)
-  return id
+  const [newId] = row
+  const { publicationId, planId, document, viewableIn } = planVersions
+  const isUnchanged = and(eq(publicationId, replacedId), notInArray(planId, listOf([...mergedById.keys()])))
+  const unchanged = sql`from ${planVersions} where ${isUnchanged}`
+  await db.run(insertVersions(newId, { planId, document, viewableIn }, unchanged))
+  await stageVersions(db, newId, versions)
+  return newId
 }

@@ -19,8 +19,6 @@ export interface PlanChange {
   after: CatalogPlan | null
 }
 
-export const pendingStates = ['waiting', 'scheduled'] as const satisfies PublicationRow['state'][]
-
 export async function selectPublication(db: OperatorDatabase, id: number): Promise<PublicationRow | undefined> {
   const [row] = await selectWhere(db, eq(publications.id, id))
   return row

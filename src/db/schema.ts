@@ -38,6 +38,9 @@ export const publications = sqliteTable(
   (table) => [index('publications_by_state').on(table.state, table.dueAt)],
 )
 
+/** The states of publications that wait to be published. */
+export const pendingStates = ['waiting', 'scheduled'] as const satisfies (typeof publications.$inferSelect.state)[]
+
 /** `document` and `viewableIn` hold JSON, as text: no request parses it. */
 export const planVersions = sqliteTable(
   'plan_versions',

@@ -1,16 +1,18 @@
 // Writes a publication and its plans, without any effect. For the command line and for the Worker's schedule.
-import { sql, type SQL } from 'drizzle-orm'
+import { and, eq, lt, sql, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { storePlan } from '../catalog/plan-document.ts'
 import type { CatalogPlan } from '../catalog/plan-schema.ts'
-import { orNull, type Database } from './database.ts'
+import { selectValues } from './column-values.ts'
+import type { Database } from './database.ts'
 import { readPages } from './pages.ts'
 import type { Version } from './plan-queries.ts'
-import type { PublicationRow } from './publication-queries.ts'
+import { planVersions, publications } from './schema.ts'
 
 export type NewPublication = Pick<
-  PublicationRow,
-  'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId'
-> & { needsApproval: boolean }
+  typeof publications.$inferSelect,
+  'actor' | 'command' | 'note' | 'baseRevision' | 'dueAt' | 'undoneId' | 'needsApproval'
+>
 
 /** The texts of a plan after a change. */
 export function storeChange({ planId, after }: { planId: number; after: CatalogPlan | null }): Version {
@@ -30,11 +32,20 @@ export async function stagePublication(
   let plansHash: string | null = null
   for (const version of versions.toSorted(([a], [b]) => a - b)) plansHash = await hashNext(plansHash, version)
   const [row] = await db.values<[number]>(sql`
-    insert into publications (state, actor, command, note, created_at, base_revision, plan_count, plans_hash, undone_id, due_at,
-      needs_approval)
-    values ('staging', ${actor}, ${command}, ${orNull(note)}, unixepoch(), ${baseRevision}, ${versions.length},
-      ${orNull(plansHash)}, ${orNull(undoneId)}, ${orNull(dueAt)}, ${Number(needsApproval)})
-    returning id`)
+    insert into ${publications} ${selectValues(publications, {
+      state: 'staging',
+      actor,
+      command,
+      note,
+      createdAt: sql`unixepoch()`,
+      baseRevision,
+      planCount: versions.length,
+      plansHash,
+      undoneId,
+      dueAt,
+      needsApproval,
+    })}
+    returning ${publications.id}`)
   if (row === undefined) throw new Error('D1 returned no row')
   await stageVersions(db, row[0], versions)
   return row[0]
@@ -42,22 +53,26 @@ export async function stagePublication(
 
 export async function stageVersions(db: Database, id: number, versions: readonly Version[]): Promise<void> {
   for (const json of chunk(versions.map((version) => JSON.stringify(version)))) {
-    await db.run(
-      insertVersions(id, sql`select ${id}, value ->> 0, value ->> 1, value ->> 2 from json_each(${json}) where true`),
-    )
+    const plan = { planId: sql`value ->> 0`, document: sql`value ->> 1`, viewableIn: sql`value ->> 2` }
+    await db.run(insertVersions(id, plan, sql`from json_each(${json}) where true`))
   }
 }
 
 /**
  * Adds plans to a publication, also when the statement runs again because its answer was lost. Nothing is added to one that has
  * left staging, or was deleted.
- * @param select ends with a condition.
+ * @param source has the columns of the plan, and ends with a condition.
  */
-export function insertVersions(id: number, select: SQL): SQL {
+export function insertVersions(
+  id: number,
+  plan: Record<'planId' | 'document' | 'viewableIn', SQL | SQLiteColumn>,
+  source: SQL,
+): SQL {
+  const isStaging = and(eq(publications.id, id), eq(publications.state, 'staging'))
   return sql`
-    insert into plan_versions (publication_id, plan_id, document, viewable_in)
-    ${select} and exists (select 1 from publications where id = ${id} and state = 'staging')
-    on conflict (publication_id, plan_id) do nothing`
+    insert into ${planVersions} ${selectValues(planVersions, { publicationId: id, ...plan })}
+    ${source} and exists (select 1 from ${publications} where ${isStaging})
+    on conflict do nothing`
 }
 
 /** D1 allows 2,000,000 bytes in one parameter. A UTF-16 code unit is at most 3 bytes of UTF-8. */
@@ -83,19 +98,20 @@ export async function hashStoredPlans(
   id?: number,
   change: (version: Version) => Version = (version) => version,
 ): Promise<Map<number, string>> {
-  const isWanted = id === undefined ? sql`true` : sql`publication_id = ${id}`
+  const { publicationId, planId, document, viewableIn } = planVersions
   const hashes = new Map<number, string>()
   const pages = readPages(
     ([lastId, lastPlanId]: [number, number] = [-1, -1], limit) =>
       db.values<[id: number, ...Version]>(sql`
-        select publication_id, plan_id, document, viewable_in from plan_versions
-        where ${isWanted} and (publication_id, plan_id) > (${lastId}, ${lastPlanId})
-        order by publication_id, plan_id limit ${limit}`),
-    ([publicationId, planId]): [number, number] => [publicationId, planId],
+        select ${publicationId}, ${planId}, ${document}, ${viewableIn} from ${planVersions}
+        where ${id === undefined ? sql`true` : eq(publicationId, id)}
+          and (${publicationId}, ${planId}) > (${lastId}, ${lastPlanId})
+        order by ${publicationId}, ${planId} limit ${limit}`),
+    (row): [number, number] => [row[0], row[1]],
   )
   for await (const page of pages) {
-    for (const [publicationId, ...version] of page) {
-      hashes.set(publicationId, await hashNext(hashes.get(publicationId) ?? null, change(version)))
+    for (const [ofId, ...version] of page) {
+      hashes.set(ofId, await hashNext(hashes.get(ofId) ?? null, change(version)))
     }
   }
   return hashes
@@ -108,14 +124,15 @@ async function hashNext(before: string | null, version: Version): Promise<string
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-const isAbandoned = sql`state = 'staging' and created_at < unixepoch() - 3600`
+const isAbandoned = and(eq(publications.state, 'staging'), lt(publications.createdAt, sql`unixepoch() - 3600`))
 
 /** Deletes what nobody finished within an hour: a row only when it has no plans left, so that none is without a row. May run twice. */
 export async function deleteAbandoned(db: Database): Promise<void> {
-  await db.run(
-    sql`delete from plan_versions where publication_id in (select id from publications where ${isAbandoned})`,
-  )
+  const { id } = publications
+  const { publicationId } = planVersions
   await db.run(sql`
-    delete from publications
-    where ${isAbandoned} and not exists (select 1 from plan_versions where publication_id = publications.id)`)
+    delete from ${planVersions} where ${publicationId} in (select ${id} from ${publications} where ${isAbandoned})`)
+  await db.run(sql`
+    delete from ${publications}
+    where ${isAbandoned} and not exists (select 1 from ${planVersions} where ${publicationId} = ${id})`)
 }

@@ -2,7 +2,7 @@
 // runs may overlap: publishing and ending are one statement each, which has an effect only once.
 import { openDatabase, type Database } from '../db/database.ts'
 import { deleteLeftovers } from '../db/leftovers.ts'
-import { endPublication, markSuperseded, publishPending, selectDue } from '../db/publish.ts'
+import { endAsConflicted, markSuperseded, publishPending, selectDue } from '../db/publish.ts'
 import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'
 import { queryD1 } from './deadline.ts'
@@ -42,7 +42,7 @@ async function publishOrEnd(db: Database, id: number, version: string | undefine
     }
     // Otherwise another run published it, an operator cancelled it, or the next run merges it.
     if (outcome.kind === 'conflict') {
-      const isEnded = await queryD1(endPublication(db, decision, outcome.reason))
+      const isEnded = await queryD1(endAsConflicted(db, decision, outcome.reason))
       if (isEnded) log('error', { event: 'publication_conflicted', id, reason: outcome.reason, version })
     }
   } catch (error) {

@@ -12,15 +12,14 @@ import {
 } from '../../src/db/catalog-queries.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectChanges, selectPublication } from '../../src/db/publication-queries.ts'
+import { approveForLater, endAsCancelled, releasePublication } from '../../src/db/publication-states.ts'
 import {
-  approveForLater,
-  endPublication,
+  type PublishMode,
+  endAsConflicted,
   findConflict,
   markSuperseded,
   publish,
-  releasePublication,
   selectDue,
-  type PublishMode,
 } from '../../src/db/publish.ts'
 import { mergePending, stageReplacement } from '../../src/db/merge-pending.ts'
 import {
@@ -174,10 +173,12 @@ test('publishes once, at its time, and never after it has ended', async () => {
     const due = await stagePending(put(makePlan({ id: 2 })), 'scheduled', { dueAt: past })
     expect(await selectDue(db)).toEqual([due])
     // The second time, which the database runs by itself, says no.
-    expect(await endPublication(db, { publicationId: due, ...ending }, conflict)).toBe(true)
+    const decision = { publicationId: due, ...ending }
+    const end = () => (conflict === undefined ? endAsCancelled(db, decision) : endAsConflicted(db, decision, conflict))
+    expect(await end()).toBe(true)
     expect(await selectDue(db)).toEqual([])
     expect(await decide(due, 'due')).toEqual({ kind: 'unavailable' })
-    expect(await endPublication(db, { publicationId: due, ...ending }, 'x')).toBe(false)
+    expect(await endAsConflicted(db, decision, 'x')).toBe(false)
     expect(await readState(due)).toBe(conflict === undefined ? 'cancelled' : 'conflicted')
   }
 })
@@ -256,7 +257,7 @@ test('the mark of old versions changes no list, however late it is', async () =>
   await publishPlans(db, [makePlan({ id: 1 }), makePlan({ id: 2 }), makePlan({ id: 3 })])
   await publishNow(db, await stageChanges(db, [...put(makePlan({ id: 1, name: 'New' })), ...remove(2)]))
   const cancelled = await stagePending(put(makePlan({ id: 1 })), 'waiting')
-  await endPublication(db, { publicationId: cancelled, actor: 'test', note: null })
+  await endAsCancelled(db, { publicationId: cancelled, actor: 'test', note: null })
   const pending = await stagePending(put(makePlan({ id: 3, name: 'Pending' })), 'scheduled', { dueAt: past })
   const expected = await listPlans()
   expect(expected.map(({ id, name }) => [id, name])).toEqual([

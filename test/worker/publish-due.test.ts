@@ -6,7 +6,8 @@ import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { openOperatorDatabase } from '../support/operator-database.ts'
 import { selectPlanList } from '../../src/db/plan-queries.ts'
 import { selectLatest, selectPublication } from '../../src/db/publication-queries.ts'
-import { approveForLater, endPublication, publish, releasePublication } from '../../src/db/publish.ts'
+import { approveForLater, endAsCancelled, releasePublication } from '../../src/db/publication-states.ts'
+import { publish } from '../../src/db/publish.ts'
 import type { NewPublication } from '../../src/db/stage-publication.ts'
 import worker from '../../src/worker/index.ts'
 import { breakD1 } from './support/broken-bindings.ts'
@@ -146,7 +147,8 @@ test('tries a merge again in the next run when another publication came between'
   const id = await schedule(makePlan({ id: 1, name: 'Scheduled' }), past)
   await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'First' }))
   const interrupted = interceptD1(env.DB, async (call, { sql }) => {
-    if (sql.includes('replaces_id, due_at')) await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Second' }))
+    const isReplacement = /insert into "publications" .*"replaces_id"/.test(sql)
+    if (isReplacement) await seedPlans(makePlan({ id: 1, name: 'Old', hint: 'Second' }))
     return call()
   })
   expect(await logOf(() => runSchedule({ ...env, DB: interrupted }))).toEqual([])
@@ -249,7 +251,7 @@ test('a publication that an operator cancels or publishes during the run is left
     if (isInterrupted) return answer
     // The first query selects what is due.
     isInterrupted = true
-    await endPublication(db, { publicationId: cancelled, actor: 'test', note: null })
+    await endAsCancelled(db, { publicationId: cancelled, actor: 'test', note: null })
     await publish(db, { publicationId: approved, actor: 'schedule', note: null }, 'due')
     return answer
   })
@@ -273,8 +275,8 @@ test('takes hashes from rows of partners that are not the newest, also when a co
 /** A database that fails to publish or to end a publication. */
 function failUpdatesOf(id: number, state: 'published' | 'conflicted'): D1Database {
   return interceptD1(env.DB, (call, { sql, params }) => {
-    const change = state === 'published' ? "'published', 'replaced'" : "set state = 'conflicted'"
-    const isFailing = sql.includes('update publications') && sql.includes(change) && params.includes(id)
+    const isChange = sql.includes("'published', 'replaced'") ? state === 'published' : params[0] === state
+    const isFailing = sql.includes('update "publications"') && isChange && params.includes(id)
     return isFailing ? d1Down(call) : call()
   })
 }

@@ -237,7 +237,7 @@ describe('when a change is made and the answer is lost', () => {
     let lostCount = 0
     vi.stubGlobal('fetch', async (...[url, init]: Parameters<typeof fetch>) => {
       const response = await original(url, init)
-      const isUpdate = typeof init?.body === 'string' && init.body.includes('update publications')
+      const isUpdate = typeof init?.body === 'string' && init.body.includes('update \\"publications')
       if (!isUpdate || lostCount++ > 0) return response
       await response.body?.cancel()
       return new Response('{"success":tr')

@@ -1,7 +1,8 @@
 // Reading the record of the catalog.
 import { abbreviate } from '../../../abbreviate.ts'
 import { selectRecordedPlanIds } from '../../../db/catalog-queries.ts'
-import { pendingStates, selectChanges, selectPublications } from '../../../db/publication-queries.ts'
+import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
+import { pendingStates } from '../../../db/schema.ts'
 import { findConflict } from '../../../db/publish.ts'
 import type { Store } from '../../store/store.ts'
 import { describeCommand } from '../../shared/target.ts'

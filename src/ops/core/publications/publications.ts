@@ -7,13 +7,12 @@ import {
   type PlanChange,
   type PublicationRow,
 } from '../../../db/publication-queries.ts'
+import { approveForLater, endAsCancelled, releasePublication } from '../../../db/publication-states.ts'
 import {
-  approveForLater,
-  endPublication,
+  endAsConflicted,
   markSuperseded,
   publish,
   publishPending,
-  releasePublication,
   type Decision,
   type PublishOutcome,
 } from '../../../db/publish.ts'
@@ -232,7 +231,7 @@ async function approveNow(store: Store, decision: Decision): Promise<Publication
   const row = await settle(store, publicationId, attempt, isApprovedBy(actor))
   if (row !== undefined || last.outcome?.kind !== 'conflict') return row
   const { reason } = last.outcome
-  const end = () => endPublication(store.db, decision, reason)
+  const end = () => endAsConflicted(store.db, decision, reason)
   return settle(store, publicationId, end, ({ conflict }) => conflict !== null)
 }
 
@@ -249,7 +248,7 @@ export async function cancelPublication(
   const open = await findPublication(store, publicationId)
   if (!['waiting', 'scheduled', 'conflicted'].includes(open.state)) throw refuseState(open, problem)
   const decision = { publicationId, actor, note }
-  const cancel = () => endPublication(store.db, decision)
+  const cancel = () => endAsCancelled(store.db, decision)
   const isCancelled = ({ state, decidedBy }: PublicationRow) => state === 'cancelled' && decidedBy === actor
   const row = await settle(store, publicationId, cancel, isCancelled)
   if (row === undefined) throw refuseState(await findPublication(store, publicationId), problem)

@@ -8,7 +8,8 @@ import { openOperatorDatabase } from '../../../support/operator-database.ts'
 import { deleteLeftovers } from '../../../../src/db/leftovers.ts'
 import { changePartner, setContact, type PartnerChange } from '../../../../src/db/partner-changes.ts'
 import { selectPartner } from '../../../../src/db/partner-queries.ts'
-import { approveForLater, endPublication, markSuperseded, releasePublication } from '../../../../src/db/publish.ts'
+import { approveForLater, endAsCancelled, releasePublication } from '../../../../src/db/publication-states.ts'
+import { endAsConflicted, markSuperseded } from '../../../../src/db/publish.ts'
 import { makePlan } from '../../../support/make-plan.ts'
 import { insertPartner, makeRequest } from '../../../support/insert-partner.ts'
 import { publishNow, publishPlans, stageChanges } from '../../../support/publish-plans.ts'
@@ -46,7 +47,7 @@ beforeEach(async () => {
     const id = await stageChanges(db, change, { dueAt: 9e9, needsApproval: state === 'waiting', note: strange })
     await releasePublication(db, id, state)
   }
-  await endPublication(db, decision(5), 'a plan was changed')
+  await endAsConflicted(db, decision(5), 'a plan was changed')
   await stageChanges(db, change)
   for (const shortName of ['acme', 'boda']) {
     const clientId = shortName.padEnd(16, 'x')
@@ -79,7 +80,7 @@ test('a copy makes the same database, row for row, and only its owner may read i
 
 test.each([
   ['a publication', () => publishPlans(db, [makePlan({ id: 3 })])],
-  ['a decision', async () => endPublication(db, decision(4))],
+  ['a decision', async () => endAsCancelled(db, decision(4))],
   ['a change of a partner', () => changeNewest('acme', { kind: 'suspend' })],
 ])('a copy is refused when %s came meanwhile, and the file stays as it was', async (_, change) => {
   await writeFile(file, 'old')
@@ -104,8 +105,8 @@ test('what commands and the schedule do is no finding', async () => {
   const compared = /^Compared 1 of catalog, 5 of publications, 6 of plan_versions, 3 of change_record\.\n$/
   expect(await run(['compare', file])).toEqual({ code: 0, stdout: '', stderr: expect.stringMatching(compared) })
   await approveForLater(db, decision(3))
-  await endPublication(db, decision(4))
-  await endPublication(db, decision(5))
+  await endAsCancelled(db, decision(4))
+  await endAsCancelled(db, decision(5))
   await publishNow(db, 6)
   await execute('delete from plan_versions where publication_id not in (select id from publications)')
   await publishPlans(db, [makePlan({ id: 1, name: 'Newer' })])

@@ -2,7 +2,7 @@ import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { findPlan, listPlans } from '../../../../src/ops/core/catalog/catalog-plans.ts'
 import { closePlan, openPlan, setFields } from '../../../../src/ops/core/plans/plan-changes.ts'
-import { endPublication, publishPending, selectDue } from '../../../../src/db/publish.ts'
+import { endAsConflicted, publishPending, selectDue } from '../../../../src/db/publish.ts'
 import { deleteAbandoned } from '../../../../src/db/stage-publication.ts'
 import { findDoubts } from '../../../../src/ops/core/rules/plausibility.ts'
 import { listPublications } from '../../../../src/ops/core/publications/publication-log.ts'
@@ -252,7 +252,7 @@ async function runSchedule(): Promise<void> {
   for (const publicationId of await selectDue(store.db)) {
     const decision = { publicationId, actor: 'schedule', note: null }
     const outcome = await publishPending(store.db, decision, 'due')
-    if (outcome.kind === 'conflict') await endPublication(store.db, decision, outcome.reason)
+    if (outcome.kind === 'conflict') await endAsConflicted(store.db, decision, outcome.reason)
   }
 }
 

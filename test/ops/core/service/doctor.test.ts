@@ -1,8 +1,8 @@
 import { env } from 'cloudflare:workers'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { recordKeyChange } from '../../../../src/db/partner-changes.ts'
-import { endPublication } from '../../../../src/db/publish.ts'
-import { examine, examineDeploy } from '../../../../src/ops/core/service/doctor.ts'
+import { endAsConflicted } from '../../../../src/db/publish.ts'
+import { examine, findDeployObstacles } from '../../../../src/ops/core/service/doctor.ts'
 import { dropKey } from '../../../../src/ops/core/keys/key-ring.ts'
 import { closePlan } from '../../../../src/ops/core/plans/plan-changes.ts'
 import { cancelPublication } from '../../../../src/ops/core/publications/publications.ts'
@@ -259,7 +259,7 @@ describe('publications', () => {
     const [late, conflicted] = [await schedule('plan-1'), await schedule('plan-2')]
     await env.DB.prepare('update publications set due_at = 600 where id = ?').bind(late).run()
     const decision = { publicationId: conflicted, actor: 'schedule', note: null }
-    await endPublication(store.db, decision, 'a plan was changed')
+    await endAsConflicted(store.db, decision, 'a plan was changed')
     expect(await find()).toEqual([
       `problem publications: Publication ${late} was due at 1970-01-01T00:10:00Z: the schedule does not run. Start npm run dev. To publish it now: ${command} redo ${late}`,
       `problem publications: Publication ${conflicted} was not published: a plan was changed. To make it again: ${command} redo ${conflicted}; to drop it: ${command} cancel ${conflicted}`,
