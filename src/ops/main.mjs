@@ -1,9 +1,13 @@
 // npm run -s ops -- <noun> <verb> [flags]. JavaScript, so that an older Node can say that it is too old.
+import { readFileSync } from 'node:fs'
 import module from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-if (!process.features.typescript) {
-  console.error(`Node ${process.env.npm_package_engines_node ?? '>=22.18'} is needed; this is ${process.version}.`)
+const manifest = readFileSync(join(dirname(fileURLToPath(import.meta.url)), '../../package.json')).toString()
+const [, oldest = ''] = /"node": ">=(.*)"/.exec(manifest) ?? []
+if (process.versions.node.localeCompare(oldest, 'en', { numeric: true }) < 0) {
+  console.error(`Node ${oldest} or newer is needed; this is ${process.version}.`)
   process.exit(2)
 }
 

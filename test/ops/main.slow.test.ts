@@ -2,6 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { runFile } from '../support/run-file.ts'
+import { createFolder } from '../support/temporary-folder.ts'
 import { useLocalState } from './support/local-state.ts'
 
 const state = useLocalState()
@@ -34,6 +36,15 @@ test('npm run migrate without credentials names them', () => {
     '',
     expect.stringMatching(/CLOUDFLARE_ACCOUNT_ID.*\n.*CLOUDFLARE_API_TOKEN/),
   ])
+})
+
+test('of several first starts at once, none is told to delete the state of the others', async () => {
+  const state = join(await createFolder(), 'state')
+  const migrate = () => runFile('npm', ['run', '-s', 'migrate', '--', '--local', '--persist-to', state])
+  const ends = await Promise.allSettled([migrate(), migrate(), migrate()])
+  const failures = ends.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []))
+  expect(failures.length).toBeLessThan(ends.length)
+  for (const failure of failures) expect(failure).toContain('If another npm run dev uses it, try again. Otherwise')
 })
 
 test('a home folder that can’t be written is no obstacle', () => {

@@ -29,15 +29,10 @@ const checkFunctions = new Set(['->>', 'glob', 'json_array_length', 'json_type',
  * @throws UserError when SQLite refuses one.
  */
 export async function openTemporaryDatabase(statements: AsyncIterable<string>, complaint: string) {
-  // Not at the top: other commands start quicker without it, and earlier versions of Node warn of it.
+  // Not at the top: other commands start quicker without it, and Node 24 warns of it.
   const { DatabaseSync, constants } = await import('node:sqlite')
   const { SQLITE_OK, SQLITE_DENY, SQLITE_READ, SQLITE_FUNCTION, SQLITE_UPDATE, SQLITE_SELECT } = constants
   const { SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_REINDEX, SQLITE_INSERT } = constants
-  if (!('setAuthorizer' in DatabaseSync.prototype)) {
-    throw new UserError(
-      `compare needs Node 24.10 or newer, which can restrict the SQL of a copy. This is ${process.version}.`,
-    )
-  }
   const database = new DatabaseSync('')
   let denied: string | undefined
   const permit = (...permitted: number[]) =>

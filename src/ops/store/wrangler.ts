@@ -59,7 +59,8 @@ export async function applyLocalMigrations(persistTo: string | undefined): Promi
   if (exitCode !== 0) throw new UserError([output, describeFailedMigration(persistTo)])
 }
 
-/** A local state may be of another schema. */
+/** Another start may migrate the same state, or it is of another schema. */
 export function describeFailedMigration(persistTo: string | undefined): string {
-  return `The local database could not be migrated. To start afresh, delete it: rm -r ${persistTo ?? '.wrangler/state'}`
+  const fresh = `delete it to start afresh: rm -r ${persistTo ?? '.wrangler/state'}`
+  return `The local database could not be migrated. If another npm run dev uses it, try again. Otherwise ${fresh}`
 }

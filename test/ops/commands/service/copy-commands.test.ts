@@ -196,16 +196,6 @@ test('a trigger of the database is named, and does not run', async () => {
   expect([code, stderr]).toEqual([2, expect.stringMatching(/^The database is damaged: .* CREATE_TRIGGER "secretly"/)])
 })
 
-test('without an authorizer, as before Node 24.10, no copy is read', async () => {
-  await run(['copy', file])
-  const name = 'setAuthorizer'
-  const method = Object.getOwnPropertyDescriptor(DatabaseSync.prototype, name)
-  Reflect.deleteProperty(DatabaseSync.prototype, name)
-  const answer = await run(['compare', file])
-  Object.defineProperty(DatabaseSync.prototype, name, method ?? {})
-  expect(answer).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^compare needs Node 24\.10 /) })
-})
-
 test.each([
   [
     'a copy that was cut off',
