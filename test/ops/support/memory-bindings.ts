@@ -95,7 +95,7 @@ const codeNames = new Map([
 ])
 
 /** D1 adds the name of SQLite's error, and repeats the text in the cause. */
-function describeError(error: unknown): Error {
+export function describeError(error: unknown): Error {
   const { message, errcode = 1 } = error as Error & { errcode?: number }
   // The lowest byte of an extended code is the primary one.
   const text = `${message}: ${codeNames.get(errcode & 0xff) ?? 'SQLITE_ERROR'}`
