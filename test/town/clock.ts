@@ -1,7 +1,7 @@
 // Virtual time. Code that runs in a place, such as a request of an isolate, gets the town's Date.now, timers, random bytes and
-// WebCrypto. No work waits for anything real, so the seed decides in which order all of it runs.
+// WebCrypto. Nothing waits for anything real, so the seed decides in which order everything runs.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createHmac, hash, hkdfSync, pbkdf2Sync, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hash, hkdfSync, pbkdf2Sync, type KeyObject } from 'node:crypto'
 import { createRandom } from './random.ts'
 
 /** Where code runs. */
@@ -12,9 +12,8 @@ export interface Place {
   isEnded: boolean
 }
 
-interface Task {
+export interface Task {
   atMs: number
-  order: number
   place: Place
   act: (() => void) | undefined
 }
@@ -22,115 +21,57 @@ interface Task {
 export type Clock = ReturnType<typeof createClock>
 
 const places = new AsyncLocalStorage<Place>()
-const real = { setTimeout, clearTimeout, setImmediate, crypto, now: Date.now, random: Math.random, WeakRef }
+const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout, setImmediate: setRealImmediate } = globalThis
 
 export function createClock(startMs: number, seed: string) {
-  let nowMs = startMs
-  let order = 0
-  const tasks: Task[] = []
   const random = createRandom(`${seed} bytes`)
   const outside: Place = { clock: { skewMs: 0 }, isEnded: false }
+  /** The next one is the last one. */
+  const tasks: Task[] = []
+  let nowMs = startMs
 
-  const isBefore = (one: Task, other: Task) =>
-    one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order)
-
-  /** A binary heap: the parent of a task comes before it. */
-  function push(task: Task): void {
-    let index = tasks.length
-    for (let parent = (index - 1) >> 1; index > 0 && isBefore(task, tasks[parent] as Task); parent = (index - 1) >> 1) {
-      tasks[index] = tasks[parent] as Task
-      index = parent
-    }
-    tasks[index] = task
-  }
-
-  function pop(): Task | undefined {
-    const [first] = tasks
-    const last = tasks.pop()
-    if (first === undefined || last === undefined || tasks.length === 0) return first
-    let index = 0
-    for (;;) {
-      let child = 2 * index + 1
-      if (child + 1 < tasks.length && isBefore(tasks[child + 1] as Task, tasks[child] as Task)) child++
-      if (child >= tasks.length || !isBefore(tasks[child] as Task, last)) break
-      tasks[index] = tasks[child] as Task
-      index = child
-    }
-    tasks[index] = last
-    return first
-  }
-
-  /** Runs `act` later, unless the place where it was called has ended by then. */
+  /** Runs `act` later, after what was to run then, unless the place that called this has ended by then. */
   function after(ms: number, act: () => void): Task {
-    const delayMs = Math.max(0, Number.isFinite(ms) ? ms : 0)
-    const task = { atMs: nowMs + delayMs, order: order++, place: places.getStore() ?? outside, act }
-    push(task)
+    const task = { atMs: nowMs + Math.max(0, ms), place: places.getStore() ?? outside, act }
+    let [low, high] = [0, tasks.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((tasks[middle]?.atMs ?? 0) > task.atMs) low = middle + 1
+      else high = middle
+    }
+    tasks.splice(low, 0, task)
     return task
   }
 
-  const fillBytes = <T extends ArrayBufferView | null>(view: T): T => {
-    if (view) {
-      const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
-      for (let index = 0; index < bytes.length; index++) bytes[index] = random.below(256)
-    }
-    return view
-  }
-  const townCrypto = {
-    subtle: createSubtle(),
-    getRandomValues: fillBytes,
-    randomUUID: () => {
-      const hex = Buffer.from(fillBytes(new Uint8Array(16))).toString('hex')
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
-    },
-  }
-
-  /** Replaces the globals. @returns puts them back. */
+  /** Replaces the globals for code in places. @returns puts them back. */
   function install(): () => void {
     const isHere = () => places.getStore() !== undefined
-    Date.now = () => {
-      const place = places.getStore()
-      return place ? Math.floor(nowMs + place.clock.skewMs) : real.now()
-    }
-    Math.random = () => (isHere() ? random.next() : real.random())
-    const globals = {
-      setTimeout: (act: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
-        isHere() ? after(ms, () => act(...args)) : real.setTimeout(act, ms, ...args),
-      clearTimeout: (timer: Task | undefined) => {
-        if (timer && 'order' in timer) timer.act = undefined
-        else real.clearTimeout(timer)
-      },
-      crypto: new Proxy(real.crypto, {
-        get: (target, name) => {
-          const value: unknown = Reflect.get(isHere() ? townCrypto : target, name)
-          return typeof value === 'function' && !isHere() ? value.bind(target) : value
+    const [realDate, realRandom, realCrypto] = [Date.now, Math.random, crypto]
+    const own = createCrypto(random.below)
+    return replaceAll([
+      [Date, 'now', () => (isHere() ? Math.floor(nowMs + (places.getStore()?.clock.skewMs ?? 0)) : realDate())],
+      [Math, 'random', () => (isHere() ? random.next() : realRandom())],
+      [globalThis, 'setTimeout', (act: () => void, ms = 0) => (isHere() ? after(ms, act) : setRealTimeout(act, ms))],
+      [
+        globalThis,
+        'clearTimeout',
+        (timer: object | undefined) => {
+          if (timer && 'act' in timer) timer.act = undefined
+          else clearRealTimeout(timer as NodeJS.Timeout)
         },
-      }),
-      // Collecting garbage would be a matter of chance: here, what a request held is collected when it ends.
-      WeakRef: class<T extends WeakKey> {
-        readonly #place = places.getStore()
-        readonly #value: T
-        constructor(value: T) {
-          this.#value = value
-        }
-        deref = () => (this.#place?.isEnded ? undefined : this.#value)
-      },
-    }
-    for (const [name, value] of Object.entries(globals)) {
-      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
-    }
-    return () => {
-      Date.now = real.now
-      Math.random = real.random
-      const { setTimeout: set, clearTimeout: clear, crypto: own, WeakRef: weak } = real
-      for (const [name, value] of Object.entries({
-        setTimeout: set,
-        clearTimeout: clear,
-        crypto: own,
-        WeakRef: weak,
-      })) {
-        Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
-      }
-    }
+      ],
+      [
+        globalThis,
+        'crypto',
+        new Proxy(realCrypto, {
+          get: (real, name) => {
+            const value: unknown = Reflect.get(isHere() ? own : real, name)
+            return typeof value === 'function' ? value.bind(real) : value
+          },
+        }),
+      ],
+      [globalThis, 'WeakRef', TownRef],
+    ])
   }
 
   return {
@@ -143,48 +84,70 @@ export function createClock(startMs: number, seed: string) {
     enter: <T>(place: Place, work: () => T): T => places.run(place, work),
     here: () => places.getStore(),
     async run(untilMs: number): Promise<void> {
-      for (let task = pop(); task; task = pop()) {
-        if (task.atMs > untilMs) return push(task)
-        const { act, place } = task
-        if (act === undefined || place.isEnded) continue
+      for (let task = tasks.pop(); task && task.atMs <= untilMs; task = tasks.pop()) {
+        if (task.act === undefined || task.place.isEnded) continue
         nowMs = task.atMs
-        places.run(place, act)
+        places.run(task.place, task.act)
         // By then, every promise has settled that needs no other task.
-        await new Promise((resolve) => real.setImmediate(resolve))
+        await new Promise((resolve) => setRealImmediate(resolve))
       }
     },
   }
 }
 
-interface Key {
-  type: 'secret'
-  bytes: Uint8Array
+/** Chance would decide when memory is collected: here, what a request held is collected when it ends. */
+class TownRef<T extends WeakKey> {
+  readonly #place = places.getStore()
+  readonly #value: T
+  constructor(value: T) {
+    this.#value = value
+  }
+  deref = () => (this.#place?.isEnded ? undefined : this.#value)
 }
 
-/** Copies the bytes. */
-const toBytes = (data: ArrayBuffer | ArrayBufferView): Uint8Array =>
-  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data)
-const toBuffer = (bytes: Uint8Array | ArrayBuffer) => Uint8Array.from(toBytes(bytes)).buffer
+export function replaceAll(replacements: [target: object, name: string, value: unknown][]): () => void {
+  const originals = replacements.map(([target, name]) => Object.getOwnPropertyDescriptor(target, name))
+  for (const [target, name, value] of replacements) {
+    Object.defineProperty(target, name, { value, configurable: true, writable: true })
+  }
+  return () => {
+    replacements.forEach(([target, name], index) => {
+      const original = originals[index]
+      if (original) Object.defineProperty(target, name, original)
+      else Reflect.deleteProperty(target, name)
+    })
+  }
+}
 
-/** What the Worker uses of WebCrypto, without the threads of Node, which finish in an order of their own. */
-function createSubtle() {
-  const sign = (key: Key, data: ArrayBufferView) => createHmac('sha256', key.bytes).update(toBytes(data)).digest()
+type Bytes = ArrayBuffer | ArrayBufferView
+const toBytes = (data: Bytes) =>
+  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data)
+const copy = (bytes: Bytes) => Uint8Array.from(toBytes(bytes)).buffer
+
+/** What the service uses of WebCrypto, without the threads of Node, which finish in an order of their own. */
+function createCrypto(randomBelow: (count: number) => number) {
+  const fill = (bytes: Uint8Array) => bytes.map(() => randomBelow(256))
+  const sign = (key: KeyObject, data: Bytes) => createHmac('sha256', key).update(toBytes(data)).digest()
+  const subtle = {
+    digest: async (_: string, data: Bytes) => copy(hash('sha256', toBytes(data), 'buffer')),
+    importKey: async (format: string, data: Bytes & { k: string }) =>
+      createSecretKey(format === 'jwk' ? Buffer.from(data.k, 'base64url') : toBytes(data)),
+    sign: async (_: unknown, key: KeyObject, data: Bytes) => copy(sign(key, data)),
+    verify: async (_: unknown, key: KeyObject, mac: Bytes, data: Bytes) => sign(key, data).equals(toBytes(mac)),
+    deriveBits: async ({ salt, iterations }: { salt: Uint8Array; iterations: number }, key: KeyObject, bits: number) =>
+      copy(pbkdf2Sync(key.export(), salt, iterations, bits / 8, 'sha256')),
+    deriveKey: async ({ salt, info }: { salt: Uint8Array; info: Uint8Array }, key: KeyObject) =>
+      createSecretKey(new Uint8Array(hkdfSync('sha256', key, salt, info, 32))),
+  }
   return {
-    digest: async (_: string, data: ArrayBufferView) => toBuffer(hash('sha256', toBytes(data), 'buffer')),
-    importKey: async (format: string, data: ArrayBufferView & { k: string }): Promise<Key> => {
-      const bytes = format === 'jwk' ? Buffer.from(data.k, 'base64url') : Uint8Array.from(toBytes(data))
-      return { type: 'secret', bytes }
+    subtle,
+    getRandomValues: (bytes: Uint8Array) => {
+      bytes.set(fill(bytes))
+      return bytes
     },
-    sign: async (_: unknown, key: Key, data: ArrayBufferView) => toBuffer(sign(key, data)),
-    verify: async (_: unknown, key: Key, mac: ArrayBufferView, data: ArrayBufferView) => {
-      const right = sign(key, data)
-      return mac.byteLength === right.byteLength && timingSafeEqual(right, toBytes(mac))
+    randomUUID: () => {
+      const hex = Buffer.from(fill(new Uint8Array(16))).toString('hex')
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
     },
-    deriveBits: async ({ salt, iterations }: { salt: Uint8Array; iterations: number }, key: Key, bits: number) =>
-      toBuffer(pbkdf2Sync(key.bytes, salt, iterations, bits / 8, 'sha256')),
-    deriveKey: async ({ salt, info }: { salt: Uint8Array; info: Uint8Array }, key: Key): Promise<Key> => ({
-      type: 'secret',
-      bytes: new Uint8Array(hkdfSync('sha256', key.bytes, salt, info, 32)),
-    }),
   }
 }

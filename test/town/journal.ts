@@ -13,38 +13,34 @@ export interface Finding {
 export type Journal = ReturnType<typeof createJournal>
 
 const maxEvents = 20_000
-const maxShown = 60
+const maxShown = 40
 
 /** @param nowMs the true time. */
 export function createJournal(nowMs: () => number) {
-  let events: { atMs: number; text: string; subjects: readonly string[] }[] = []
+  let events: { text: string; subjects: readonly string[] }[] = []
   const findings = new Map<string, Finding>()
   const figures = new Map<string, number>()
   return {
     findings,
     figures,
     count: (name: string) => void figures.set(name, (figures.get(name) ?? 0) + 1),
-    /** @param subjects partners, isolates, plans, or `world` for what concerns all. */
+    /** @param subjects partners, isolates or keys of KV, or `world` for what concerns all. */
     note(text: string, ...subjects: string[]): void {
-      events.push({ atMs: nowMs(), text, subjects })
+      events.push({ text: `${formatMoment(nowMs())}  ${text}`, subjects: [...subjects, 'all'] })
       if (events.length > maxEvents) events = events.slice(-maxEvents / 2)
     },
     /** Records a broken rule: its first time with the events before. */
     report(rule: string, facts: string, ...subjects: string[]): void {
       const known = findings.get(rule)
-      if (known) known.count++
-      else {
-        const about = events.filter((event) =>
-          event.subjects.some((subject) => subject === 'world' || subjects.includes(subject)),
-        )
-        const shown = about.slice(-maxShown).map(({ atMs, text }) => `${formatMoment(atMs)}  ${text}`)
-        findings.set(rule, { rule, atMs: nowMs(), facts, events: shown, count: 1 })
-      }
+      if (known) return void known.count++
+      const about = events.filter((event) => ['world', ...subjects].some((subject) => event.subjects.includes(subject)))
+      const shown = about.slice(-maxShown).map(({ text }) => text)
+      findings.set(rule, { rule, atMs: nowMs(), facts, events: shown, count: 1 })
     },
   }
 }
 
-/** `2026-11-02 08:00:12.345` */
+/** `11-02 08:00:12.345` */
 export function formatMoment(ms: number): string {
-  return Number.isFinite(ms) ? new Date(Math.floor(ms)).toISOString().replace('T', ' ').slice(0, 23) : String(ms)
+  return Number.isFinite(ms) ? new Date(Math.floor(ms)).toISOString().slice(5, 23).replace('T', ' ') : 'never'
 }

@@ -1,15 +1,13 @@
 // The rules for every answer of the service. README.md has them in words.
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
-import { parseKeyName } from '../../src/crypto/signing-keys.ts'
-import type { Clock } from './clock.ts'
-import type { D1World } from './d1-world.ts'
-import { formatMoment, type Journal } from './journal.ts'
-import type { KvWorld } from './kv-world.ts'
-import { computeEtag, type Account, type PartnerState, type TownRecord } from './record.ts'
-import type { Answer, Service } from './service.ts'
-import { locations, type Weather } from './weather.ts'
+import { formatKeyName } from '../../src/crypto/signing-keys.ts'
+import { formatMoment } from './journal.ts'
+import { computeEtag, type Account, type PartnerState } from './record.ts'
+import { tinyBytes, type Answer } from './service.ts'
+import type { World } from './town.ts'
+import { hourMs, minuteMs, secondMs } from './weather.ts'
 
-/** A secret, by the command that made it. */
+/** A secret that an operator's command made. */
 export interface Secret {
   text: string
   commandId: number
@@ -18,9 +16,8 @@ export interface Secret {
 
 export interface Token {
   text: string
-  shortName: string
-  clientId: string
   secret: Secret
+  account: Account
   /** When the request for it arrived, and when it was answered. */
   fromMs: number
   toMs: number
@@ -29,329 +26,268 @@ export interface Token {
   isFromCopy: boolean
 }
 
-const secondMs = 1000
-const minuteMs = 60 * secondMs
-const hourMs = 60 * minuteMs
+export type Rules = ReturnType<typeof createRules>
+
 const freshMs = 2 * minuteMs
 const outageMs = 30 * hourMs
-/** A pause after a failure, then a probe. */
-const pauseMs = 17 * secondMs
-/** Work of a cancelled request is waited for. */
-const poisonMs = 22 * secondMs
+/** After a failure of D1, an isolate pauses for 10 s; up to 6 s later, one request asks, and others use copies for 6 s. */
+const pauseMs = 23 * secondMs
+/** Others wait 11 s for the work of a cancelled request. */
+const cancelledMs = 22 * secondMs
 const endedInOutageMs = 3 * minuteMs
-/** Isolates are at most 45 s behind the true time, and 3 s ahead. */
-const [behindMs, aheadMs] = [45 * secondMs, 3 * secondMs]
+/** Isolates are at most so far behind the true time, and ahead of it. */
+const behindMs = 60 * secondMs
+const aheadMs = 4 * secondMs
+const maxListBytes = 24 * 1024 * 1024
 
-export function createRules(
-  clock: Clock,
-  weather: Weather,
-  d1: D1World,
-  kv: KvWorld,
-  service: Service,
-  record: TownRecord,
-  journal: Journal,
-) {
+type Used = 'clock' | 'weather' | 'd1' | 'kv' | 'service' | 'record' | 'journal'
+
+export function createRules({ clock, weather, d1, kv, service, record, journal }: Pick<World, Used>) {
   /** When operators marked a partner in KV, by key. */
   const marks = new Map<string, number[]>()
-  kv.watch((key, entry, path) => {
-    const { shortName, endedAtMs, checkedAtMs } = entry?.metadata ?? {}
+  const keyOf = ({ clientId }: Account) => `partner:v3:${clientId}`
+
+  kv.watch((key, metadata, path) => {
+    const { endedAtMs, checkedAtMs } = metadata ?? {}
     const what =
-      entry === undefined
-        ? 'deletes the key'
-        : endedAtMs === undefined
-          ? `writes a copy of ${formatMoment(Number(checkedAtMs))}`
-          : `marks it, ended at ${formatMoment(Number(endedAtMs))}`
-    if (key.startsWith('partner:')) journal.note(`KV: ${path} ${what} of ${String(shortName ?? key)}`, key)
-    if (path === 'api' && endedAtMs !== undefined) marks.set(key, [...(marks.get(key) ?? []), clock.nowMs()])
+      metadata === undefined
+        ? 'nothing'
+        : checkedAtMs === undefined
+          ? `a mark of ${formatMoment(Number(endedAtMs))}`
+          : `a copy of ${formatMoment(Number(checkedAtMs))}`
+    if (key.startsWith('partner:')) journal.note(`${path} writes ${what} to KV's ${key}`, key)
+    if (endedAtMs !== undefined) marks.set(key, [...(marks.get(key) ?? []), clock.nowMs()])
   })
 
-  /** Whether D1 failed for the isolate of an answer, so that a copy may have decided. */
+  /** Whether D1 failed for the isolate, so that a copy may have decided. */
   function isOutage({ isolate, fromMs }: Answer): boolean {
-    const allowanceMs = pauseMs + (isolate.steppedAtMs > fromMs - minuteMs ? pauseMs : 0)
-    return isolate.d1FailedAtMs >= fromMs - allowanceMs || isolate.cancelledAtMs >= fromMs - poisonMs
-  }
-
-  /** From when on something may have been true that an answer says. */
-  function startOf(answer: Answer, isOld: boolean): number {
-    const { fromMs, isolate } = answer
-    const lagMs = weather.maxLagSince(fromMs - freshMs - 5 * minuteMs)
-    const stepMs = isolate.steppedAtMs > fromMs - 2 * freshMs - lagMs ? minuteMs : 0
-    return fromMs - lagMs - stepMs - secondMs - (isOld ? outageMs + freshMs : freshMs)
-  }
-
-  const statesBetween = ({ states }: Account, fromMs: number, toMs: number): PartnerState[] =>
-    states.filter((state, index) => state.fromMs <= toMs && (states[index + 1]?.fromMs ?? Infinity) > fromMs)
-
-  const findEnd = (state: PartnerState, { commandId }: Secret) =>
-    state.isSuspended
-      ? -Infinity
-      : (state.secrets.find((secret) => secret.commandId === commandId)?.endsAtMs ?? -Infinity)
-
-  /** Checks that access that ended stays ended while D1 fails. @param refuses whether a state gives no access. */
-  function checkEnded(answer: Answer, account: Account, refuses: (state: PartnerState) => boolean, what: string): void {
-    const { states, clientId, shortName } = account
-    const last = states.findLastIndex((state) => !refuses(state))
-    const endedAtMs = states[last + 1]?.fromMs
-    if (endedAtMs === undefined) return
-    const markedAtMs = marks.get(`partner:v3:${clientId}`)?.find((atMs) => atMs >= endedAtMs - 10 * secondMs)
-    // The exceptions of SECURITY.md.
-    if (markedAtMs === undefined) return
-    if (answer.isolate.kvFailedAtMs >= answer.fromMs - endedInOutageMs) return
-    if (weather.maxLagSince(endedAtMs - minuteMs) > 55 * secondMs) return
-    if (answer.fromMs <= Math.max(endedAtMs, markedAtMs) + endedInOutageMs + aheadMs + 2 * secondMs) return
-    const [ended, marked] = [endedAtMs, markedAtMs].map((ms) => formatMoment(ms))
-    journal.report(
-      'ended access ends while D1 fails',
-      `${what} at ${answer.isolate.name}: access ended at ${ended}, marked at ${marked}`,
-      ...subjectsOf(answer, shortName),
+    const hasStepped = isolate.steppedAtMs > fromMs - minuteMs
+    return (
+      isolate.d1FailedAtMs >= fromMs - (hasStepped ? 2 : 1) * pauseMs || isolate.cancelledAtMs >= fromMs - cancelledMs
     )
   }
 
-  const subjectsOf = ({ isolate }: Answer, shortName: string) => {
-    const clientId = record.accounts.get(shortName)?.clientId
-    return [shortName, isolate.name, `partner:v3:${clientId}`]
+  /** Since when something may have been true that an answer relies on. */
+  function findStart({ fromMs, isolate }: Answer, isOld: boolean): number {
+    const lagMs = weather.maxLagSince(fromMs - 5 * minuteMs)
+    const stepMs = isolate.steppedAtMs > fromMs - 5 * minuteMs - lagMs ? minuteMs : 0
+    return fromMs - lagMs - stepMs - freshMs - secondMs - (isOld ? outageMs : 0)
   }
 
-  /** What is known of each answer. @returns the rule's report. */
-  function describe(answer: Answer, what: string): string {
-    const { isolate, status, fromMs, toMs } = answer
-    const text = status < 400 ? '' : ` ${new TextDecoder().decode(answer.body)}`
-    const cache = answer.headers.get('Cache-Status') ?? ''
-    return `${what} at ${isolate.name}, from ${formatMoment(fromMs)} for ${Math.round(toMs - fromMs)} ms: ${status}${text} ${cache}`
-  }
+  const listStates = ({ states }: Account, fromMs: number, toMs: number): PartnerState[] =>
+    states.filter((state, index) => state.fromMs <= toMs && (states[index + 1]?.fromMs ?? Infinity) > fromMs)
 
-  /** Whether an isolate has in memory what it needs to answer in an outage. */
-  function hasCopy({ isolate, fromMs }: Answer, question: string, account: Account): boolean {
-    const answeredAtMs = isolate.answered.get(question) ?? -Infinity
-    const changedAtMs = account.states.at(-1)?.fromMs ?? 0
-    const isUnchanged =
-      changedAtMs < answeredAtMs - 10 * minuteMs &&
-      (marks.get(`partner:v3:${account.clientId}`)?.at(-1) ?? 0) < answeredAtMs - 10 * minuteMs
-    return !isolate.isTiny && isUnchanged && answeredAtMs > fromMs - outageMs + hourMs
-  }
+  /** When a secret ends, as a state of its partner says. */
+  const findEnd = ({ isSuspended, secrets }: PartnerState, secret: Secret) =>
+    (!isSuspended && secrets.find(({ commandId }) => commandId === secret.commandId)?.endsAtMs) || -Infinity
 
-  function checkDuration(answer: Answer, what: string, shortName: string): void {
-    const { isolate, fromMs, toMs } = answer
-    const isQuiet = weather.troubleUntilMs() < fromMs - secondMs && isolate.cancelledAtMs < fromMs - poisonMs / 2
-    if (isQuiet && toMs - fromMs > 3 * secondMs) {
-      journal.report('an answer is quick while all is well', describe(answer, what), ...subjectsOf(answer, shortName))
-    }
-  }
-
-  /** @param secret undefined for a guess. @returns the token. */
-  function checkSignIn(answer: Answer, shortName: string, secret: Secret | undefined): Token | undefined {
-    const account = record.accounts.get(shortName)
-    const { isolate, status, fromMs, toMs, denied } = answer
-    const what = `${shortName} signs in${secret ? ` with the secret of command ${secret.commandId}` : ' with a wrong secret'}`
-    const isOld = isOutage(answer)
-    journal.count(`token ${status}${isOld ? ' while D1 fails' : ''}`)
-    journal.note(describe(answer, what), shortName)
-    const report = (rule: string) => journal.report(rule, describe(answer, what), ...subjectsOf(answer, shortName))
-    checkDuration(answer, what, shortName)
-    const question = `token ${shortName} ${secret?.text}`
-    const now = account && secret ? statesBetween(account, fromMs, toMs).map((state) => findEnd(state, secret)) : []
-    const isCertain = now.length > 0 && now.every((endsAtMs) => endsAtMs > toMs + aheadMs)
-    switch (status) {
-      case 200: {
-        const past =
-          account && secret
-            ? statesBetween(account, startOf(answer, isOld) * Number(isOld) + fromMs * Number(!isOld), toMs)
-            : []
-        const isPossible = past.some((state) => secret && findEnd(state, secret) > fromMs - behindMs)
-        if (!isPossible) report('an ended secret signs in no more')
-        if (account === undefined || secret === undefined) return undefined
-        if (isOld) checkEnded(answer, account, (state) => findEnd(state, secret) === -Infinity, what)
-        else isolate.answered.set(question, toMs)
-        const { access_token: text = '', expires_in: seconds } = JSON.parse(new TextDecoder().decode(answer.body)) as {
-          access_token?: string
-          expires_in: number
-        }
-        return {
-          text,
-          shortName,
-          clientId: account.clientId,
-          secret,
-          fromMs,
-          toMs,
-          expiresAtMs: fromMs + seconds * secondMs,
-          isFromCopy: isOld,
-        }
-      }
-      case 401: {
-        const isSuspended =
-          account !== undefined &&
-          statesBetween(account, startOf(answer, true), toMs).some((state) => state.isSuspended)
-        if (isCertain && !(isOld && isSuspended)) report('no needless 401')
-        return undefined
-      }
-      case 429: {
-        const isKnown = isCertain && (isolate.answered.get(question) ?? -Infinity) > fromMs - 9 * minuteMs
-        if (denied.length === 0 || (isKnown && !denied.some((key) => key.startsWith('known:'))))
-          report('no needless 429')
-        return undefined
-      }
-      case 503:
-        if (!isOld || (isCertain && account && hasCopy(answer, question, account))) report('no needless 503')
-        return undefined
-      default:
-        report('no other status')
-        return undefined
-    }
-  }
-
-  /** Whether a state of the partner certainly refuses a token, and whether it certainly accepts it. */
-  function judge(state: PartnerState, token: Token): { isRefused: boolean; isAccepted: boolean } {
-    const { isSuspended, ended } = state
-    const madeAtMs = token.secret.shownAtMs
-    const isEnded = ended !== undefined && (token.toMs < ended.atMs || (ended.isLockdown && madeAtMs < ended.atMs))
-    const sinceMs = token.isFromCopy ? token.fromMs - outageMs - freshMs : token.fromMs
+  function judge({ isSuspended, ended }: PartnerState, { secret, fromMs, toMs, isFromCopy }: Token) {
+    const isEnded = ended !== undefined && (toMs < ended.atMs || (ended.isLockdown && secret.shownAtMs < ended.atMs))
+    const sinceMs = isFromCopy ? fromMs - outageMs - freshMs : fromMs
     return {
       isRefused: isSuspended || isEnded,
       isAccepted: !isSuspended && (ended === undefined || sinceMs >= ended.atMs),
     }
   }
 
-  function checkList(
-    answer: Answer,
-    token: Token,
-    asked: { shortName: string; filter: PlanFilter; query: string },
-  ): void {
-    const { isolate, status, fromMs, toMs, headers, body } = answer
-    const { shortName } = token
+  /** Access that ended stays ended while D1 fails, but for the exceptions of SECURITY.md. */
+  function isEndedInOutage(
+    { isolate, fromMs }: Answer,
+    account: Account,
+    refuses: (state: PartnerState) => boolean,
+  ): boolean {
+    const endedAtMs = account.states[account.states.findLastIndex((state) => !refuses(state)) + 1]?.fromMs ?? Infinity
+    const markedAtMs = marks.get(keyOf(account))?.find((atMs) => atMs >= endedAtMs - 10 * secondMs) ?? Infinity
+    const isExcepted =
+      isolate.kvFailedAtMs >= fromMs - endedInOutageMs || weather.maxLagSince(endedAtMs - minuteMs) > 55 * secondMs
+    return !isExcepted && fromMs > Math.max(endedAtMs, markedAtMs) + endedInOutageMs + aheadMs + 2 * secondMs
+  }
+
+  /** Whether an isolate must have in memory what answers a question in an outage. */
+  function mustHaveCopy({ isolate, fromMs }: Answer, question: string, account: Account): boolean {
+    const answeredAtMs = isolate.answered.get(question) ?? -Infinity
+    const changedAtMs = Math.max(account.states.at(-1)?.fromMs ?? 0, marks.get(keyOf(account))?.at(-1) ?? 0)
+    return !isolate.isTiny && changedAtMs < answeredAtMs - 10 * minuteMs && answeredAtMs > fromMs - outageMs + hourMs
+  }
+
+  /** Notes an answer. @returns reports a broken rule about it. */
+  function note(answer: Answer, { shortName, ...account }: Account, what: string, isOld: boolean) {
+    const { isolate, status, headers, fromMs, toMs } = answer
+    const cache = headers.get('Cache-Status') ?? readError(answer)
+    const text = `${isolate.name} ${status} ${cache}, in ${Math.round(toMs - fromMs)} ms: ${shortName} ${what}`
+    journal.note(text, isolate.name)
+    journal.count(`${what.slice(0, 4)} ${status}${isOld ? ' while D1 may fail' : ''}`)
+    const report = (rule: string, facts = '') => {
+      const states = account.states.slice(-4).map(({ kind, fromMs: atMs }) => `${kind} at ${formatMoment(atMs)}`)
+      journal.report(
+        rule,
+        `${text}\nasked at ${formatMoment(fromMs)}; ${states.join(', ')}; ${facts}`,
+        shortName,
+        isolate.name,
+        keyOf({ shortName, ...account }),
+      )
+    }
+    const isCalm = weather.troubleUntilMs() < fromMs - secondMs && isolate.cancelledAtMs < fromMs - cancelledMs / 2
+    if (isCalm && toMs - fromMs > 3 * secondMs) report('an answer is quick while all is well')
+    return report
+  }
+
+  /** @param secret undefined for a guess. @returns the token. */
+  function checkSignIn(answer: Answer, shortName: string, secret: Secret | undefined): Token | undefined {
     const account = record.accounts.get(shortName)
-    if (account === undefined) return
-    const what = `${shortName} lists ${asked.shortName}/plans${asked.query} with a token of ${formatMoment(token.toMs)}, of the secret of command ${token.secret.commandId}${token.isFromCopy ? ', from a copy' : ''}`
+    if (account === undefined) return undefined
+    const { isolate, status, fromMs, toMs, denied, body } = answer
     const isOld = isOutage(answer)
-    journal.count(`list ${status}${isOld ? ' while D1 fails' : ''}`)
-    journal.note(describe(answer, what), shortName)
-    const report = (rule: string, facts = '') =>
-      journal.report(rule, `${describe(answer, what)} ${facts}`, ...subjectsOf(answer, shortName), 'catalog')
-    checkDuration(answer, what, shortName)
-    const states = statesBetween(account, startOf(answer, isOld), toMs)
-    const verdicts = states.map((state) => judge(state, token))
-    const question = `list ${shortName} ${asked.query}`
-    const isExpired = token.expiresAtMs < toMs - behindMs
-    const error = status < 400 ? undefined : (JSON.parse(new TextDecoder().decode(body)) as { error: string }).error
+    const report = note(
+      answer,
+      account,
+      `signs in with ${secret ? `the secret of command ${secret.commandId}` : 'a guess'}`,
+      isOld,
+    )
+    const question = `token ${secret?.text}`
+    const ends = secret ? listStates(account, fromMs, toMs).map((state) => findEnd(state, secret)) : []
+    const isCertain = ends.length > 0 && ends.every((endsAtMs) => endsAtMs > toMs + aheadMs)
+    const past = listStates(account, isOld ? findStart(answer, true) : fromMs, toMs)
+    const isRemembered = (isolate.answered.get(question) ?? 0) > fromMs - 9 * minuteMs
     switch (status) {
-      case 200:
-      case 304: {
-        if (verdicts.every(({ isRefused }) => isRefused))
-          report('an ended token lists no more', describeStates(account))
-        if (token.expiresAtMs < fromMs - behindMs - aheadMs) report('an expired token lists no more')
-        if (asked.shortName !== shortName) report('a partner lists only as itself')
-        if (isOld) checkEnded(answer, account, (state) => judge(state, token).isRefused, what)
-        else isolate.answered.set(question, toMs)
-        const etag = headers.get('ETag') ?? ''
-        if (status === 200 && computeEtag(body) !== etag) report('a list has its own ETag')
-        checkVersion(
-          answer,
-          states.map(({ country }) => country),
-          asked.filter,
-          etag,
-          isOld,
-          report,
-        )
-        return
+      case 200: {
+        if (!secret || !past.some((state) => findEnd(state, secret) > fromMs - behindMs))
+          report('an ended secret signs in no more')
+        if (!secret) return undefined
+        if (!isOld) isolate.answered.set(question, toMs)
+        else if (isEndedInOutage(answer, account, (state) => findEnd(state, secret) === -Infinity))
+          report('ended access ends while D1 fails')
+        const { access_token: text, expires_in: seconds } = readJson(body) as {
+          access_token: string
+          expires_in: number
+        }
+        return { text, secret, account, fromMs, toMs, expiresAtMs: fromMs + seconds * secondMs, isFromCopy: isOld }
       }
       case 401:
-        if (error === 'expired_token' ? token.expiresAtMs > toMs + minuteMs : isNeedless())
-          report('no needless 401', describeStates(account))
-        return
-      case 403:
-        if (asked.shortName === shortName) report('no needless 403')
-        return
-      case 503: {
-        const isCrowded = isolate.isTiny
-        const isCertain = verdicts.every(({ isAccepted }) => isAccepted) && !isExpired
-        if ((!isOld && !isCrowded) || (isCertain && hasCopy(answer, question, account))) report('no needless 503')
-        return
-      }
+        if (isCertain && !(isOld && past.some(({ isSuspended }) => isSuspended))) report('no needless 401')
+        return undefined
+      case 429:
+        if (denied.length === 0 || (isCertain && isRemembered && denied.every((key) => !key.startsWith('known:'))))
+          report('no needless 429')
+        return undefined
+      case 503:
+        if (!isOld || (isCertain && mustHaveCopy(answer, question, account))) report('no needless 503')
+        return undefined
       default:
         report('no other status')
     }
+    return undefined
+  }
 
-    function isNeedless(): boolean {
-      const kid = (JSON.parse(Buffer.from(token.text.split('.')[0] ?? '', 'base64url').toString()) as { kid: string })
-        .kid
-      const hasKey = Object.keys(isolate.secrets).some((name) => parseKeyName(name) === kid)
-      // A key that was dropped, or that signs at once because another one leaked.
-      const isMoving =
-        !Object.keys(service.state.secrets).some((name) => parseKeyName(name) === kid) ||
-        service.state.deployedAtMs > fromMs - minuteMs
-      return verdicts.every(({ isAccepted }) => isAccepted) && (hasKey || !isMoving)
+  function checkList(
+    answer: Answer,
+    token: Token,
+    { shortName, filter, query }: { shortName: string; filter: PlanFilter; query: string },
+  ): void {
+    const { isolate, status, fromMs, toMs, headers, body } = answer
+    const { account, expiresAtMs } = token
+    const isOld = isOutage(answer)
+    const source = `of ${formatMoment(token.toMs)}${token.isFromCopy ? ' from a copy' : ''}, of command ${token.secret.commandId}`
+    const report = note(answer, account, `lists ${shortName}/plans${query} with a token ${source}`, isOld)
+    const states = listStates(account, findStart(answer, isOld), toMs)
+    const verdicts = states.map((state) => judge(state, token))
+    const isCertain = verdicts.every(({ isAccepted }) => isAccepted) && expiresAtMs > toMs + behindMs
+    const question = `list ${account.shortName} ${query}`
+    switch (status) {
+      case 200:
+      case 304: {
+        const etag = headers.get('ETag') ?? ''
+        if (verdicts.every(({ isRefused }) => isRefused)) report('an ended token lists no more')
+        if (expiresAtMs < fromMs - behindMs - aheadMs) report('an expired token lists no more')
+        if (shortName !== account.shortName) report('a partner lists only as itself')
+        if (status === 200 && computeEtag(body) !== etag) report('a list has its own ETag')
+        if (!isOld) isolate.answered.set(question, toMs)
+        else if (isEndedInOutage(answer, account, (state) => judge(state, token).isRefused))
+          report('ended access ends while D1 fails')
+        checkVersion(answer, new Set(states.map(({ country }) => country)), filter, etag, isOld, report)
+        return
+      }
+      case 401: {
+        const { kid } = readJson(Buffer.from(token.text.split('.')[0] ?? '', 'base64url')) as { kid: string }
+        const name = formatKeyName(kid)
+        // A key that was dropped is unknown, and for a minute one that signs at once in its place.
+        const mayLackKey =
+          !(name in isolate.secrets) &&
+          (!(name in service.state.secrets) || service.state.deployedAtMs > fromMs - minuteMs)
+        if (isCertain && !mayLackKey) report('no needless 401')
+        return
+      }
+      case 403:
+        if (shortName === account.shortName) report('no needless 403')
+        return
+      case 503:
+        // Slow readers may hold all of a tiny memory.
+        if ((!isOld && !isolate.isTiny) || (isCertain && mustHaveCopy(answer, question, account)))
+          report('no needless 503')
+        return
+      default:
+        report('no other status')
     }
   }
 
+  /** Checks that a list is one of the catalog's, not too old, and not older than one that the isolate has seen. */
   function checkVersion(
     answer: Answer,
-    countries: string[],
+    countries: Set<string>,
     filter: PlanFilter,
     etag: string,
     isOld: boolean,
-    report: (rule: string, facts?: string) => void,
+    report: (rule: string, facts: string) => void,
   ): void {
     const { fromMs, toMs, seenVersion } = answer
-    const startMs = startOf(answer, isOld)
-    let newest = -1
-    let isKnown = false
-    for (const country of new Set(countries)) {
+    const startMs = findStart(answer, isOld)
+    const { versions } = record
+    const found = [...countries].map((country) => {
       const etags = record.listEtags(country, filter)
-      const last = etags.lastIndexOf(etag)
-      isKnown ||= last !== -1
-      for (let index = last; index >= 0; index--) {
-        const [begin, end] = record.spanOf(index)
-        if (etags[index] === etag && begin <= toMs && end > startMs) {
-          newest = Math.max(newest, index)
-          break
-        }
-      }
-    }
-    const seen = record.versions[seenVersion]
-    const facts = `ETag ${etag}, known: ${isKnown}, version ${newest} of ${record.versions.length - 1}, seen ${seenVersion} (since ${formatMoment(seen?.fromMs ?? 0)})`
-    if (newest === -1) return report('a list is what the catalog was', facts)
+      return etags.findLastIndex((known, index) => {
+        const untilMs = versions[index + 1]?.fromMs ?? Infinity
+        return known === etag && (versions[index]?.fromMs ?? 0) <= toMs && untilMs > startMs
+      })
+    })
+    const newest = Math.max(-1, ...found)
+    const facts = `version ${newest} of ${versions.length - 1}, seen ${seenVersion} of ${formatMoment(versions[seenVersion]?.fromMs ?? 0)}`
+    if (newest === -1) report('a list is what the catalog was', facts)
+    // Replicas still know what Time Travel took back.
     const settlesAtMs = d1.restoredAtMs() + freshMs + weather.maxLagSince(d1.restoredAtMs() - 5 * minuteMs)
     if (!isOld && newest < seenVersion && fromMs > settlesAtMs)
       report('no list is older than one that the isolate has seen', facts)
   }
 
-  function describeStates({ states }: Account): string {
-    return states
-      .slice(-4)
-      .map(({ kind, fromMs }) => `${kind} at ${formatMoment(fromMs)}`)
-      .join(', ')
-  }
-
-  /** Memory of isolates, and what waits for the schedule. */
+  /** The memory of isolates, and what waits for the schedule. */
   function checkTown(): void {
     for (const { name, maps, openRequests, isTiny } of service.state.isolates) {
       const values = maps.flatMap((map) => [...map.values()])
       const bytes = values.reduce<number>(
-        (sum, value) => sum + (Reflect.get(Object(value), 'body')?.byteLength ?? 0),
+        (sum, value) => sum + ((Object(value) as { body?: Uint8Array }).body?.byteLength ?? 0),
         0,
       )
-      if (bytes > (isTiny ? 300_000 : 24 * 1024 * 1024))
-        journal.report('memory is bounded', `${name} holds ${bytes} bytes of lists`, name)
       const waiting = values.filter((value) => value instanceof Promise).length
+      if (bytes > (isTiny ? tinyBytes : maxListBytes))
+        journal.report('memory is bounded', `${name} holds ${bytes} bytes of lists`, name)
       if (openRequests === 0 && waiting > 3)
-        journal.report('memory is bounded', `${name} is idle, and waits for ${waiting} things`, name)
+        journal.report('memory is bounded', `${name} has no request, and waits for ${waiting} things`, name)
     }
-    const nowMs = clock.nowMs()
-    if (service.state.scheduleTroubleAtMs > nowMs - 12 * minuteMs) return
-    for (const [id, text, due] of record.listOverdue(d1.nowMs() - 12 * minuteMs)) {
-      journal.report(
-        'what is due is published',
-        `publication ${id} of ${text} is due since ${formatMoment(due * secondMs)}`,
-        'catalog',
-      )
+    const lateMs = 12 * minuteMs
+    if (service.state.scheduleTroubleAtMs > clock.nowMs() - lateMs) return
+    for (const [text, due] of record.listOverdue(clock.nowMs() - lateMs)) {
+      journal.report('what is due is published', `${text} is due since ${formatMoment(due * secondMs)}`, 'catalog')
     }
   }
 
-  async function watchTown(): Promise<void> {
+  async function watch(): Promise<void> {
     for (;;) {
       await clock.sleep(minuteMs)
       checkTown()
     }
   }
 
-  return { checkSignIn, checkList, start: () => void watchTown(), locations }
+  return { checkSignIn, checkList, start: () => void watch() }
 }
+
+const readJson = (body: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(body))
+const readError = ({ status, body }: Answer) => (status < 400 ? '' : (readJson(body) as { error: string }).error)

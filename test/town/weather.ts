@@ -1,107 +1,87 @@
-// What fails, for whom and how long: D1, its primary, KV and Cloudflare's API; and how far replicas lag behind.
-import type { Clock } from './clock.ts'
-import type { Journal } from './journal.ts'
+// What fails, for whom and for how long: D1, only its primary, or KV; and how far replicas lag behind.
 import { createRandom } from './random.ts'
+import type { World } from './town.ts'
 
-/** `flaky`: each call fails by chance, before or after its effect. */
-export type Condition = 'fine' | 'slow' | 'flaky' | 'failing' | 'hanging'
-/** `primary`: only the primary of D1, while replicas answer. */
+/** `flaky`: some calls fail, before or after their effect. */
+const conditions = ['fine', 'slow', 'flaky', 'failing', 'hanging'] as const
+export type Condition = (typeof conditions)[number]
+/** `d1` is its replicas and its primary. */
 export type Part = 'd1' | 'primary' | 'kv'
 
 export const locations = ['nairobi', 'kampala', 'london'] as const
 /** Who calls: an isolate of a location, the schedule, or an operator over Cloudflare's API. */
-export const paths = [...locations, 'schedule', 'api'] as const
+const paths = [...locations, 'schedule', 'api'] as const
 export type Path = (typeof paths)[number]
 
-interface Window {
-  part: Part
-  paths: readonly Path[]
-  condition: Condition
-  untilMs: number
-}
+export const secondMs = 1000
+export const minuteMs = 60 * secondMs
+export const hourMs = 60 * minuteMs
 
 export type Weather = ReturnType<typeof createWeather>
 
-const secondMs = 1000
-const minuteMs = 60 * secondMs
-const severity: Condition[] = ['fine', 'slow', 'flaky', 'failing', 'hanging']
-
-export function createWeather(clock: Clock, seed: string, journal: Journal) {
+export function createWeather({ clock, seed, journal }: Pick<World, 'clock' | 'seed' | 'journal'>) {
   const random = createRandom(`${seed} weather`)
-  let windows: Window[] = []
-  let troubleUntilMs = -Infinity
   const lags = locations.map(() => [{ fromMs: -Infinity, lagMs: 500 }])
+  let storms: { part: Part; where: readonly Path[]; condition: Condition; untilMs: number }[] = []
+  let troubleUntilMs = -Infinity
 
   function begin(part: Part, condition: Condition, forMs: number, where: readonly Path[] = paths): void {
-    troubleUntilMs = Math.max(troubleUntilMs, clock.nowMs() + forMs)
-    windows.push({ part, condition, paths: where, untilMs: clock.nowMs() + forMs })
-    const place = where.length === paths.length ? '' : ` for ${where.join(', ')}`
+    const untilMs = clock.nowMs() + forMs
+    storms.push({ part, condition, where, untilMs })
+    troubleUntilMs = Math.max(troubleUntilMs, untilMs)
+    const place = where === paths ? '' : ` for ${where.join(', ')}`
     journal.note(`${part} is ${condition}${place} for ${Math.round(forMs / secondMs)} s`, 'world')
-  }
-
-  function beginAny(): void {
-    const durations = [
-      random.between(20, 120),
-      random.between(20, 120),
-      random.between(300, 2400),
-      random.between(3600, 4 * 3600),
-    ]
-    const forMs = random.pick(durations) * secondMs
-    const condition = random.pick<Condition>(['slow', 'flaky', 'failing', 'failing', 'hanging'])
-    const where = random.pick([paths, paths, [random.pick(locations)], ['api'] as const, locations])
-    begin(random.pick<Part>(['d1', 'd1', 'd1', 'primary', 'kv']), condition, forMs, where)
   }
 
   async function blow(): Promise<void> {
     for (;;) {
       await clock.sleep(random.around(100 * minuteMs))
-      beginAny()
+      const chance = random.next()
+      const [least, most] = chance < 0.6 ? [20, 120] : chance < 0.9 ? [300, 2400] : [3600, 14_400]
+      const condition = random.pick<Condition>(['slow', 'flaky', 'failing', 'failing', 'hanging'])
+      const where = random.pick([paths, paths, [random.pick(locations)], ['api'] as const, locations])
+      begin(
+        random.pick<Part>(['d1', 'd1', 'd1', 'primary', 'kv']),
+        condition,
+        random.between(least, most) * secondMs,
+        where,
+      )
     }
   }
 
   async function drift(index: number): Promise<void> {
     for (;;) {
-      const lagMs = random.pick([
-        ...Array.from({ length: 13 }, () => random.between(50, 2000)),
-        ...Array.from({ length: 5 }, () => random.between(5, 40) * secondMs),
-        random.between(60, 300) * secondMs,
-      ])
+      const chance = random.next()
+      const [least, most] = chance < 0.7 ? [0.05, 2] : chance < 0.95 ? [5, 40] : [60, 300]
+      const lagMs = random.between(least, most) * secondMs
       lags[index]?.push({ fromMs: clock.nowMs(), lagMs })
-      if (lagMs > 5 * secondMs)
+      if (least > 1)
         journal.note(`the replica of ${locations[index]} lags by ${Math.round(lagMs / secondMs)} s`, 'world')
-      await clock.sleep(lagMs > minuteMs ? random.between(1, 6) * minuteMs : random.around(10 * minuteMs))
+      await clock.sleep(least === 60 ? random.between(1, 6) * minuteMs : random.around(10 * minuteMs))
     }
   }
 
   return {
     begin,
-    /** Starts the changes of the weather. */
     start: () => {
       void blow()
       locations.forEach((_, index) => void drift(index))
     },
     conditionOf(part: Part, path: Path): Condition {
-      windows = windows.filter(({ untilMs }) => untilMs > clock.nowMs())
-      const worst = windows
-        .filter(
-          (window) =>
-            (window.part === part || (part === 'primary' && window.part === 'd1')) && window.paths.includes(path),
-        )
-        .map(({ condition }) => severity.indexOf(condition))
-      return severity[Math.max(0, ...worst)] ?? 'fine'
+      storms = storms.filter(({ untilMs }) => untilMs > clock.nowMs())
+      const felt = storms.filter(
+        (storm) => storm.where.includes(path) && [part, part === 'primary' ? 'd1' : part].includes(storm.part),
+      )
+      return conditions[Math.max(0, ...felt.map(({ condition }) => conditions.indexOf(condition)))] ?? 'fine'
     },
-    /** When the last trouble ends. */
+    /** When the last storm ends that has begun. */
     troubleUntilMs: () => troubleUntilMs,
     lagOf: (index: number): number => lags[index]?.at(-1)?.lagMs ?? 0,
     /** The largest lag of any replica since then. */
     maxLagSince: (sinceMs: number): number =>
       Math.max(
-        ...lags.map((history) =>
-          history.reduce(
-            (most, { lagMs }, index) =>
-              (history[index + 1]?.fromMs ?? Infinity) > sinceMs ? Math.max(most, lagMs) : most,
-            0,
-          ),
+        ...lags.flatMap((history) =>
+          history.slice(history.findLastIndex(({ fromMs }) => fromMs <= sinceMs)).map(({ lagMs }) => lagMs),
         ),
       ),
   }
