@@ -1,6 +1,6 @@
 // D1 over node:sqlite: a primary, a replica in each location that lags behind, failures, hangs, and Time Travel. The primary keeps
 // what each write changed: replicas apply it later, and an earlier database can be made again from it.
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { describeError, migrations } from '../ops/support/memory-bindings.ts'
 import { createRandom } from './random.ts'
 import type { World } from './town.ts'
@@ -58,6 +58,7 @@ export function createD1World({ clock, weather, seed }: Pick<World, 'clock' | 'w
   }
 
   let primary = open()
+  const prepared = new WeakMap<DatabaseSync, Map<string, StatementSync>>()
   const replicas = locations.map(() => ({ database: open(), applied: 0, version: 0, restores: 0 }))
 
   /** Runs a statement at once. */
@@ -67,7 +68,10 @@ export function createD1World({ clock, weather, seed }: Pick<World, 'clock' | 'w
     if (isChange && database !== primary) throw new Error('attempt to write a readonly database')
     const session = isChange ? database.createSession() : undefined
     try {
-      const statement = database.prepare(sql)
+      const statements = prepared.get(database) ?? new Map<string, StatementSync>()
+      prepared.set(database, statements)
+      const statement = statements.get(sql) ?? database.prepare(sql)
+      statements.set(sql, statement)
       statement.setReturnArrays(asArrays)
       return statement.all(...(params as SQLInputValue[]))
     } catch (error) {

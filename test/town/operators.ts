@@ -3,10 +3,11 @@
 import { examplePlan } from '../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
-import { createDatabase } from '../../src/db/database.ts'
+import { createOperatorDatabase } from '../../src/db/operator-database.ts'
 import { prepareImport } from '../../src/ops/core/catalog-import.ts'
 import { readCatalogFile } from '../../src/ops/core/catalog-plans.ts'
 import { checkDroppable, dropKey, rotateKeys } from '../../src/ops/core/key-ring.ts'
+import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../../src/ops/core/leaked-key.ts'
 import {
   changePartner,
   createPartner,
@@ -32,21 +33,22 @@ import type { World } from './town.ts'
 import { hourMs, minuteMs, secondMs, type Condition } from './weather.ts'
 
 const countries = ['KE', 'UG', 'RW'] as const
-const daySeconds = 86_400
 
-/** Twelve of them are a list of more than 512 KiB, which is sent in slices. */
+/** Twenty of them are a list of more than 512 KiB, which is sent in slices. */
 const longText = '長'.repeat(10_000)
 
-const initialPlans = Array.from({ length: 30 }, (_, index): CatalogPlan => ({
-  ...examplePlan,
-  id: index + 1,
-  identifier: `plan-${index + 1}`,
-  category: examplePlan.category && { ...examplePlan.category, id: index % 3, name: `Category ${index % 3}` },
-  fundType: index % 2 === 0 ? 'MONEY_MARKET' : 'EQUITY',
-  currency: index % 5 === 0 ? 'USD' : 'KES',
-  about: index < 18 ? 'About' : longText,
-  viewableIn: index < 18 ? ['KE', 'UG'].slice(index % 3 === 0 ? 1 : 0, index % 3 === 1 ? 1 : 2) : ['RW'],
-}))
+/** @param hasLong whether the list of one country is long, which makes the run slower. */
+const makePlans = (hasLong: boolean) =>
+  Array.from({ length: 38 }, (_, index): CatalogPlan => ({
+    ...examplePlan,
+    id: index + 1,
+    identifier: `plan-${index + 1}`,
+    category: examplePlan.category && { ...examplePlan.category, id: index % 3, name: `Category ${index % 3}` },
+    fundType: index % 2 === 0 ? 'MONEY_MARKET' : 'EQUITY',
+    currency: index % 5 === 0 ? 'USD' : 'KES',
+    about: hasLong && index >= 18 ? longText : 'About',
+    viewableIn: index >= 18 ? ['RW'] : ([['UG'], ['KE'], ['KE', 'UG']][index % 3] ?? []),
+  }))
 
 type Fate = 'answered' | 'refused' | 'busy' | 'lost' | 'late' | 'never'
 const fates: Record<Condition, Fate[]> = {
@@ -90,7 +92,7 @@ export function createOperators({
     const fate = random.pick(fates[condition])
     await clock.sleep(condition === 'slow' ? random.between(500, 8000) : random.between(30, 200))
     if (fate === 'refused' || fate === 'busy') throw failures[fate]
-    if (fate === 'late') clock.after(random.between(1, 90) * secondMs, () => void Promise.try(run).catch(() => {}))
+    if (fate === 'late') clock.after(random.between(1, 90) * secondMs, () => void (async () => run())().catch(() => {}))
     if (fate === 'late' || fate === 'never') {
       await clock.sleep(minuteMs)
       throw failures.timeout
@@ -113,13 +115,15 @@ export function createOperators({
   const openStore = (needsApproval: boolean): Store => ({
     target: { remote: true, env: 'production' },
     // The HTTP API takes parameters as text.
-    db: createDatabase(({ sql, params }) => call('primary', () => d1.query(sql, ...params.map(String)))),
+    db: createOperatorDatabase(({ sql, params }) => call('primary', () => d1.query(sql, ...params.map(String)))),
     changes: { outcome: 'unchanged' },
     listKeys: (prefix) => callKv(() => kv.list(caller, prefix)),
     putKeys: async (names, metadata, lifetimeSeconds) => {
       for (const name of names) await callKv(() => kv.put(caller, name, metadata, lifetimeSeconds))
     },
     deleteKey: (name) => callKv(() => kv.remove(caller, name)),
+    // The header Date, rounded up.
+    askServerTimeMs: async () => Math.ceil(clock.nowMs() / secondMs) * secondMs,
     config: { PBKDF2_ITERATIONS: 1, ...(needsApproval && { CATALOG_APPROVAL: 'required' }) },
   })
 
@@ -191,9 +195,9 @@ export function createOperators({
   type Change = Pick<Command, 'kind'> & Partial<Pick<Command, 'graceSeconds' | 'country'>>
 
   function change(actor: string, shortName: string, wanted: Change): Promise<boolean> {
-    const { kind, graceSeconds } = wanted
+    const { kind } = wanted
     // D1 likes to fail, and callers like to hurry, when it matters.
-    if (['suspend', 'lockdown', 'end-tokens', 'close'].includes(kind) || graceSeconds === 0) {
+    if (['suspend', 'lockdown', 'end-tokens', 'close', 'replace-all'].includes(kind)) {
       if (random.chance(0.3)) partners.hurry(shortName)
       if (random.chance(0.35)) {
         const chance = random.next()
@@ -205,7 +209,7 @@ export function createOperators({
       }
     }
     const request = { ...wanted, show: show(lastCommand + 1) } as PartnerRequest
-    if (!['rotate', 'replace-newest', 'lockdown'].includes(kind)) Reflect.deleteProperty(request, 'show')
+    if (!['rotate', 'replace-newest', 'replace-all', 'lockdown'].includes(kind)) Reflect.deleteProperty(request, 'show')
     return run(actor, { ...wanted, shortName }, (store, attribution, warn) =>
       changePartner(store, shortName, request, { attribution, warn }),
     )
@@ -216,6 +220,7 @@ export function createOperators({
     const shortName = random.pick([...record.accounts.keys()])
     for (let step = random.below(4); step >= 0; step--) {
       const kind = random.pick([
+        'replace-all',
         'suspend',
         'lockdown',
         'lockdown',
@@ -226,7 +231,7 @@ export function createOperators({
         'set',
         'resume',
       ])
-      const grace = kind === 'rotate' ? { graceSeconds: random.pick([0, 600, 3600, daySeconds]) } : {}
+      const grace = kind === 'rotate' ? { graceSeconds: random.pick([600, 3600, 86_400]) } : {}
       const country = kind === 'set' ? { country: random.pick(countries) } : {}
       await change(actor, shortName, { kind, ...grace, ...country })
       await clock.sleep(random.pick([random.between(1, 90) * secondMs, random.between(1, 15) * minuteMs]))
@@ -310,8 +315,9 @@ export function createOperators({
   async function decide(actor: string): Promise<void> {
     type Row = [id: number, state: string, text: string, author: string]
     const rows = d1.query<Row>(
-      "select id, state, command, actor from publications where state <> 'staging' order by id desc limit 12",
+      "select id, state, command, actor from publications where state <> 'staging' and id > 1 order by id desc limit 12",
     )
+    if (rows.length === 0) return
     const [id, state, text, author] = random.pick(rows)
     const about = record.commands.get(parseCommand(text))
     const cancel = () =>
@@ -340,8 +346,13 @@ export function createOperators({
       return
     }
     await run(actor, { kind: 'keys-drop' }, async (store, attribution) => {
-      await checkDroppable(secrets, store, kid, isLeaked)
-      await dropKey(secrets, store, attribution, kid, isLeaked)
+      if (!isLeaked) {
+        await checkDroppable(secrets, store, kid)
+        return dropKey(secrets, store, attribution, kid)
+      }
+      const made = (await isInUse(secrets, store, kid)) && (await replaceLeakedKey(secrets, store, kid))
+      const missing = made ? [made] : await findUnrecorded(secrets, store, kid)
+      return missing && recordLeakedDrop(store, attribution, kid, missing)
     })
   }
 
@@ -361,6 +372,7 @@ export function createOperators({
 
   /** Somebody rewinds the database, about every second day. */
   async function travel(): Promise<void> {
+    await clock.sleep(3 * hourMs)
     for (;;) {
       await clock.sleep(random.around(48 * hourMs))
       const backMs = random.pick([random.between(10, 300) * secondMs, random.between(5, 120) * minuteMs])
@@ -373,9 +385,10 @@ export function createOperators({
   return {
     /** Makes the catalog and the partners with which the town begins. */
     async settle(): Promise<void> {
-      const edits = initialPlans.map((plan) => ({ planId: plan.id, field: '', to: plan }))
+      const plans = makePlans(random.chance(0.25))
+      const edits = plans.map((plan) => ({ planId: plan.id, field: '', to: plan }))
       const importAll: Work = async (store, attribution) =>
-        publishChange(store, await prepareImport(store, { plans: initialPlans }), { attribution })
+        publishChange(store, await prepareImport(store, { plans }), { attribution })
       while (record.newest().revision === 0) await publish('amina', 'import', edits, importAll)
       for (let index = 1; index <= 7; index++) await create('amina', `partner-${index}`, countries[index % 3] ?? 'KE')
     },

@@ -134,7 +134,7 @@ export function createPartners({
       await clock.sleep(random.around(2 * minuteMs))
       const customer = random.pick([...customers.values()])
       const isolate = random.pick(service.state.isolates)
-      const attempts = random.chance(0.02) ? 350 : 1
+      const attempts = random.chance(0.005) ? 350 : 1
       for (let attempt = 0; attempt < attempts; attempt++)
         await signIn(isolate, customer, undefined, `2001:db8:${random.below(9)}::1`)
     }

@@ -302,6 +302,7 @@ export function createRecord({ clock, d1, journal }: Pick<World, 'clock' | 'd1' 
       resume: { isSuspended: false },
       close: { isSuspended: true, isClosed: true, secrets: [] },
       rotate: { secrets: [...kept, made] },
+      'replace-all': { secrets: [made] },
       'replace-newest': { secrets: [...older, made] },
       lockdown: { secrets: [made], ended: { atMs: nowMs, isLockdown: true } },
       'end-tokens': { ended: { atMs: nowMs, isLockdown: false } },
