@@ -10,6 +10,8 @@ export interface Place {
   clock: { skewMs: number }
   /** Nothing that it waits for happens any more: its request was cancelled, or is over. */
   isEnded: boolean
+  /** The kind of an operator's command. */
+  command?: string
 }
 
 export interface Task {

@@ -163,7 +163,9 @@ export function createOperators({
     try {
       const attribution = { actor, command: formatCommand(command), note: null }
       const warn = (text: string) => note(`warns: ${text}`)
-      await clock.enter({ clock: { skewMs }, isEnded: false }, () => work(store, attribution, warn))
+      await clock.enter({ clock: { skewMs }, isEnded: false, command: command.kind }, () =>
+        work(store, attribution, warn),
+      )
       note('succeeded')
       return true
     } catch (error) {

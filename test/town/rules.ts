@@ -43,20 +43,22 @@ const maxListBytes = 24 * 1024 * 1024
 type Used = 'clock' | 'weather' | 'd1' | 'kv' | 'service' | 'record' | 'journal'
 
 export function createRules({ clock, weather, d1, kv, service, record, journal }: Pick<World, Used>) {
-  /** When operators marked a partner in KV, by key. */
-  const marks = new Map<string, number[]>()
+  /** What became of the marks of each partner in KV. An isolate may overwrite one that KV does not show it yet. */
+  const marks = new Map<string, { atMs: number; change: 'made' | 'lifted' | 'overwritten' }[]>()
+  const endOfMark = new Map<string, number>()
   const keyOf = ({ clientId }: Account) => `partner:v3:${clientId}`
 
-  kv.watch((key, metadata, path) => {
-    const { endedAtMs, checkedAtMs } = metadata ?? {}
-    const what =
-      metadata === undefined
-        ? 'nothing'
-        : checkedAtMs === undefined
-          ? `a mark of ${formatMoment(Number(endedAtMs))}`
-          : `a copy of ${formatMoment(Number(checkedAtMs))}`
-    if (key.startsWith('partner:')) journal.note(`${path} writes ${what} to KV's ${key}`, key)
-    if (endedAtMs !== undefined) marks.set(key, [...(marks.get(key) ?? []), clock.nowMs()])
+  kv.watch((key, metadata = {}, path) => {
+    if (!key.startsWith('partner:')) return
+    const [endedAtMs, checkedAtMs] = [Number(metadata['endedAtMs'] ?? 0), Number(metadata['checkedAtMs'] ?? 0)]
+    const entry = checkedAtMs > 0 ? `a copy of ${formatMoment(checkedAtMs)}` : `a mark of ${formatMoment(endedAtMs)}`
+    journal.note(`${path} writes ${endedAtMs + checkedAtMs > 0 ? entry : 'nothing'} to KV's ${key}`, key)
+    const before = endOfMark.get(key) ?? 0
+    const isLifted = clock.here()?.command === 'resume' && endedAtMs < before
+    const isOverwritten = path !== 'api' && checkedAtMs < before + minuteMs
+    const change = isLifted ? 'lifted' : isOverwritten ? 'overwritten' : endedAtMs > 0 ? 'made' : undefined
+    if (change) marks.set(key, [...(marks.get(key) ?? []), { atMs: clock.nowMs(), change }])
+    endOfMark.set(key, endedAtMs)
   })
 
   /** Whether D1 failed for the isolate, so that a copy may have decided. */
@@ -96,17 +98,21 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     account: Account,
     refuses: (state: PartnerState) => boolean,
   ): boolean {
-    const endedAtMs = account.states[account.states.findLastIndex((state) => !refuses(state)) + 1]?.fromMs ?? Infinity
-    const markedAtMs = marks.get(keyOf(account))?.find((atMs) => atMs >= endedAtMs - 10 * secondMs) ?? Infinity
+    const ended = account.states[account.states.findLastIndex((state) => !refuses(state)) + 1]
+    if (ended === undefined) return false
+    const changes = (marks.get(keyOf(account)) ?? []).filter(({ atMs }) => atMs >= ended.fromMs - 10 * secondMs)
+    const markedAtMs = changes.find(({ change }) => change === 'made')?.atMs ?? Infinity
     const isExcepted =
-      isolate.kvFailedAtMs >= fromMs - endedInOutageMs || weather.maxLagSince(endedAtMs - minuteMs) > 55 * secondMs
-    return !isExcepted && fromMs > Math.max(endedAtMs, markedAtMs) + endedInOutageMs + aheadMs + 2 * secondMs
+      isolate.kvFailedAtMs >= fromMs - endedInOutageMs ||
+      weather.maxLagSince(ended.fromMs - minuteMs) > 55 * secondMs ||
+      changes.some(({ change }) => change === 'overwritten' || (change === 'lifted' && ended.kind === 'suspend'))
+    return !isExcepted && fromMs > Math.max(ended.fromMs, markedAtMs) + endedInOutageMs + aheadMs + 2 * secondMs
   }
 
   /** Whether an isolate must have in memory what answers a question in an outage. */
   function mustHaveCopy({ isolate, fromMs }: Answer, question: string, account: Account): boolean {
     const answeredAtMs = isolate.answered.get(question) ?? -Infinity
-    const changedAtMs = Math.max(account.states.at(-1)?.fromMs ?? 0, marks.get(keyOf(account))?.at(-1) ?? 0)
+    const changedAtMs = Math.max(account.states.at(-1)?.fromMs ?? 0, marks.get(keyOf(account))?.at(-1)?.atMs ?? 0)
     return !isolate.isTiny && changedAtMs < answeredAtMs - 10 * minuteMs && answeredAtMs > fromMs - outageMs + hourMs
   }
 
