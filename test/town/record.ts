@@ -325,6 +325,8 @@ export function createRecord({ clock, d1, journal }: Pick<World, 'clock' | 'd1' 
       if ((command.publishedAtMs ?? 0) > toMs) command.publishedAtMs = undefined
       if ((command.cancelledAtMs ?? 0) > toMs) command.cancelledAtMs = undefined
     }
+    // Their numbers are for people, and begin again there: DEPLOY.md says so.
+    for (const id of publicationStates.keys()) owners.delete(`publication ${id}`)
     publicationStates.clear()
     for (const [id, state] of d1.query<[number, string]>('select id, state from publications'))
       publicationStates.set(id, state)
