@@ -85,8 +85,8 @@ export function createClock(startMs: number, seed: string) {
     /** Runs work in a place, and what follows from it. */
     enter: <T>(place: Place, work: () => T): T => places.run(place, work),
     here: () => places.getStore(),
-    async run(untilMs: number): Promise<void> {
-      for (let task = tasks.pop(); task && task.atMs <= untilMs; task = tasks.pop()) {
+    async run(untilMs: number, isOver: () => boolean): Promise<void> {
+      for (let task = tasks.pop(); task && task.atMs <= untilMs && !isOver(); task = tasks.pop()) {
         if (task.act === undefined || task.place.isEnded) continue
         nowMs = task.atMs
         places.run(task.place, task.act)
