@@ -14,7 +14,7 @@ export interface Place {
   command?: string
 }
 
-export interface Task {
+interface Task {
   atMs: number
   place: Place
   act: (() => void) | undefined
@@ -23,7 +23,7 @@ export interface Task {
 export type Clock = ReturnType<typeof createClock>
 
 const places = new AsyncLocalStorage<Place>()
-const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout, setImmediate: setRealImmediate } = globalThis
+const real = { setTimeout, clearTimeout, setImmediate, crypto, now: Date.now, random: Math.random }
 
 export function createClock(startMs: number, seed: string) {
   const random = createRandom(`${seed} bytes`)
@@ -48,32 +48,29 @@ export function createClock(startMs: number, seed: string) {
   /** Replaces the globals for code in places. @returns puts them back. */
   function install(): () => void {
     const isHere = () => places.getStore() !== undefined
-    const [realDate, realRandom, realCrypto] = [Date.now, Math.random, crypto]
     const own = createCrypto(random.below)
-    return replaceAll([
-      [Date, 'now', () => (isHere() ? Math.floor(nowMs + (places.getStore()?.clock.skewMs ?? 0)) : realDate())],
-      [Math, 'random', () => (isHere() ? random.next() : realRandom())],
-      [globalThis, 'setTimeout', (act: () => void, ms = 0) => (isHere() ? after(ms, act) : setRealTimeout(act, ms))],
-      [
-        globalThis,
-        'clearTimeout',
-        (timer: object | undefined) => {
-          if (timer && 'act' in timer) timer.act = undefined
-          else clearRealTimeout(timer as NodeJS.Timeout)
-        },
-      ],
-      [
-        globalThis,
-        'crypto',
-        new Proxy(realCrypto, {
-          get: (real, name) => {
-            const value: unknown = Reflect.get(isHere() ? own : real, name)
-            return typeof value === 'function' ? value.bind(real) : value
-          },
-        }),
-      ],
-      [globalThis, 'WeakRef', TownRef],
-    ])
+    const readCrypto = (_: Crypto, name: string): unknown => {
+      const value: unknown = Reflect.get(isHere() ? own : real.crypto, name)
+      return typeof value === 'function' && !isHere() ? value.bind(real.crypto) : value
+    }
+    const clear = (timer: Task | NodeJS.Timeout | undefined) => {
+      if (timer && 'act' in timer) timer.act = undefined
+      else real.clearTimeout(timer)
+    }
+    Date.now = () => (isHere() ? Math.floor(nowMs + (places.getStore()?.clock.skewMs ?? 0)) : real.now())
+    Math.random = () => (isHere() ? random.next() : real.random())
+    const restore = replaceGlobals({
+      setTimeout: (act: () => void, ms = 0) => (isHere() ? after(ms, act) : real.setTimeout(act, ms)),
+      clearTimeout: clear,
+      crypto: new Proxy(real.crypto, { get: readCrypto }),
+      WeakRef: TownRef,
+      FixedLengthStream: TownStream,
+    })
+    return () => {
+      restore()
+      Object.assign(Date, { now: real.now })
+      Object.assign(Math, { random: real.random })
+    }
   }
 
   return {
@@ -91,9 +88,22 @@ export function createClock(startMs: number, seed: string) {
         nowMs = task.atMs
         places.run(task.place, task.act)
         // By then, every promise has settled that needs no other task.
-        await new Promise((resolve) => setRealImmediate(resolve))
+        await new Promise((resolve) => real.setImmediate(resolve))
       }
     },
+  }
+}
+
+/** @returns puts the real ones back. */
+export function replaceGlobals(values: Record<string, unknown>): () => void {
+  const originals = Object.keys(values).map(
+    (name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const,
+  )
+  for (const [name, value] of Object.entries(values)) {
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
+  }
+  return () => {
+    for (const [name, original] of originals) Object.defineProperty(globalThis, name, original ?? { value: undefined })
   }
 }
 
@@ -107,17 +117,10 @@ class TownRef<T extends WeakKey> {
   deref = () => (this.#place?.isEnded ? undefined : this.#value)
 }
 
-export function replaceAll(replacements: [target: object, name: string, value: unknown][]): () => void {
-  const originals = replacements.map(([target, name]) => Object.getOwnPropertyDescriptor(target, name))
-  for (const [target, name, value] of replacements) {
-    Object.defineProperty(target, name, { value, configurable: true, writable: true })
-  }
-  return () => {
-    replacements.forEach(([target, name], index) => {
-      const original = originals[index]
-      if (original) Object.defineProperty(target, name, original)
-      else Reflect.deleteProperty(target, name)
-    })
+/** Of the runtime of Workers: Node has none. */
+class TownStream extends TransformStream {
+  constructor(_length: number) {
+    super()
   }
 }
 
@@ -128,8 +131,12 @@ const copy = (bytes: Bytes) => Uint8Array.from(toBytes(bytes)).buffer
 
 /** What the service uses of WebCrypto, without the threads of Node, which finish in an order of their own. */
 function createCrypto(randomBelow: (count: number) => number) {
-  const fill = (bytes: Uint8Array) => bytes.map(() => randomBelow(256))
   const sign = (key: KeyObject, data: Bytes) => createHmac('sha256', key).update(toBytes(data)).digest()
+  const getRandomValues = (bytes: Uint8Array) => bytes.map((_, index) => (bytes[index] = randomBelow(256)))
+  const randomUUID = () => {
+    const hex = Buffer.from(getRandomValues(new Uint8Array(16))).toString('hex')
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
+  }
   const subtle = {
     digest: async (_: string, data: Bytes) => copy(hash('sha256', toBytes(data), 'buffer')),
     importKey: async (format: string, data: Bytes & { k: string }) =>
@@ -141,15 +148,5 @@ function createCrypto(randomBelow: (count: number) => number) {
     deriveKey: async ({ salt, info }: { salt: Uint8Array; info: Uint8Array }, key: KeyObject) =>
       createSecretKey(new Uint8Array(hkdfSync('sha256', key, salt, info, 32))),
   }
-  return {
-    subtle,
-    getRandomValues: (bytes: Uint8Array) => {
-      bytes.set(fill(bytes))
-      return bytes
-    },
-    randomUUID: () => {
-      const hex = Buffer.from(fill(new Uint8Array(16))).toString('hex')
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
-    },
-  }
+  return { subtle, getRandomValues, randomUUID }
 }

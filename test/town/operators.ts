@@ -251,7 +251,7 @@ export function createOperators({
   const publish = (actor: string, kind: string, edits: Edit[], work: Work) => run(actor, { kind, edits }, work)
 
   async function changePlans(actor: string): Promise<void> {
-    const { id: planId, identifier } = random.pick([...record.newest().plans.values()])
+    const { id: planId, identifier } = random.pick([...record.newestPlans().values()])
     const minutes = Math.ceil(clock.nowMs() / minuteMs + random.between(1, 40))
     const dueAt = random.chance(0.35) ? minutes * 60 : undefined
     const [country, text] = [random.pick(countries), `Text ${++lastText}`]
@@ -391,7 +391,7 @@ export function createOperators({
       const edits = plans.map((plan) => ({ planId: plan.id, field: '', to: plan }))
       const importAll: Work = async (store, attribution) =>
         publishChange(store, await prepareImport(store, { plans }), { attribution })
-      while (record.newest().revision === 0) await publish('amina', 'import', edits, importAll)
+      while (record.newestPlans().size === 0) await publish('amina', 'import', edits, importAll)
       for (let index = 1; index <= 7; index++) await create('amina', `partner-${index}`, countries[index % 3] ?? 'KE')
     },
     start: () => {

@@ -26,21 +26,26 @@ export interface Token {
   isFromCopy: boolean
 }
 
+interface ListRequest {
+  shortName: string
+  filter: PlanFilter
+  query: string
+}
+
 export type Rules = ReturnType<typeof createRules>
+type Report = (rule: string, facts?: string) => void
+type Used = 'clock' | 'weather' | 'd1' | 'kv' | 'service' | 'record' | 'journal'
 
 const freshMs = 2 * minuteMs
 const outageMs = 30 * hourMs
 /** After a failure of D1, an isolate pauses for 10 s; up to 6 s later, one request asks, and others use copies for 6 s. */
 const pauseMs = 23 * secondMs
-/** Others wait 11 s for the work of a cancelled request. */
-const cancelledMs = 22 * secondMs
-const endedInOutageMs = 3 * minuteMs
-/** Isolates are at most so far behind the true time, and ahead of it. */
-const behindMs = 60 * secondMs
-const aheadMs = 4 * secondMs
+/** Others take over the work of a cancelled request when it is 11 s old. */
+const cancelledMs = 12 * secondMs
+const markedMs = 3 * minuteMs
+/** How far the clocks of isolates are behind the true time, and ahead of it, at most. */
+const [behindMs, aheadMs] = [minuteMs, 4 * secondMs]
 const maxListBytes = 24 * 1024 * 1024
-
-type Used = 'clock' | 'weather' | 'd1' | 'kv' | 'service' | 'record' | 'journal'
 
 export function createRules({ clock, weather, d1, kv, service, record, journal }: Pick<World, Used>) {
   /** What became of the marks of each partner in KV. An isolate may overwrite one that KV does not show it yet. */
@@ -62,12 +67,8 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   })
 
   /** Whether D1 failed for the isolate, so that a copy may have decided. */
-  function isOutage({ isolate, fromMs }: Answer): boolean {
-    const hasStepped = isolate.steppedAtMs > fromMs - minuteMs
-    return (
-      isolate.d1FailedAtMs >= fromMs - (hasStepped ? 2 : 1) * pauseMs || isolate.cancelledAtMs >= fromMs - cancelledMs
-    )
-  }
+  const isOutage = ({ isolate, fromMs }: Answer) =>
+    isolate.d1FailedAtMs >= fromMs - (isolate.steppedAtMs > fromMs - minuteMs ? 2 : 1) * pauseMs
 
   /** Since when something may have been true that an answer relies on. */
   function findStart({ fromMs, isolate }: Answer, isOld: boolean): number {
@@ -76,7 +77,7 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     return fromMs - lagMs - stepMs - freshMs - secondMs - (isOld ? outageMs : 0)
   }
 
-  const listStates = ({ states }: Account, fromMs: number, toMs: number): PartnerState[] =>
+  const listStates = ({ states }: Account, fromMs: number, toMs: number) =>
     states.filter((state, index) => state.fromMs <= toMs && (states[index + 1]?.fromMs ?? Infinity) > fromMs)
 
   /** When a secret ends, as a state of its partner says. */
@@ -84,16 +85,13 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     (!isSuspended && secrets.find(({ commandId }) => commandId === secret.commandId)?.endsAtMs) || -Infinity
 
   function judge({ isSuspended, ended }: PartnerState, { secret, fromMs, toMs, isFromCopy }: Token) {
-    const isEnded = ended !== undefined && (toMs < ended.atMs || (ended.isLockdown && secret.shownAtMs < ended.atMs))
+    const isEnded = ended && (toMs < ended.atMs || (ended.isLockdown && secret.shownAtMs < ended.atMs))
     const sinceMs = isFromCopy ? fromMs - outageMs - freshMs : fromMs
-    return {
-      isRefused: isSuspended || isEnded,
-      isAccepted: !isSuspended && (ended === undefined || sinceMs >= ended.atMs),
-    }
+    return { isRefused: isSuspended || isEnded, isAccepted: !isSuspended && (!ended || sinceMs >= ended.atMs) }
   }
 
-  /** Access that ended stays ended while D1 fails, but for the exceptions of SECURITY.md. */
-  function isEndedInOutage(
+  /** Whether access ended long enough ago to be refused while D1 fails, but for the exceptions of SECURITY.md. */
+  function isLongEnded(
     { isolate, fromMs }: Answer,
     account: Account,
     refuses: (state: PartnerState) => boolean,
@@ -103,37 +101,41 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const changes = (marks.get(keyOf(account)) ?? []).filter(({ atMs }) => atMs >= ended.fromMs - 10 * secondMs)
     const markedAtMs = changes.find(({ change }) => change === 'made')?.atMs ?? Infinity
     const isExcepted =
-      isolate.kvFailedAtMs >= fromMs - endedInOutageMs ||
+      isolate.kvFailedAtMs >= fromMs - markedMs ||
       weather.maxLagSince(ended.fromMs - minuteMs) > 55 * secondMs ||
       changes.some(({ change }) => change === 'overwritten' || (change === 'lifted' && ended.kind === 'suspend'))
-    return !isExcepted && fromMs > Math.max(ended.fromMs, markedAtMs) + endedInOutageMs + aheadMs + 2 * secondMs
+    return !isExcepted && fromMs > Math.max(ended.fromMs, markedAtMs) + markedMs + aheadMs + 2 * secondMs
   }
 
   /** Whether an isolate must have in memory what answers a question in an outage. */
   function mustHaveCopy({ isolate, fromMs }: Answer, question: string, account: Account): boolean {
     const answeredAtMs = isolate.answered.get(question) ?? -Infinity
     const changedAtMs = Math.max(account.states.at(-1)?.fromMs ?? 0, marks.get(keyOf(account))?.at(-1)?.atMs ?? 0)
-    return !isolate.isTiny && changedAtMs < answeredAtMs - 10 * minuteMs && answeredAtMs > fromMs - outageMs + hourMs
+    const isUnchanged = changedAtMs < answeredAtMs - 10 * minuteMs
+    return !isolate.isTiny && isUnchanged && answeredAtMs > fromMs - outageMs + hourMs
   }
 
-  /** Notes an answer. @returns reports a broken rule about it. */
-  function note(answer: Answer, { shortName, ...account }: Account, what: string, isOld: boolean) {
+  /** Notes an answer, and checks its duration. @returns reports a broken rule about it. */
+  function note(answer: Answer, account: Account, what: string, isOld: boolean): Report {
     const { isolate, status, headers, fromMs, toMs } = answer
     const cache = headers.get('Cache-Status') ?? readError(answer)
-    const text = `${isolate.name} ${status} ${cache}, in ${Math.round(toMs - fromMs)} ms: ${shortName} ${what}`
+    const text = `${isolate.name} ${status} ${cache}, in ${Math.round(toMs - fromMs)} ms: ${account.shortName} ${what}`
     journal.note(text, isolate.name)
     journal.count(`${what.slice(0, 4)} ${status}${isOld ? ' while D1 may fail' : ''}`)
-    const report = (rule: string, facts = '') => {
-      const states = account.states.slice(-4).map(({ kind, fromMs: atMs }) => `${kind} at ${formatMoment(atMs)}`)
+    const report: Report = (rule, facts = '') => {
+      const states = account.states
+        .slice(-4)
+        .map((state) => `${state.kind} at ${formatMoment(state.fromMs)}`)
+        .join(', ')
       journal.report(
         rule,
-        `${text}\nasked at ${formatMoment(fromMs)}; ${states.join(', ')}; ${facts}`,
-        shortName,
+        `${text}\nAsked at ${formatMoment(fromMs)}. ${states}. ${facts}`,
+        account.shortName,
         isolate.name,
-        keyOf({ shortName, ...account }),
+        keyOf(account),
       )
     }
-    const isCalm = weather.troubleUntilMs() < fromMs - secondMs && isolate.cancelledAtMs < fromMs - cancelledMs / 2
+    const isCalm = weather.troubleUntilMs() < fromMs - secondMs && isolate.cancelledAtMs < fromMs - cancelledMs
     if (isCalm && toMs - fromMs > 3 * secondMs) report('an answer is quick while all is well')
     return report
   }
@@ -151,45 +153,32 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
       isOld,
     )
     const question = `token ${secret?.text}`
-    const ends = secret ? listStates(account, fromMs, toMs).map((state) => findEnd(state, secret)) : []
-    const isCertain = ends.length > 0 && ends.every((endsAtMs) => endsAtMs > toMs + aheadMs)
-    const past = listStates(account, isOld ? findStart(answer, true) : fromMs, toMs)
-    const isRemembered = (isolate.answered.get(question) ?? 0) > fromMs - 9 * minuteMs
-    switch (status) {
-      case 200: {
-        if (!secret || !past.some((state) => findEnd(state, secret) > fromMs - behindMs))
-          report('an ended secret signs in no more')
-        if (!secret) return undefined
-        if (!isOld) isolate.answered.set(question, toMs)
-        else if (isEndedInOutage(answer, account, (state) => findEnd(state, secret) === -Infinity))
-          report('ended access ends while D1 fails')
-        const { access_token: text, expires_in: seconds } = readJson(body) as {
-          access_token: string
-          expires_in: number
-        }
-        return { text, secret, account, fromMs, toMs, expiresAtMs: fromMs + seconds * secondMs, isFromCopy: isOld }
-      }
-      case 401:
-        if (isCertain && !(isOld && past.some(({ isSuspended }) => isSuspended))) report('no needless 401')
-        return undefined
-      case 429:
-        if (denied.length === 0 || (isCertain && isRemembered && denied.every((key) => !key.startsWith('known:'))))
-          report('no needless 429')
-        return undefined
-      case 503:
-        if (!isOld || (isCertain && mustHaveCopy(answer, question, account))) report('no needless 503')
-        return undefined
-      default:
-        report('no other status')
+    const isKnown = (isolate.answered.get(question) ?? 0) > fromMs - 9 * minuteMs
+    const isLive = (since: number, atMs: number, isSure: boolean) => {
+      const states = secret ? listStates(account, since, toMs) : []
+      const lives = states.map((state) => secret !== undefined && findEnd(state, secret) > atMs)
+      return isSure ? lives.length > 0 && lives.every(Boolean) : lives.some(Boolean)
     }
+    const isCertain = isLive(fromMs, toMs + aheadMs, true)
+    const startMs = isOld ? findStart(answer, true) : fromMs
+    if (status === 200 && secret) {
+      if (!isLive(startMs, fromMs - behindMs, false)) report('an ended secret signs in no more')
+      if (!isOld) isolate.answered.set(question, toMs)
+      else if (isLongEnded(answer, account, (state) => findEnd(state, secret) === -Infinity))
+        report('ended access ends while D1 fails')
+      const { access_token: text, expires_in: seconds } = readJson(body) as { access_token: string; expires_in: number }
+      return { text, secret, account, fromMs, toMs, expiresAtMs: fromMs + seconds * secondMs, isFromCopy: isOld }
+    }
+    const isSuspended = isOld && listStates(account, startMs, toMs).some((state) => state.isSuspended)
+    if (status === 401 && isCertain && !isSuspended) report('no needless 401')
+    const isKnownDenied = denied.some((key) => key.startsWith('known:'))
+    if (status === 429 && (denied.length === 0 || (isCertain && isKnown && !isKnownDenied))) report('no needless 429')
+    if (status === 503 && (!isOld || (isCertain && mustHaveCopy(answer, question, account)))) report('no needless 503')
+    if (![401, 429, 503].includes(status)) report('no other status')
     return undefined
   }
 
-  function checkList(
-    answer: Answer,
-    token: Token,
-    { shortName, filter, query }: { shortName: string; filter: PlanFilter; query: string },
-  ): void {
+  function checkList(answer: Answer, token: Token, { shortName, filter, query }: ListRequest): void {
     const { isolate, status, fromMs, toMs, headers, body } = answer
     const { account, expiresAtMs } = token
     const isOld = isOutage(answer)
@@ -199,64 +188,47 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const verdicts = states.map((state) => judge(state, token))
     const isCertain = verdicts.every(({ isAccepted }) => isAccepted) && expiresAtMs > toMs + behindMs
     const question = `list ${account.shortName} ${query}`
-    switch (status) {
-      case 200:
-      case 304: {
-        const etag = headers.get('ETag') ?? ''
-        if (verdicts.every(({ isRefused }) => isRefused)) report('an ended token lists no more')
-        if (expiresAtMs < fromMs - behindMs - aheadMs) report('an expired token lists no more')
-        if (shortName !== account.shortName) report('a partner lists only as itself')
-        if (status === 200 && computeEtag(body) !== etag) report('a list has its own ETag')
-        if (!isOld) isolate.answered.set(question, toMs)
-        else if (isEndedInOutage(answer, account, (state) => judge(state, token).isRefused))
-          report('ended access ends while D1 fails')
-        checkVersion(answer, new Set(states.map(({ country }) => country)), filter, etag, isOld, report)
-        return
-      }
-      case 401: {
-        const { kid } = readJson(Buffer.from(token.text.split('.')[0] ?? '', 'base64url')) as { kid: string }
-        const name = formatKeyName(kid)
-        // A key that was dropped is unknown, and for a minute one that signs at once in its place.
-        const mayLackKey =
-          !(name in isolate.secrets) &&
-          (!(name in service.state.secrets) || service.state.deployedAtMs > fromMs - minuteMs)
-        if (isCertain && !mayLackKey) report('no needless 401')
-        return
-      }
-      case 403:
-        if (shortName === account.shortName) report('no needless 403')
-        return
-      case 503:
-        // Slow readers may hold all of a tiny memory.
-        if ((!isOld && !isolate.isTiny) || (isCertain && mustHaveCopy(answer, question, account)))
-          report('no needless 503')
-        return
-      default:
-        report('no other status')
+    if (status === 200 || status === 304) {
+      const etag = headers.get('ETag') ?? ''
+      if (verdicts.every(({ isRefused }) => isRefused)) report('an ended token lists no more')
+      if (expiresAtMs < fromMs - behindMs - aheadMs) report('an expired token lists no more')
+      if (shortName !== account.shortName) report('a partner lists only as itself')
+      if (status === 200 && computeEtag(body) !== etag) report('a list has its own ETag')
+      if (!isOld) isolate.answered.set(question, toMs)
+      else if (isLongEnded(answer, account, (state) => judge(state, token).isRefused === true))
+        report('ended access ends while D1 fails')
+      const etags = states.map(({ country }) => record.listEtags(country, filter))
+      return checkVersion(answer, etags, etag, isOld, report)
     }
+    const { kid } = readJson(Buffer.from(token.text.split('.')[0] ?? '', 'base64url')) as { kid: string }
+    const [name, { secrets, deployedAtMs }] = [formatKeyName(kid), service.state]
+    // A key that was dropped is unknown, and for a minute one that signs at once in its place.
+    const mayLackKey = !(name in isolate.secrets) && (!(name in secrets) || deployedAtMs > fromMs - minuteMs)
+    // Slow readers may hold all of a tiny memory.
+    const mayBeFull = isOld || isolate.isTiny
+    if (status === 401 && isCertain && !mayLackKey) report('no needless 401')
+    if (status === 403 && shortName === account.shortName) report('no needless 403')
+    if (status === 503 && (!mayBeFull || (isCertain && mustHaveCopy(answer, question, account))))
+      report('no needless 503')
+    if (![401, 403, 503].includes(status)) report('no other status')
   }
 
-  /** Checks that a list is one of the catalog's, not too old, and not older than one that the isolate has seen. */
+  /** A list is one of the catalog's, not too old, and not older than one that the isolate has seen. */
   function checkVersion(
     answer: Answer,
-    countries: Set<string>,
-    filter: PlanFilter,
+    lists: (readonly string[])[],
     etag: string,
     isOld: boolean,
-    report: (rule: string, facts: string) => void,
+    report: Report,
   ): void {
     const { fromMs, toMs, seenVersion } = answer
     const startMs = findStart(answer, isOld)
     const { versions } = record
-    const found = [...countries].map((country) => {
-      const etags = record.listEtags(country, filter)
-      return etags.findLastIndex((known, index) => {
-        const untilMs = versions[index + 1]?.fromMs ?? Infinity
-        return known === etag && (versions[index]?.fromMs ?? 0) <= toMs && untilMs > startMs
-      })
-    })
+    const isPossible = (index: number) =>
+      (versions[index]?.fromMs ?? 0) <= toMs && (versions[index + 1]?.fromMs ?? Infinity) > startMs
+    const found = lists.map((etags) => etags.findLastIndex((known, index) => known === etag && isPossible(index)))
     const newest = Math.max(-1, ...found)
-    const facts = `version ${newest} of ${versions.length - 1}, seen ${seenVersion} of ${formatMoment(versions[seenVersion]?.fromMs ?? 0)}`
+    const facts = `Version ${newest} of ${versions.length - 1}, seen ${seenVersion} of ${formatMoment(versions[seenVersion]?.fromMs ?? 0)}.`
     if (newest === -1) report('a list is what the catalog was', facts)
     // Replicas still know what Time Travel took back.
     const settlesAtMs = d1.restoredAtMs() + freshMs + weather.maxLagSince(d1.restoredAtMs() - 5 * minuteMs)
@@ -265,30 +237,20 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   }
 
   /** The memory of isolates, and what waits for the schedule. */
-  function checkTown(): void {
-    for (const { name, maps, openRequests, isTiny } of service.state.isolates) {
-      const values = maps.flatMap((map) => [...map.values()])
-      const bytes = values.reduce<number>(
-        (sum, value) => sum + ((Object(value) as { body?: Uint8Array }).body?.byteLength ?? 0),
-        0,
-      )
-      const waiting = values.filter((value) => value instanceof Promise).length
-      if (bytes > (isTiny ? tinyBytes : maxListBytes))
-        journal.report('memory is bounded', `${name} holds ${bytes} bytes of lists`, name)
-      if (openRequests === 0 && waiting > 3)
-        journal.report('memory is bounded', `${name} has no request, and waits for ${waiting} things`, name)
-    }
-    const lateMs = 12 * minuteMs
-    if (service.state.scheduleTroubleAtMs > clock.nowMs() - lateMs) return
-    for (const [text, due] of record.listOverdue(clock.nowMs() - lateMs)) {
-      journal.report('what is due is published', `${text} is due since ${formatMoment(due * secondMs)}`, 'catalog')
-    }
-  }
-
   async function watch(): Promise<void> {
     for (;;) {
       await clock.sleep(minuteMs)
-      checkTown()
+      for (const { name, maps, openRequests, isTiny } of service.state.isolates) {
+        const values = maps.flatMap((map) => [...map.values()]) as { body?: Uint8Array; result?: Promise<unknown> }[]
+        const bytes = values.reduce((sum, { body }) => sum + (body?.byteLength ?? 0), 0)
+        const waiting = values.filter(({ result }) => result !== undefined).length
+        const facts = `${name} holds ${bytes} bytes of lists, has ${openRequests} requests, and waits for ${waiting} things`
+        const isBounded = bytes <= (isTiny ? tinyBytes : maxListBytes) && (openRequests > 0 || waiting <= 3)
+        if (!isBounded) journal.report('memory is bounded', facts, name)
+      }
+      const lateMs = clock.nowMs() - 12 * minuteMs
+      const overdue = service.state.scheduleTroubleAtMs < lateMs ? record.listOverdue(lateMs) : []
+      if (overdue.length > 0) journal.report('what is due is published', overdue.join(', '), 'catalog')
     }
   }
 

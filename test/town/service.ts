@@ -1,25 +1,30 @@
 // The Worker in several isolates, which deploys replace one by one, and its schedule. A request can be cancelled at any moment:
 // then nothing that it waits for happens any more, as in the runtime.
+import { formatKeyName, generateKey } from '../../src/crypto/signing-keys.ts'
 import { createApp } from '../../src/worker/app.ts'
 import { createCatalogCache } from '../../src/worker/cache/catalog-cache.ts'
 import { createRespondConditionally } from '../../src/worker/http/conditional-response.ts'
 import { createIsolate } from '../../src/worker/isolate.ts'
 import { publishDue } from '../../src/worker/publish-due.ts'
-import { formatKeyName, generateKey } from '../../src/crypto/signing-keys.ts'
-import { replaceAll, type Place } from './clock.ts'
+import { replaceGlobals, type Place } from './clock.ts'
 import { formatMoment } from './journal.ts'
 import { createRandom } from './random.ts'
 import type { World } from './town.ts'
 import { hourMs, locations, minuteMs, secondMs } from './weather.ts'
 
+export type Service = ReturnType<typeof createService>
+export type Answer = NonNullable<Awaited<ReturnType<Service['send']>>>
+type Secrets = Readonly<Record<string, string>>
+
 export interface Isolate {
   name: string
   location: number
-  clock: { skewMs: number }
-  /** The secrets of its version of the Worker. */
-  secrets: Readonly<Record<string, string>>
-  /** Whether its memory is too small for all lists. */
+  /** Its memory is too small for all lists. */
   isTiny: boolean
+  /** The maps in which it remembers. */
+  maps: Map<unknown, unknown>[]
+  secrets: Secrets
+  clock: { skewMs: number }
   /** The latest moments at which that happened to it. */
   d1FailedAtMs: number
   kvFailedAtMs: number
@@ -29,24 +34,8 @@ export interface Isolate {
   seenVersion: number
   /** When it last answered a question while D1 worked. */
   answered: Map<string, number>
-  fetch: (request: Request, context: ExecutionContext) => Promise<Response>
-  /** The maps in which it remembers. */
-  maps: Map<unknown, unknown>[]
   openRequests: number
-}
-
-export interface Answer {
-  isolate: Isolate
-  status: number
-  headers: Headers
-  body: Uint8Array
-  /** When the request arrived, and when its response began. */
-  fromMs: number
-  toMs: number
-  /** What the isolate had seen when the request arrived. */
-  seenVersion: number
-  /** The keys of rate limits that refused it. */
-  denied: string[]
+  fetch: (request: Request, context: ExecutionContext) => Promise<Response>
 }
 
 export interface Manners {
@@ -56,30 +45,30 @@ export interface Manners {
 }
 
 interface RequestPlace extends Place {
+  /** The keys of rate limits that refused it. */
   denied: string[]
 }
-
-export type Service = ReturnType<typeof createService>
 
 const limits = { AUTH_ADDRESS_RATE_LIMIT: 100, AUTH_RATE_LIMIT: 300 }
 /** Cloudflare ends what a request still does this long after its response. */
 const waitUntilMs = 30 * secondMs
-/** A list of twelve long plans is larger. */
+/** A list of twenty long plans is larger. */
 export const tinyBytes = 300_000
 
 /** @param fromSeconds when the first key begins to sign. */
 export function createService(
-  { clock, d1, kv, seed, journal }: Pick<World, 'clock' | 'weather' | 'd1' | 'kv' | 'seed' | 'journal'>,
+  { clock, d1, kv, seed, journal }: Pick<World, 'clock' | 'd1' | 'kv' | 'seed' | 'journal'>,
   fromSeconds: number,
 ) {
   const random = createRandom(`${seed} service`)
   const counters = new Map<string, number>()
+  const secrets: Secrets = { [formatKeyName(String(fromSeconds))]: generateKey() }
   const state = {
-    secrets: { [formatKeyName(String(fromSeconds))]: generateKey() } as Isolate['secrets'],
-    isolates: [] as Isolate[],
+    secrets,
     deployedAtMs: clock.nowMs(),
     /** When D1 last failed for the schedule, or it did not run. */
     scheduleTroubleAtMs: clock.nowMs(),
+    isolates: [] as Isolate[],
   }
   let born = 0
 
@@ -89,25 +78,20 @@ export function createService(
       const counter = `${name} ${location} ${key} ${Math.floor(clock.nowMs() / minuteMs)}`
       const count = (counters.get(counter) ?? 0) + 1
       counters.set(counter, count)
-      const place = clock.here() as RequestPlace
-      if (count > limits[name]) place.denied.push(key)
-      return { success: count <= limits[name] }
+      const success = count <= limits[name]
+      if (!success) (clock.here() as RequestPlace).denied.push(key)
+      return { success }
     },
   })
 
-  function startIsolate(location: number): void {
+  function createTownIsolate(location: number): Isolate {
     const path = locations[location] ?? 'london'
     const isTiny = random.chance(0.15)
+    const { app, maps } = startApp(isTiny)
     // Ahead by less than 4 s: a lockdown allows for that.
     const skewMs = random.pick([random.between(-300, 300), random.between(-20_000, 0), random.between(0, 3900)])
-    const { value: app, maps } = recordMaps(() => {
-      const memory = createIsolate()
-      if (!isTiny) return createApp(memory)
-      const cache = createCatalogCache({ maxBytes: tinyBytes, maxPartners: 4 })
-      return createApp({ ...memory, ...cache, respondConditionally: createRespondConditionally(tinyBytes) })
-    })
     const isolate: Isolate = {
-      ...{ name: `${path}-${++born}`, location, clock: { skewMs }, secrets: state.secrets, isTiny, maps },
+      ...{ name: `${path}-${++born}`, location, isTiny, maps, secrets: state.secrets, clock: { skewMs } },
       ...{ d1FailedAtMs: -Infinity, kvFailedAtMs: -Infinity, cancelledAtMs: -Infinity, steppedAtMs: -Infinity },
       ...{ seenVersion: 0, answered: new Map(), openRequests: 0 },
       fetch: async (request, context) => app.fetch(request, env, context),
@@ -122,22 +106,16 @@ export function createService(
       AUTH_ADDRESS_RATE_LIMIT: createLimit('AUTH_ADDRESS_RATE_LIMIT', location),
       AUTH_RATE_LIMIT: createLimit('AUTH_RATE_LIMIT', location),
     }
-    state.isolates.push(isolate)
+    return isolate
   }
 
   function replace(isolate: Isolate): void {
-    if (!state.isolates.includes(isolate)) return
-    state.isolates = state.isolates.filter((other) => other !== isolate)
-    startIsolate(isolate.location)
+    const others = state.isolates.filter((other) => other !== isolate)
+    if (others.length < state.isolates.length) state.isolates = [...others, createTownIsolate(isolate.location)]
   }
 
   /** Sends a request. @returns undefined when its caller hung up. */
-  async function send(
-    isolate: Isolate,
-    path: string,
-    init: RequestInit,
-    { hangUpAfterMs, pauseMs }: Manners = {},
-  ): Promise<Answer | undefined> {
+  async function send(isolate: Isolate, path: string, init: RequestInit, { hangUpAfterMs, pauseMs }: Manners = {}) {
     const place: RequestPlace = { clock: isolate.clock, isEnded: false, denied: [] }
     const [fromMs, { seenVersion }] = [clock.nowMs(), isolate]
     let open = 1
@@ -151,21 +129,18 @@ export function createService(
     }
     const waitUntil = (work: Promise<unknown>) => {
       open++
-      const onError = (error: unknown) =>
-        journal.report('no rejection without a handler', `waitUntil: ${String(error)}`, isolate.name)
+      const onError = (error: unknown) => journal.report('no rejection without a handler', String(error), isolate.name)
       void work.catch(onError).then(close)
     }
+    const hangUp = () => {
+      // As a rule, its work is cancelled with it.
+      if (place.isEnded || random.chance(0.3)) return
+      isolate.cancelledAtMs = clock.nowMs()
+      journal.note(`${isolate.name} cancels a request of ${formatMoment(fromMs)} for ${path}`, isolate.name)
+      end()
+    }
     const response = await new Promise<Response | undefined>((resolve, reject) => {
-      if (hangUpAfterMs !== undefined) {
-        clock.after(hangUpAfterMs, () => {
-          resolve(undefined)
-          // As a rule, its work is cancelled with it.
-          if (place.isEnded || random.chance(0.3)) return
-          isolate.cancelledAtMs = clock.nowMs()
-          journal.note(`${isolate.name} cancels a request of ${formatMoment(fromMs)} for ${path}`, isolate.name)
-          end()
-        })
-      }
+      if (hangUpAfterMs !== undefined) clock.after(hangUpAfterMs, () => resolve(void hangUp()))
       clock.enter(place, () => {
         const request = new Request(`https://catalog.example.com/api/v3/partners/${path}`, init)
         isolate
@@ -177,18 +152,9 @@ export function createService(
     const body = response && (await readBody(response, pauseMs).catch(() => undefined))
     if (response) close()
     clock.after(waitUntilMs, end)
-    return (
-      body && {
-        isolate,
-        status: response.status,
-        headers: response.headers,
-        body,
-        fromMs,
-        toMs,
-        seenVersion,
-        denied: place.denied,
-      }
-    )
+    if (!body) return undefined
+    const { status, headers } = response
+    return { isolate, status, headers, body, fromMs, toMs, seenVersion, denied: place.denied }
   }
 
   async function readBody(response: Response, pauseMs: number | undefined): Promise<Uint8Array> {
@@ -204,8 +170,8 @@ export function createService(
   async function runSchedule(): Promise<void> {
     const onFailure = () => void (state.scheduleTroubleAtMs = clock.nowMs())
     const place: Place = { clock: { skewMs: random.between(-2000, 2000) }, isEnded: false }
-    const binding = d1.createBinding({ path: 'schedule', onFailure, onAnswer: () => {} }, 0)
     clock.after(15 * minuteMs, () => void (place.isEnded = true))
+    const binding = d1.createBinding({ path: 'schedule', onFailure, onAnswer: () => {} }, 0)
     await clock.enter(place, () => publishDue(binding, 'town'))
   }
 
@@ -224,17 +190,12 @@ export function createService(
     for (;;) {
       await clock.sleep(random.around(0.7 * hourMs))
       const isolate = random.pick(state.isolates)
+      const { clock: own, name } = isolate
       if (random.chance(0.6)) replace(isolate)
       else {
-        isolate.clock.skewMs = random.pick([
-          isolate.clock.skewMs - random.between(500, 25_000),
-          random.between(-2000, 3900),
-        ])
+        own.skewMs = random.pick([own.skewMs - random.between(500, 25_000), random.between(-2000, 3900)])
         isolate.steppedAtMs = clock.nowMs()
-        journal.note(
-          `the clock of ${isolate.name} steps, and is ${Math.round(isolate.clock.skewMs)} ms ahead`,
-          isolate.name,
-        )
+        journal.note(`the clock of ${name} steps, and is ${Math.round(own.skewMs)} ms ahead`, name)
       }
     }
   }
@@ -243,26 +204,26 @@ export function createService(
     send,
     state,
     start: () => {
-      for (const location of [...locations.keys(), ...locations.keys()]) startIsolate(location)
+      state.isolates = [...locations.keys(), ...locations.keys()].map((location) => createTownIsolate(location))
       void schedule()
       void age()
     },
     /** A deploy reaches one isolate after the other, within a minute. */
-    deploy(secrets: Isolate['secrets']): void {
-      Object.assign(state, { secrets, deployedAtMs: clock.nowMs() })
-      journal.note(`a deploy with ${Object.keys(secrets).join(' and ')} begins`, 'world')
+    deploy(next: Secrets): void {
+      Object.assign(state, { secrets: next, deployedAtMs: clock.nowMs() })
+      journal.note(`a deploy with ${Object.keys(next).join(' and ')} begins`, 'world')
       for (const isolate of state.isolates) clock.after(random.between(0, 55 * secondMs), () => replace(isolate))
     },
     /** An isolate of a location, or sometimes of another one. */
-    pickIsolate: (location: number): Isolate =>
-      random.pick(
-        random.chance(0.85) ? state.isolates.filter((isolate) => isolate.location === location) : state.isolates,
-      ),
+    pickIsolate: (location: number): Isolate => {
+      const near = state.isolates.filter((isolate) => isolate.location === location)
+      return random.pick(random.chance(0.85) ? near : state.isolates)
+    },
   }
 }
 
-/** Runs work, and finds the maps that it makes: nothing else tells what an isolate remembers. */
-function recordMaps<T>(work: () => T): { value: T; maps: Map<unknown, unknown>[] } {
+/** @returns also the maps that the app makes: nothing else tells what it remembers. */
+function startApp(isTiny: boolean) {
   const maps: Map<unknown, unknown>[] = []
   class RecordedMap<Key, Value> extends Map<Key, Value> {
     constructor(entries?: Iterable<readonly [Key, Value]>) {
@@ -270,28 +231,12 @@ function recordMaps<T>(work: () => T): { value: T; maps: Map<unknown, unknown>[]
       maps.push(this)
     }
   }
-  const restore = replaceAll([[globalThis, 'Map', RecordedMap]])
+  const restore = replaceGlobals({ Map: RecordedMap })
   try {
-    return { value: work(), maps }
+    const cache = isTiny && createCatalogCache({ maxBytes: tinyBytes, maxPartners: 4 })
+    const respond = isTiny && { respondConditionally: createRespondConditionally(tinyBytes) }
+    return { app: createApp({ ...createIsolate(), ...cache, ...respond }), maps }
   } finally {
     restore()
-  }
-}
-
-/** Of the Workers' runtime: Node has none. */
-export class FixedLengthStream extends TransformStream<Uint8Array, Uint8Array> {
-  constructor(expectedLength: number) {
-    let length = 0
-    const check = (isWrong: boolean, controller: TransformStreamDefaultController) => {
-      if (isWrong) controller.error(new TypeError('not the expected number of bytes'))
-    }
-    super({
-      transform: (chunk, controller) => {
-        length += chunk.byteLength
-        check(length > expectedLength, controller)
-        controller.enqueue(chunk)
-      },
-      flush: (controller) => check(length < expectedLength, controller),
-    })
   }
 }

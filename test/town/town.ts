@@ -1,6 +1,6 @@
 // Runs the town: `npm run town -- --seed 7 --days 3`. README.md says how to read what it prints.
 import { parseArgs } from 'node:util'
-import { createClock, replaceAll, type Clock } from './clock.ts'
+import { createClock, type Clock } from './clock.ts'
 import { createD1World, type D1World } from './d1-world.ts'
 import { createJournal, type Journal } from './journal.ts'
 import { createKvWorld, type KvWorld } from './kv-world.ts'
@@ -8,7 +8,7 @@ import { createOperators } from './operators.ts'
 import { createPartners, type Partners } from './partners.ts'
 import { createRecord, type TownRecord } from './record.ts'
 import { createRules, type Rules } from './rules.ts'
-import { createService, FixedLengthStream, type Service } from './service.ts'
+import { createService, type Service } from './service.ts'
 import { createWeather, hourMs, type Weather } from './weather.ts'
 
 export interface World {
@@ -33,11 +33,7 @@ export async function runTown(seed: string, days: number): Promise<Journal> {
   const onRejection = (reason: unknown) =>
     journal.report('no rejection without a handler', String(reason instanceof Error ? reason.stack : reason), 'all')
   process.on('unhandledRejection', onRejection)
-  const restore = [
-    clock.install(),
-    silenceLog(clock, journal),
-    replaceAll([[globalThis, 'FixedLengthStream', FixedLengthStream]]),
-  ]
+  const restore = [clock.install(), silenceLog(clock, journal)]
   try {
     await clock.enter({ clock: { skewMs: 0 }, isEnded: false }, () => {
       void settle({ seed, clock, journal })
@@ -54,7 +50,7 @@ async function settle(base: Pick<World, 'seed' | 'clock' | 'journal'>): Promise<
   const weather = createWeather(base)
   const d1 = createD1World({ ...base, weather })
   const kv = createKvWorld({ ...base, weather })
-  const service = createService({ ...base, weather, d1, kv }, startMs / 1000)
+  const service = createService({ ...base, d1, kv }, startMs / 1000)
   const record = createRecord({ ...base, d1 })
   const rules = createRules({ ...base, weather, d1, kv, service, record })
   const partners = createPartners({ ...base, service, record, rules })
@@ -66,20 +62,11 @@ async function settle(base: Pick<World, 'seed' | 'clock' | 'journal'>): Promise<
 
 /** The log of the service is counted, and not printed. */
 function silenceLog(clock: Clock, journal: Journal): () => void {
-  return replaceAll(
-    (['info', 'warn', 'error'] as const).map((level) => {
-      const print = console[level]
-      return [
-        console,
-        level,
-        (...words: unknown[]) => {
-          if (clock.here() === undefined) return print(...words)
-          const { event } = JSON.parse(String(words[0])) as { event: string }
-          if (event !== 'request') journal.count(`log ${event}`)
-        },
-      ]
-    }),
-  )
+  const { info, warn, error } = console
+  const count = (print: typeof info) => (line: string) =>
+    clock.here() ? journal.count(`log ${JSON.parse(line).event}`) : print(line)
+  Object.assign(console, { info: count(info), warn: count(warn), error: count(error) })
+  return () => void Object.assign(console, { info, warn, error })
 }
 
 if (import.meta.main) {
