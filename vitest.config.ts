@@ -18,7 +18,7 @@ const bindings = {
 const workerTests = ['test/{worker,api,crypto,db,ops/core,site/client}/**/*.test.ts']
 /** The tests of src/ops/core run in workerd, where D1 is in the same process, but for those that need Node or no database. */
 const nodeCoreTests = ['test/ops/core/**/*.node.test.ts']
-const nodeTests = ['test/{account,ops,catalog}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
+const nodeTests = ['test/{account,ops,catalog,town}/**/*.test.ts', 'test/site/*.test.ts', 'test/*.test.ts']
 const browserTests = ['test/site/browser/**/*.test.ts']
 const listFilesWith = (text: string, glob: string) =>
   globSync(glob).filter((file) => readFileSync(file, 'utf8').includes(text))

@@ -123,10 +123,12 @@ export function createPartners({ clock, service, record, rules, seed }: Pick<Wor
       if (known) known.receive(secret)
       else customers.set(client.shortName, createCustomer(client, secret))
     },
-    /** Signs in again and again for some seconds. */
+    /** Signs in again and again for some seconds, where the clock is ahead. */
     hurry(shortName: string): void {
-      const [customer, isolate] = [customers.get(shortName), random.pick(service.state.isolates)]
-      const signIn = () => void customer?.signIn(isolate, customer.getSecret(), '203.0.113.99')
+      const customer = customers.get(shortName)
+      const [isolate] = service.state.isolates.toSorted((a, b) => b.clock.skewMs - a.clock.skewMs)
+      if (customer === undefined || isolate === undefined) return
+      const signIn = () => void customer.signIn(isolate, customer.getSecret(), '203.0.113.99')
       for (let call = 0; call < 25; call++) clock.after(call * 120, signIn)
     },
     start: () => void guess(),

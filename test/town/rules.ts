@@ -193,6 +193,8 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
       if (verdicts.every(({ isRefused }) => isRefused)) report('an ended token lists no more')
       if (expiresAtMs < fromMs - behindMs - aheadMs) report('an expired token lists no more')
       if (shortName !== account.shortName) report('a partner lists only as itself')
+      const hasReturned = (isolate.refused.get(token.text) ?? 0) > (account.states.at(-1)?.fromMs ?? 0)
+      if (hasReturned && !isOld) report('a token that an isolate has refused lists no more')
       if (status === 200 && computeEtag(body) !== etag) report('a list has its own ETag')
       if (!isOld) isolate.answered.set(question, toMs)
       else if (isLongEnded(answer, account, (state) => judge(state, token).isRefused === true))
@@ -201,11 +203,13 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
       return checkVersion(answer, etags, etag, isOld, report)
     }
     const { kid } = readJson(Buffer.from(token.text.split('.')[0] ?? '', 'base64url')) as { kid: string }
+    const error = readError(answer)
     const [name, { secrets, deployedAtMs }] = [formatKeyName(kid), service.state]
     // A key that was dropped is unknown, and for a minute one that signs at once in its place.
     const mayLackKey = !(name in isolate.secrets) && (!(name in secrets) || deployedAtMs > fromMs - minuteMs)
     // Slow readers may hold all of a tiny memory.
     const mayBeFull = isOld || isolate.isTiny
+    if (error === 'invalid_token' && !mayLackKey && !isOld) isolate.refused.set(token.text, toMs)
     if (status === 401 && isCertain && !mayLackKey) report('no needless 401')
     if (status === 403 && shortName === account.shortName) report('no needless 403')
     if (status === 503 && (!mayBeFull || (isCertain && mustHaveCopy(answer, question, account))))

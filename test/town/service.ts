@@ -32,8 +32,9 @@ export interface Isolate {
   steppedAtMs: number
   /** The newest version of the catalog that D1 told it. */
   seenVersion: number
-  /** When it last answered a question while D1 worked. */
+  /** When it last answered a question while D1 worked, and when it refused a token. */
   answered: Map<string, number>
+  refused: Map<string, number>
   openRequests: number
   fetch: (request: Request, context: ExecutionContext) => Promise<Response>
 }
@@ -93,7 +94,7 @@ export function createService(
     const isolate: Isolate = {
       ...{ name: `${path}-${++born}`, location, isTiny, maps, secrets: state.secrets, clock: { skewMs } },
       ...{ d1FailedAtMs: -Infinity, kvFailedAtMs: -Infinity, cancelledAtMs: -Infinity, steppedAtMs: -Infinity },
-      ...{ seenVersion: 0, answered: new Map(), openRequests: 0 },
+      ...{ seenVersion: 0, answered: new Map(), refused: new Map(), openRequests: 0 },
       fetch: async (request, context) => app.fetch(request, env, context),
     }
     const onFailure = () => void (isolate.d1FailedAtMs = clock.nowMs())
@@ -139,6 +140,8 @@ export function createService(
       journal.note(`${isolate.name} cancels a request of ${formatMoment(fromMs)} for ${path}`, isolate.name)
       end()
     }
+    const facts = `${isolate.name} has not answered a request of ${formatMoment(fromMs)} for ${path}`
+    const late = clock.after(minuteMs, () => journal.report('every request is answered', facts, isolate.name))
     const response = await new Promise<Response | undefined>((resolve, reject) => {
       if (hangUpAfterMs !== undefined) clock.after(hangUpAfterMs, () => resolve(void hangUp()))
       clock.enter(place, () => {
@@ -148,6 +151,7 @@ export function createService(
           .then(resolve, reject)
       })
     })
+    late.act = undefined
     const toMs = clock.nowMs()
     const body = response && (await readBody(response, pauseMs).catch(() => undefined))
     if (response) close()
