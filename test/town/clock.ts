@@ -53,8 +53,8 @@ export function createClock(startMs: number, seed: string) {
       const value: unknown = Reflect.get(isHere() ? own : real.crypto, name)
       return typeof value === 'function' && !isHere() ? value.bind(real.crypto) : value
     }
-    const clear = (timer: Task | NodeJS.Timeout | undefined) => {
-      if (timer && 'act' in timer) timer.act = undefined
+    const clear = (timer: Task | number | undefined) => {
+      if (typeof timer === 'object') timer.act = undefined
       else real.clearTimeout(timer)
     }
     Date.now = () => (isHere() ? Math.floor(nowMs + (places.getStore()?.clock.skewMs ?? 0)) : real.now())

@@ -3,8 +3,8 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { describeError, migrations } from '../ops/support/memory-bindings.ts'
 import { createRandom } from './random.ts'
-import type { World } from './town.ts'
-import { locations, type Condition, type Path } from './weather.ts'
+import type { Town } from './journal.ts'
+import { locations, type Condition, type Path, type Weather } from './weather.ts'
 
 interface Write {
   atMs: number
@@ -39,7 +39,7 @@ const fates: Record<Condition, Fate[]> = {
   hanging: ['hung'],
 }
 
-export function createD1World({ clock, weather, seed }: Pick<World, 'clock' | 'weather' | 'seed'>) {
+export function createD1World({ clock, weather, seed }: Town & { weather: Weather }) {
   const random = createRandom(`${seed} d1`)
   let history: Write[] = []
   const restored = { atMs: -Infinity, version: 0, count: 0 }

@@ -1,4 +1,12 @@
 // What happened in the town, and the first rule that was broken.
+import type { Clock } from './clock.ts'
+
+/** What everything in the town has. */
+export interface Town {
+  seed: string
+  clock: Clock
+  journal: Journal
+}
 
 export type Journal = ReturnType<typeof createJournal>
 

@@ -1,7 +1,7 @@
 // KV: a location remembers for a minute what it read, also that there was nothing; lists are late; a key takes one write a second.
 import { createRandom } from './random.ts'
-import type { World } from './town.ts'
-import { minuteMs, secondMs, type Path } from './weather.ts'
+import type { Town } from './journal.ts'
+import { minuteMs, secondMs, type Path, type Weather } from './weather.ts'
 
 interface Entry {
   value: Uint8Array
@@ -22,7 +22,7 @@ export interface KvCaller {
 
 export type KvWorld = ReturnType<typeof createKvWorld>
 
-export function createKvWorld({ clock, weather, seed }: Pick<World, 'clock' | 'weather' | 'seed'>) {
+export function createKvWorld({ clock, weather, seed }: Town & { weather: Weather }) {
   const random = createRandom(`${seed} kv`)
   const stored = new Map<string, Known[]>()
   const cached = new Map<string, Known>()

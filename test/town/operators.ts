@@ -27,10 +27,14 @@ import { CloudflareError } from '../../src/ops/store/failure.ts'
 import { retry } from '../../src/ops/store/retry.ts'
 import type { Store } from '../../src/ops/store/store.ts'
 import type { WorkerSecrets } from '../../src/ops/store/worker-secrets.ts'
+import type { D1World } from './d1-world.ts'
+import type { Town } from './journal.ts'
+import type { KvWorld } from './kv-world.ts'
+import type { Partners } from './partners.ts'
 import { createRandom } from './random.ts'
-import { formatCommand, parseCommand, type Command, type Edit } from './record.ts'
-import type { World } from './town.ts'
-import { hourMs, minuteMs, secondMs, type Condition } from './weather.ts'
+import { formatCommand, parseCommand, type Command, type Edit, type TownRecord } from './record.ts'
+import type { Service } from './service.ts'
+import { hourMs, minuteMs, secondMs, type Condition, type Weather } from './weather.ts'
 
 const countries = ['KE', 'UG', 'RW'] as const
 const secretKinds = new Set(['rotate', 'replace-newest', 'replace-all', 'lockdown'])
@@ -70,46 +74,39 @@ type Attribution = { actor: string; command: string; note: null }
 type Work = (store: Store, by: Attribution, warn: (text: string) => void) => Promise<unknown>
 type Intent = Pick<Command, 'kind'> & Partial<Command>
 type PlanRequest = Parameters<typeof openPlan>[2]
-type Used = 'clock' | 'weather' | 'd1' | 'kv' | 'service' | 'record' | 'partners' | 'journal' | 'seed'
+type Stores = { weather: Weather; d1: D1World; kv: KvWorld }
+type World = Town & Stores & { service: Service; record: TownRecord; partners: Partners }
 
-export function createOperators({
-  clock,
-  weather,
-  d1,
-  kv,
-  service,
-  record,
-  partners,
-  journal,
-  seed,
-}: Pick<World, Used>) {
+export function createOperators(world: World) {
+  const { clock, weather, d1, kv, service, record, partners, journal, seed } = world
   const random = createRandom(`${seed} operators`)
   const caller = { path: 'api' as const, onFailure: () => {} }
   let lastCommand = 0
   let lastText = 0
 
   /** A call of Cloudflare's API, which may have its effect after its caller has given up. */
-  async function callOnce<T>(part: 'primary' | 'kv', run: () => T | Promise<T>): Promise<T> {
+  async function callOnce<T>(part: 'primary' | 'kv', make: () => T | Promise<T>): Promise<T> {
     const condition = weather.conditionOf(part, 'api')
     // Once in a while a call is lost in fine weather, too.
     const fate = random.pick(fates[condition === 'fine' && random.chance(0.05) ? 'flaky' : condition])
     await clock.sleep(condition === 'slow' ? random.between(500, 8000) : random.between(30, 200))
     if (fate === 'refused') fail('unknown', 'Cloudflare answered 502.')
     if (fate === 'busy') fail('busy', 'Cloudflare answered 429: D1 is overloaded.')
-    if (fate === 'late') clock.after(random.between(1, 90) * secondMs, () => void (async () => run())().catch(() => {}))
+    if (fate === 'late')
+      clock.after(random.between(1, 90) * secondMs, () => void (async () => make())().catch(() => {}))
     if (fate === 'late' || fate === 'never') {
       await clock.sleep(minuteMs)
       fail('unknown', 'Can’t reach api.cloudflare.com: no answer within 60 s.')
     }
-    const answer = await run()
+    const answer = await make()
     await clock.sleep(random.between(30, 200))
     return fate === 'lost' ? fail('unknown', 'Can’t reach api.cloudflare.com: ECONNRESET.') : answer
   }
 
-  const call = <T>(part: 'primary' | 'kv', run: () => T | Promise<T>) =>
-    retry(() => callOnce(part, run), { report: () => {} })
-  const callKv = <T>(run: () => Promise<T>) =>
-    call('kv', () => run().catch((error: Error) => fail('unknown', error.message)))
+  const call = <T>(part: 'primary' | 'kv', make: () => T | Promise<T>) =>
+    retry(() => callOnce(part, make), { report: () => {} })
+  const callKv = <T>(make: () => Promise<T>) =>
+    call('kv', () => make().catch((error: Error) => fail('unknown', error.message)))
 
   const openStore = (needsApproval: boolean): Store => ({
     target: { remote: true, env: 'production' },
@@ -318,7 +315,7 @@ export function createOperators({
     })
   }
 
-  async function work(actor: string): Promise<void> {
+  async function operate(actor: string): Promise<void> {
     const invalidate = () => publish(actor, 'invalidate', [], (store, by) => invalidateLists(store, by))
     for (;;) {
       await clock.sleep(random.around(12 * minuteMs))
@@ -354,7 +351,7 @@ export function createOperators({
       for (let index = 1; index <= 7; index++) await create('amina', `partner-${index}`, countries[index % 3] ?? 'KE')
     },
     start: () => {
-      for (const actor of ['amina', 'Brian', 'carol']) void work(actor)
+      for (const actor of ['amina', 'Brian', 'carol']) void operate(actor)
       void travel()
     },
   }

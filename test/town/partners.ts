@@ -1,25 +1,29 @@
 // Partners' servers, which reuse tokens, poll, burst and hang up; thieves, who try what has ended; and strangers, who guess.
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
+import type { Town } from './journal.ts'
 import { createRandom } from './random.ts'
-import type { Secret, Token } from './rules.ts'
-import type { Isolate, Manners } from './service.ts'
-import type { World } from './town.ts'
+import type { TownRecord } from './record.ts'
+import type { Rules, Secret, Token } from './rules.ts'
+import type { Isolate, Manners, Service } from './service.ts'
 import { locations, minuteMs, secondMs } from './weather.ts'
 
 export type Partners = ReturnType<typeof createPartners>
-type Used = 'clock' | 'service' | 'record' | 'rules' | 'seed'
+type World = Town & { service: Service; record: TownRecord; rules: Rules }
 type Client = Record<'shortName' | 'clientId', string>
 
 const unfiltered: [query: string, filter: PlanFilter] = ['', {}]
 const filters: (typeof unfiltered)[] = [
-  ...[unfiltered, unfiltered, unfiltered, unfiltered],
+  unfiltered,
+  unfiltered,
+  unfiltered,
+  unfiltered,
   ['?currency=kes', { currency: 'KES' }],
   ['?fundType=EQUITY', { fundType: 'EQUITY' }],
   ['?categoryId=2&currency=USD', { categoryId: 2, currency: 'USD' }],
   ['?fundType=NONE', { fundType: 'NONE' }],
 ]
 
-export function createPartners({ clock, service, record, rules, seed }: Pick<World, Used>) {
+export function createPartners({ clock, service, record, rules, seed }: World) {
   const random = createRandom(`${seed} partners`)
   const customers = new Map<string, ReturnType<typeof createCustomer>>()
 

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto'
 import { getValue, planFilters, type FilterName, type PlanFilter } from '../../src/catalog/plan-filters.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
-import type { World } from './town.ts'
+import type { D1World } from './d1-world.ts'
+import type { Town } from './journal.ts'
 
 /** A change of a value. `viewableIn.KE` is a boolean; an empty field is the whole plan, null for none. */
 export interface Edit {
@@ -62,7 +63,7 @@ export type TownRecord = ReturnType<typeof createRecord>
 export const formatCommand = ({ id, kind }: Command) => `town ${id} ${kind}`
 export const parseCommand = (text: string) => Number(/^town (\d+)/.exec(text)?.[1])
 
-export function createRecord({ clock, d1, journal }: Pick<World, 'clock' | 'd1' | 'journal'>) {
+export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   const commands = new Map<number, Command>()
   const accounts = new Map<string, Account>()
   const nothing = { fromMs: clock.nowMs(), revision: 0, plans: new Map<number, CatalogPlan>() }
@@ -263,7 +264,7 @@ export function createRecord({ clock, d1, journal }: Pick<World, 'clock' | 'd1' 
       wanted.every(([name, value]) => getValue(plan, planFilters[name as FilterName]) === value)
     for (const { plans } of versions.slice(etags.length)) {
       const listed = [...plans.values()].filter(isListed).toSorted((a, b) => a.id - b.id)
-      const data = { total: listed.length, plans: listed.map(({ viewableIn: _, ...plan }) => plan) }
+      const data = { total: listed.length, plans: listed.map((plan) => ({ ...plan, viewableIn: undefined })) }
       etags.push(computeEtag(JSON.stringify({ message: 'Plans fetched successfully', data })))
     }
     return etags

@@ -1,11 +1,12 @@
 // The rules for every answer of the service. README.md has them in words.
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import { formatKeyName } from '../../src/crypto/signing-keys.ts'
-import { formatMoment } from './journal.ts'
-import { computeEtag, type Account, type PartnerState } from './record.ts'
-import { tinyBytes, type Answer } from './service.ts'
-import type { World } from './town.ts'
-import { hourMs, minuteMs, secondMs } from './weather.ts'
+import type { D1World } from './d1-world.ts'
+import { formatMoment, type Town } from './journal.ts'
+import type { KvWorld } from './kv-world.ts'
+import { computeEtag, type Account, type PartnerState, type TownRecord } from './record.ts'
+import { tinyBytes, type Answer, type Service } from './service.ts'
+import { hourMs, minuteMs, secondMs, type Weather } from './weather.ts'
 
 /** A secret that an operator's command made. */
 export interface Secret {
@@ -34,7 +35,7 @@ interface ListRequest {
 
 export type Rules = ReturnType<typeof createRules>
 type Report = (rule: string, facts?: string) => void
-type Used = 'clock' | 'weather' | 'd1' | 'kv' | 'service' | 'record' | 'journal'
+type World = Town & { weather: Weather; d1: D1World; kv: KvWorld; service: Service; record: TownRecord }
 
 const freshMs = 2 * minuteMs
 const outageMs = 30 * hourMs
@@ -47,7 +48,7 @@ const markedMs = 3 * minuteMs
 const [behindMs, aheadMs] = [minuteMs, 4 * secondMs]
 const maxListBytes = 24 * 1024 * 1024
 
-export function createRules({ clock, weather, d1, kv, service, record, journal }: Pick<World, Used>) {
+export function createRules({ clock, weather, d1, kv, service, record, journal }: World) {
   /** What became of the marks of each partner in KV. An isolate may overwrite one that KV does not show it yet. */
   const marks = new Map<string, { atMs: number; change: 'made' | 'lifted' | 'overwritten' }[]>()
   const endOfMark = new Map<string, number>()

@@ -7,13 +7,15 @@ import { createRespondConditionally } from '../../src/worker/http/conditional-re
 import { createIsolate } from '../../src/worker/isolate.ts'
 import { publishDue } from '../../src/worker/publish-due.ts'
 import { replaceGlobals, type Place } from './clock.ts'
-import { formatMoment } from './journal.ts'
+import type { D1World } from './d1-world.ts'
+import { formatMoment, type Town } from './journal.ts'
+import type { KvWorld } from './kv-world.ts'
 import { createRandom } from './random.ts'
-import type { World } from './town.ts'
 import { hourMs, locations, minuteMs, secondMs } from './weather.ts'
 
 export type Service = ReturnType<typeof createService>
 export type Answer = NonNullable<Awaited<ReturnType<Service['send']>>>
+type Stores = { d1: D1World; kv: KvWorld }
 type Secrets = Readonly<Record<string, string>>
 
 export interface Isolate {
@@ -50,6 +52,11 @@ interface RequestPlace extends Place {
   denied: string[]
 }
 
+/** Nothing has happened to an isolate. */
+const never = -Infinity
+const times = { d1FailedAtMs: never, kvFailedAtMs: never, cancelledAtMs: never, steppedAtMs: never }
+const unmarked = { ...times, seenVersion: 0, openRequests: 0 }
+
 const limits = { AUTH_ADDRESS_RATE_LIMIT: 100, AUTH_RATE_LIMIT: 300 }
 /** Cloudflare ends what a request still does this long after its response. */
 const waitUntilMs = 30 * secondMs
@@ -57,10 +64,7 @@ const waitUntilMs = 30 * secondMs
 export const tinyBytes = 300_000
 
 /** @param fromSeconds when the first key begins to sign. */
-export function createService(
-  { clock, d1, kv, seed, journal }: Pick<World, 'clock' | 'd1' | 'kv' | 'seed' | 'journal'>,
-  fromSeconds: number,
-) {
+export function createService({ clock, d1, kv, seed, journal }: Town & Stores, fromSeconds: number) {
   const random = createRandom(`${seed} service`)
   const counters = new Map<string, number>()
   const secrets: Secrets = { [formatKeyName(String(fromSeconds))]: generateKey() }
@@ -92,9 +96,15 @@ export function createService(
     // Ahead by less than 4 s: a lockdown allows for that.
     const skewMs = random.pick([random.between(-300, 300), random.between(-20_000, 0), random.between(0, 3900)])
     const isolate: Isolate = {
-      ...{ name: `${path}-${++born}`, location, isTiny, maps, secrets: state.secrets, clock: { skewMs } },
-      ...{ d1FailedAtMs: -Infinity, kvFailedAtMs: -Infinity, cancelledAtMs: -Infinity, steppedAtMs: -Infinity },
-      ...{ seenVersion: 0, answered: new Map(), refused: new Map(), openRequests: 0 },
+      ...unmarked,
+      name: `${path}-${++born}`,
+      location,
+      isTiny,
+      maps,
+      secrets: state.secrets,
+      clock: { skewMs },
+      answered: new Map(),
+      refused: new Map(),
       fetch: async (request, context) => app.fetch(request, env, context),
     }
     const onFailure = () => void (isolate.d1FailedAtMs = clock.nowMs())
@@ -133,22 +143,22 @@ export function createService(
       const onError = (error: unknown) => journal.report('no rejection without a handler', String(error), isolate.name)
       void work.catch(onError).then(close)
     }
-    const hangUp = () => {
+    const context: ExecutionContext = { waitUntil, passThroughOnException: () => {}, props: {} } as never
+    const hangUp = (): undefined => {
       // As a rule, its work is cancelled with it.
-      if (place.isEnded || random.chance(0.3)) return
+      if (place.isEnded || random.chance(0.3)) return undefined
       isolate.cancelledAtMs = clock.nowMs()
       journal.note(`${isolate.name} cancels a request of ${formatMoment(fromMs)} for ${path}`, isolate.name)
       end()
+      return undefined
     }
     const facts = `${isolate.name} has not answered a request of ${formatMoment(fromMs)} for ${path}`
     const late = clock.after(minuteMs, () => journal.report('every request is answered', facts, isolate.name))
     const response = await new Promise<Response | undefined>((resolve, reject) => {
-      if (hangUpAfterMs !== undefined) clock.after(hangUpAfterMs, () => resolve(void hangUp()))
+      if (hangUpAfterMs !== undefined) clock.after(hangUpAfterMs, () => resolve(hangUp()))
       clock.enter(place, () => {
         const request = new Request(`https://catalog.example.com/api/v3/partners/${path}`, init)
-        isolate
-          .fetch(request, { waitUntil, passThroughOnException: () => {}, props: {} } as never)
-          .then(resolve, reject)
+        isolate.fetch(request, context).then(resolve, reject)
       })
     })
     late.act = undefined

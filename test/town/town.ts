@@ -1,28 +1,15 @@
 // Runs the town: `npm run town -- --seed 7 --days 3`. README.md says how to read what it prints.
 import { parseArgs } from 'node:util'
 import { createClock, type Clock } from './clock.ts'
-import { createD1World, type D1World } from './d1-world.ts'
-import { createJournal, type Journal } from './journal.ts'
-import { createKvWorld, type KvWorld } from './kv-world.ts'
+import { createD1World } from './d1-world.ts'
+import { createJournal, type Journal, type Town } from './journal.ts'
+import { createKvWorld } from './kv-world.ts'
 import { createOperators } from './operators.ts'
-import { createPartners, type Partners } from './partners.ts'
-import { createRecord, type TownRecord } from './record.ts'
-import { createRules, type Rules } from './rules.ts'
-import { createService, type Service } from './service.ts'
-import { createWeather, hourMs, type Weather } from './weather.ts'
-
-export interface World {
-  seed: string
-  clock: Clock
-  journal: Journal
-  weather: Weather
-  d1: D1World
-  kv: KvWorld
-  service: Service
-  record: TownRecord
-  rules: Rules
-  partners: Partners
-}
+import { createPartners } from './partners.ts'
+import { createRecord } from './record.ts'
+import { createRules } from './rules.ts'
+import { createService } from './service.ts'
+import { createWeather, hourMs } from './weather.ts'
 
 const startMs = Date.UTC(2026, 10, 2, 8)
 
@@ -46,7 +33,7 @@ export async function runTown(seed: string, days: number): Promise<Journal> {
   return journal
 }
 
-async function settle(base: Pick<World, 'seed' | 'clock' | 'journal'>): Promise<void> {
+async function settle(base: Town): Promise<void> {
   const weather = createWeather(base)
   const d1 = createD1World({ ...base, weather })
   const kv = createKvWorld({ ...base, weather })
@@ -74,7 +61,8 @@ if (import.meta.main) {
     options: { seed: { type: 'string', default: '1' }, days: { type: 'string', default: '1' } },
   })
   const { figures, state } = await runTown(values.seed, Number(values.days))
-  for (const [name, count] of [...figures].toSorted()) console.log(String(count).padStart(8), name)
+  for (const [name, count] of [...figures].toSorted(([a], [b]) => a.localeCompare(b)))
+    console.log(String(count).padStart(8), name)
   console.log(`\n${state.finding ?? 'No rule was broken.'}`)
   console.log(`Seed ${values.seed}, ${values.days} days, ${Math.round(performance.now() / 1000)} s.`)
   process.exitCode = state.finding === undefined ? 0 : 1

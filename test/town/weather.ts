@@ -1,6 +1,6 @@
 // What fails, for whom and for how long: D1, only its primary, or KV; and how far replicas lag behind.
 import { createRandom } from './random.ts'
-import type { World } from './town.ts'
+import type { Town } from './journal.ts'
 
 /** `flaky`: some calls fail, before or after their effect. */
 const conditions = ['fine', 'slow', 'flaky', 'failing', 'hanging'] as const
@@ -19,7 +19,7 @@ export const hourMs = 60 * minuteMs
 
 export type Weather = ReturnType<typeof createWeather>
 
-export function createWeather({ clock, seed, journal }: Pick<World, 'clock' | 'seed' | 'journal'>) {
+export function createWeather({ clock, seed, journal }: Town) {
   const random = createRandom(`${seed} weather`)
   const lags = locations.map(() => [{ fromMs: -Infinity, lagMs: 500 }])
   let storms: { part: Part; where: readonly Path[]; condition: Condition; untilMs: number }[] = []
