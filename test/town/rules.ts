@@ -210,7 +210,9 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const mayLackKey = !(name in isolate.secrets) && (!(name in secrets) || deployedAtMs > fromMs - minuteMs)
     // Slow readers may hold all of a tiny memory.
     const mayBeFull = isOld || isolate.isTiny
-    if (error === 'invalid_token' && !mayLackKey && !isOld) isolate.refused.set(token.text, toMs)
+    // Not because the isolate doesn't know yet that access was given back.
+    const isRefused = verdicts.at(-1)?.isRefused && error === 'invalid_token' && !mayLackKey && !isOld
+    if (isRefused) isolate.refused.set(token.text, toMs)
     if (status === 401 && isCertain && !mayLackKey) report('no needless 401')
     if (status === 403 && shortName === account.shortName) report('no needless 403')
     if (status === 503 && (!mayBeFull || (isCertain && mustHaveCopy(answer, question, account))))
