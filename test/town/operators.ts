@@ -202,6 +202,9 @@ export function createOperators(world: World) {
       const kind = random.pick(partnerKinds)
       const grace = kind === 'rotate' ? { graceSeconds: random.pick([600, 3600, 86_400]) } : {}
       const country = kind === 'set' ? { country: random.pick(countries) } : {}
+      // Sometimes a colleague changes the same partner at the same time.
+      if (random.chance(0.15))
+        void change('dora', shortName, { kind: random.pick(['suspend', 'end-tokens', 'resume']) })
       await change(actor, shortName, { kind, ...grace, ...country })
       await clock.sleep(random.pick([random.between(1, 90) * secondMs, random.between(1, 15) * minuteMs]))
     }
