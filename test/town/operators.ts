@@ -4,24 +4,24 @@ import { examplePlan } from '../../src/catalog/example-plan.ts'
 import type { CatalogPlan } from '../../src/catalog/plan-schema.ts'
 import { parseKeyName } from '../../src/crypto/signing-keys.ts'
 import { createOperatorDatabase } from '../../src/db/operator-database.ts'
-import { prepareImport } from '../../src/ops/core/catalog-import.ts'
-import { readCatalogFile } from '../../src/ops/core/catalog-plans.ts'
-import { checkDroppable, dropKey, rotateKeys } from '../../src/ops/core/key-ring.ts'
-import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../../src/ops/core/leaked-key.ts'
+import { prepareImport } from '../../src/ops/core/catalog/catalog-import.ts'
+import { readCatalogFile } from '../../src/ops/core/catalog/catalog-plans.ts'
+import { checkDroppable, dropKey, rotateKeys } from '../../src/ops/core/keys/key-ring.ts'
+import { findUnrecorded, isInUse, recordLeakedDrop, replaceLeakedKey } from '../../src/ops/core/keys/leaked-key.ts'
 import {
   changePartner,
   createPartner,
   type Credentials,
   type PartnerRequest,
-} from '../../src/ops/core/partner-accounts.ts'
-import { closePlan, openPlan, setFields, setViewable } from '../../src/ops/core/plan-changes.ts'
-import { prepareRedo, prepareUndo } from '../../src/ops/core/publication-undo.ts'
+} from '../../src/ops/core/partners/partner-accounts.ts'
+import { closePlan, openPlan, setFields, setViewable } from '../../src/ops/core/plans/plan-changes.ts'
+import { prepareRedo, prepareUndo } from '../../src/ops/core/publications/publication-undo.ts'
 import {
   approvePublication,
   cancelPublication,
   invalidateLists,
   publishChange,
-} from '../../src/ops/core/publications.ts'
+} from '../../src/ops/core/publications/publications.ts'
 import { UserError } from '../../src/ops/shared/user-error.ts'
 import { CloudflareError } from '../../src/ops/store/failure.ts'
 import { retry } from '../../src/ops/store/retry.ts'
