@@ -39,8 +39,8 @@ test('npm run migrate without credentials names them', () => {
 })
 
 test('of several first starts at once, none is told to delete the state of the others', async () => {
-  const state = join(await createFolder(), 'state')
-  const migrate = () => runFile('npm', ['run', '-s', 'migrate', '--', '--local', '--persist-to', state])
+  const fresh = join(await createFolder(), 'state')
+  const migrate = () => runFile('npm', ['run', '-s', 'migrate', '--', '--local', '--persist-to', fresh])
   const ends = await Promise.allSettled([migrate(), migrate(), migrate()])
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []))
   expect(failures.length).toBeLessThan(ends.length)
