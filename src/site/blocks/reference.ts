@@ -1,8 +1,7 @@
 // The API reference, from openapi.json: every operation, parameter, header, field and error.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readPath } from '../../json.ts'
-import { parseTrusted } from '../../json.ts'
+import { parseTrusted, readPath } from '../../json.ts'
 import type {
   OpenapiDocument,
   Operation,

@@ -102,10 +102,7 @@ export class InvestmentPlansClient {
     return (await this.fetchList(filter)).plans
   }
 
-  /**
-   * The same, with the ETag of the list.
-   * @param known the last list with the same filters, for example from a file: you get it back if it has not changed
-   */
+  /** The same, with its ETag. `known` is the last list with these filters, from a file: you get it if it has not changed. */
   async fetchList(filter: PlanFilter = {}, known?: ListWithEtag): Promise<ListWithEtag> {
     const { retryDelaysMs = [1_000, 5_000, 30_000], deadlineMs = 120_000 } = this.#options
     const query = formatQuery(filter)

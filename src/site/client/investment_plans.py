@@ -124,10 +124,7 @@ class InvestmentPlansClient:
         return self.fetch_list(filter)["plans"]
 
     def fetch_list(self, filter: PlanFilter = {}, known: Optional[ListWithEtag] = None) -> ListWithEtag:
-        """The same, with the ETag of the list.
-
-        known is the last list with the same filters, for example from a file: you get it back if it has not changed.
-        """
+        """The same, with its ETag. known is the last list with these filters: you get it if it has not changed."""
         query = _format_query(filter)
         if known:
             self._keep(query, known)
