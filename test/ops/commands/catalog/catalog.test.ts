@@ -170,7 +170,7 @@ test('a change that looks wrong is a warning locally, and a question with --remo
   expect((await ops('plan set cash performance1=13')).stderr).toBe('')
   // The figures of a month are published after its end.
   const year = new Date().getUTCFullYear() + 1
-  const scheduled = `plan set cash performanceDate=${year}-11-30 ${remote} --at ${year}-12-01T06:00Z`
+  const scheduled = `plan set cash performance1=13.2 performanceDate=${year}-11-30 ${remote} --at ${year}-12-01T06:00Z`
   expect(await ops(scheduled)).toMatchObject({ code: 0, stderr: '' })
 })
 
