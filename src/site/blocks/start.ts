@@ -1,5 +1,4 @@
 // The parts of the start page that are more than prose: its head with a card, and the samples.
-import { parseTrusted } from '../../json.ts'
 import { html } from 'hono/html'
 import { examplePlan } from '../../catalog/example-plan.ts'
 import type { Plan } from '../../catalog/plan-schema.ts'
