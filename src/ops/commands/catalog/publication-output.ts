@@ -170,6 +170,11 @@ export function toLogRow(row: PublicationRow, change?: PlanDifference) {
   }
 }
 
-export function rowToJson({ baseRevision: _revision, plansHash: _hash, ...row }: PublicationRow) {
+export function rowToJson({
+  baseRevision: _revision,
+  plansHash: _hash,
+  needsApproval: _needsApproval,
+  ...row
+}: PublicationRow) {
   return formatTimes(row)
 }
