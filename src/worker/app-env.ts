@@ -10,7 +10,7 @@ export interface AppEnv {
     /** Unix milliseconds at which the request arrived. All of its work uses this clock. */
     nowMs: number
     /** Set once the caller is identified, for the log. The token endpoint sets only the short name. */
-    partner?: Pick<PartnerAccess, 'shortName'> & Partial<PartnerAccess>
+    partner?: Pick<PartnerAccess, 'shortName'> & Partial<Pick<PartnerAccess, 'country'>>
     /** Set when the request is refused, for the log. */
     refusal?: { code: string; reason: string | undefined }
     /** Set when a plan list is answered, for the log. */

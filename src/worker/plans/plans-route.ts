@@ -30,12 +30,13 @@ export function createPlansRoute({ readConfig, verifyToken, openCatalog, respond
       const catalog = await openCatalog(createCacheContext(c, seal), request)
 
       const partner = requirePartner(catalog.partner, claims)
-      c.set('partner', partner)
+      const { shortName, country } = partner
+      c.set('partner', { shortName, country })
       requireAccess(partner, claims)
-      if (c.req.param('shortName') !== partner.shortName) throw new ApiError('forbidden')
+      if (c.req.param('shortName') !== shortName) throw new ApiError('forbidden')
       if (parsed.kind === 'invalid') throw new ApiError('invalid_request', { message: parsed.problems.join(' ') })
 
-      const answer = await catalog.readList(partner.country, parsed.filter)
+      const answer = await catalog.readList(country, parsed.filter)
       c.set('answeredBy', answer)
       return respondConditionally(c.req.raw, answer.list, {
         ...commonHeaders(c),

@@ -259,9 +259,9 @@ export const catalog = {
       const { row, changes } = await readPublication(run.store, id)
       if (row.state === 'waiting') {
         run.report(...formatDifference(changes))
-        const conflict = row.conflict === null ? [] : [`It can’t be published: ${row.conflict}.`]
+        const conflict = row.willConflict === null ? [] : [`It can’t be published: ${row.willConflict}.`]
         await printDoubts(run, run.store, changes, row, conflict)
-        const effect = row.conflict === null ? 'be published' : 'end as conflicted, for catalog redo'
+        const effect = row.willConflict === null ? 'be published' : 'end as conflicted, for catalog redo'
         await run.confirm(`Publication ${id} will ${effect}.`)
       }
       return describeDecided(id, await approvePublication(run.store, id, run.attribution))

@@ -5,7 +5,7 @@ import type { Attribution } from '../../core/record/attribution.ts'
 import { compareChange, type PlanDifference } from '../../core/changes/catalog-difference.ts'
 import { formatIsoTime, formatOptionalTime, formatTimes } from '../../core/record/iso-time.ts'
 import { findDoubts, type ReviewedPublication } from '../../core/rules/plausibility.ts'
-import { isPending } from '../../core/publications/publication-log.ts'
+import type { ForecastRow } from '../../core/publications/publication-log.ts'
 import {
   type PlanChange,
   type Publication,
@@ -155,10 +155,10 @@ function formatCountries(plans: readonly PlanDifference[]): string {
 }
 
 /** A row of the log. @param change what it did to the plan that the operator named. */
-export function toLogRow(row: PublicationRow, change?: PlanDifference) {
+export function toLogRow(row: ForecastRow, change?: PlanDifference) {
   const { id: number, state, planCount: plans, actor: by, note, approvedNote, decidedNote, conflict } = row
-  const problem = conflict !== null && isPending(row) ? `will conflict: ${conflict}` : conflict
-  const notes = new Set([note, approvedNote, decidedNote, problem].filter((text) => text !== null))
+  const forecast = row.willConflict && `will conflict: ${row.willConflict}`
+  const notes = new Set([note, approvedNote, decidedNote, conflict, forecast].filter((text) => text !== null))
   const time = formatIsoTime(row.decidedAt ?? row.dueAt ?? row.createdAt)
   return {
     number,
@@ -170,11 +170,7 @@ export function toLogRow(row: PublicationRow, change?: PlanDifference) {
   }
 }
 
-export function rowToJson({
-  baseRevision: _revision,
-  plansHash: _hash,
-  needsApproval: _needsApproval,
-  ...row
-}: PublicationRow) {
+export function rowToJson(publication: PublicationRow | ForecastRow) {
+  const { baseRevision: _revision, plansHash: _hash, needsApproval: _isCareful, ...row } = publication
   return formatTimes(row)
 }

@@ -154,8 +154,8 @@ function toRow({ identifier, fundType, currency, isInvestable, viewableIn }: Cat
 }
 
 function describePending({ publication, change }: PendingChange): string {
-  const { id, dueAt, conflict } = publication
+  const { id, dueAt, willConflict } = publication
   const when = dueAt === null ? 'Once it is approved' : `From ${formatLocalTime(dueAt)}`
-  const problem = conflict === null ? '' : `, which conflicts now: ${conflict}`
+  const problem = willConflict === null ? '' : `, which conflicts now: ${willConflict}`
   return `${when}: ${describeChange(compareChange(change))} (publication ${id}${problem}).`
 }

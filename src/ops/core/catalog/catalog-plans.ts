@@ -35,7 +35,7 @@ export async function listPlans(store: Store, country?: string, atSeconds?: numb
 /** The catalog of now with what is scheduled until then. */
 async function foresee(store: Store, atSeconds: number): Promise<CatalogPlan[]> {
   const scheduled = (await listPublications(store, { onlyPending: true }))
-    .filter(({ state, dueAt, conflict }) => state === 'scheduled' && (dueAt ?? 0) <= atSeconds && !conflict)
+    .filter(({ state, dueAt, willConflict }) => state === 'scheduled' && (dueAt ?? 0) <= atSeconds && !willConflict)
     .toSorted((a, b) => Number(a.dueAt) - Number(b.dueAt) || a.id - b.id)
   let plans = applyChanges((await selectCatalog(store.db)).plans, [])
   for (const { id } of scheduled) {

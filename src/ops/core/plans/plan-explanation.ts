@@ -10,8 +10,7 @@ import { selectPlan } from '../catalog/catalog-plans.ts'
 import { formatIsoTime } from '../record/iso-time.ts'
 import { findPartner } from '../partners/partner-accounts.ts'
 import { explainPartner } from '../partners/partner-explanation.ts'
-import { listPublications } from '../publications/publication-log.ts'
-import type { PublicationRow } from '../publications/publications.ts'
+import { listPublications, type ForecastRow } from '../publications/publication-log.ts'
 
 export interface PlanExplanation {
   /** The first reason that applies, in the order in which they must be fixed. */
@@ -88,8 +87,7 @@ async function describeWithdrawal(
 }
 
 export interface PendingChange {
-  /** Its conflict is why it could not be published now. */
-  publication: PublicationRow
+  publication: ForecastRow
   change: PlanChange
 }
 

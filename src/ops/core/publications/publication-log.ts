@@ -17,26 +17,29 @@ export interface LogFilter {
   onlyPending?: boolean | undefined
 }
 
+/** A publication with a forecast: why it could not be published now. Null unless it is pending. */
+export type ForecastRow = PublicationRow & { willConflict: string | null }
+
 /**
- * Lists publications, the latest first. The conflict of a pending one is what it would have now.
+ * Lists publications, the latest first.
  * @throws UserError when no publication ever touched the plan.
  */
 export async function listPublications(
   store: Store,
   { plan, since, onlyPending = false }: LogFilter,
-): Promise<PublicationRow[]> {
+): Promise<ForecastRow[]> {
   const planIds = plan === undefined ? undefined : await selectRecordedPlanIds(store.db, plan)
   if (planIds?.length === 0) {
     const list = describeCommand(store.target, 'plan', 'list')
     throw new UserError(`No publication changed a plan ${abbreviate(plan)}. See: ${list}`)
   }
   const rows = await selectPublications(store.db, { planIds, since, states: onlyPending ? pendingStates : undefined })
-  return Promise.all(rows.map((row) => addConflict(store, row)))
+  return Promise.all(rows.map((row) => addForecast(store, row)))
 }
 
-/** Adds why a pending publication would conflict now. */
-async function addConflict({ db }: Store, row: PublicationRow): Promise<PublicationRow> {
-  return isPending(row) ? { ...row, conflict: (await findConflict(db, row.id)) ?? null } : row
+async function addForecast({ db }: Store, row: PublicationRow): Promise<ForecastRow> {
+  const willConflict = isPending(row) ? await findConflict(db, row.id) : undefined
+  return { ...row, willConflict: willConflict ?? null }
 }
 
 export function isPending({ state }: PublicationRow): boolean {
@@ -44,11 +47,8 @@ export function isPending({ state }: PublicationRow): boolean {
 }
 
 /** @throws UserError when there is no such publication. */
-export async function readPublication(
-  store: Store,
-  id: number,
-): Promise<{ row: PublicationRow; changes: PlanChange[] }> {
-  const row = await addConflict(store, await findPublication(store, id))
+export async function readPublication(store: Store, id: number): Promise<{ row: ForecastRow; changes: PlanChange[] }> {
+  const row = await addForecast(store, await findPublication(store, id))
   return { row, changes: await selectChanges(store.db, id) }
 }
 
