@@ -70,7 +70,7 @@ CREATE INDEX plan_versions_not_superseded ON plan_versions (plan_id, publication
 
 -- Partners, and who changed them. A row is the whole partner after a change, and the newest row is what the partner is: a
 -- suspension is a next row with suspended_at, which the Worker reads. A change of a signing key is a row with a kid only: keys
--- are not in the database.
+-- are not in the database. The IDs are times in Unix milliseconds, as revisions are.
 CREATE TABLE change_record (
   id                INTEGER PRIMARY KEY,
   changed_at        INTEGER NOT NULL,

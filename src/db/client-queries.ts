@@ -4,6 +4,7 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { parseTrusted } from '../json.ts'
 import { readRows, writeQuery } from './database.ts'
 import { newestRevision } from './plan-queries.ts'
+import { selectNewest } from './record-numbers.ts'
 import { changeRecord, type StoredSecret } from './schema.ts'
 
 /** What the Worker reads about a partner: to authenticate its client, and to decide what its tokens give access to. */
@@ -17,11 +18,11 @@ export interface PartnerAccess {
   secrets: Pick<StoredSecret, 'hash' | 'expiresAt'>[]
 }
 
-/** A partner and the catalog's revision, read at the same moment. */
+/** A partner, and what tells whether anything changed since, read at the same moment. */
 export interface PartnerCheck {
   /** Undefined if no partner has the client ID. */
   partner: PartnerAccess | undefined
-  /** The ID of the partner's row. Every change of the partner raises it. 0 for no partner. */
+  /** Every change of any partner raises it. */
   changeId: number
   /** Every change of the catalog raises it. */
   revision: number
@@ -30,9 +31,9 @@ export interface PartnerCheck {
 const newest = alias(changeRecord, 'newest')
 
 const checkQuery = writeQuery(sql`
-  select checked.revision, ${newest.id}, ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
+  select checked.revision, checked.change_id, ${newest.shortName}, ${newest.country}, ${newest.suspendedAt},
     ${newest.tokensValidFrom}, ${newest.secrets}
-  from (select ${newestRevision} as revision) as checked
+  from (select ${newestRevision} as revision, ${selectNewest(changeRecord.id)} as change_id) as checked
   left join ${changeRecord} as ${newest} on ${newest.id} = (
     select max(${changeRecord.id}) from ${changeRecord} where ${changeRecord.clientId} = ${sql.placeholder('clientId')}
   )`)
@@ -45,12 +46,20 @@ export async function selectPartnerCheck(
   d1: Pick<D1DatabaseSession, 'prepare'>,
   clientId: string,
 ): Promise<PartnerCheck> {
-  // Without a partner, all but the revision are null.
-  type Row = [revision: number, id: number | null, string, string, number | null, number | null, secrets: string]
+  // Without a partner, all but two are null.
+  type Row = [
+    revision: number,
+    changeId: number,
+    shortName: string | null,
+    string,
+    number | null,
+    number | null,
+    secrets: string,
+  ]
   const [row] = await readRows<Row>(d1, checkQuery, { clientId })
   if (row === undefined) throw new Error('D1 returned no row')
   const [revision, changeId, shortName, country, suspendedAt, tokensValidFrom, json] = row
-  if (changeId === null) return { revision, changeId: 0, partner: undefined }
+  if (shortName === null) return { revision, changeId, partner: undefined }
   const stored = parseTrusted<StoredSecret[]>(json)
   const secrets = stored.map(({ hash, expiresAt }) => ({ hash, expiresAt }))
   const partner = { shortName, country, isSuspended: suspendedAt !== null, tokensValidFrom, secrets }

@@ -5,6 +5,7 @@ import { alias, type SQLiteInsertValue } from 'drizzle-orm/sqlite-core'
 import { orNull } from './database.ts'
 import type { OperatorDatabase } from './operator-database.ts'
 import { changeRecord, partnerContacts } from './schema.ts'
+import { nextNumber } from './record-numbers.ts'
 
 /** Who makes a change, and how. A repetition has the same `requestId`, and changes nothing. */
 export interface ChangeRequest {
@@ -89,7 +90,7 @@ export async function changePartner(
   newestId: number,
   change: PartnerChange,
 ): Promise<MadeChange | undefined> {
-  const changed = nameFields({ id: sql`null`, ...describeRequest(request, change.kind), ...listChanged(change) })
+  const changed = nameFields({ ...describeRequest(request, change.kind), ...listChanged(change) })
   const next = db
     .select({ ...getTableColumns(newest), ...changed })
     .from(newest)
@@ -113,7 +114,7 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
 
 /** Who made a change, when and how. */
 function describeRequest({ requestId, actor, command, note }: ChangeRequest, kind: string) {
-  return { changedAt: now, actor, command, note: orNull(note), kind, requestId }
+  return { id: nextNumber(changeRecord.id), changedAt: now, actor, command, note: orNull(note), kind, requestId }
 }
 
 /** In INSERT … SELECT, drizzle wants a name for each value. */

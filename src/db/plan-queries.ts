@@ -4,12 +4,13 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import type { StoredPlan } from '../catalog/plan-document.ts'
 import { filterNames, planFilters, type PlanFilter } from '../catalog/plan-filters.ts'
 import { readRows, writeQuery } from './database.ts'
+import { selectNewest } from './record-numbers.ts'
 import { planVersions, publications } from './schema.ts'
 
 /** A plan after a publication. */
 export type Version = [planId: number, ...StoredPlan]
 
-export const newestRevision = sql`(select coalesce(max(${publications.revision}), 0) from ${publications})`
+export const newestRevision = selectNewest(publications.revision)
 
 /**
  * Selects the newest published version of each plan, in ascending order of `plan_id`. The `document` of a removed plan is null.

@@ -4,8 +4,9 @@ import { alias } from 'drizzle-orm/sqlite-core'
 import { assign } from './column-values.ts'
 import { orNull, type Database } from './database.ts'
 import { mergePending, stageReplacement } from './merge-pending.ts'
-import { isNotSuperseded, newestRevision, own, selectNewestVersions } from './plan-queries.ts'
+import { isNotSuperseded, own, selectNewestVersions } from './plan-queries.ts'
 import { pendingStates, planVersions, publications } from './schema.ts'
+import { nextNumber } from './record-numbers.ts'
 
 /** Who decides about a publication. */
 export interface Decision {
@@ -131,11 +132,9 @@ export function decide({ actor, note }: Decision) {
 export async function publish(db: Database, decision: Decision, mode: PublishMode): Promise<PublishOutcome> {
   const { publicationId } = decision
   const isCandidate = eq(publications.id, publicationId)
-  // At least the time in milliseconds, also when the clock was set back.
-  const revision = sql`max(${newestRevision} + 1, cast(unixepoch('now', 'subsec') * 1000 as integer))`
   const changes = {
     state: sql`iif(${isCandidate}, 'published', 'replaced')`,
-    revision: sql`iif(${isCandidate}, ${revision}, null)`,
+    revision: sql`iif(${isCandidate}, ${nextNumber(publications.revision)}, null)`,
     ...(mode === 'approve' && approve(decision)),
     ...decide(decision),
   }

@@ -36,14 +36,14 @@ test.each([0, 1, 10])('a list reads at most 3 rows for each of %s plans, however
   expect(await countRowsRead((d1) => selectPlanList(d1, 'RW', {}))).toBeLessThanOrEqual(2 * count + 3)
 })
 
-test('a check reads 3 rows, and the schedule at most three for each partner, however long the record is', async () => {
+test('a check reads 4 rows, and the schedule at most three for each partner, however long the record is', async () => {
   await publishPlans(openOperatorDatabase(env.DB), listPlans(10))
   const partners = [await seedPartner(), await seedPartner(), await seedPartner()]
   for (const { shortName } of [...partners, ...partners]) {
     await updatePartner(env.DB, shortName, { kind: 'replace-all', secretHash: 'hash' })
     await updatePartner(env.DB, shortName, { kind: 'end-tokens' })
   }
-  expect(await countRowsRead((d1) => selectPartnerCheck(d1, partners[0]?.clientId ?? ''))).toBe(3)
+  expect(await countRowsRead((d1) => selectPartnerCheck(d1, partners[0]?.clientId ?? ''))).toBe(4)
   expect(await countRowsRead((d1) => selectDue(openOperatorDatabase(d1)))).toBe(1)
   expect(await countRowsRead((d1) => deleteLeftovers(openOperatorDatabase(d1)))).toBeLessThanOrEqual(
     3 * partners.length,

@@ -114,8 +114,8 @@ test('keys rotate and keys drop are in the record, with who and why', async () =
   ])
   const entries: unknown = JSON.parse((await keys(['log', '--json'])).stdout)
   expect(entries).toMatchObject([
-    { id: 2, change: 'keys-drop', kid: earlier, command: `keys drop ${earlier}` },
-    { id: 1, change: 'keys-rotate', actor: 'amina', command: 'keys rotate --as amina --note Yearly.' },
+    { change: 'keys-drop', kid: earlier, command: `keys drop ${earlier}` },
+    { change: 'keys-rotate', actor: 'amina', command: 'keys rotate --as amina --note Yearly.' },
   ])
 })
 

@@ -238,7 +238,9 @@ test.each([
   const { clientId } = await create()
   const before = await find()
   expect(await keepsCopy(edit, clientId)).toBe(false)
-  expect(await find()).toEqual({ ...before, ...changed, id: before.id + 1 })
+  const after = await find()
+  expect(after).toEqual({ ...before, ...changed, id: after.id })
+  expect(after.id).toBeGreaterThan(before.id)
 })
 
 /** Every change but `create` and `close`. */
