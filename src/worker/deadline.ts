@@ -1,7 +1,14 @@
-// Limits how long the Worker waits for a binding.
+// How long the Worker waits for a binding.
 import { StorageError } from '../db/database.ts'
 
-const d1DeadlineMs = 5000
+export const d1DeadlineMs = 5000
+/** D1 runs a statement for at most 30 s. */
+export const publishDeadlineMs = 60_000
+export const kvReadDeadlineMs = 2000
+/** A write comes after the response, and a large list takes its time. Cloudflare ends such work after 30 s. */
+export const kvWriteDeadlineMs = 20_000
+/** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
+export const rateLimitDeadlineMs = 1000
 
 /** Settles like `work`, or rejects after `ms` milliseconds. The work goes on: a call to a binding can't be cancelled. */
 export function withDeadline<T>(
@@ -16,7 +23,7 @@ export function withDeadline<T>(
   })
 }
 
-/** Waits for a query, for at most 5 s by default. @throws StorageError when D1 fails or is too slow */
+/** @throws StorageError when D1 fails or is too slow */
 export function queryD1<T>(query: Promise<T>, deadlineMs = d1DeadlineMs): Promise<T> {
   return withDeadline(query, deadlineMs, 'D1', StorageError)
 }

@@ -5,10 +5,7 @@ import { deleteLeftovers } from '../db/leftovers.ts'
 import { endAsConflicted, markSuperseded, publishPending, selectDue } from '../db/publish.ts'
 import { deleteAbandoned } from '../db/stage-publication.ts'
 import { describeError, log } from './log.ts'
-import { queryD1 } from './deadline.ts'
-
-/** D1 runs a statement for at most 30 s. */
-const publishDeadlineMs = 60_000
+import { publishDeadlineMs, queryD1 } from './deadline.ts'
 
 /**
  * Never rejects. What fails is logged, and the run of the next minute tries it again.

@@ -1,6 +1,5 @@
 // Serves partners and plan lists from the isolate's memory, KV and D1, and keeps them fresh by revision. README.md in this
 // folder explains the policy, with the table that openCatalog follows from top to bottom.
-import { getPlanListKey } from '../../api/cache-keys.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import type { StorageError } from '../../db/database.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
@@ -11,7 +10,7 @@ import { createD1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import type { PartnerCopy } from './kv-copies.ts'
 import { createPartnerChecks, type Check } from './partner-checks.ts'
-import { createPlanLists, type Answer, type Prefetched } from './plan-lists.ts'
+import { createPlanLists, nameList, type Answer, type Prefetched } from './plan-lists.ts'
 
 export interface CatalogRequest {
   clientId: string
@@ -56,56 +55,59 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   /** @throws StorageError when D1 does not answer and there is no copy of the partner */
   async function openCatalog(context: CacheContext, request: CatalogRequest): Promise<CatalogEntry> {
     const { clientId, countryHint, filter } = request
-    const held = checks.get(clientId)
-    const ageMs = held ? computeAgeMs(held.checkedAtMs, context.nowMs) : Infinity
-    const country = held?.partner?.country
+    const client = checks.get(clientId)
+    const check = client?.check
+    const ageMs = check ? computeAgeMs(check.checkedAtMs, context.nowMs) : Infinity
+    const likelyCountry = check?.partner?.country ?? countryHint
     let prefetched: Prefetched | undefined
     // Fresh.
-    if (held && ageMs <= maxAgeMs) return serve(held)
+    if (check && ageMs <= maxAgeMs) {
+      checks.renewCopy(context, clientId, client)
+      return createEntry(check)
+    }
     // Due.
-    if (held && ageMs <= staleWhileRevalidateMs) {
+    if (check && ageMs <= staleWhileRevalidateMs) {
       if (d1.claimProbe()) context.waitUntil(renewAfterResponse())
-      return serve(held)
+      return createEntry(check)
     }
     // Old, or none.
-    return d1.serve(context, askD1, useOld)
+    return d1.withFallback(context, askD1, useOld)
 
     async function askD1(): Promise<CatalogEntry> {
-      const check = checks.renew(context, clientId)
+      const asked = checks.ask(context, clientId)
       // Reads the list from KV at the same time, if memory has none.
-      const likelyCountry = country ?? countryHint
-      if (likelyCountry && filter) prefetched = lists.prefetch(nameList(likelyCountry, filter))
-      return serve(await check)
+      if (likelyCountry && filter) prefetched = lists.prefetch(nameList(context, likelyCountry, filter))
+      return createEntry(await asked)
     }
 
     async function useOld(failure: StorageError, isPaused: boolean): Promise<CatalogEntry | undefined> {
       const old = await checks.readOld(context, clientId, isPaused)
       // Asks D1 if only the list is missing, unless it failed for this request.
-      return old && (!isPaused || (await hasOldList(old))) ? serve(old, failure) : undefined
+      return old && (!isPaused || (await hasOldList(old))) ? createEntry(old, failure) : undefined
     }
 
     /** A request that gets no list needs no copy of one. */
     async function hasOldList({ partner }: Check | PartnerCopy): Promise<boolean> {
-      return !partner || !filter || partner.isSuspended || lists.hasOld(nameList(partner.country, filter))
+      return !partner || !filter || partner.isSuspended || lists.hasOld(nameList(context, partner.country, filter))
     }
 
     /** Reloads the list that was served, too, if the renewed check shows that it is outdated. */
     async function renewAfterResponse(): Promise<void> {
       try {
         await checks.renew(context, clientId)
-        if (country && filter) await lists.reloadIfOutdated(nameList(country, filter))
+        if (likelyCountry && filter) await lists.reloadIfOutdated(nameList(context, likelyCountry, filter))
       } catch (error) {
         context.warn({ event: 'refresh_failed', reason: describeError(error) })
       }
     }
 
-    function nameList(listCountry: string, listFilter: PlanFilter) {
-      return { context, key: getPlanListKey(listCountry, listFilter), country: listCountry, filter: listFilter }
-    }
-
-    function serve({ partner, checkedAtMs }: Check | PartnerCopy, failure?: StorageError): CatalogEntry {
-      const readList: CatalogEntry['readList'] = (...name) =>
-        lists.read({ ...nameList(...name), checkedAtMs, failure, prefetched })
+    function createEntry({ partner, checkedAtMs }: Check | PartnerCopy, failure?: StorageError): CatalogEntry {
+      const readList: CatalogEntry['readList'] = (country, listFilter) =>
+        lists.read(nameList(context, country, listFilter), {
+          checkedAtMs,
+          failure,
+          prefetched: country === likelyCountry ? prefetched : undefined,
+        })
       return { partner, readList }
     }
   }
@@ -121,7 +123,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
     decide: (client: SignIn) => Promise<T>,
     decideByCopy: (client: SignIn, isPaused: boolean) => Promise<T | undefined>,
   ): Promise<T> {
-    return d1.serve(
+    return d1.withFallback(
       context,
       async () => {
         const check = await checks.askPrimary(context, clientId)
@@ -129,7 +131,7 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
           checks.keep(context, clientId, check)
           prefetchList(context, check.partner)
         }
-        return decide({ partner: check.partner, asOfMs: check.checkedAtMs, isOld: false, accept })
+        return decide({ partner: check.partner, asOfMs: check.readAtMs, isOld: false, accept })
       },
       async (_, isPaused) => {
         const old = await checks.readOld(context, clientId, isPaused)
@@ -144,9 +146,8 @@ export function createCatalogCache(bounds: Record<'maxBytes' | 'maxPartners', nu
   /** After the response. */
   function prefetchList(context: CacheContext, partner: PartnerAccess | undefined): void {
     if (!partner) return
-    const { country } = partner
-    const name = { context, key: getPlanListKey(country, {}), country, filter: {} }
-    context.waitUntil(letResponseGo().then(() => lists.hasOld(name)))
+    const name = nameList(context, partner.country, {})
+    context.waitUntil(letResponseGo().then(() => lists.prefetch(name)))
   }
 
   return { openCatalog, openSignIn }

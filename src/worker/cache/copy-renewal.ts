@@ -1,4 +1,5 @@
 // Keeps the copies in KV recent, of lists and of partners.
+import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { computeAgeMs, kvRetryMs, kvRewriteMs } from './freshness.ts'
 
@@ -15,29 +16,36 @@ export interface Copied {
   storedAtMs: number | undefined
 }
 
+/** Whether a copy of this time need not be renewed. */
+export function isRecentCopy(timeMs: number, nowMs: number): boolean {
+  return computeAgeMs(timeMs, nowMs) <= kvRewriteMs
+}
+
 /**
- * Writes a copy that KV lacks or that is old, after the response, so that an outage finds a recent one. KV is read first, because
+ * Renews a copy that KV lacks or that is old, after the response, so that an outage finds a recent one. KV is read first, because
  * another isolate may have written it: a read costs a tenth of a write, and KV takes one write per second per key.
- * @param timeMs when D1 last confirmed what is held
  * @param readTime returns the time of KV's copy, 0 if there is none or if it says something else
- * @param write returns whether KV accepted the copy
+ * @param write returns the time of the copy, undefined if it was not written
  */
 export function renewCopy(
-  { waitUntil }: CacheContext,
+  { waitUntil, nowMs, warn }: CacheContext,
   held: Copied,
-  timeMs: number,
   readTime: () => Promise<number>,
-  write: () => Promise<boolean>,
+  write: () => Promise<number | undefined>,
 ): void {
-  if (held.storedAtMs === undefined || computeAgeMs(held.storedAtMs, timeMs) <= kvRewriteMs) return
+  if (held.storedAtMs === undefined || isRecentCopy(held.storedAtMs, nowMs)) return
   // Only one request renews it.
-  held.storedAtMs = timeMs
+  held.storedAtMs = nowMs
   waitUntil(renew())
 
   async function renew(): Promise<void> {
     await letResponseGo()
     const storedAtMs = await readTime()
-    if (computeAgeMs(storedAtMs, timeMs) <= kvRewriteMs) held.storedAtMs = storedAtMs
-    else if (!(await write())) held.storedAtMs = timeMs - kvRewriteMs + kvRetryMs
+    const writtenAtMs = isRecentCopy(storedAtMs, nowMs) ? storedAtMs : await write().catch(warnOfFailure)
+    held.storedAtMs = writtenAtMs ?? nowMs - kvRewriteMs + kvRetryMs
+  }
+
+  function warnOfFailure(error: unknown): undefined {
+    warn({ event: 'refresh_failed', reason: describeError(error) })
   }
 }

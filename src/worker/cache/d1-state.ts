@@ -1,86 +1,106 @@
-// What an isolate knows about D1: the newest revision that it has seen, and whether D1 fails. Every read of D1 goes through here,
-// and nothing else decides what is served while D1 fails.
+// What an isolate knows about D1: the newest revision and the newest change of a partner that it has seen, and whether D1 fails.
+// Every read of D1 goes through here, and nothing else decides when an old copy is served.
 import { StorageError } from '../../db/database.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext, CatalogSession } from './cache-context.ts'
-import { outagePauseMs, outageProbeMs } from './freshness.ts'
+import { createD1Pause } from './d1-pause.ts'
 
 export type D1State = ReturnType<typeof createD1State>
+
+/** The newest change of any partner. The checks that were read with it refer to it, so one answer confirms all of them. */
+export interface Change {
+  id: number
+  /** Unix milliseconds of the latest question that D1 answered with this ID. */
+  confirmedAtMs: number
+}
+
+/** A list has no change ID. */
+interface Numbers {
+  revision: number
+  changeId?: number
+}
 
 type Query<T> = (session: CatalogSession) => Promise<T>
 
 /** @param clock the time in Unix milliseconds */
 export function createD1State(clock: () => number) {
+  const pause = createD1Pause(clock)
   let newestRevision = 0
-  /** While D1 fails: when a request that has an old copy asks D1 again. */
-  let nextProbeAtMs = -Infinity
+  let newestChange: Change = { id: 0, confirmedAtMs: 0 }
 
   async function read<T>(session: CatalogSession, query: Query<T>): Promise<T> {
     try {
       const answer = await query(session)
-      nextProbeAtMs = -Infinity
+      pause.end()
       return answer
     } catch (error) {
-      if (error instanceof StorageError) nextProbeAtMs = clock() + outagePauseMs
+      if (error instanceof StorageError) pause.begin()
       throw error
     }
   }
 
-  async function readPrimary<T extends { revision: number }>(context: CacheContext, query: Query<T>): Promise<T> {
-    const newestBefore = newestRevision
-    const primary = await read(context.openSession('primary'), query)
-    // Another request may have seen a newer revision meanwhile, or an older one.
-    newestRevision = newestRevision === newestBefore ? primary.revision : Math.max(newestRevision, primary.revision)
-    return primary
+  /** Confirms the checks of the newest change, or begins a newer one, which confirms none of them. */
+  function noteChange(id: number, askedAtMs: number): void {
+    if (id !== newestChange.id) newestChange = { id, confirmedAtMs: askedAtMs }
+    // Answers may arrive late. But a time after now is from before the clock stepped back.
+    else if (askedAtMs > newestChange.confirmedAtMs || newestChange.confirmedAtMs > clock()) {
+      newestChange.confirmedAtMs = askedAtMs
+    }
   }
 
   /**
-   * Whether a request that could use an old copy asks D1. True while D1 answers. After a failure, false for 10 s, then true for
-   * one request, which has to ask, and false for the others until that one has an answer.
+   * The primary never lags behind. A lower number than the isolate's means that the database was restored, unless another
+   * answer moved the number meanwhile: then this answer is late.
    */
-  function claimProbe(): boolean {
-    const nowMs = clock()
-    const pauseMs = nextProbeAtMs - nowMs
-    // A longer pause than that is from before the clock stepped back.
-    if (pauseMs > 0 && pauseMs <= outagePauseMs) return false
-    // A failure long ago says nothing about D1.
-    const isRecent = pauseMs <= 0 && pauseMs > -outageProbeMs
-    nextProbeAtMs = isRecent ? nowMs + outageProbeMs : -Infinity
-    return true
+  async function readPrimary<T extends Numbers>(context: CacheContext, query: Query<T>): Promise<T> {
+    const [revisionBefore, changeBefore] = [newestRevision, newestChange]
+    const primary = await read(context.openSession('primary'), query)
+    const { revision, changeId } = primary
+    if (newestRevision === revisionBefore || revision > newestRevision) newestRevision = revision
+    if (changeId !== undefined && (newestChange === changeBefore || changeId >= newestChange.id)) {
+      noteChange(changeId, context.nowMs)
+    }
+    return primary
   }
 
   return {
     getNewestRevision: () => newestRevision,
     /** A list of another revision is outdated. */
     isNewest: (revision: number) => revision === newestRevision,
+    /** A check of another change may be outdated. */
+    getNewestChange: () => newestChange,
 
     /**
-     * Reads from the nearest replica. If it knows an older revision than the isolate, or if `isAsNew` is false, either it lags
-     * behind, or the database was restored to an earlier time. The primary's answer decides.
+     * Reads from the nearest replica. If it has a lower number than the isolate, or if `isAsNew` is false, either it lags behind,
+     * or the database was restored to an earlier time. The primary's answer decides.
      */
-    readNearest: async <T extends { revision: number }>(
+    readNearest: async <T extends Numbers>(
       context: CacheContext,
       query: Query<T>,
       isAsNew: (answer: T) => boolean,
     ): Promise<T> => {
       const nearest = await read(context.openSession('nearest'), query)
-      newestRevision = Math.max(newestRevision, nearest.revision)
-      return nearest.revision === newestRevision && isAsNew(nearest) ? nearest : readPrimary(context, query)
+      const { revision, changeId } = nearest
+      const isBehind = revision < newestRevision || (changeId !== undefined && changeId < newestChange.id)
+      if (isBehind || !isAsNew(nearest)) return readPrimary(context, query)
+      newestRevision = revision
+      if (changeId !== undefined) noteChange(changeId, context.nowMs)
+      return nearest
     },
     readPrimary,
-    claimProbe,
+    claimProbe: pause.claimProbe,
 
     /**
-     * Serves D1's answer, or an old one while D1 fails: the last two rows of the table in README.md.
+     * Answers from D1, or from old copies while D1 fails: the last two rows of the table in README.md.
      * @param useOld returns undefined if the copies are not enough. In a pause, D1 failed for another request a moment ago.
      * @throws StorageError when D1 does not answer and the copies are not enough
      */
-    serve: async <T>(
+    withFallback: async <T>(
       { warn }: CacheContext,
       ask: () => Promise<T>,
       useOld: (failure: StorageError, isPaused: boolean) => Promise<T | undefined>,
     ): Promise<T> => {
-      if (!claimProbe()) {
+      if (!pause.claimProbe()) {
         const old = await useOld(new StorageError('D1 failed a moment ago'), true)
         if (old !== undefined) return old
       }

@@ -1,6 +1,7 @@
 // The ages of the freshness policy, in one place.
 import { maxReplicaLagMs } from '../../api/cache-keys.ts'
 import { copyRenewalHours, freshnessSeconds, staleIfErrorHours } from '../../api/promises.ts'
+import { d1DeadlineMs } from '../deadline.ts'
 
 /** A check of up to this age is used without any I/O. */
 export const maxAgeMs = 60_000
@@ -13,8 +14,8 @@ export const staleWhileRevalidateMs = freshnessSeconds * 1000
 export const staleIfErrorMs = staleIfErrorHours * 3600_000
 /** After D1 failed, a request that has an old copy does not ask it for this long. */
 export const outagePauseMs = 10_000
-/** After that, one request asks D1. The others use old copies for this long: a little longer than D1's deadline. */
-export const outageProbeMs = 6000
+/** After that, one request asks D1. The others use old copies until it has an answer, or for this long. */
+export const outageProbeMs = d1DeadlineMs + 1000
 /** A copy in KV is written again when it is older than this, so that an outage always finds a recent copy. */
 export const kvRewriteMs = copyRenewalHours * 3600_000
 /** After KV refused a copy, an isolate tries again after this time. */

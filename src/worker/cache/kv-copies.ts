@@ -3,15 +3,11 @@
 import { isJsonObject, parseTrusted } from '../../json.ts'
 import { getPartnerKey } from '../../api/cache-keys.ts'
 import type { PartnerAccess } from '../../db/client-queries.ts'
-import { withDeadline } from '../deadline.ts'
+import { kvReadDeadlineMs, kvWriteDeadlineMs, withDeadline } from '../deadline.ts'
 import { describeError } from '../log.ts'
 import type { CacheContext } from './cache-context.ts'
 import { isUsableInOutage, staleIfErrorMs } from './freshness.ts'
 import type { Copied } from './copy-renewal.ts'
-
-const deadlineMs = 2000
-/** A write comes after the response, and a large list takes its time. Cloudflare ends such work after 30 s. */
-const writeDeadlineMs = 20_000
 
 /** KV's limit. Keys are escaped, so a character is a byte. */
 const maxKeyLength = 512
@@ -53,10 +49,11 @@ export async function readListCopy(context: CacheContext, key: string): Promise<
   return undefined
 }
 
-/** @returns whether KV accepted the copy */
-export function writeListCopy(context: CacheContext, key: string, list: HeldList): Promise<boolean> {
+/** @returns the time of the copy, undefined if KV refused it */
+export async function writeListCopy(context: CacheContext, key: string, list: HeldList): Promise<number | undefined> {
   const { body, etag, revision, currentAtMs } = list
-  return writeCopy(context, 'plans', key, body, { etag, revision, currentAtMs, bytes: body.byteLength })
+  const metadata = { etag, revision, currentAtMs, bytes: body.byteLength }
+  return (await writeCopy(context, 'plans', key, body, metadata)) ? currentAtMs : undefined
 }
 
 export interface PartnerCopy {
@@ -96,15 +93,20 @@ export async function readStoredPartner(context: CacheContext, clientId: string)
 
 /**
  * The short name is in the metadata, so that the command line finds the copy of a partner while D1 fails.
- * @returns whether KV accepted the copy
+ * @returns the time of the copy, undefined if KV refused it
  */
-export async function writePartnerCopy(context: CacheContext, clientId: string, copy: PartnerCopy): Promise<boolean> {
+export async function writePartnerCopy(
+  context: CacheContext,
+  clientId: string,
+  copy: PartnerCopy,
+): Promise<number | undefined> {
   const key = getPartnerKey(clientId)
   const { partner, checkedAtMs } = copy
   const { shortName, ...access } = partner
   const body = JSON.stringify(access)
   const mac = await context.seal.sign(formatSealed(key, checkedAtMs, shortName, body), context.nowMs)
-  return writeCopy(context, 'partner', key, new TextEncoder().encode(body), { shortName, checkedAtMs, mac })
+  const metadata = { shortName, checkedAtMs, mac }
+  return (await writeCopy(context, 'partner', key, new TextEncoder().encode(body), metadata)) ? checkedAtMs : undefined
 }
 
 /** A different text for each copy: a key and a short name have no line break. */
@@ -115,7 +117,7 @@ function formatSealed(key: string, checkedAtMs: number, shortName: string, body:
 async function readCopy({ kv, warn }: CacheContext, entry: 'plans' | 'partner', key: string) {
   if (kv === undefined || key.length > maxKeyLength) return undefined
   try {
-    const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), deadlineMs, 'KV')
+    const { value, metadata } = await withDeadline(kv.getWithMetadata(key, 'arrayBuffer'), kvReadDeadlineMs, 'KV')
     if (value === null) return undefined
     return { body: new Uint8Array(value), metadata: isJsonObject(metadata) ? metadata : {} }
   } catch (error) {
@@ -133,7 +135,7 @@ async function writeCopy(
 ) {
   if (kv === undefined || key.length > maxKeyLength) return false
   try {
-    await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), writeDeadlineMs, 'KV')
+    await withDeadline(kv.put(key, body, { metadata, expirationTtl: staleIfErrorMs / 1000 }), kvWriteDeadlineMs, 'KV')
     return true
   } catch (error) {
     warn({ event: 'kv_failed', operation: 'put', entry, reason: describeError(error) })

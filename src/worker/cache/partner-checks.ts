@@ -2,31 +2,105 @@
 import type { PartnerAccess, PartnerCheck } from '../../db/client-queries.ts'
 import { createBoundedMap } from '../bounded-map.ts'
 import type { CacheContext } from './cache-context.ts'
-import { renewCopy, type Copied } from './copy-renewal.ts'
-import type { D1State } from './d1-state.ts'
+import { isRecentCopy, renewCopy, type Copied } from './copy-renewal.ts'
+import type { Change, D1State } from './d1-state.ts'
 import { computeAgeMs, computeAsOfMs, isUsableInOutage, maxAgeMs, staleWhileRevalidateMs } from './freshness.ts'
 import { readStoredPartner, writePartnerCopy, type PartnerCopy, type StoredPartner } from './kv-copies.ts'
 import { createSharedWork } from './shared-work.ts'
 
 /** D1's answer about a client. */
-export interface Check extends Pick<PartnerCheck, 'partner' | 'changeId'> {
-  /** Unix milliseconds at which D1 was asked. */
-  checkedAtMs: number
-  /** Counts the questions of this isolate: a clock can step back, and this can't. */
-  order: number
+export interface Check {
+  /** Undefined if no partner has the client ID. */
+  partner: PartnerAccess | undefined
+  /** The newest change of any partner at that moment. Any answer with the same one confirms the check. */
+  change: Change
+  /** Unix milliseconds at which D1 was asked for the partner's row. */
+  readAtMs: number
+  /** Unix milliseconds at which D1 last confirmed it. */
+  readonly checkedAtMs: number
 }
 
-interface KnownClient extends Copied {
+export interface KnownClient extends Copied {
   check: Check | undefined
-  /** What KV had when it was last read, while D1 failed. A copy has no revision, so it must not become a check. */
+  /** What KV had when it was last read, while D1 failed. A copy has no change, so it must not become a check. */
   stored: (StoredPartner & { readAtMs: number }) | undefined
 }
 
 /** @param clock the time in Unix milliseconds */
 export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () => number) {
   const clients = createBoundedMap<KnownClient>(maxPartners)
-  const shareCheck = createSharedWork<Check>(clock)
-  let lastOrder = 0
+  const shareRow = createSharedWork<Check>(clock)
+  const shareRenewal = createSharedWork<Check>(clock)
+
+  const isCurrent = ({ change }: Check) => change === d1.getNewestChange()
+
+  function createCheck({ partner, changeId }: PartnerCheck, readAtMs: number): Check {
+    const newest = d1.getNewestChange()
+    // A late answer: another one has a newer change, or the database was restored meanwhile.
+    const change = changeId === newest.id ? newest : { id: changeId, confirmedAtMs: readAtMs }
+    return {
+      partner,
+      change,
+      readAtMs,
+      get checkedAtMs() {
+        return change.confirmedAtMs
+      },
+    }
+  }
+
+  /** Keeps an answer of D1, unless it is late. It wins over any copy read before, and over a mark unless it may lack the change. */
+  function remember(clientId: string, check: Check): void {
+    if (!isCurrent(check)) return
+    const client: KnownClient = clients.get(clientId) ?? { check: undefined, stored: undefined, storedAtMs: 0 }
+    if (!isSamePartner(client.check?.partner, check.partner)) client.storedAtMs = 0
+    client.check = check
+    if ((client.stored?.endedAtMs ?? 0) <= computeAsOfMs(check.readAtMs)) client.stored = undefined
+    clients.set(clientId, client)
+  }
+
+  function keep(context: CacheContext, clientId: string, check: Check): void {
+    remember(clientId, check)
+    renewPartnerCopy(context, clientId)
+  }
+
+  /** Asks D1 for the partner's row. Shared by the client's requests, unless a newer change became known since it was asked. */
+  function readRow(context: CacheContext, clientId: string): Promise<Check> {
+    return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
+      // A token proves that its partner existed: a replica without it lags behind.
+      const isAsNew = ({ partner }: PartnerCheck) => partner !== undefined
+      const answer = await d1.readNearest(context, (from) => from.checkPartner(clientId), isAsNew)
+      const check = createCheck(answer, context.nowMs)
+      remember(clientId, check)
+      return check
+    })
+  }
+
+  /** Whether the row can be written over what KV has. Rows that somebody changes by hand have no new ID, so they are read again. */
+  function isEnough(check: Check, { copy, endedAtMs }: StoredPartner, nowMs: number): boolean {
+    const isNewerThanKv = check.readAtMs >= (copy?.checkedAtMs ?? 0) && computeAsOfMs(check.readAtMs) >= endedAtMs
+    return isCurrent(check) && isRecentCopy(check.readAtMs, nowMs) && isNewerThanKv
+  }
+
+  /** Renews KV's copy if it is due. "No such partner" has none. */
+  function renewPartnerCopy(context: CacheContext, clientId: string, client = clients.get(clientId)): void {
+    if (!client?.check?.partner) return
+    let stored: StoredPartner | null
+    const readTime = async () => {
+      stored = await readStoredPartner(context, clientId)
+      return stored?.copy && isSamePartner(stored.copy.partner, client.check?.partner) ? stored.copy.checkedAtMs : 0
+    }
+    const write = async () => {
+      // KV fails.
+      if (stored === null) return undefined
+      if (client.check && !isEnough(client.check, stored, context.nowMs) && d1.claimProbe()) {
+        await readRow(context, clientId)
+      }
+      const { check } = client
+      if (!check?.partner || !isEnough(check, stored, context.nowMs)) return undefined
+      return writePartnerCopy(context, clientId, { partner: check.partner, checkedAtMs: check.readAtMs })
+    }
+    renewCopy(context, client, readTime, write)
+  }
 
   /** Reads KV once a minute. */
   async function readStored(context: CacheContext, clientId: string): Promise<StoredPartner> {
@@ -36,55 +110,46 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
     const read = (await readStoredPartner(context, clientId)) ?? before ?? { copy: undefined, endedAtMs: 0 }
     const stored = { ...read, readAtMs: clock() }
     const client = clients.get(clientId)
-    if (client) client.stored = stored
+    if (client) {
+      client.stored = stored
+      // A mark must be replaced soon after D1 answers again.
+      client.storedAtMs = 0
+    }
     // Otherwise, random client IDs would fill the memory.
     else if (stored.copy || stored.endedAtMs > 0) clients.set(clientId, { check: undefined, stored, storedAtMs: 0 })
     return stored
   }
 
-  async function ask(context: CacheContext, read: () => Promise<PartnerCheck>): Promise<Check> {
-    const order = ++lastOrder
-    const { partner, changeId } = await read()
-    return { partner, changeId, checkedAtMs: context.nowMs, order }
-  }
-
-  /**
-   * Keeps an answer of D1 in memory and in KV, unless a later question was answered first. It wins over any copy read before,
-   * and over a mark unless its source may have lacked the change.
-   */
-  function keep(context: CacheContext, clientId: string, check: Check): Check {
-    const known = clients.get(clientId)
-    if (known?.check && known.check.order >= check.order) return known.check
-    const client: KnownClient = known ?? { check, stored: undefined, storedAtMs: 0 }
-    const endedAtMs = client.stored?.endedAtMs ?? 0
-    if (endedAtMs > 0 || !isSamePartner(client.check?.partner, check.partner)) client.storedAtMs = 0
-    client.check = check
-    if (endedAtMs <= computeAsOfMs(check.checkedAtMs)) client.stored = undefined
-    clients.set(clientId, client)
-    renewPartnerCopy(context, clientId, client, check)
-    return check
-  }
-
   return {
-    /** D1's latest answer, of any age. */
-    get: (clientId: string) => clients.get(clientId)?.check,
+    /** What is known, of any age. */
+    get: (clientId: string) => clients.get(clientId),
 
-    /** Asks D1. Shared by all requests of the isolate that need the same partner. */
-    renew: (context: CacheContext, clientId: string) =>
-      shareCheck(clientId, context, async () => {
-        // A token proves that its partner existed, and memory knows a change of it: a replica without them lags behind.
-        const isAsNew = ({ partner, changeId }: PartnerCheck) =>
-          partner !== undefined && changeId >= (clients.get(clientId)?.check?.changeId ?? 0)
-        const read = () => d1.readNearest(context, (from) => from.checkPartner(clientId), isAsNew)
-        return keep(context, clientId, await ask(context, read))
-      }),
+    renewCopy: renewPartnerCopy,
 
     /**
-     * Asks the primary, because a new secret would fail on a replica that lags behind. Not shared. The answer replaces an older
-     * check, and is kept otherwise only when the client is known to be right: anybody can send a client ID.
+     * For a check that is due. One question renews all checks of the newest change. The check of an earlier change may be
+     * outdated, so its own row is read.
      */
+    renew: async (context: CacheContext, clientId: string): Promise<void> => {
+      const check = clients.get(clientId)?.check
+      if (check && isCurrent(check)) {
+        await shareRenewal(String(check.change.id), context, () => readRow(context, clientId))
+      } else await readRow(context, clientId)
+      renewPartnerCopy(context, clientId)
+    },
+
+    /** For a request that waits: it needs the partner's own row. */
+    ask: async (context: CacheContext, clientId: string): Promise<Check> => {
+      const check = await readRow(context, clientId)
+      renewPartnerCopy(context, clientId)
+      return check
+    },
+
+    /** For a sign-in. Asks the primary, because a new secret would fail on a replica that lags behind. Not shared. */
     askPrimary: async (context: CacheContext, clientId: string): Promise<Check> => {
-      const check = await ask(context, () => d1.readPrimary(context, (from) => from.checkPartner(clientId)))
+      const answer = await d1.readPrimary(context, (from) => from.checkPartner(clientId))
+      const check = createCheck(answer, context.nowMs)
+      // Otherwise it is kept only when the client is known to be right: anybody can send a client ID.
       if (clients.get(clientId)?.check) keep(context, clientId, check)
       return check
     },
@@ -105,27 +170,6 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
       return held && held.checkedAtMs >= (stored?.checkedAtMs ?? 0) ? held : stored
     },
   }
-}
-
-/** Never writes an answer of D1 that a newer one contradicts, or that may lack the change of an operator's mark. */
-function renewPartnerCopy(
-  context: CacheContext,
-  clientId: string,
-  client: KnownClient,
-  { partner, checkedAtMs }: Check,
-): void {
-  if (partner === undefined) return
-  let markedAtMs = 0
-  const readTime = async () => {
-    const stored = await readStoredPartner(context, clientId)
-    markedAtMs = stored?.endedAtMs ?? 0
-    return stored?.copy && isSamePartner(stored.copy.partner, partner) ? stored.copy.checkedAtMs : 0
-  }
-  const write = async () =>
-    isSamePartner(client.check?.partner, partner) &&
-    markedAtMs <= computeAsOfMs(checkedAtMs) &&
-    writePartnerCopy(context, clientId, { partner, checkedAtMs })
-  renewCopy(context, client, checkedAtMs, readTime, write)
 }
 
 function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {

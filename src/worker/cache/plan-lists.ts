@@ -1,4 +1,5 @@
 // The plan lists: in memory, in KV, loaded from D1 when their revision is not the newest.
+import { getPlanListKey } from '../../api/cache-keys.ts'
 import type { PlanFilter } from '../../catalog/plan-filters.ts'
 import { encodeBase64Url } from '../../crypto/base64.ts'
 import type { StorageError } from '../../db/database.ts'
@@ -33,19 +34,23 @@ interface ListName {
   filter: PlanFilter
 }
 
-interface ListRequest extends ListName {
+/** A request of one list. */
+export function nameList(context: CacheContext, country: string, filter: PlanFilter): ListName {
+  return { context, key: getPlanListKey(country, filter), country, filter }
+}
+
+/** What decides how a list may be answered. */
+interface Conditions {
   /** Unix milliseconds of the check that the request relies on. */
   checkedAtMs: number
   /** Given if that check is an old one, because D1 failed. Then an old list has to do, too. */
   failure: StorageError | undefined
+  /** Given if KV was asked for this list before the partner was known. */
   prefetched: Prefetched | undefined
 }
 
-/** A copy that KV was asked for before the partner was known. */
-export interface Prefetched {
-  key: string
-  copy: Promise<HeldList | undefined>
-}
+/** KV's copy. */
+export type Prefetched = Promise<HeldList | undefined>
 
 export function createPlanLists(maxBytes: number, d1: D1State, clock: () => number) {
   const lists = createBoundedMap<HeldList>(maxBytes, measureBytes)
@@ -64,42 +69,38 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
     })
   }
 
-  /** The list in memory, or else KV's, which memory then keeps. */
-  async function find(name: ListName, failure?: StorageError, prefetched?: Prefetched): Promise<Found | undefined> {
-    const prefetchedCopy = prefetched?.key === name.key ? prefetched.copy : undefined
-    const held = prefetchedCopy ? undefined : lists.get(name.key)
-    const isEnough = held && (isUsable(held, name.context) || (!failure && d1.isNewest(held.revision)))
-    if (isEnough) return { list: held, tier: 'memory' }
-    const copy = await (prefetchedCopy ?? readCopy(name))
+  /** The list in memory, or else KV's copy, which memory then keeps. Of any revision. */
+  async function find(name: ListName, prefetched?: Prefetched): Promise<Found | undefined> {
+    const held = prefetched ? undefined : lists.get(name.key)
+    if (isUsable(held, name.context)) return { list: held, tier: 'memory' }
+    const copy = await (prefetched ?? readCopy(name))
     const list = lists.get(name.key) ?? copy
     return list && { list, tier: list === copy ? 'kv' : 'memory' }
   }
 
   /** @throws StorageError when D1 does not answer and there is no usable copy */
-  async function read(request: ListRequest): Promise<Answer> {
-    const { context, checkedAtMs, failure, prefetched } = request
-    const found = await find(request, failure, prefetched)
-    if (found && !failure && d1.isNewest(found.list.revision)) {
+  async function read(name: ListName, { checkedAtMs, failure, prefetched }: Conditions): Promise<Answer> {
+    const { context, key } = name
+    const found = await find(name, prefetched)
+    if (failure) {
+      const old = answerOld(found, context)
+      if (old) return old
+      throw failure
+    }
+    if (found && d1.isNewest(found.list.revision)) {
       found.list.currentAtMs = checkedAtMs
-      renewListCopy(context, request.key, found.list)
+      renewListCopy(context, key, found.list)
       return createAnswer(found, context.nowMs - checkedAtMs, false)
     }
-    const old =
-      found && isUsable(found.list, context)
-        ? createAnswer(found, context.nowMs - found.list.currentAtMs, true)
-        : undefined
-    if (!failure)
-      return d1.serve(
-        context,
-        () => loadAnswer(request, found?.list),
-        async () => old,
-      )
-    if (old) return old
-    throw failure
+    return d1.withFallback(
+      context,
+      () => answerFromD1(name, found?.list),
+      async () => answerOld(found, context),
+    )
   }
 
-  async function loadAnswer(request: ListRequest, outdated: HeldList | undefined): Promise<Answer> {
-    const list = await load(request, outdated?.revision ?? 0)
+  async function answerFromD1(name: ListName, outdated: HeldList | undefined): Promise<Answer> {
+    const list = await load(name, outdated?.revision ?? 0)
     const cacheStatus = `kv; fwd=${outdated ? 'stale' : 'miss'}${list.storedAtMs === undefined ? '' : '; stored'}`
     return { list, tier: 'd1', ageSeconds: 0, isOld: false, cacheStatus }
   }
@@ -128,12 +129,11 @@ export function createPlanLists(maxBytes: number, d1: D1State, clock: () => numb
   return {
     read,
 
-    /** Whether memory or KV has a list for an outage. Memory keeps KV's copy. */
+    /** Whether memory or KV has a list for an outage. */
     hasOld: async (name: ListName): Promise<boolean> => isUsable((await find(name))?.list, name.context),
 
-    /** Asks KV for a list that memory does not have. */
-    prefetch: (name: ListName): Prefetched | undefined =>
-      lists.get(name.key) ? undefined : { key: name.key, copy: readCopy(name) },
+    /** Gets KV's copy into memory, if that has no list. */
+    prefetch: (name: ListName): Prefetched | undefined => (lists.get(name.key) ? undefined : readCopy(name)),
 
     /** Loads the list in memory again if the newest revision shows that it is outdated. */
     reloadIfOutdated: async (name: ListName) => {
@@ -148,7 +148,13 @@ function measureBytes(key: string, { body }: HeldList): number {
   return body.byteLength + 2 * key.length + 512
 }
 
-function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): boolean {
+/** While D1 fails. */
+function answerOld(found: Found | undefined, context: CacheContext): Answer | undefined {
+  if (!isUsable(found?.list, context)) return undefined
+  return createAnswer(found, context.nowMs - found.list.currentAtMs, true)
+}
+
+function isUsable(list: HeldList | undefined, { nowMs }: CacheContext): list is HeldList {
   return list !== undefined && isUsableInOutage(list.currentAtMs, nowMs)
 }
 
@@ -162,7 +168,7 @@ function renewListCopy(context: CacheContext, key: string, list: HeldList): void
     const copy = await readListCopy(context, key)
     return copy && copy.revision >= list.revision ? copy.currentAtMs : 0
   }
-  renewCopy(context, list, list.currentAtMs, readTime, () => writeListCopy(context, key, list))
+  renewCopy(context, list, readTime, () => writeListCopy(context, key, list))
 }
 
 /** @param sinceMs negative if another request, which shared its check, arrived later or before the clock stepped back */

@@ -1,9 +1,9 @@
 // Lets the requests of an isolate that want the same thing at the same time share one piece of work.
-import { withDeadline } from '../deadline.ts'
+import { d1DeadlineMs, withDeadline } from '../deadline.ts'
 import type { CacheContext } from './cache-context.ts'
 
-/** Longer than two queries with a deadline of 5 s: work that takes longer belongs to a request that was cancelled. */
-const maxWorkMs = 11_000
+/** Longer than a query of the nearest replica and one of the primary: older work belongs to a request that was cancelled. */
+const maxWorkMs = 2 * d1DeadlineMs + 1000
 
 interface Running<T> {
   result: Promise<T>

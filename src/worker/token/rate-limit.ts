@@ -1,12 +1,9 @@
 // Limits sign-ins: by network and by client before a key is derived, and by client when the credentials are known to be right.
-import { withDeadline } from '../deadline.ts'
+import { rateLimitDeadlineMs, withDeadline } from '../deadline.ts'
 import { describeError, type Warn } from '../log.ts'
 
 /** The period of both limits in wrangler.toml. */
 export const ratePeriodSeconds = 60
-
-/** The limiter runs in the same location as the Worker, so an answer that takes longer is a failure. */
-const deadlineMs = 1000
 
 /**
  * Per network: the only limit that stops random client IDs. And per client, against attacks from many networks: higher, so that
@@ -43,7 +40,7 @@ export function countKnownClient(limits: RateLimits, clientId: string, warn: War
 
 async function isAllowed(limits: RateLimits, name: keyof RateLimits, key: string, warn: Warn): Promise<boolean> {
   try {
-    return (await withDeadline(limits[name].limit({ key }), deadlineMs, name)).success
+    return (await withDeadline(limits[name].limit({ key }), rateLimitDeadlineMs, name)).success
   } catch (error) {
     warn({ event: 'rate_limiter_failed', reason: describeError(error) })
     return true
