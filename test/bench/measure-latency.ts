@@ -37,7 +37,8 @@ export async function measureLatency(bundle: Bundle, note: (text: string) => voi
   try {
     await importPlans(service.d1, await makeCatalog())
     const partner = await createPartner(service.d1, 'acme', country)
-    return await measureSituations(service, partner, isolates)
+    const other = await createPartner(service.d1, 'other', country)
+    return await measureSituations(service, partner, other, isolates)
   } finally {
     await service.stop()
   }
@@ -47,6 +48,7 @@ export async function measureLatency(bundle: Bundle, note: (text: string) => voi
 async function measureSituations(
   service: Service,
   partner: BenchPartner,
+  other: BenchPartner,
   isolates: readonly string[],
 ): Promise<LatencyRow[]> {
   const [first, fresh, later, bursts, both, failing, hanging] = Array.from({ length: isolateGroups }, (_, group) =>
@@ -60,21 +62,25 @@ async function measureSituations(
     if (cost.status !== 200) throw new Error(`${path} returned status ${cost.status}.`)
     return cost
   }
-  const signIn = async (isolate: string, settings: Settings) => {
-    const cost = await send(isolate, settings, 'POST', 'auth', partner.authorization)
+  const signIn = async (isolate: string, settings: Settings, client = partner) => {
+    const cost = await send(isolate, settings, 'POST', 'auth', client.authorization)
     if (cost.accessToken === undefined) throw new Error('There is no token.')
     return { ...cost, accessToken: cost.accessToken }
   }
   /** From an isolate of its own, so that it warms up none of those that are measured. */
-  const getToken = async (clockMs: number): Promise<string> =>
-    (await signIn('tokens', { d1Ms: 0, kvMs: 0, d1: 'fine', clockMs })).accessToken
-  const request = (isolate: string, clockMs: number, token: string): Promise<Cost> =>
-    send(isolate, { ...latency, d1: 'fine', clockMs }, 'GET', `${partner.shortName}/plans`, `Bearer ${token}`)
-  const requestEach = async (names: readonly string[], clockMs: number, before?: () => Promise<void>) => {
+  const getToken = async (clockMs: number, client = partner): Promise<string> =>
+    (await signIn('tokens', { d1Ms: 0, kvMs: 0, d1: 'fine', clockMs }, client)).accessToken
+  const request = (isolate: string, clockMs: number, token: string, { shortName } = partner): Promise<Cost> =>
+    send(isolate, { ...latency, d1: 'fine', clockMs }, 'GET', `${shortName}/plans`, `Bearer ${token}`)
+  const requestEach = async (
+    names: readonly string[],
+    clockMs: number,
+    before?: (name: string) => Promise<unknown>,
+  ) => {
     const token = await getToken(clockMs)
     const costs: Cost[] = []
     for (const name of names) {
-      await before?.()
+      await before?.(name)
       costs.push(await request(name, clockMs, token))
     }
     return costs
@@ -112,6 +118,10 @@ async function measureSituations(
   const firstRow = toRow('the first list of a country', 2, await requestEach(first, 0, emptyKv))
   const idleRow = toRow('isolate idle for three minutes', 1, await requestEach(first, 3 * minuteMs))
   const nextRow = toRow('65 seconds later', 0, await requestEach(first, 3 * minuteMs + 65_000))
+  const otherToken = await getToken(13 * minuteMs, other)
+  const askOther = (name: string) => request(name, 13 * minuteMs, otherToken, other)
+  const idlePartner = 'partner idle for ten minutes, another one active'
+  const idlePartnerRow = toRow(idlePartner, 0, await requestEach(first, 13.5 * minuteMs, askOther))
   const freshRow = toRow('new isolate, KV has the list', 1, await requestEach(fresh, 0))
   const token = await getToken(0)
   const burstMs: number[] = []
@@ -129,7 +139,18 @@ async function measureSituations(
   const hangingRows = await signInTwice(hangingNames, 'hang', 'token while D1 hangs, new isolate. With a derivation')
   // Last, as it leaves copies in KV that are dated an hour ahead.
   const laterRow = toRow('new isolate, KV’s copy is an hour old', 1, await requestEach(later, hourMs))
-  return [idleRow, freshRow, laterRow, burstRow, firstRow, nextRow, bothRow, ...failingRows, ...hangingRows]
+  return [
+    idleRow,
+    idlePartnerRow,
+    freshRow,
+    laterRow,
+    burstRow,
+    firstRow,
+    nextRow,
+    bothRow,
+    ...failingRows,
+    ...hangingRows,
+  ]
 }
 
 function addCosts(one: Cost, other: Cost): Cost {

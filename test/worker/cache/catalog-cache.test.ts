@@ -1229,6 +1229,22 @@ describe('one question for all partners of an isolate', () => {
     expect(await request(10 * minute + 30 * second)).toMatchObject({ calls: [], ageSeconds: 30 })
   })
 
+  test('an answer that comes after that to a later question makes no check older', async () => {
+    await request(0)
+    const asked = Promise.withResolvers<void>()
+    const checkPartner: CatalogSession['checkPartner'] = async (id) => {
+      await asked.promise
+      return session.checkPartner(id)
+    }
+    nowMs = start + 10 * minute
+    const earlier = readForSignIn(makeContext({ openSession: () => ({ ...session, checkPartner }) }), 'unknown')
+    nowMs += 4 * second
+    await readForSignIn(makeContext(), 'unknown')
+    asked.resolve()
+    await earlier
+    expect(await request(10 * minute + 30 * second)).toMatchObject({ calls: [], ageSeconds: 26 })
+  })
+
   test('a change of one partner confirms nobody: each is read again, after the response if it is active', async () => {
     await requestOf(otherId, 0)
     await request(second)
