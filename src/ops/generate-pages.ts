@@ -18,8 +18,8 @@ const places: readonly (readonly [page: string, place: RegExp, text: string])[] 
   ['src/ops/README.md', /(?<=until the next key has signed for\s)\d+ hours/, hours],
   ['src/worker/DEPLOY.md', /(?<=A change applies within ).+(?=\.$)/m, freshness],
   ['src/worker/ONCALL.md', /(?<=with copies, which last ).+?(?=\. See)/, hours],
-  ['src/worker/cache/README.md', /(?<=a change is visible everywhere within\s).+?(?=, plus)/, freshness],
-  ['src/worker/cache/README.md', /(?<=^\| \*due\*: up to ).+?(?= min \|)/m, String(minutes)],
+  ['src/worker/cache/README.md', /(?<=A change is visible everywhere within\s).+?(?=, plus)/, freshness],
+  ['src/worker/cache/README.md', /(?<=^\| \*due\*: up to ).+?(?= min ago \|)/m, String(minutes)],
   ['src/worker/cache/README.md', /\b[\d.]+(?= h\b)/g, String(staleIfErrorHours)],
   ...Object.entries(alerts).map(([name, { rule }]) => {
     return ['src/worker/ONCALL.md', new RegExp(`(?<=^\\| \`${name}\` +\\| ).+?(?= +\\|)`, 'm'), rule] as const

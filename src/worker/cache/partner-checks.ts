@@ -66,9 +66,7 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
   /** Asks D1 for the partner's row. Shared by the client's requests, unless a newer change became known since it was asked. */
   function readRow(context: CacheContext, clientId: string): Promise<Check> {
     return shareRow(`${d1.getNewestChange().id} ${clientId}`, context, async () => {
-      // A token proves that its partner existed: a replica without it lags behind.
-      const isAsNew = ({ partner }: PartnerCheck) => partner !== undefined
-      const answer = await d1.readNearest(context, (from) => from.checkPartner(clientId), isAsNew)
+      const answer = await d1.readNearest(context, (from) => from.checkPartner(clientId), hasPartner)
       const check = createCheck(answer, context.nowMs)
       remember(clientId, check)
       return check
@@ -174,4 +172,9 @@ export function createPartnerChecks(maxPartners: number, d1: D1State, clock: () 
 
 function isSamePartner(one: PartnerAccess | undefined, other: PartnerAccess | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
+}
+
+/** A token proves that its partner existed: a replica without it lags behind. */
+function hasPartner({ partner }: PartnerCheck): boolean {
+  return partner !== undefined
 }

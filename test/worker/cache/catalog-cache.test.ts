@@ -1323,9 +1323,9 @@ describe('one question for all partners of an isolate', () => {
     await requestOf(otherId, 0)
     const late = Promise.withResolvers<void>()
     const checkPartner: CatalogSession['checkPartner'] = async (id) => {
-      const answer = await session.checkPartner(id)
+      const check = await session.checkPartner(id)
       await late.promise
-      return answer
+      return check
     }
     nowMs = start + 5 * minute
     const signIn = readForSignIn(makeContext({ openSession: () => ({ ...session, checkPartner }) }))

@@ -173,8 +173,8 @@ describe('a change that a pending publication will conflict with', () => {
     expect(await readWarnings('cash', { hint: 'New' })).toEqual([])
     expect(await readWarnings('gold', paused)).toEqual([])
     await setFields(store, 'cash', ['nonInvestableNote=Paused.'], request)
-    const conflict = 'others changed nonInvestableNote of cash'
-    expect(await listPublications(store, { onlyPending: true })).toMatchObject([{ id, conflict }])
+    const willConflict = 'others changed nonInvestableNote of cash'
+    expect(await listPublications(store, { onlyPending: true })).toMatchObject([{ id, willConflict }])
   })
 })
 
