@@ -61,6 +61,8 @@ export function createKvWorld({ clock, weather, seed }: Town & { weather: Weathe
   })
 
   return {
+    /** What a key had at a moment. */
+    read,
     /** As a binding of the Worker. */
     createBinding: (caller: KvCaller): KVNamespace => {
       const getWithMetadata = (key: string) =>

@@ -1,4 +1,5 @@
 // The rules for every answer of the service. README.md has them in words.
+import { getPlanListKey } from '../../src/api/cache-keys.ts'
 import type { PlanFilter } from '../../src/catalog/plan-filters.ts'
 import { formatKeyName } from '../../src/crypto/signing-keys.ts'
 import type { D1World } from './d1-world.ts'
@@ -108,12 +109,24 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     return !isExcepted && fromMs > Math.max(ended.fromMs, markedAtMs) + markedMs + aheadMs + 2 * secondMs
   }
 
-  /** Whether an isolate must have in memory what answers a question in an outage. */
-  function mustHaveCopy({ isolate, fromMs }: Answer, question: string, account: Account): boolean {
-    const answeredAtMs = isolate.answered.get(question) ?? -Infinity
+  /** Whether an isolate must have what answers a question in an outage, in memory or in KV. */
+  function mustHaveCopy(
+    { isolate, fromMs }: Answer,
+    question: string,
+    account: Account,
+    lists: string[] = [],
+  ): boolean {
     const changedAtMs = Math.max(account.states.at(-1)?.fromMs ?? 0, marks.get(keyOf(account))?.at(-1)?.atMs ?? 0)
-    const isUnchanged = changedAtMs < answeredAtMs - 10 * minuteMs
-    return !isolate.isTiny && isUnchanged && answeredAtMs > fromMs - outageMs + hourMs
+    const isUsable = (atMs: number) => atMs > Math.max(changedAtMs + 10 * minuteMs, fromMs - outageMs + hourMs)
+    const isInKv = (key: string, atMs: number) => {
+      const { checkedAtMs, currentAtMs, mac } = kv.read(key, atMs)?.metadata ?? {}
+      const isSealed = typeof mac !== 'string' || formatKeyName(mac.slice(0, 10)) in isolate.secrets
+      return isSealed && isUsable(Number(checkedAtMs ?? currentAtMs ?? 0))
+    }
+    // A location sees another entry a minute later, and an isolate keeps what it read for a minute.
+    const [beforeMs, keys] = [fromMs - 2 * minuteMs - secondMs, [keyOf(account), ...lists]]
+    const hasKv = isolate.kvFailedAtMs < beforeMs && keys.every((key) => isInKv(key, beforeMs) && isInKv(key, fromMs))
+    return hasKv || (!isolate.isTiny && isUsable(isolate.answered.get(question) ?? 0))
   }
 
   /** Notes an answer, and checks its duration. @returns reports a broken rule about it. */
@@ -215,8 +228,9 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     if (isRefused) isolate.refused.set(token.text, toMs)
     if (status === 401 && isCertain && !mayLackKey) report('no needless 401')
     if (status === 403 && shortName === account.shortName) report('no needless 403')
-    if (status === 503 && (!mayBeFull || (isCertain && mustHaveCopy(answer, question, account))))
-      report('no needless 503')
+    const lists = states.map(({ country }) => getPlanListKey(country, filter))
+    const isNeedless = !mayBeFull || (isCertain && mustHaveCopy(answer, question, account, lists))
+    if (status === 503 && isNeedless) report('no needless 503')
     if (![401, 403, 503].includes(status)) report('no other status')
   }
 
