@@ -283,6 +283,7 @@ export function createOperators(world: World) {
     if (rows.length === 0) return
     const [id, state, text, author] = random.pick(rows)
     const about = record.commands.get(parseCommand(text))
+    const isThere = about?.edits?.every(({ planId }) => record.newestPlans().has(planId))
     const cancel = () => run(actor, { kind: 'cancel' }, (store, by) => cancelPublication(store, id, by))
     if (state === 'published') {
       await run(actor, { kind: 'undo', undoes: about }, async (store, by) =>
@@ -290,8 +291,8 @@ export function createOperators(world: World) {
       )
     } else if (state === 'waiting' && actor !== author && random.chance(0.8)) {
       await run(actor, { kind: 'approve' }, (store, by) => approvePublication(store, id, by))
-    } else if (state === 'conflicted' && about?.edits && random.chance(0.7)) {
-      const edits = about.edits.map((edit) => ({ ...edit, isForced: true }))
+    } else if (state === 'conflicted' && isThere && random.chance(0.7)) {
+      const edits = about.edits?.map((edit) => ({ ...edit, isForced: true })) ?? []
       await publish(actor, 'redo', edits, async (store, by) =>
         publishChange(store, await prepareRedo(store, id), { attribution: by }),
       )

@@ -132,8 +132,8 @@ export function createRecord({ clock, d1, journal }: Town & { d1: D1World }) {
   function isConflict({ planId, field, from, to, isForced }: Edit & { from: unknown }): boolean {
     const plan = newestPlans().get(planId)
     const now = readField(plan, field)
-    const isExpected = isSame(now, from) && (plan !== undefined || field === '')
-    return !isForced && !isExpected && !isSame(now, to)
+    const isGone = plan === undefined && field !== ''
+    return !isForced && (isGone || (!isSame(now, from) && !isSame(now, to)))
   }
 
   function applyEdits(edits: readonly Edit[]): Plans {
