@@ -292,7 +292,7 @@ export function createOperators(world: World) {
     } else if (state === 'waiting' && actor !== author && random.chance(0.8)) {
       await run(actor, { kind: 'approve' }, (store, by) => approvePublication(store, id, by))
     } else if (state === 'conflicted' && isThere && random.chance(0.7)) {
-      const edits = about.edits?.map((edit) => ({ ...edit, isForced: true })) ?? []
+      const edits = about?.edits?.map((edit) => ({ ...edit, isForced: true })) ?? []
       await publish(actor, 'redo', edits, async (store, by) =>
         publishChange(store, await prepareRedo(store, id), { attribution: by }),
       )
