@@ -55,15 +55,10 @@ export async function stageReplacement(
   const { id, actor, command, note, planCount, undoneId, dueAt, needsApproval } = publications
   const { approvedBy, approvedAt, approvedNote } = publications
   const kept = { actor, command, note, planCount, undoneId, dueAt, needsApproval, approvedBy, approvedAt, approvedNote }
+  const plansHash = hashes.get(replacedId) ?? null
+  const changed = { createdAt: sql`unixepoch()`, baseRevision, plansHash, replacesId: id }
   const [row] = await db.values<[number]>(sql`
-    insert into ${publications} ${selectValues(publications, {
-      ...kept,
-      state: 'staging',
-      createdAt: sql`unixepoch()`,
-      baseRevision,
-      plansHash: hashes.get(replacedId) ?? null,
-      replacesId: id,
-    })}
+    insert into ${publications} ${selectValues(publications, { state: 'staging', ...kept, ...changed })}
     from ${publications} where ${id} = ${replacedId}
     returning ${id}`)
   if (row === undefined) throw new Error('D1 returned no row')
