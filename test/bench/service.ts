@@ -87,7 +87,7 @@ export async function startService(
     ],
   })
   await miniflare.ready
-  const d1 = (await miniflare.getD1Database('DB', 'app')) as unknown as D1Database
+  const d1 = await miniflare.getD1Database('DB', 'app')
   const kv = (await miniflare.getKVNamespace('CATALOG_CACHE', 'app')) as unknown as KVNamespace
   await migrate(d1)
   return {
@@ -157,5 +157,6 @@ export async function createPartner(d1: D1Database, shortName: string, country: 
 export async function fetchToken(url: URL, { authorization }: BenchPartner): Promise<string> {
   const headers = { Authorization: authorization }
   const response = await fetch(new URL('/api/v3/partners/auth', url), { method: 'POST', headers })
-  return ((await response.json()) as { access_token: string }).access_token
+  const { access_token: token }: { access_token: string } = await response.json()
+  return token
 }

@@ -25,7 +25,7 @@ const markupUrl = 'https://images.example.com/"onerror="alert(1)'
 export default async function startSite({ provide }: TestProject): Promise<() => Promise<void>> {
   const browserServer = await startBrowser()
   const miniflare = await startWorker()
-  const d1 = (await miniflare.getD1Database('DB', 'app')) as unknown as D1Database
+  const d1 = await miniflare.getD1Database('DB', 'app')
   await migrate(d1)
   await importDemoPlans(d1)
   const site: ProvidedSite = {
