@@ -16,7 +16,7 @@ interface Write {
 /** Who calls D1, and hears how that went. */
 export interface Caller {
   path: Path
-  /** A call failed, or had no answer within 5 s. */
+  /** A call will fail, has failed, or had no answer within 5 s. */
   onFailure: () => void
   /** @param version of the catalog in the answer. */
   onAnswer: (version: number) => void
@@ -130,6 +130,8 @@ export function createD1World({ clock, weather, seed }: Town & { weather: Weathe
     const fate = random.pick(fates[condition])
     const [least, most] = condition === 'slow' ? [300, 4500] : target === 'primary' ? [20, 120] : [2, 15]
     const halfMs = random.between(least, most) / 2
+    // While a call hangs, others already do without D1.
+    if (fate !== 'answered') onFailure()
     const failure = clock.after(deadlineMs, onFailure)
     await clock.sleep(halfMs)
     const isRun = fate === 'answered' || fate === 'lost' || (fate === 'hung' && random.chance(0.3))

@@ -332,12 +332,12 @@ export function createOperators(world: World) {
     }
   }
 
-  /** Somebody rewinds the database, about every second day. */
+  /** Somebody rewinds the database. */
   async function travel(): Promise<void> {
     await clock.sleep(3 * hourMs)
     for (;;) {
-      await clock.sleep(random.around(48 * hourMs))
-      const backMs = random.pick([random.between(10, 300) * secondMs, random.between(5, 120) * minuteMs])
+      await clock.sleep(random.around(36 * hourMs))
+      const backMs = random.pick([random.between(0.2, 5), random.between(5, 120), random.between(5, 120)]) * minuteMs
       journal.note(`Time Travel: the database is as it was ${Math.round(backMs / secondMs)} s ago`, 'world')
       journal.count('restores')
       record.restore(clock.nowMs() - backMs)
