@@ -106,7 +106,7 @@ export function createOperators(world: World) {
   const call = <T>(part: 'primary' | 'kv', make: () => T | Promise<T>) =>
     retry(() => callOnce(part, make), { report: () => {} })
   const callKv = <T>(make: () => Promise<T>) =>
-    call('kv', () => make().catch((error: Error) => fail('unknown', error.message)))
+    call('kv', () => make().catch(({ message }: Error) => fail(message.includes('429') ? 'busy' : 'unknown', message)))
 
   const openStore = (needsApproval: boolean): Store => ({
     target: { remote: true, env: 'production' },

@@ -51,8 +51,7 @@ const maxListBytes = 24 * 1024 * 1024
 
 export function createRules({ clock, weather, d1, kv, service, record, journal }: World) {
   /** What became of the marks of each partner in KV. An isolate may overwrite one that KV does not show it yet. */
-  const marks = new Map<string, { atMs: number; change: 'made' | 'lifted' | 'overwritten' }[]>()
-  const endOfMark = new Map<string, number>()
+  const marks = new Map<string, { atMs: number; endedAtMs: number; change: 'made' | 'lifted' | 'overwritten' }[]>()
   const keyOf = ({ clientId }: Account) => `partner:v3:${clientId}`
 
   kv.watch((key, metadata = {}, path) => {
@@ -60,12 +59,12 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
     const [endedAtMs, checkedAtMs] = [Number(metadata['endedAtMs'] ?? 0), Number(metadata['checkedAtMs'] ?? 0)]
     const entry = checkedAtMs > 0 ? `a copy of ${formatMoment(checkedAtMs)}` : `a mark of ${formatMoment(endedAtMs)}`
     journal.note(`${path} writes ${endedAtMs + checkedAtMs > 0 ? entry : 'nothing'} to KV's ${key}`, key)
-    const before = endOfMark.get(key) ?? 0
+    const changes = marks.get(key) ?? []
+    const before = changes.at(-1)?.endedAtMs ?? 0
     const isLifted = clock.here()?.command === 'resume' && endedAtMs < before
     const isOverwritten = path !== 'api' && checkedAtMs < before + minuteMs
     const change = isLifted ? 'lifted' : isOverwritten ? 'overwritten' : endedAtMs > 0 ? 'made' : undefined
-    if (change) marks.set(key, [...(marks.get(key) ?? []), { atMs: clock.nowMs(), change }])
-    endOfMark.set(key, endedAtMs)
+    if (change) marks.set(key, [...changes, { atMs: clock.nowMs(), endedAtMs, change }])
   })
 
   /** Whether D1 failed for the isolate, so that a copy may have decided. */
@@ -100,8 +99,9 @@ export function createRules({ clock, weather, d1, kv, service, record, journal }
   ): boolean {
     const ended = account.states[account.states.findLastIndex((state) => !refuses(state)) + 1]
     if (ended === undefined) return false
-    const changes = (marks.get(keyOf(account)) ?? []).filter(({ atMs }) => atMs >= ended.fromMs - 10 * secondMs)
-    const markedAtMs = changes.find(({ change }) => change === 'made')?.atMs ?? Infinity
+    const changes = (marks.get(keyOf(account)) ?? []).filter(({ atMs }) => atMs >= ended.fromMs)
+    const markedAtMs =
+      changes.find((mark) => mark.change === 'made' && mark.endedAtMs >= ended.fromMs)?.atMs ?? Infinity
     const isExcepted =
       isolate.kvFailedAtMs >= fromMs - markedMs ||
       weather.maxLagSince(ended.fromMs - minuteMs) > 55 * secondMs ||
