@@ -52,6 +52,7 @@ import {
   publishPending,
   selectDue,
 } from '../../../src/db/publish.ts'
+import { partnerContacts } from '../../../src/db/schema.ts'
 import { deleteAbandoned, hashStoredPlans, type NewPublication } from '../../../src/db/stage-publication.ts'
 import { describeMigration, type Target } from '../../../src/ops/shared/target.ts'
 import { isCausedBy } from '../../../src/ops/store/failure.ts'
@@ -130,10 +131,13 @@ describe.each(Object.entries(targets))('a command on a %s store', (_, target) =>
     expect(error).toContain(describeMigration(target))
   })
 
-  test('gets no parameters of a query with an error', async () => {
-    const fail = ({ db }: Store) => db.run(sql`insert into partner_contacts (partner) values (${'hidden'})`)
-    const error: unknown = await withStore(target, fail).catch((reason: unknown) => reason)
-    expect(inspect(error)).toContain('NOT NULL constraint failed')
+  const contact = 'hidden'.repeat(40)
+  test.each<[string, (db: OperatorDatabase) => Promise<unknown>]>([
+    ['SQL', (db) => db.run(sql`insert into partner_contacts values ('x', ${contact})`)],
+    ['the query builder', (db) => db.insert(partnerContacts).values({ shortName: 'x', contact })],
+  ])('gets no parameters of a failed query with an error, by %s', async (_by, insert) => {
+    const error: unknown = await withStore(target, ({ db }) => insert(db)).catch((reason: unknown) => reason)
+    expect(inspect(error)).toContain('CHECK constraint failed')
     expect(inspect(error)).not.toContain('hidden')
   })
 })
