@@ -3,14 +3,13 @@
 import { getTableColumns, isSQLWrapper, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 
-/** Values by the names of the columns in the schema. */
+/** Values by the names of the columns in the schema. A literal without a spread must not have other names. */
 type ColumnValues<Row> = { [Name in keyof Row]: Row[Name] | SQL | SQLiteColumn }
 
+export type Assignments<Table extends SQLiteTable> = Partial<ColumnValues<Table['$inferSelect']>>
+
 /** `"state" = ?, …` for `update … set`, where SQL takes no table before a column. */
-export function assign<Table extends SQLiteTable>(
-  table: Table,
-  values: Partial<ColumnValues<Table['$inferSelect']>>,
-): SQL {
+export function assign<Table extends SQLiteTable>(table: Table, values: Assignments<Table>): SQL {
   const assignments = listValues(table, values).map(({ name, value }) => sql`${name} = ${value}`)
   return sql.join(assignments, sql`, `)
 }

@@ -54,11 +54,25 @@ export async function stageReplacement(
   const hashes = await hashStoredPlans(db, replacedId, (version) => mergedById.get(version[0]) ?? version)
   const { id, actor, command, note, planCount, undoneId, dueAt, needsApproval } = publications
   const { approvedBy, approvedAt, approvedNote } = publications
-  const kept = { actor, command, note, planCount, undoneId, dueAt, needsApproval, approvedBy, approvedAt, approvedNote }
-  const plansHash = hashes.get(replacedId) ?? null
-  const changed = { createdAt: sql`unixepoch()`, baseRevision, plansHash, replacesId: id }
+  const values = selectValues(publications, {
+    state: 'staging',
+    actor,
+    command,
+    note,
+    createdAt: sql`unixepoch()`,
+    baseRevision,
+    planCount,
+    plansHash: hashes.get(replacedId) ?? null,
+    undoneId,
+    replacesId: id,
+    dueAt,
+    needsApproval,
+    approvedBy,
+    approvedAt,
+    approvedNote,
+  })
   const [row] = await db.values<[number]>(sql`
-    insert into ${publications} ${selectValues(publications, { state: 'staging', ...kept, ...changed })}
+    insert into ${publications} ${values}
     from ${publications} where ${id} = ${replacedId}
     returning ${id}`)
   if (row === undefined) throw new Error('D1 returned no row')

@@ -57,7 +57,7 @@ export function createPartner(
   { shortName, name, country, clientId, secretHash }: NewPartner,
 ): Promise<MadeChange | undefined> {
   const secrets = sql`json_array(${newSecret(secretHash)})`
-  const partner = { shortName, name, country, clientId, createdAt: now, secrets }
+  const partner = { shortName, name, country, clientId, createdAt: now, secrets } satisfies ChangeValues
   return insertRow(db, { ...describeRequest(request, 'create'), ...partner })
 }
 
@@ -114,7 +114,15 @@ function selectNewestId(db: OperatorDatabase, shortName: SQLWrapper | string) {
 
 /** Who made a change, when and how. */
 function describeRequest({ requestId, actor, command, note }: ChangeRequest, kind: string) {
-  return { id: nextNumber(changeRecord.id), changedAt: now, actor, command, note: orNull(note), kind, requestId }
+  return {
+    id: nextNumber(id),
+    changedAt: now,
+    actor,
+    command,
+    note: orNull(note),
+    kind,
+    requestId,
+  } satisfies ChangeValues
 }
 
 /** In INSERT … SELECT, drizzle wants a name for each value. */

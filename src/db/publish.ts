@@ -1,7 +1,7 @@
 // Publishes publications: each with one UPDATE, which has an effect once. For the command line and for the Worker's schedule.
 import { and, eq, inArray, lte, sql, type SQL } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/sqlite-core'
-import { assign } from './column-values.ts'
+import { assign, type Assignments } from './column-values.ts'
 import { orNull, type Database } from './database.ts'
 import { mergePending, stageReplacement } from './merge-pending.ts'
 import { isNotSuperseded, own, selectNewestVersions } from './plan-queries.ts'
@@ -116,12 +116,12 @@ function withConditions({ publicationId, actor }: Decision, mode: PublishMode): 
 }
 
 /** The columns that say who approved a publication. */
-export function approve({ actor, note }: Decision) {
+export function approve({ actor, note }: Decision): Assignments<typeof publications> {
   return { approvedBy: actor, approvedAt: now, approvedNote: orNull(note) }
 }
 
 /** The columns that say who published or ended a publication. */
-export function decide({ actor, note }: Decision) {
+export function decide({ actor, note }: Decision): Assignments<typeof publications> {
   return { decidedBy: actor, decidedAt: now, decidedNote: orNull(note) }
 }
 

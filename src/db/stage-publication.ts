@@ -31,10 +31,21 @@ export async function stagePublication(
   const { actor, command, note, baseRevision, dueAt, undoneId, needsApproval } = publication
   let plansHash: string | null = null
   for (const version of versions.toSorted(([a], [b]) => a - b)) plansHash = await hashNext(plansHash, version)
-  const proposed = { actor, command, note, baseRevision, dueAt, undoneId, needsApproval }
-  const computed = { createdAt: sql`unixepoch()`, planCount: versions.length, plansHash }
+  const values = selectValues(publications, {
+    state: 'staging',
+    actor,
+    command,
+    note,
+    createdAt: sql`unixepoch()`,
+    baseRevision,
+    planCount: versions.length,
+    plansHash,
+    undoneId,
+    dueAt,
+    needsApproval,
+  })
   const [row] = await db.values<[number]>(sql`
-    insert into ${publications} ${selectValues(publications, { state: 'staging', ...proposed, ...computed })}
+    insert into ${publications} ${values}
     returning ${publications.id}`)
   if (row === undefined) throw new Error('D1 returned no row')
   await stageVersions(db, row[0], versions)
