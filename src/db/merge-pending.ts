@@ -52,29 +52,27 @@ export async function stageReplacement(
 ): Promise<number> {
   const mergedById = new Map(versions.map((version) => [version[0], version]))
   const hashes = await hashStoredPlans(db, replacedId, (version) => mergedById.get(version[0]) ?? version)
-  const { id, actor, command, note, planCount, undoneId, dueAt, needsApproval } = publications
-  const { approvedBy, approvedAt, approvedNote } = publications
   const values = selectValues(publications, {
     state: 'staging',
-    actor,
-    command,
-    note,
+    actor: publications.actor,
+    command: publications.command,
+    note: publications.note,
     createdAt: sql`unixepoch()`,
     baseRevision,
-    planCount,
+    planCount: publications.planCount,
     plansHash: hashes.get(replacedId) ?? null,
-    undoneId,
-    replacesId: id,
-    dueAt,
-    needsApproval,
-    approvedBy,
-    approvedAt,
-    approvedNote,
+    undoneId: publications.undoneId,
+    replacesId: publications.id,
+    dueAt: publications.dueAt,
+    needsApproval: publications.needsApproval,
+    approvedBy: publications.approvedBy,
+    approvedAt: publications.approvedAt,
+    approvedNote: publications.approvedNote,
   })
   const [row] = await db.values<[number]>(sql`
     insert into ${publications} ${values}
-    from ${publications} where ${id} = ${replacedId}
-    returning ${id}`)
+    from ${publications} where ${publications.id} = ${replacedId}
+    returning ${publications.id}`)
   if (row === undefined) throw new Error('D1 returned no row')
   const [newId] = row
   const { publicationId, planId, document, viewableIn } = planVersions
