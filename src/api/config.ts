@@ -33,6 +33,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+/** The service was never set up: it has no key yet. */
+export class NoSigningKeyError extends ConfigError {}
+
 export type ReadConfig = (env: object) => Promise<Config>
 
 /** Checks each `env` object once: the same object serves every request of an isolate. */
@@ -67,7 +70,7 @@ async function readSigningKeys(env: object): Promise<SigningKeys> {
   const newestFirst = secrets.toSorted((a, b) => (a.kid < b.kid ? 1 : -1))
   const [first, ...rest] = await Promise.all(newestFirst.map(({ kid, value }) => readSigningKey(kid, value)))
   if (first !== undefined) return [first, ...rest]
-  throw new ConfigError('There is no signing key: a secret named JWT_KEY_ and ten digits of Unix seconds.')
+  throw new NoSigningKeyError('There is no signing key: a secret named JWT_KEY_ and ten digits of Unix seconds.')
 }
 
 async function readSigningKey(kid: string, value: unknown): Promise<SigningKey> {

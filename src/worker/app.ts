@@ -1,5 +1,6 @@
 // The table of contents: middleware, routes, and the answers to everything else.
 import { routePath } from 'hono/route'
+import { NoSigningKeyError } from '../api/config.ts'
 import { plansRoute, tokenRoute } from '../api/routes.ts'
 import { StorageError } from '../db/database.ts'
 import { ApiError } from './http/api-error.ts'
@@ -25,10 +26,24 @@ export function createApp(isolate: LogDependencies & TokenDependencies & PlansDe
     })
 }
 
+const howToSetUp = 'Not set up: see "The first deploy" in src/worker/DEPLOY.md.'
+
 function createRefusal(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const reason = describeError(error)
-  if (error instanceof StorageError) return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
+  if (isNotSetUp(error)) return createUnavailable(`${howToSetUp} ${reason}`)
+  if (error instanceof StorageError) return createUnavailable(reason)
   // A bug, whose stack says where, or a mistake in the configuration.
   return new ApiError('internal_error', { reason: (error instanceof Error && error.stack) || reason })
+}
+
+function createUnavailable(reason: string): ApiError {
+  return new ApiError('unavailable', { reason, headers: { 'Retry-After': '5' } })
+}
+
+/** `wrangler deploy` alone makes an empty database, and no key. */
+function isNotSetUp(error: unknown): boolean {
+  return (
+    error instanceof NoSigningKeyError || (error instanceof StorageError && error.message.includes('no such table'))
+  )
 }

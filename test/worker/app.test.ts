@@ -2,6 +2,7 @@ import { env } from 'cloudflare:workers'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { answersByRoute } from '../../src/api/routes.ts'
 import { createApp } from '../../src/worker/app.ts'
+import { parseKeyName } from '../../src/crypto/signing-keys.ts'
 import { createIsolate } from '../../src/worker/isolate.ts'
 import { basic, expectRefusal, requestToken, send, sendTo, tokenPath } from './support/requests.ts'
 import { makePlan } from '../support/make-plan.ts'
@@ -106,6 +107,36 @@ describe('a broken configuration returns a fixed 500 and logs the fix', () => {
       expect(logged).toContain(line)
       expect(logged).not.toContain('c2VjcmV0')
     }
+  })
+})
+
+describe('a service that is not set up returns 503, and its log names the page', () => {
+  const authorization = basic('AbCdEfGhIjKlMnOp', 'x'.repeat(40))
+  const withoutKeys = Object.fromEntries(Object.entries(env).filter(([name]) => parseKeyName(name) === undefined))
+  test.each<[string, () => Promise<Response>]>([
+    ['a token, without a key', () => requestToken(authorization, withoutKeys as unknown as Env)],
+    [
+      'a list, without a key',
+      () => send('/api/v3/partners/acme/plans', { headers: { Authorization: 'Bearer a.b.c' } }, withoutKeys as never),
+    ],
+    [
+      'a token, without tables',
+      async () => {
+        await env.DB.exec('alter table change_record rename to elsewhere')
+        try {
+          return await requestToken(authorization)
+        } finally {
+          await env.DB.exec('alter table elsewhere rename to change_record')
+        }
+      },
+    ],
+  ])('%s', async (_, request) => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const response = await request()
+    expect(response.headers.get('Retry-After')).toBe('5')
+    await expectRefusal(response, 503, 'unavailable')
+    expect(error).toHaveBeenCalledOnce()
+    expect(String(error.mock.calls)).toContain('DEPLOY.md')
   })
 })
 
