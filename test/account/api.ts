@@ -62,6 +62,10 @@ export function readJson(call: Call): Record<string, unknown> {
   return value
 }
 
+export function isFirstPage({ query }: Call): boolean {
+  return Number(query.get('page') ?? 1) === 1
+}
+
 export function readForm(call: Call): Promise<FormData> {
   return new Response(new Uint8Array(call.body), { headers: { 'Content-Type': call.contentType } }).formData()
 }

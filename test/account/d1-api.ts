@@ -1,7 +1,7 @@
 // D1: databases and queries.
 import { randomUUID } from 'node:crypto'
 import { isJsonObject } from '../../src/json.ts'
-import { Dropped, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { Dropped, isFirstPage, readJson, Refusal, type Call, type Routes } from './api.ts'
 import { splitOnServer } from './split-on-server.ts'
 import type { Stores } from './stores.ts'
 
@@ -112,6 +112,8 @@ export function createD1(d1: D1Account, stores: Stores): Routes {
 
   return {
     'POST /d1/database': create,
+    // The first page has all.
+    'GET /d1/database': (call) => (isFirstPage(call) ? [...d1.databases.values()].map(describe) : []),
     'GET /d1/database/:id': (_, id = '') => describe(find(id)),
     'PUT /d1/database/:id': (call, id = '') => replicate(call, id),
     'POST /d1/database/:id/query': (call, id = '') => query(call, id),

@@ -237,3 +237,12 @@ test('every other command of the pages works, too', async () => {
   for (const command of others) await follow(command)
   expect(account.questions.length).toBeGreaterThan(0)
 })
+
+test('after the set-up, a plain wrangler deploy deploys the same service', async () => {
+  const { account, follow } = operator()
+  const countVersions = () => account.workers.get(workerName('production'))?.versions.length ?? 0
+  const before = countVersions()
+  await follow('npx wrangler deploy --env production')
+  expect(countVersions()).toBe(before + 1)
+  expectShares('production', { default: 100 })
+})

@@ -1,6 +1,6 @@
 // Workers KV: namespaces and their values.
 import { randomBytes } from 'node:crypto'
-import { CursorPage, readJson, Refusal, type Call, type Routes } from './api.ts'
+import { CursorPage, isFirstPage, readJson, Refusal, type Call, type Routes } from './api.ts'
 import type { Stores } from './stores.ts'
 
 interface Namespace {
@@ -60,6 +60,8 @@ export function createKv(namespaces: Namespaces, stores: Stores): Routes {
 
   return {
     'POST /storage/kv/namespaces': create,
+    // The first page has all.
+    'GET /storage/kv/namespaces': (call) => (isFirstPage(call) ? [...namespaces.values()] : []),
     'GET /storage/kv/namespaces/:id/keys': (call, id = '') => listKeys(call, id),
     'PUT /storage/kv/namespaces/:id/bulk': (call, id = '') =>
       writeEntries(id, JSON.parse(call.body.toString()) as Entry[]),
