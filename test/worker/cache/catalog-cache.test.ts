@@ -1191,9 +1191,9 @@ describe('one question for all partners of an isolate', () => {
     db.others[otherId] = makePartner({ shortName: 'other', isSuspended: true })
   }
   const withReplica =
-    (replica: CatalogSession): CacheContext['openSession'] =>
+    (replica: CatalogSession, primary = session): CacheContext['openSession'] =>
     (from) =>
-      from === 'primary' ? session : replica
+      from === 'primary' ? primary : replica
   const readCopyOf = (id: string) => env.CATALOG_CACHE.getWithMetadata(getPartnerKey(id), 'json')
 
   test('a partner that was idle for ten minutes waits for nothing, because another one asked', async () => {
@@ -1286,13 +1286,26 @@ describe('one question for all partners of an isolate', () => {
   })
 
   test('a read that began before the newest change was known is not joined', async () => {
-    const hanging = { ...session, checkPartner: () => new Promise<never>(() => {}) }
     await request(0)
     nowMs = start + 10 * minute
-    void open({ openSession: () => hanging, waitUntil: () => {} })
+    const replica = copyDatabase()
+    changePartner({ tokensValidFrom: 1 })
+    await readForSignIn(makeContext(), 'unknown')
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const checkPartner: CatalogSession['checkPartner'] = async (id) => {
+      const before = await session.checkPartner(id)
+      asked.resolve()
+      await answered.promise
+      return before
+    }
+    const earlier = open({ openSession: withReplica(replica, { ...session, checkPartner }) })
+    await asked.promise
     changePartner({ isSuspended: true })
     await readForSignIn(makeContext(), 'unknown')
-    expect(await request(10 * minute + second)).toMatchObject({ calls: ['check'], partner: { isSuspended: true } })
+    const later = request(10 * minute + second)
+    answered.resolve()
+    expect(await later).toMatchObject({ calls: ['check'], partner: { isSuspended: true } })
+    await earlier
   })
 
   test('a replica that lacks a change or a publication confirms nobody', async () => {
