@@ -307,17 +307,20 @@ async function publishShown(
   run: ChangeRun,
   question: Question,
 ) {
-  const { changes, notes } = prepared
+  const { changes } = prepared
   const lines = [...formatDifference(changes), ...(question.lines ?? [])]
   const request = createRequest(run, input, { ...prepared, ...question, lines })
   const publication = await publishChange(run.store, prepared, request)
-  if (changes.length === 0) {
-    run.warn(...notes.map((note) => `Note: ${note}`))
-    run.report(...lines, 'Nothing was changed.')
-  } else if (input.dryRun) run.report(describeDryRun(input, run))
-  printPublication(run, publication)
-  const data = { plans: changes.map(compareChange), publication: publicationToJson(publication) }
-  return { data, text: '' }
+  if (changes.length === 0) reportUnchanged(prepared, lines, run)
+  else if (input.dryRun) run.report(describeDryRun(input, run))
+  else printPublication(run, publication)
+  return { data: { plans: changes.map(compareChange), publication: publicationToJson(publication) }, text: '' }
+}
+
+/** A change of no plan is not reviewed, so nothing was shown of it. */
+function reportUnchanged({ notes }: PreparedChange, lines: readonly string[], run: ChangeRun): void {
+  run.warn(...notes.map((note) => `Note: ${note}`))
+  run.report(...lines, 'Nothing was changed.')
 }
 
 function describeDryRun({ at }: { at: number | undefined }, { store }: ChangeRun): string {

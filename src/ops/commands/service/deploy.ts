@@ -6,8 +6,10 @@ import { isCleanCheckout } from '../../store/checkout.ts'
 import { deployWithWrangler, findLiveVersion, runProjectCheck } from '../../store/deployment.ts'
 import { listMigrationFiles } from '../../store/wrangler.ts'
 import { readWranglerConfig } from '../../store/wrangler-toml.ts'
+import type { Target } from '../../shared/target.ts'
 import { UserError } from '../../shared/user-error.ts'
 import { confirm } from '../../terminal/confirm.ts'
+import type { Run } from '../frame/run.ts'
 import { parseOrigin } from '../frame/shared-flags.ts'
 import { verb } from '../frame/verb.ts'
 
@@ -34,18 +36,13 @@ npm run check fails.`,
   },
   store: 'none',
   async run({ env, url, allowDirty, skipCheck, yes }, run) {
-    const { variables, clock, report, withStore, openSecrets, findOrigin } = run
+    const { variables, clock, report, findOrigin } = run
     const target = { remote: true, env }
     const { name: worker, vars } = await readWranglerConfig(env)
     parseVariables(vars)
     const incomplete = findIncompleteCredentials(variables)
     if (incomplete !== undefined) throw new UserError(incomplete)
-    const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
-    const { obstacles, doubts } = await withStore(target, (store) => examineDeploy(store, environment))
-    if (!allowDirty && !(await isCleanCheckout())) {
-      obstacles.push('Not everything here is committed: see git status. Commit it, or add --allow-dirty.')
-    }
-    if (obstacles.length > 0) throw new UserError(obstacles)
+    const doubts = await examine(target, allowDirty, run)
     if (doubts.length > 0 && !yes) {
       await confirm(run.io, target, `${doubts.join(' ')} Its code will replace the code that is live.`)
     }
@@ -54,29 +51,48 @@ npm run check fails.`,
     if (!skipCheck && !(await runProjectCheck())) {
       throw new UserError('npm run check failed, so nothing was deployed. Fix what it names, or add --skip-check.')
     }
-    const before = await findLiveVersion(target)
-    const wayBack =
-      before === undefined
-        ? 'It is the first version, so there is none to go back to.'
-        : `To go back to the version before: npx wrangler rollback ${before} --env ${env}`
+    const wayBack = describeWayBack(env, await findLiveVersion(target))
     const id = await deployWithWrangler(env, origin)
-    if (id === undefined) {
-      // It may fail after the new version went live, for example when it can't set the schedule.
-      throw new UserError([
-        `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
-        `What is live now: npx wrangler deployments status --env ${env}`,
-        wayBack,
-      ])
-    }
+    if (id === undefined) throw refuseDeploy(env, wayBack)
     report(`Version ${id} is deployed to ${env}: ${origin}`)
     const outcome = await runSmokeTest({ origin, version: { worker, id }, variables }, clock, report)
-    if (outcome === 'failed') throw new UserError(`The smoke test failed, and version ${id} is live. ${wayBack}`)
-    if (outcome === 'unreachable') {
-      throw new UserError([
-        `Version ${id} is live, and not tested: ${origin} does not answer. A new domain does once it has its certificate.`,
-        wayBack,
-      ])
-    }
+    if (outcome !== 'passed') throw refuseVersion(outcome, { id, origin, wayBack })
     report(wayBack)
   },
 })
+
+/** @returns what an operator should confirm. @throws UserError that names each obstacle. */
+async function examine(target: Target, isDirtyAllowed: boolean, { withStore, openSecrets }: Run): Promise<string[]> {
+  const environment = { migrations: await listMigrationFiles(), secrets: await openSecrets(target) }
+  const { obstacles, doubts } = await withStore(target, (store) => examineDeploy(store, environment))
+  const isClean = isDirtyAllowed || (await isCleanCheckout())
+  const uncommitted = 'Not everything here is committed: see git status. Commit it, or add --allow-dirty.'
+  const all = isClean ? obstacles : [...obstacles, uncommitted]
+  if (all.length > 0) throw new UserError(all)
+  return doubts
+}
+
+function describeWayBack(env: string, before: string | undefined): string {
+  if (before === undefined) return 'It is the first version, so there is none to go back to.'
+  return `To go back to the version before: npx wrangler rollback ${before} --env ${env}`
+}
+
+/** It may fail after the new version went live, for example when it can't set the schedule. */
+function refuseDeploy(env: string, wayBack: string): UserError {
+  return new UserError([
+    `wrangler deploy failed: see its message above, and "When Cloudflare refuses" in src/worker/DEPLOY.md.`,
+    `What is live now: npx wrangler deployments status --env ${env}`,
+    wayBack,
+  ])
+}
+
+function refuseVersion(
+  outcome: 'failed' | 'unreachable',
+  { id, origin, wayBack }: { id: string; origin: string; wayBack: string },
+): UserError {
+  if (outcome === 'failed') return new UserError(`The smoke test failed, and version ${id} is live. ${wayBack}`)
+  return new UserError([
+    `Version ${id} is live, and not tested: ${origin} does not answer. A new domain does once it has its certificate.`,
+    wayBack,
+  ])
+}

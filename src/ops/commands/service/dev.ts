@@ -82,8 +82,10 @@ async function serve(args: readonly string[], origin: string, target: Target): P
   const ended = once(server, 'exit')
   // Its only message: it is ready.
   const announced = once(server, 'message').then(() => {
-    runSchedule(origin, (reason) => {
-      if (!isStopped) process.stderr.write(`Nothing was published at its time: ${reason}. Trying again in a minute.\n`)
+    everyMinute(async () => {
+      const problem = await runSchedule(origin)
+      if (problem === undefined || isStopped) return
+      process.stderr.write(`Nothing was published at its time: ${problem}. Trying again in a minute.\n`)
     })
     return announce(target, origin)
   })
@@ -101,17 +103,25 @@ const minuteMs = 60_000
 /** A timer may fire a little early, and nothing is due before its minute. */
 const marginMs = 100
 
-/**
- * Runs the schedule at the start of every minute: wrangler runs no Cron Trigger by itself. It runs in the Worker, because a second
- * process on the same database would compete with it. The route exists in wrangler dev only.
- */
-function runSchedule(origin: string, onFailure: (reason: string) => void): void {
+/** Runs `work` at the start of every minute, also while an earlier run takes longer. */
+function everyMinute(work: () => Promise<void>): void {
   const run = () => {
-    runSchedule(origin, onFailure)
-    void fetch(`${origin}/cdn-cgi/local/scheduled`, { signal: AbortSignal.timeout(minuteMs) }).then(
-      ({ ok, status }) => ok || onFailure(`the local Worker answered ${status}`),
-      (error: unknown) => onFailure(String(error)),
-    )
+    everyMinute(work)
+    void work()
   }
   setTimeout(run, minuteMs - (Date.now() % minuteMs) + marginMs).unref()
+}
+
+/**
+ * Runs the schedule, because wrangler runs no Cron Trigger by itself. It runs in the Worker, because a second process on the same
+ * database would compete with it. The route exists in wrangler dev only.
+ * @returns why it failed.
+ */
+async function runSchedule(origin: string): Promise<string | undefined> {
+  try {
+    const { ok, status } = await fetch(`${origin}/cdn-cgi/local/scheduled`, { signal: AbortSignal.timeout(minuteMs) })
+    return ok ? undefined : `the local Worker answered ${status}`
+  } catch (error) {
+    return String(error)
+  }
 }

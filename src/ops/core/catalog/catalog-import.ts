@@ -3,7 +3,7 @@ import { abbreviate, nameSome } from '../../../abbreviate.ts'
 import { findStrangers, parseCatalog, type CatalogFile } from '../files/catalog-file.ts'
 import { parseCatalogSheets } from '../files/catalog-sheet.ts'
 import { applyPatches, parseUpdateSheets, type CatalogUpdate } from '../changes/plan-patch.ts'
-import { isSameJson } from '../../../catalog/merge-plan.ts'
+import { isSameJson, type FieldConflict } from '../../../catalog/merge-plan.ts'
 import { fillOlderPlan } from '../files/older-plan.ts'
 import { comparePlans } from '../changes/plan-paths.ts'
 import type { CatalogPlan } from '../../../catalog/plan-schema.ts'
@@ -13,7 +13,7 @@ import type { OperatorDatabase } from '../../../db/operator-database.ts'
 import { selectChanges, selectPublications } from '../../../db/publication-queries.ts'
 import type { Store } from '../../store/store.ts'
 import { checkConsistency, refuseDefects } from '../changes/defects.ts'
-import { formatConflict, mergeCatalog } from '../changes/catalog-merge.ts'
+import { formatConflict, mergeCatalog, type MergedChange } from '../changes/catalog-merge.ts'
 import { countPlans, type PlanChange, type PreparedChange } from '../publications/publications.ts'
 import { findTakenBack } from '../changes/taken-back.ts'
 import { UserError } from '../../shared/user-error.ts'
@@ -105,41 +105,18 @@ async function prepareMerge(
     recorded?.map((plan) => fillOlderPlan(plan)),
     current,
   )
-  const known = new Map(before.map((plan) => [plan.id, plan]))
-  // A field of the catalog that this copy of the code doesn't know stays.
-  const file = plans.map((plan) => Object.assign({}, known.get(plan.id), plan))
+  const file = keepUnknownFields(plans, before)
   const merged = mergeCatalog({ base, file, current, isPruning })
   const conflicts = merged.flatMap((change) => change.conflicts)
   if (conflicts.length > 0) {
-    const named = new Set(conflicts.map(({ identifier }) => identifier))
-    const planIds = [...(base ?? []), ...before].filter((plan) => named.has(plan.identifier)).map(({ id }) => id)
-    const fields = new Set(conflicts.map(({ field }) => field))
-    const authors: string[] = []
-    for (const { id, actor } of await selectPublications(db, { planIds, afterRevision: origin?.revision })) {
-      const isOfConflict = (await selectChanges(db, id, planIds)).some(({ before: from, after }) =>
-        [...comparePlans(from, after).keys()].some((path) => fields.has(path.split('.')[0])),
-      )
-      if (isOfConflict || fields.has(undefined)) authors.push(`${actor} (publication ${id})`)
-    }
-    const who = authors.length === 0 ? [] : [`The catalog was changed by ${nameSome(authors)}.`]
-    const lines = conflicts.slice(0, maxConflicts).map(formatConflict)
-    const others = conflicts.length - lines.length
-    if (others > 0) lines.push(`${others} more conflicts like these.`)
-    const fix =
-      'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.'
-    throw new UserError([...lines, ...who, fix, nothingImported])
+    const authors = await findAuthors(db, conflicts, [...(base ?? []), ...before], origin?.revision)
+    throw refuseConflicts(conflicts, authors)
   }
   const put = merged.flatMap(({ after }) => after ?? [])
-  const concerned = new Set(merged.map(({ planId }) => planId))
-  const untouched = before.filter(({ id }) => !concerned.has(id))
-  const strangers = findStrangers(put, before)
-  if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
-  checkConsistency([...untouched, ...put], nothingImported)
+  const untouched = excludePlans(before, merged)
+  checkResult(put, untouched, before)
 
-  const changes = merged
-    .map(({ planId, after }) => ({ planId, before: known.get(planId) ?? null, after }))
-    .filter((change) => !isSameJson(change.before, change.after))
-    .toSorted((a, b) => a.planId - b.planId)
+  const changes = listChanged(merged, before)
   return {
     baseRevision: now.revision,
     changes,
@@ -152,6 +129,64 @@ async function prepareMerge(
       ...describeMissing(changes, untouched),
     ],
   }
+}
+
+/** Keeps fields of the catalog that this copy of the code doesn't know. */
+function keepUnknownFields(plans: Plans, catalog: Plans): CatalogPlan[] {
+  const known = new Map(catalog.map((plan) => [plan.id, plan]))
+  return plans.map((plan) => ({ ...known.get(plan.id), ...plan }))
+}
+
+/** Names the publications since the export that changed the fields with a conflict. @param plans as before and as now. */
+async function findAuthors(
+  db: OperatorDatabase,
+  conflicts: readonly FieldConflict[],
+  plans: Plans,
+  afterRevision: number | undefined,
+): Promise<string[]> {
+  const named = new Set(conflicts.map(({ identifier }) => identifier))
+  const fields = new Set(conflicts.map(({ field }) => field))
+  const planIds = plans.filter(({ identifier }) => named.has(identifier)).map(({ id }) => id)
+  const isOfConflict = ({ before, after }: PlanChange) =>
+    [...comparePlans(before, after).keys()].some((path) => fields.has(path.split('.')[0]))
+  const authors: string[] = []
+  for (const { id, actor } of await selectPublications(db, { planIds, afterRevision })) {
+    const changes = await selectChanges(db, id, planIds)
+    if (fields.has(undefined) || changes.some(isOfConflict)) authors.push(`${actor} (publication ${id})`)
+  }
+  return authors
+}
+
+function refuseConflicts(conflicts: readonly FieldConflict[], authors: readonly string[]): UserError {
+  const others = conflicts.length - maxConflicts
+  return new UserError([
+    ...conflicts.slice(0, maxConflicts).map(formatConflict),
+    ...(others > 0 ? [`${others} more conflicts like these.`] : []),
+    ...(authors.length > 0 ? [`The catalog was changed by ${nameSome(authors)}.`] : []),
+    'Edit the file, or export the catalog again and edit that. --overwrite takes the whole file, and replaces what others changed.',
+    nothingImported,
+  ])
+}
+
+/** @throws UserError when a plan takes the ID or identifier of another one, or the catalog would contradict itself. */
+function checkResult(put: Plans, untouched: Plans, before: Plans): void {
+  const strangers = findStrangers(put, before)
+  if (strangers.length > 0) throw refuseDefects(strangers, nothingImported)
+  checkConsistency([...untouched, ...put], nothingImported)
+}
+
+function excludePlans(catalog: Plans, merged: readonly MergedChange[]): CatalogPlan[] {
+  const concerned = new Set(merged.map(({ planId }) => planId))
+  return catalog.filter(({ id }) => !concerned.has(id))
+}
+
+/** Lists the changes that differ from the catalog as it is stored, in ascending ID. */
+function listChanged(merged: readonly MergedChange[], catalog: Plans): PlanChange[] {
+  const known = new Map(catalog.map((plan) => [plan.id, plan]))
+  return merged
+    .map(({ planId, after }) => ({ planId, before: known.get(planId) ?? null, after }))
+    .filter(({ before, after }) => !isSameJson(before, after))
+    .toSorted((a, b) => a.planId - b.planId)
 }
 
 /** @throws UserError when the record does not know the revision of the file. */

@@ -41,22 +41,26 @@ function isObjectField(field: string): boolean {
  * - A list has the path `viewableIn.KE` with the value true for each item, whatever their order; an empty list has none.
  */
 export function comparePlans(from: CatalogPlan | null, to: CatalogPlan | null): Map<string, ValueChange> {
-  const changes = new Map<string, ValueChange>()
   const [old, next]: [Fields, Fields] = [from ?? {}, to ?? {}]
-  for (const field of new Set([...Object.keys(old), ...Object.keys(next)])) {
-    const [before, after] = [old[field], next[field]]
-    if (before === after) continue
-    if (!isSingle(before) || !isSingle(after)) compareMembers(field, listMembers(before), listMembers(after), changes)
-    else if (!isObjectField(field)) changes.set(field, { from: before, to: after })
-  }
-  return changes
+  const fields = new Set([...Object.keys(old), ...Object.keys(next)])
+  return new Map([...fields].flatMap((field) => compareField(field, old[field], next[field])))
 }
 
-function compareMembers(field: string, from: Members, to: Members, changes: Map<string, ValueChange>): void {
-  for (const member of [...Object.keys(from), ...Object.keys(to)]) {
-    const [before, after] = [from[member], to[member]]
-    if (before !== after) changes.set(`${field}.${member}`, { from: before, to: after })
-  }
+function compareField(
+  field: string,
+  from: FieldValue | undefined,
+  to: FieldValue | undefined,
+): [path: string, ValueChange][] {
+  if (from === to) return []
+  if (!isSingle(from) || !isSingle(to)) return compareMembers(field, listMembers(from), listMembers(to))
+  return isObjectField(field) ? [] : [[field, { from, to }]]
+}
+
+function compareMembers(field: string, from: Members, to: Members): [path: string, ValueChange][] {
+  const members = Object.keys({ ...from, ...to })
+  return members
+    .filter((member) => from[member] !== to[member])
+    .map((member) => [`${field}.${member}`, { from: from[member], to: to[member] }])
 }
 
 /** Returns the object of a member, such as `category` for `category.id`, and else the path itself. */

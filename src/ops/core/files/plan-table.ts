@@ -79,61 +79,88 @@ function isIdentifierColumn(cell: Cell): boolean {
   return typeof cell === 'string' && cell.trim().toLowerCase() === 'identifier'
 }
 
-function readTable({ name, rows }: Sheet, headerIndex: number, format: CellFormat): PlanTable {
-  const placeOf = (index: number, field?: string): RowPlace => ({ kind: 'row', sheet: name, row: index + 1, field })
-  const headerPlace = placeOf(headerIndex)
-  const body = rows.slice(headerIndex + 1)
-  const defects: Defect[] = []
-  const columns: PlanTable['columns'][number][] = []
-  const ignored: string[] = []
-  let sourceIndex: number | undefined
-  const width = rows.slice(headerIndex).reduce((widest, row) => Math.max(widest, row.length), 0)
-  for (let index = 0; index < width; index++) {
-    const cell = rows[headerIndex]?.[index] ?? null
-    const title = showCell(cell).trim()
-    const column = findColumn(title)
-    const complain = (expected: string, found: string) => defects.push({ place: headerPlace, expected, found })
-    if (title === '') {
-      const used = body.find((row) => !isEmptyCell(row[index]))?.[index]
-      if (used !== undefined) complain('a name for each column with values', `none for that of ${describeValue(used)}`)
-    } else if (title === sourceColumn) sourceIndex = index
-    else if (column === undefined) {
-      const known = [...listColumns([]).map((other) => other.name), sourceColumn]
-      const defect = findUnknownName(headerPlace, 'column', title, known)
-      const isPart = planFields.some(({ name: field }) => field === title.split('.')[0])
-      if (defect.fix === undefined && !isPart) ignored.push(title)
-      else defects.push(defect)
-    } else if ('expected' in column) complain(`${column.expected} after the dot`, abbreviate(title))
-    else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)
-    else columns.push({ ...column, index })
-  }
-
-  const named = Math.max(sourceIndex ?? 0, ...columns.map(({ index }) => index)) + 1
-  const planRows: PlanRow[] = []
-  const sources = new Map<string, Place>()
-  for (const [offset, cells] of body.entries()) {
-    const place = placeOf(headerIndex + 1 + offset)
-    const source = sourceIndex === undefined ? undefined : cells[sourceIndex]
-    if (!isEmptyCell(source)) sources.set(showCell(source).trim(), place)
-    if (!columns.some(({ index }) => !isEmptyCell(cells[index]))) continue
-    // Each row of a text has all its separators.
-    if (!format.isUntyped || cells.length >= named) planRows.push({ place, cells })
-    else {
-      const expected = `a cell for each of ${named} columns`
-      defects.push({ place, expected, found: String(cells.length), fix: 'Was the file cut?' })
-    }
-  }
-  const tooMany = findTooMany(planRows.length)
-  defects.push(...checkSources(sources), ...tooMany)
+function readTable(sheet: Sheet, headerIndex: number, format: CellFormat): PlanTable {
+  const { columns, sourceIndex, ignored, defects: headerDefects } = readHeader(sheet, headerIndex)
+  const body = listBody(sheet, headerIndex)
+  const sources = listSources(body, sourceIndex)
+  const filled = body.filter(({ cells }) => columns.some(({ index }) => !isEmptyCell(cells[index])))
+  // Each row of a text has all its separators.
+  const width = format.isUntyped ? Math.max(sourceIndex ?? 0, ...columns.map(({ index }) => index)) + 1 : 0
+  const whole = filled.filter(({ cells }) => cells.length >= width)
+  const tooMany = findTooMany(whole.length)
   const [source = ''] = sources.keys()
   return {
     origin: parseSource(source),
     ignored,
     columns,
-    rows: tooMany.length > 0 ? [] : planRows,
-    headerPlace,
-    defects,
+    rows: tooMany.length > 0 ? [] : whole,
+    headerPlace: locateRow(sheet, headerIndex),
+    defects: [...headerDefects, ...findCutRows(filled, width), ...checkSources(sources), ...tooMany],
   }
+}
+
+/** @param index from 0. */
+function locateRow({ name }: Sheet, index: number): RowPlace {
+  return { kind: 'row', sheet: name, row: index + 1 }
+}
+
+function listBody(sheet: Sheet, headerIndex: number): PlanRow[] {
+  const first = headerIndex + 1
+  return sheet.rows.slice(first).map((cells, offset) => ({ place: locateRow(sheet, first + offset), cells }))
+}
+
+interface Header extends Pick<PlanTable, 'columns' | 'defects'> {
+  /** The position of the column that says where the plans were exported from. */
+  sourceIndex: number | undefined
+  ignored: readonly string[]
+}
+
+/** Reads the names of the columns. */
+function readHeader(sheet: Sheet, headerIndex: number): Header {
+  const place = locateRow(sheet, headerIndex)
+  const [names = [], ...body] = sheet.rows.slice(headerIndex)
+  const defects: Defect[] = []
+  const columns: PlanTable['columns'][number][] = []
+  const ignored: string[] = []
+  let sourceIndex: number | undefined
+  const width = body.reduce((widest, row) => Math.max(widest, row.length), names.length)
+  for (let index = 0; index < width; index++) {
+    const title = showCell(names[index] ?? null).trim()
+    const column = findColumn(title)
+    const complain = (expected: string, found: string) => defects.push({ place, expected, found })
+    if (title === '') {
+      const used = body.find((row) => !isEmptyCell(row[index]))?.[index]
+      if (used !== undefined) complain('a name for each column with values', `none for that of ${describeValue(used)}`)
+    } else if (title === sourceColumn) sourceIndex = index
+    else if (column === undefined) {
+      const defect = findUnknownColumn(title, place)
+      if (defect === undefined) ignored.push(title)
+      else defects.push(defect)
+    } else if ('expected' in column) complain(`${column.expected} after the dot`, abbreviate(title))
+    else if (columns.some((other) => other.name === column.name)) complain('each column once', `${column.name} twice`)
+    else columns.push({ ...column, index })
+  }
+  return { columns, sourceIndex, ignored, defects }
+}
+
+/** @returns undefined for a name that is not like that of any column: it is ignored. */
+function findUnknownColumn(title: string, place: Place): Defect | undefined {
+  const known = [...listColumns([]).map(({ name }) => name), sourceColumn]
+  const defect = findUnknownName(place, 'column', title, known)
+  const isPart = planFields.some(({ name }) => name === title.split('.')[0])
+  return defect.fix === undefined && !isPart ? undefined : defect
+}
+
+function findCutRows(rows: readonly PlanRow[], width: number): Defect[] {
+  const expected = `a cell for each of ${width} columns`
+  const cut = rows.filter(({ cells }) => cells.length < width)
+  return cut.map(({ place, cells }) => ({ place, expected, found: String(cells.length), fix: 'Was the file cut?' }))
+}
+
+/** @returns the last row of each text that says where plans were exported from. */
+function listSources(rows: readonly PlanRow[], sourceIndex: number | undefined): Map<string, Place> {
+  const filled = rows.filter(({ cells }) => sourceIndex !== undefined && !isEmptyCell(cells[sourceIndex]))
+  return new Map(filled.map(({ place, cells }) => [showCell(cells[sourceIndex ?? 0] ?? null).trim(), place]))
 }
 
 function checkSources(sources: ReadonlyMap<string, Place>): Defect[] {

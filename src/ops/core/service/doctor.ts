@@ -13,7 +13,7 @@ import { describeCommand, describeDeploy, describeMigration, outdatedSchema, typ
 import type { Clock } from '../record/clock.ts'
 import { ok, problem, runChecks, warning, type Finding, type HealthCheck } from './health-check.ts'
 import { formatIsoTime } from '../record/iso-time.ts'
-import { describeRevived, listKeys } from '../keys/key-ring.ts'
+import { describeRevived, listKeys, type Key } from '../keys/key-ring.ts'
 
 /** The schedule runs every minute. */
 const maxDelaySeconds = 180
@@ -176,13 +176,18 @@ async function checkKeys(
         ]
       : []),
   ]
+  return findings.length > 0 ? findings : checkKeyAge(keys, nowSeconds, rotate)
+}
+
+/** @param fix the command that brings a key. */
+function checkKeyAge(keys: readonly Key[], nowSeconds: number, fix: string): Finding[] {
   const signing = keys.find(({ use }) => use === 'signs')
-  if (signing === undefined || findings.length > 0) return findings
+  if (signing === undefined) return []
   const days = Math.floor((nowSeconds - Number(signing.kid)) / daySeconds)
   const age = `${days} ${days === 1 ? 'day' : 'days'} old`
   if (days <= maxKeyAgeDays) return [ok(`${signing.kid} signs and is ${age}, ${keys.length - 1} more verify.`)]
-  const fix = `replace it once a year, also when nobody knows of a leak. Run: ${rotate}`
-  return [warning(`The key that signs, ${signing.kid}, is ${age}: ${fix}`)]
+  const advice = `replace it once a year, also when nobody knows of a leak. Run: ${fix}`
+  return [warning(`The key that signs, ${signing.kid}, is ${age}: ${advice}`)]
 }
 
 /** Computes the hashes of the plans of all publications again. */
